@@ -1,0 +1,81 @@
+"""10 · Masks: who may look at whom.
+
+Which keys may a query see? A mask answers with one boolean for each pair of query and key, and
+it has one meaning everywhere in this project: **True means "may look"**. (Some libraries mean
+the opposite, and a reversed mask raises no error. It only trains badly. So masks of integers or
+floats, whose meaning would have to be guessed, are refused.)
+
+A mask is a plain array, not a Tensor: who may look is a fact of the data, and nothing to
+differentiate. It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
+anything that broadcasts to those. Masks combine with `&`.
+
+    >>> causal_mask(3) & padding_mask([3, 2], 3)
+    array([[[ True, False, False],
+            [ True,  True, False],
+            [ True,  True,  True]],
+    <BLANKLINE>
+           [[ True, False, False],
+            [ True,  True, False],
+            [ True,  True, False]]])
+
+Legend: B batch, T queries, S keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def causal_mask(T: int, S: int | None = None) -> Mask:
+    """Query t may look at keys up to its own position, never into the future.   → (T, S)
+
+    A model that predicts token t + 1 from position t must not see it there. With this mask the
+    output at t does not depend on any later input, and so no gradient flows from it to one.
+    With more keys than queries, the T queries are the last T of the S positions.
+
+    >>> causal_mask(2, 3)
+    array([[ True,  True, False],
+           [ True,  True,  True]])
+    """
+    S = T if S is None else S
+    return np.tril(np.ones((T, S), dtype=bool), S - T)
+
+
+def padding_mask(lengths: Sequence[int], S: int) -> Mask:
+    """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
+
+    Sequences of a batch are padded to a common length S; the padding is no data. Every query
+    of a sequence sees the same keys, hence the axis of length 1.
+    """
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
+    if counts.size and not 0 <= counts.min() <= counts.max() <= S:
+        raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
+    keys = np.arange(S)  # (S,)
+    return keys < counts[:, None, None]  # (B, 1, S)
+
+
+def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
+    """The mask as a boolean array, or one sentence on what is wrong with it."""
+    array = np.asarray(mask)
+    if array.dtype != np.bool_:
+        raise TypeError(
+            f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "
+            "compare first, for instance mask == 1 or mask == 0, whichever marks keys to look at"
+        )
+    try:
+        fits = np.broadcast_shapes(array.shape, scores_shape) == scores_shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
+            "which end in (T queries, S keys)"
+        )
+    return array

@@ -1,0 +1,90 @@
+"""11 · Scaled dot-product attention.
+
+How does one vector ask others for information, without knowing where it is? Every position
+publishes a key k, which says what it has, and a value v, which is what it gives. A position
+that wants something forms a query q. The products q·k say how well each key answers; softmax
+turns them into weights that sum to 1; the result is the average of the values under them:
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
+
+It is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
+each value, and the gradient says how the query should have asked.
+
+Why divide by √d_k? If q and k have d_k independent entries of unit variance, q·k is a sum of
+d_k terms of variance 1, so it has variance d_k, and dividing by √d_k gives 1 at every width.
+Softmax of scores that large is nearly one-hot, and chapter 3.6 showed what its VJP then does.
+Chapter 16 measures it.
+
+Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
+axes (…) are batch axes and broadcast.
+
+    >>> q, k = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]])
+    >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores 2 and 0; e^(log 3) : 1
+    Tensor([[0.75, 0.25]])
+    >>> attention(q, k, Tensor([[1.0], [5.0]]), scale=np.log(3.0) / 2)
+    Tensor([[2.]])
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attention.masks import check_mask
+from minigrad import Tensor, softmax, where
+
+Scale = float | Tensor | Callable[[int], float | Tensor] | None
+
+
+def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = None) -> Tensor:
+    """How much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
+
+    mask   boolean, True = may look, broadcast to (…, T, S); see chapter 10. A query that may
+           look nowhere gets weights 0 instead of weights that sum to 1.
+    scale  what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
+           learned temperature), or a function of d_k
+
+    The usual mask sets forbidden scores to -∞, and breaks on a row with nothing else: -∞ - (-∞)
+    is NaN, and the backward pass carries it to every parameter. With the lowest finite number
+    such a row comes out uniform instead, and the second `where` clears it. No gradient comes
+    back either: `where` passes none to what it did not choose (chapter 3.3).
+    """
+    scores = q @ k.mT * _factor(q, k, scale)  # (…, T, S)
+    if mask is None:
+        return softmax(scores)
+    mask = check_mask(mask, scores.shape)
+    weights = softmax(where(mask, scores, np.finfo(scores.dtype).min))
+    return where(mask, weights, 0.0)
+
+
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale = None
+) -> Tensor:
+    """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+
+    Every query's output is an average of the values, under its attention weights. `mask` and
+    `scale` are as for `attention_weights`. Vaswani et al. 2017, section 3.2.1.
+    """
+    weights = attention_weights(q, k, mask=mask, scale=scale)  # (…, T, S)
+    if v.ndim < 2 or v.shape[-2] != weights.shape[-1]:
+        raise ValueError(
+            f"v needs one row for each of the {weights.shape[-1]} keys: it has shape {v.shape}"
+        )
+    return weights @ v  # (…, T, d_v)
+
+
+def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
+    """What the scores of q and k, which must fit together, are multiplied by."""
+    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
+        raise ValueError(
+            f"q (…, T, d_k) and k (…, S, d_k) must have equally many features: q has shape "
+            f"{q.shape}, k has {k.shape}"
+        )
+    d_k = q.shape[-1]
+    factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
+    if np.shape(factor) != ():
+        raise ValueError(f"scale must be a single number: it has shape {np.shape(factor)}")
+    return factor

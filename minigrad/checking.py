@@ -1,0 +1,365 @@
+"""4 · Gradient check: believe no derivative you have not tested.
+
+How do you find out that a derivation is wrong? Not by reading it again. A derivative claims
+how much the output moves when the input does, so move the input and look:
+
+    ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
+
+One **random direction** u tests all elements at once. If the analytic gradient is off by an
+error vector e, the two sides differ by ⟨e, u⟩, and a Gaussian u is at right angles to a given e
+with probability 0. So a check of a million parameters costs the same few evaluations as a check
+of one; element by element is only needed to say *where* a gradient is wrong.
+
+How large should h be? Too large, and the curvature of f enters; too small, and f(x + hu) and
+f(x - hu) agree in all but their last digits. `_slope` tries a ladder of steps, cancels the
+leading curvature terms between neighbours (Richardson), and keeps the estimate that its
+neighbours confirm best. What they disagree by is the **resolution**: the finest difference
+that this check could have seen. A check that cannot see should say so, not pass.
+
+Second order costs no new idea. The gradient, dotted with a direction v, is itself a function
+of x, so it is checked in the same way. It also depends on the seed ∂L/∂y, and that derivative
+is checked as well.
+
+    >>> from minigrad import Tensor
+    >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))
+    >>> bool(report), len(report.comparisons)        # 2 gradients, and 2 · 3 blocks of order 2
+    (True, 8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minigrad.autograd import gradients
+from minigrad.tensor import Array, Tensor
+
+DIRECTIONS = 3
+STEPS = 2.0 ** -np.arange(3, 16)
+# A difference counts as an error from this many resolutions on: they are estimates themselves.
+DOUBT = 20.0
+
+
+class GradientError(AssertionError):
+    """The analytic and the numerical gradient differ by more than both tolerances allow."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One derivative against finite differences, along its least convincing direction.
+
+    analytic, numerical  the two directional derivatives (each about as large as `norm`)
+    norm                 ‖analytic gradient‖, in which errors are measured
+    error                |analytic - numerical| / norm
+    resolution           the relative error that the finite difference could still have seen
+    verdict              "agrees", "zero" (analytic exactly 0, and no slope was seen),
+                         "unresolved" (the difference is too coarse to tell) or "WRONG"
+    """
+
+    order: int
+    what: str
+    analytic: float
+    numerical: float
+    norm: float
+    error: float
+    resolution: float
+    verdict: str
+
+    def __str__(self) -> str:
+        return (
+            f"order {self.order}  {self.what:<32} ‖gradient‖ {self.norm:8.2e}  "
+            f"error {self.error:7.1e}  resolution {self.resolution:7.1e}  {self.verdict}"
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `gradcheck` found. True if every derivative was resolved and agrees."""
+
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def unresolved(self) -> tuple[Comparison, ...]:
+        """The comparisons in which the finite difference was too coarse to tell."""
+        return tuple(c for c in self.comparisons if c.verdict == "unresolved")
+
+    def __bool__(self) -> bool:
+        return all(c.verdict in ("agrees", "zero") for c in self.comparisons)
+
+    def __str__(self) -> str:
+        return "\n".join(str(c) for c in self.comparisons)
+
+    __repr__ = __str__
+
+
+def gradcheck(
+    f: Callable[..., Tensor],
+    *inputs: Any,
+    order: int = 2,
+    rtol: float = 1e-8,
+    rng: np.random.Generator | None = None,
+) -> Report:
+    """Check f's first and second derivatives with respect to every floating input.
+
+    f takes Tensors and returns one Tensor, of any shape: it is projected on a random seed.
+    Inputs are checked in float64, each against the norm of *its own* gradient, so a small
+    wrong gradient beside a large right one is found. Inputs of integers or booleans are handed
+    through as arrays.
+
+    Returns a `Report`, which is true if everything agrees to `rtol`, and false if somewhere
+    the finite difference was too coarse to tell. Raises GradientError where it could tell and
+    they differ, with the worst elements first; ValueError if f is not a pure function (two
+    calls must agree) or not finite at the inputs. `order=1` leaves out the second derivatives.
+
+    >>> from minigrad import primitive
+    >>> @primitive
+    ... def slightly_wrong(x, /):
+    ...     return np.exp(x), lambda g, y: g * y * 1.0005
+    >>> gradcheck(slightly_wrong, [0.0])                  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    minigrad.checking.GradientError: order 1: ∂L/∂(input 0) is wrong (argument 0 of f, ...
+           index       analytic      numerical     difference     resolution
+             [0]   1.257931e-01   1.257302e-01        6.3e-05 ...
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    problem = _first_order(f, inputs, rng)
+    comparisons = _compare(problem, 1, rtol, rng)
+    if order >= 2:
+        comparisons += _compare(_second_order(problem, rng), 2, rtol, rng)
+    return Report(tuple(comparisons))
+
+
+def numerical_gradient(f: Callable[..., Any], *inputs: Any, wrt: int = 0) -> tuple[Array, Array]:
+    """∂f/∂input, element by element, and how fine each can be told: (gradient, resolution).
+
+    f is scalar-valued. This costs 26 evaluations of f for each element, so it is for small
+    inputs and for looking closely.
+
+    >>> slope, resolution = numerical_gradient(lambda x: (x * x).sum(), [1.0, 2.0])
+    >>> slope.round(6), bool(resolution.max() < 1e-9)
+    (array([2., 4.]), True)
+    """
+    problem = _first_order(f, inputs, None)
+    return _elementwise(problem, 0, problem.positions.index(wrt))
+
+
+@dataclass
+class _Problem:
+    """Scalar functions φⱼ of several points, with their analytic gradients.
+
+    The first order has one φ: L = ⟨seed, f(x₁, …, xₙ)⟩. The second order has one for each
+    input, φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩, and the seed is a further point. One comparison serves both.
+    """
+
+    points: list[Array]
+    names: list[str]
+    positions: list[int]  # which of f's arguments each point is
+    derivatives: list[str]  # what the gradient of each φ is called, `{}` standing for the point
+    evaluate: Callable[[list[Array]], Array]  # points → (m,), the value of every φ
+    magnitude: Array  # (m,), the size of what is added up in φ, which sets its rounding error
+    analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
+    output: Callable[..., Tensor]  # points as tensors → f's output
+
+
+def _first_order(
+    f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator | None
+) -> _Problem:
+    """L = ⟨seed, f(x)⟩ with a random seed, or a seed of 1 if rng is None (f is then scalar)."""
+    arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
+    positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+    if not positions:
+        raise ValueError("gradcheck has nothing to check: no input has a floating dtype")
+    given = [getattr(x, "name", None) for x in inputs]
+    names = [given[i] or f"(input {i})" for i in positions]
+
+    def output(*points: Tensor) -> Tensor:
+        arguments: list[Any] = list(arrays)
+        for position, point in zip(positions, points, strict=True):
+            arguments[position] = point
+        y = f(*arguments)
+        if not isinstance(y, Tensor):
+            raise ValueError(f"gradcheck: f must return one Tensor, but gave {type(y).__name__}")
+        return y
+
+    points = [arrays[i].astype(float) for i in positions]
+    y, again = output(*_tensors(points, names)), output(*_tensors(points, names))
+    if not np.isfinite(y.data).all():
+        raise ValueError("gradcheck: f is not finite at the inputs")
+    if not np.array_equal(y.data, again.data):
+        raise ValueError(
+            "gradcheck: two calls of f with equal inputs gave different values; "
+            "draw random numbers outside f and hand them in"
+        )
+    if rng is None and y.size != 1:
+        raise ValueError(f"numerical_gradient needs a scalar: f returned shape {y.shape}, not ()")
+    seed = np.ones(y.shape) if rng is None else rng.standard_normal(y.shape)
+    return _Problem(
+        points=[*points, seed],
+        names=[*names, "seed"],
+        positions=positions,
+        derivatives=["∂L/∂{}"],
+        evaluate=lambda p: np.array([(p[-1] * output(*_tensors(p[:-1], names)).data).sum()]),
+        magnitude=np.array([np.abs(seed * y.data).sum()]),
+        analytic=[_first_gradients(output, [*points, seed], names)],
+        output=output,
+    )
+
+
+def _second_order(problem: _Problem, rng: np.random.Generator) -> _Problem:
+    """φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ; its own gradients come from the record of the first."""
+    names, output = problem.names[:-1], problem.output
+    v = [rng.standard_normal(point.shape) for point in problem.points[:-1]]
+
+    def evaluate(points: list[Array]) -> Array:
+        found = _first_gradients(output, points, names)
+        return np.array([(g * direction).sum() for g, direction in zip(found, v, strict=False)])
+
+    tensors = _tensors(problem.points, problem.names)
+    recorded = gradients(output(*tensors[:-1]), tensors[:-1], tensors[-1], create_graph=True)
+    for plain, g, name in zip(problem.analytic[0], recorded, names, strict=False):
+        if not np.allclose(plain, g.data, rtol=1e-9, atol=1e-12 * np.abs(plain).max(initial=0)):
+            raise GradientError(
+                f"∂L/∂{name} depends on whether it is recorded: a rule on its way computes one "
+                "thing with arrays and another with Tensors"
+            )
+    analytic = []
+    for g, direction in zip(recorded, v, strict=True):
+        phi = (g * direction).sum()
+        found = gradients(phi, tensors, retain_graph=True) if phi.requires_grad else None
+        analytic.append(list(found) if found else [np.zeros(t.shape) for t in tensors])
+    return _Problem(
+        points=problem.points,
+        names=problem.names,
+        positions=problem.positions,
+        derivatives=[f"∂/∂{{}} of ∂L/∂{name}" for name in names],
+        evaluate=evaluate,
+        magnitude=np.array(
+            [np.abs(g * d).sum() for g, d in zip(problem.analytic[0], v, strict=False)]
+        ),
+        analytic=analytic,
+        output=output,
+    )
+
+
+def _tensors(points: Sequence[Array], names: Sequence[str]) -> list[Tensor]:
+    return [Tensor(p, requires_grad=True, name=n) for p, n in zip(points, names, strict=True)]
+
+
+def _first_gradients(
+    output: Callable[..., Tensor], points: list[Array], names: Sequence[str]
+) -> list[Array]:
+    """∂⟨seed, output⟩/∂point for each point, the seed (the last point) excepted."""
+    tensors = _tensors(points[:-1], names)
+    y = output(*tensors)
+    if not y.requires_grad:
+        return [np.zeros(p.shape) for p in points[:-1]]
+    return list(gradients(y, tensors, points[-1]))
+
+
+def _compare(
+    problem: _Problem, order: int, rtol: float, rng: np.random.Generator
+) -> list[Comparison]:
+    """Every φ against every point, along a few random directions; raise if one is wrong."""
+    comparisons = []
+    for i, point in enumerate(problem.points[: len(problem.analytic[0])]):
+        directions = [rng.standard_normal(point.shape) for _ in range(DIRECTIONS)]
+        slopes = [_slope(problem, i, u) for u in directions]
+        for j, gradients_of_phi in enumerate(problem.analytic):
+            gradient, what = gradients_of_phi[i], problem.derivatives[j].format(problem.names[i])
+            norm = float(np.linalg.norm(gradient))
+            tried = [
+                _verdict(order, what, float((gradient * u).sum()), slope[j], coarse[j], norm, rtol)
+                for u, (slope, coarse) in zip(directions, slopes, strict=True)
+            ]
+            worst = max(tried, key=lambda c: (VERDICTS.index(c.verdict), c.error))
+            if worst.verdict == "WRONG":
+                raise GradientError(_report_elements(problem, i, j, worst))
+            comparisons.append(worst)
+    return comparisons
+
+
+VERDICTS = ("zero", "agrees", "unresolved", "WRONG")
+
+
+def _verdict(
+    order: int, what: str, analytic: float, numerical: float, coarse: float, norm: float, rtol: float
+) -> Comparison:
+    """Judge one direction. Errors are relative to the gradient's norm, where it has one."""
+    unit = norm or 1.0
+    error, resolution = abs(analytic - numerical) / unit, coarse / unit
+    if norm == 0:
+        verdict = "zero" if error <= DOUBT * resolution else "WRONG"
+    elif error <= rtol:
+        verdict = "agrees"
+    else:
+        verdict = "unresolved" if not error > DOUBT * resolution else "WRONG"
+    return Comparison(
+        order, what, analytic, float(numerical), norm, float(error), float(resolution), verdict
+    )
+
+
+def _slope(problem: _Problem, i: int, u: Array) -> tuple[Array, Array]:
+    """dφ/dh along pointᵢ + h u, for every φ, and the resolution of each (Ridders' method).
+
+    Central differences have an error c₂h² + c₄h⁴ + …; halving h and combining two of them as
+    (4 D(h/2) - D(h)) / 3 cancels c₂, combining those with 16 and 15 cancels c₄, and so on. Of
+    all these estimates the one that departs least from its two parents is the best. No estimate
+    is credited with less error than the rounding of φ, spread over 2h.
+    """
+    point = problem.points[i]
+    size = float(np.sqrt(np.mean(point**2))) if point.size else 0.0
+    rounding = np.finfo(float).eps * problem.magnitude
+    best = np.full(problem.magnitude.shape, np.nan)
+    resolution = np.full(problem.magnitude.shape, np.inf)
+    above: list[Array] = []
+    for h in STEPS * (size or 1.0):
+        ends = [[*problem.points], [*problem.points]]
+        ends[0][i], ends[1][i] = point + h * u, point - h * u
+        with np.errstate(all="ignore"):  # a long step may leave f's domain; a shorter one counts
+            row = [(problem.evaluate(ends[0]) - problem.evaluate(ends[1])) / (2 * h)]
+            for m, parent in enumerate(above[:4], 1):
+                row.append((4**m * row[-1] - parent) / (4**m - 1))
+                doubt = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - parent)) + rounding / h
+                better = doubt < resolution
+                best[better], resolution[better] = row[m][better], doubt[better]
+        above = row
+    return best, resolution
+
+
+def _elementwise(problem: _Problem, j: int, i: int) -> tuple[Array, Array]:
+    """∂φⱼ/∂pointᵢ by finite differences, one element at a time, and each one's resolution."""
+    shape = problem.points[i].shape
+    slope, resolution = np.zeros(shape), np.zeros(shape)
+    for index in np.ndindex(shape):
+        u = np.zeros(shape)
+        u[index] = 1.0
+        found = _slope(problem, i, u)
+        slope[index], resolution[index] = found[0][j], found[1][j]
+    return slope, resolution
+
+
+def _report_elements(problem: _Problem, i: int, j: int, worst: Comparison, most: int = 8) -> str:
+    """The message of a GradientError: which derivative, and its worst elements first."""
+    analytic = problem.analytic[j][i]
+    numerical, resolution = _elementwise(problem, j, i)
+    difference = np.abs(analytic - numerical)
+    ranked = np.argsort(-difference, axis=None, kind="stable")[:most]
+    rows = []
+    for flat in ranked:
+        at = tuple(int(k) for k in np.unravel_index(flat, analytic.shape))
+        rows.append(
+            f"{str(list(at)):>12} {analytic[at]:14.6e} {numerical[at]:14.6e} "
+            f"{difference[at]:14.1e} {resolution[at]:14.1e}"
+        )
+    where = f"argument {problem.positions[i]} of f, " if i < len(problem.positions) else ""
+    wrong = int((difference > DOUBT * resolution).sum())
+    return (
+        f"order {worst.order}: {worst.what} is wrong ({where}shape {analytic.shape}): along a "
+        f"random direction it claims {worst.analytic:.6e}, the difference is "
+        f"{worst.numerical:.6e}; {wrong} of {analytic.size} elements differ, the worst first\n"
+        f"{'index':>12} {'analytic':>14} {'numerical':>14} {'difference':>14} {'resolution':>14}\n"
+        + "\n".join(rows)
+    )

@@ -1,0 +1,24 @@
+"""5 · Graphs: the record, drawn.
+
+What does the record of chapter 1 look like? `graph(y)` walks it once, from y back to the leaves
+(5.1, the data model), writes it down as DOT text (5.2), and has it drawn (5.3). Every tensor is
+a box: leaves with their names, results with the operation they came from. Every use of a tensor
+is one arrow, so x · x shows two.
+
+With `grads=True` each box also shows the root mean square of ∂L/∂(that tensor), and is coloured
+by it on a log scale. That turns a vanishing gradient from a sentence into a picture.
+
+    >>> from minigrad import Tensor, graph
+    >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    >>> drawing = graph((x * x).sum())
+    >>> drawing
+    Graph(3 tensors, 3 arrows)
+    >>> [f"{v.title} {v.shape}" for v in drawing.vertices]
+    ['x (2,)', 'multiply (2,)', 'sum ()']
+    >>> [(arrow.source, arrow.target) for arrow in drawing.arrows]
+    [(0, 1), (0, 1), (1, 2)]
+"""
+
+from minigrad.graphs.model import Arrow, Graph, Vertex, graph
+
+__all__ = ["Arrow", "Graph", "Vertex", "graph"]

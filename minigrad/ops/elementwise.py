@@ -1,0 +1,189 @@
+"""3.1 · Elementwise operations: diagonal Jacobians.
+
+What is the derivative of an operation that never mixes elements? If yᵢ = f(xᵢ), then
+∂yᵢ/∂xⱼ is f′(xᵢ) on the diagonal and 0 elsewhere. A vector times a diagonal matrix is an
+elementwise product, so every VJP of this chapter has one form:
+
+    ∂L/∂x = g ⊙ f′(x)        g = ∂L/∂y
+
+With two inputs, yᵢ = f(aᵢ, bᵢ), the same holds for each: ∂L/∂a = g ⊙ ∂f/∂a. All that is left
+to derive is the ordinary derivative f′, and that is what the docstrings below do. Where f′ is
+easier to say with the output y than with the input x, the rule uses y, which the engine hands
+in: nothing is then computed twice, and the closure holds no array.
+
+If broadcasting stretched a or b, its VJP comes back in the stretched shape. The engine sums it
+down again (chapter 2); the rules below need not know.
+"""
+
+import numpy as np
+
+from minigrad.tensor import primitive
+
+# VJPs that hold no array serve every call. As functions of the module they are made once;
+# as lambdas they would be made, and tracked by Python's cycle collector, at each operation.
+
+
+def _g(g, y):
+    return g
+
+
+def _minus_g(g, y):
+    return -g
+
+
+def _g_y(g, y):
+    return g * y
+
+
+def _tanh_vjp(g, y):
+    return g * (1 - y * y)
+
+
+def _sqrt_vjp(g, y):
+    return g / (2 * y)
+
+
+@primitive
+def add(a, b, /):
+    """y = a + b. Each input moves y by as much as it moves itself: ∂y/∂a = ∂y/∂b = 1.
+
+    The gradient passes through a sum unchanged, to both sides. This is why a residual
+    connection x + f(x) always leaves x one undamped way back.
+
+    >>> add(1.0, 2.0)
+    array(3.)
+    """
+    return a + b, _g, _g
+
+
+@primitive
+def subtract(a, b, /):
+    """y = a - b: ∂y/∂a = 1 and ∂y/∂b = -1.
+
+    >>> subtract(1.0, 2.0)
+    array(-1.)
+    """
+    return a - b, _g, _minus_g
+
+
+@primitive
+def multiply(a, b, /):
+    """y = a ⊙ b: ∂y/∂a = b and ∂y/∂b = a. Each side's gradient is scaled by the other side.
+
+    Here the scale 1/√d_k enters the backward pass: what multiplies the scores on the way
+    forward multiplies their gradient on the way back.
+
+    >>> multiply(2.0, 3.0)
+    array(6.)
+    """
+    return a * b, lambda g, y: g * b, lambda g, y: g * a
+
+
+@primitive
+def divide(a, b, /):
+    """y = a / b: ∂y/∂a = 1/b, and ∂y/∂b = -a/b² = -y/b.
+
+    >>> divide(3.0, 2.0)
+    array(1.5)
+    """
+    return a / b, lambda g, y: g / b, lambda g, y: -g * y / b
+
+
+@primitive
+def negative(x, /):
+    """y = -x: f′ = -1.
+
+    >>> negative(2.0)
+    array(-2.)
+    """
+    return -x, _minus_g
+
+
+@primitive
+def positive(x, /):
+    """y = +x: f′ = 1. A new tensor with the same values; `grad` uses it to tell two apart.
+
+    >>> positive(2.0)
+    array(2.)
+    """
+    return +x, _g
+
+
+@primitive
+def power(a, b, /):
+    """y = aᵇ = exp(b log a). Differentiate the exponent:
+
+        ∂y/∂a = b aᵇ⁻¹        ∂y/∂b = y log a
+
+    At a = 0 the formulas meet 0 · ∞ where the function itself is smooth: a⁰ and 0ᵇ for b > 0
+    are constant nearby. There, and at every order, the limit 0 is used. `x**0.5` keeps its
+    infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
+
+    >>> power(3.0, 2.0)
+    array(9.)
+    """
+    exponent = b.item() if b.ndim == 0 else b  # NumPy is fastest with a number: x**2 is x * x
+    return (
+        lambda: a**exponent,
+        lambda g, y: g * b * a ** np.where(b == 0, 1, b - 1),
+        lambda g, y: g * y * np.log(np.where(a == 0, 1, a)),
+    )
+
+
+@primitive
+def exp(x, /):
+    """y = exp(x): f′ = y, the function that is its own derivative.
+
+    >>> exp(0.0)
+    array(1.)
+    """
+    return np.exp(x), _g_y
+
+
+@primitive
+def log(x, /):
+    """y = log(x): from exp(y) = x follows exp(y) ∂y/∂x = 1, so f′ = 1/x.
+
+    >>> log(1.0)
+    array(0.)
+    """
+    return np.log(x), lambda g, y: g / x
+
+
+@primitive
+def sqrt(x, /):
+    """y = √x: from y² = x follows 2y ∂y/∂x = 1, so f′ = 1/(2y). Infinite at 0.
+
+    >>> sqrt(9.0)
+    array(3.)
+    """
+    return np.sqrt(x), _sqrt_vjp
+
+
+@primitive
+def tanh(x, /):
+    """y = sinh(x)/cosh(x): f′ = (cosh² x - sinh² x)/cosh² x = 1 - y².
+
+    The slope is 1 at 0 and dies as |y| → 1. Softmax dies in the same way (chapter 3.6).
+
+    >>> tanh(0.0)
+    array(0.)
+    """
+    return np.tanh(x), _tanh_vjp
+
+
+@primitive
+def maximum(a, b, /):
+    """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
+
+    At a tie both one-sided derivatives are right for one side; each input gets half, which
+    keeps the sum of the shares equal to g. So `maximum(x, 0)` has slope ½ at exactly 0.
+
+    >>> maximum(2.0, 5.0)
+    array(5.)
+    """
+    return (
+        np.maximum(a, b),
+        lambda g, y: np.where(a > b, g, np.where(a == b, g / 2, 0)),
+        lambda g, y: np.where(b > a, g, np.where(a == b, g / 2, 0)),
+    )

@@ -1,0 +1,104 @@
+"""3.3 · Indexing: picking and putting back.
+
+Where does the gradient of x[2] go? To place 2 of x, and zeros everywhere else. Picking is
+again a matrix of zeros and ones (chapter 3.2), and its transpose *puts back*: `getitem` and
+`scatter_add` are each other's VJP. `where` and `concatenate` pick as well: the first from two
+tensors by a mask, the second from many by position.
+"""
+
+from itertools import pairwise
+
+import numpy as np
+
+from minigrad.tensor import primitive
+
+
+@primitive
+def getitem(x, /, index):
+    """y = x[index], with any index NumPy knows: integers, slices, masks, arrays of integers.
+
+    An element may be picked several times (x[[2, 2]]). It then has several copies, and
+    receives the sum of their gradients (chapter 3.2):
+
+        ∂L/∂x = scatter_add(g, x.shape, index)
+
+    >>> getitem([10, 20, 30], [2, 2, 0])
+    array([30, 30, 10])
+    """
+    shape = x.shape
+    return x[index], lambda g, y: scatter_add(g, shape, index)
+
+
+@primitive
+def scatter_add(x, /, shape, index):
+    """Zeros of the given shape, with x added at [index]: getitem's transpose.
+
+    Added, not assigned: `y[index] = x` would keep only the last of several values for one
+    place, and lose the gradient of the others. y is linear in x, and each xᵢ lands in one
+    place, so the VJP picks g up from there:
+
+        ∂L/∂x = g[index]
+
+    >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
+    array([4., 0., 3.])
+    """
+
+    def value():
+        y = np.zeros(shape, x.dtype)
+        if _may_repeat(index):
+            np.add.at(y, index, x)  # slower than +=, which would add only once to each place
+        else:
+            y[index] += x
+        return y
+
+    return value, lambda g, y: g[index]
+
+
+def _may_repeat(index):
+    """Only arrays of integers can name one place twice; slices and masks cannot."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return any(np.ndim(part) > 0 and np.asarray(part).dtype.kind != "b" for part in parts)
+
+
+@primitive
+def where(condition, a, b, /):
+    """y = a where the condition holds, b elsewhere.
+
+    Each output element is a copy of one of the two, and the other has no influence on it:
+
+        ∂L/∂a = g where the condition holds, else 0        ∂L/∂b the reverse
+
+    The condition itself has no derivative: y jumps when it flips.
+
+    >>> where([True, False], [1.0, 2.0], 0.0)
+    array([1., 0.])
+    """
+    return (
+        np.where(condition, a, b),
+        None,
+        lambda g, y: np.where(condition, g, 0),
+        lambda g, y: np.where(condition, 0, g),
+    )
+
+
+def concatenate(arrays, axis=0):
+    """Join tensors along an axis they already have.
+
+    Input k fills one stretch of the output along the axis, by copying. Its gradient is that
+    stretch of g:
+
+        ∂L/∂xₖ = g[start of k : end of k] along the axis
+
+    >>> concatenate([[1.0, 2.0], [3.0]])
+    array([1., 2., 3.])
+    """
+    return _concatenate(*arrays, axis=axis)
+
+
+@primitive
+def _concatenate(*xs, axis=0):
+    y = np.concatenate(xs, axis=axis)
+    before = (slice(None),) * (axis % y.ndim)
+    ends = np.cumsum([x.shape[axis] for x in xs]).tolist()
+    stretches = [(*before, slice(a, b)) for a, b in pairwise([0, *ends])]
+    return y, *(lambda g, y, stretch=stretch: g[stretch] for stretch in stretches)

@@ -1,0 +1,89 @@
+"""3.4 · Reductions: many to one.
+
+If many inputs make one output, how is one gradient shared among them? By each input's own
+influence on the output. In a sum every element has influence 1, so each receives the whole g:
+the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a mean each has
+1/n. In a maximum one element has all of it.
+
+`axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
+place with length 1, as in NumPy. A VJP first restores those axes, so that g broadcasts
+against x.
+"""
+
+import numpy as np
+
+from minigrad.tensor import primitive
+
+
+def kept(shape, axis):
+    """The shape with its reduced axes at length 1, as keepdims=True would leave it.
+
+    >>> kept((2, 3, 5), -1), kept((2, 3, 5), (0, 1)), kept((2, 3, 5), None)
+    ((2, 3, 1), (1, 1, 5), (1, 1, 1))
+    """
+    if axis is None:
+        return (1,) * len(shape)
+    reduced = {i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
+    return tuple(1 if i in reduced else n for i, n in enumerate(shape))
+
+
+@primitive
+def sum(x, /, axis=None, keepdims=False):
+    """y = Σᵢ xᵢ over the axis.
+
+        ∂y/∂xᵢ = 1        ∂L/∂xᵢ = g
+
+    Every element of a summed group receives the same g: the VJP broadcasts g over the group
+    (as a view: no memory is filled).
+
+    >>> sum([[1, 2], [3, 4]], axis=0)
+    array([4, 6])
+    """
+    shape = x.shape
+    return (
+        x.sum(axis=axis, keepdims=keepdims),
+        lambda g, y: np.broadcast_to(g.reshape(kept(shape, axis)), shape),
+    )
+
+
+@primitive
+def mean(x, /, axis=None, keepdims=False):
+    """y = 1/n · Σᵢ xᵢ over the axis, where n elements share one mean.
+
+        ∂y/∂xᵢ = 1/n        ∂L/∂xᵢ = g/n
+
+    A mean over a batch divides every example's gradient by the batch's size. That is why a
+    learning rate can survive a change of it.
+
+    >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
+    array([2., 3.])
+    """
+    shape, size = x.shape, x.size
+
+    def vjp(g, y):
+        n = size / (y.size or 1)
+        return np.broadcast_to((g / n).reshape(kept(shape, axis)), shape)
+
+    return x.mean(axis=axis, keepdims=keepdims), vjp
+
+
+@primitive
+def max(x, /, axis=None, keepdims=False):
+    """y = the largest xᵢ over the axis.
+
+    Only the largest element moves y, so it alone receives g. If k elements tie, each receives
+    g/k: the shares then still sum to g, and equal inputs are treated equally.
+
+        ∂L/∂xᵢ = g/k  if xᵢ = y, else 0
+
+    >>> max([[1, 5], [3, 4]], axis=1)
+    array([5, 4])
+    """
+
+    def vjp(g, y):
+        shape = kept(x.shape, axis)
+        largest = x == y.reshape(shape)
+        ties = largest.sum(axis=axis, keepdims=True, dtype=x.dtype)
+        return np.where(largest, g.reshape(shape) / ties, 0)
+
+    return x.max(axis=axis, keepdims=keepdims), vjp

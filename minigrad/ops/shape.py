@@ -1,0 +1,93 @@
+"""3.2 · Shape operations: moving and copying.
+
+What does a derivative mean for an operation that computes nothing? Each output element is a
+copy of one input element, so the Jacobian is a matrix of zeros and ones: yᵢ = xₛ₍ᵢ₎ has
+∂yᵢ/∂xⱼ = 1 where j = s(i), and 0 elsewhere. The VJP multiplies by its transpose:
+
+    ∂L/∂xⱼ = Σᵢ gᵢ [j = s(i)]
+
+Read it aloud: an input element receives the gradients of all its copies. Where nothing is
+copied twice (reshape, transpose) that is one element, and the VJP carries it back the way it
+came. Where something is (broadcast_to) the copies' gradients are summed.
+"""
+
+import numpy as np
+
+from minigrad.tensor import primitive
+
+
+@primitive
+def reshape(x, /, shape):
+    """The same elements in the same order, under new axes.
+
+    yᵢ = xᵢ in flat order, so the Jacobian is the identity, and the VJP gives g the old axes:
+
+        ∂L/∂x = reshape(g, x.shape)
+
+    One axis may be -1: it becomes whatever is left.
+
+    >>> reshape([[1, 2, 3], [4, 5, 6]], (3, 2))
+    array([[1, 2],
+           [3, 4],
+           [5, 6]])
+    """
+    old = x.shape
+    return x.reshape(shape), lambda g, y: g.reshape(old)
+
+
+@primitive
+def transpose(x, /, axes=None):
+    """Axis i of the result is axis axes[i] of x; by default all axes reversed.
+
+    The Jacobian is a permutation, and the transpose of a permutation is its inverse. As
+    argsort(axes) lists where each axis went, it undoes the move:
+
+        ∂L/∂x = transpose(g, argsort(axes))
+
+    >>> transpose([[1, 2, 3]]).shape
+    (3, 1)
+    """
+    back = None if axes is None else tuple(int(i) for i in np.argsort(np.mod(axes, x.ndim)))
+    return x.transpose(axes), lambda g, y: g.transpose(back)
+
+
+@primitive
+def swapaxes(x, /, axis1, axis2):
+    """Exchange two axes. The exchange undoes itself: ∂L/∂x = swapaxes(g, axis1, axis2).
+
+    >>> swapaxes([[1, 2, 3]], 0, 1).shape
+    (3, 1)
+    """
+    return x.swapaxes(axis1, axis2), lambda g, y: g.swapaxes(axis1, axis2)
+
+
+def _g(g, y):
+    return g
+
+
+@primitive
+def broadcast_to(x, /, shape):
+    """Copy x along new or length-1 axes until it has `shape` (as a view: no memory is copied).
+
+    Each element of x is copied, so it receives the sum of its copies' gradients. The engine
+    does that summing for every operation that broadcasts (chapter 2), so the rule hands g on
+    as it is.
+
+    >>> broadcast_to([1, 2], (3, 2)).sum(axis=0)
+    array([3, 6])
+    """
+    return np.broadcast_to(x, shape), _g
+
+
+@primitive
+def astype(x, /, dtype):
+    """The same numbers in another floating dtype: a copy, so ∂L/∂x = g.
+
+    The engine gives every gradient its input's dtype, so g comes back rounded to x's.
+
+    >>> astype([1.0], np.float32).dtype
+    dtype('float32')
+    """
+    if np.dtype(dtype).kind != "f":
+        raise ValueError(f"a recorded tensor keeps to floating dtypes: {np.dtype(dtype)} is not one")
+    return x.astype(dtype), _g

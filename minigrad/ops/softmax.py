@@ -1,0 +1,94 @@
+"""3.6 · Softmax: derivatives worth doing by hand.
+
+The three operations here could be composed from `exp`, `sum` and `log`, and their gradients
+would come out right. Why derive them by hand? Because the composed record keeps four nodes
+where one formula suffices, because a score of 1000 overflows exp, and above all because the
+formula shows what the composed record hides: when attention stops learning.
+
+All three subtract the largest element first. It changes nothing in the result, since
+exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
+under 0. *That* is the numerical stability which texts often credit to the scale 1/√d_k.
+"""
+
+import numpy as np
+
+from minigrad.ops.reduce import kept
+from minigrad.tensor import primitive
+
+
+@primitive
+def softmax(x, /, axis=-1):
+    """yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.
+
+    Every output feels every input, through the shared sum. With S = Σⱼ exp(xⱼ) the quotient
+    rule gives ∂yᵢ/∂xⱼ = δᵢⱼ exp(xᵢ)/S - exp(xᵢ) exp(xⱼ)/S², that is
+
+        ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ - yⱼ)        J = diag(y) - y yᵀ
+
+    J is n × n, but we only ever want it multiplied by g = ∂L/∂y (J is symmetric):
+
+        ∂L/∂x = J g = y ⊙ (g - ⟨y, g⟩)
+
+    ⟨y, g⟩ is the average gradient under the weights y: a score is pushed only as far as its
+    own gradient departs from that average. When y is nearly one-hot there is nothing to
+    depart from, and the gradient dies: this is where √d_k enters (chapter 16). The result
+    sums to 0, because raising all scores together changes no weight.
+
+    >>> softmax([0.0, np.log(3.0)])
+    array([0.25, 0.75])
+    """
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return (
+        e / e.sum(axis=axis, keepdims=True),
+        lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True)),
+    )
+
+
+@primitive
+def log_softmax(x, /, axis=-1):
+    """yᵢ = xᵢ - log Σⱼ exp(xⱼ): the logarithm of softmax, without ever forming a weight.
+
+    Taking the log afterwards fails where it matters: a weight that underflowed to 0 has log
+    -∞ and no gradient to recover by. Here the smallest yᵢ is a plain negative number. With
+    p = exp(y), the softmax:
+
+        ∂yᵢ/∂xⱼ = δᵢⱼ - pⱼ        ∂L/∂x = g - p Σᵢ gᵢ
+
+    For the cross-entropy of one true class c, g is -1 at c and 0 elsewhere, and ∂L/∂x
+    becomes p - onehot(c): prediction minus truth, bounded and never dead while they differ.
+
+    >>> np.exp(log_softmax([0.0, np.log(3.0)]))
+    array([0.25, 0.75])
+    """
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return (
+        shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)),
+        lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True),
+    )
+
+
+@primitive
+def logsumexp(x, /, axis=None, keepdims=False):
+    """y = log Σⱼ exp(xⱼ): a smooth maximum, between max(x) and max(x) + log n.
+
+    The chain rule through log and Σ gives exp(xⱼ)/Σ exp, which is a softmax:
+
+        ∂y/∂xⱼ = exp(xⱼ - y)        ∂L/∂xⱼ = g exp(xⱼ - y)
+
+    So softmax is the gradient of logsumexp, as one-hot is the gradient of max. If every xⱼ is
+    -∞ (nothing to sum), y is -∞ and the gradient 0.
+
+    >>> logsumexp([0.0, np.log(3.0)]) - np.log(4.0)     # log(1 + 3) is log 4
+    np.float64(0.0)
+    """
+    largest = x.max(axis=axis, keepdims=True)
+    shift = np.where(np.isfinite(largest), largest, 0)
+    total = np.exp(x - shift).sum(axis=axis, keepdims=True)
+
+    def vjp(g, y):
+        shape = kept(x.shape, axis)
+        finite = np.where(np.isfinite(y), y, 0).reshape(shape)
+        return g.reshape(shape) * np.exp(x - finite)
+
+    # The last sum runs over axes of length 1: it adds nothing up, it only drops them.
+    return (np.log(total) + shift).sum(axis=axis, keepdims=keepdims), vjp

@@ -1,0 +1,45 @@
+"""9 · Saving: a file is written whole or not at all.
+
+What does a reader find when the program that was writing a file is killed half-way? With a
+plain `open(path, "wb")`: half a file, under the name of the good one that was there before.
+So the bytes go to a neighbour first, and take the name when they are all on disk. Renaming
+within one folder is atomic: whoever opens the name sees the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: str | Path, content: bytes | str) -> Path:
+    """Write the content to path, whole or not at all, and return the path.
+
+    A missing or unwritable folder is an OSError that names the path.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_whole(f"{folder}/hello.txt", "hello").read_text()
+    'hello'
+    """
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())  # on disk before it has the name, not some time after
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    return path
+
+
+def _umask() -> int:
+    """The permissions this process withholds; mkstemp makes files that only their owner reads."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
