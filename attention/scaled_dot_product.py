@@ -60,9 +60,7 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
     return where(mask, weights, 0.0)
 
 
-def attention(
-    q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale = None
-) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale = None) -> Tensor:
     """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     Every query's output is an average of the values, under its attention weights. `mask` and

@@ -4,11 +4,13 @@ README.md is the table of contents. The names below stand in the order a reader 
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
-from minigrad.tensor import Node, Tensor, no_grad, primitive
+from minigrad.tensor import Tensor
+from minigrad.record import Node, no_grad, primitive
 from minigrad.autograd import backward, grad, gradients
 from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives
-from minigrad.checking import GradientError, gradcheck, numerical_gradient
+from minigrad.differences import numerical_gradient
+from minigrad.checking import GradientError, gradcheck
 from minigrad.graphs import Graph, graph
 
 __all__ = [
@@ -20,9 +22,9 @@ __all__ = [
     "grad",
     "gradients",
     *_primitives,
+    "numerical_gradient",
     "GradientError",
     "gradcheck",
-    "numerical_gradient",
     "Graph",
     "graph",
 ]

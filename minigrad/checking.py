@@ -1,26 +1,15 @@
-"""4 · Gradient check: believe no derivative you have not tested.
+"""4.2 · Gradient check: believe no derivative you have not tested.
 
-How do you find out that a derivation is wrong? Not by reading it again. A derivative claims
-how much the output moves when the input does, so move the input and look:
-
-    ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
-
-One **random direction** u tests all elements at once. If the analytic gradient is off by an
-error vector e, the two sides differ by ⟨e, u⟩, and a Gaussian u is at right angles to a given e
-with probability 0. So a check of a million parameters costs the same few evaluations as a check
-of one; element by element is only needed to say *where* a gradient is wrong.
-
-How large should h be? Too large, and the curvature of f enters; too small, and f(x + hu) and
-f(x - hu) agree in all but their last digits. `_slope` tries a ladder of steps, cancels the
-leading curvature terms between neighbours (Richardson), and keeps the estimate that its
-neighbours confirm best. What they disagree by is the **resolution**: the finest difference
-that this check could have seen. A check that cannot see should say so, not pass.
+One **random direction** u tests all elements of a gradient at once. If the analytic gradient is
+off by an error vector e, it differs from the finite difference along u by ⟨e, u⟩, and a Gaussian
+u is at right angles to a given e with probability 0. So a check of a million parameters costs
+the same few evaluations as a check of one; element by element is only needed to say *where* a
+gradient is wrong.
 
 Second order costs no new idea. The gradient, dotted with a direction v, is itself a function
 of x, so it is checked in the same way. It also depends on the seed ∂L/∂y, and that derivative
-is checked as well.
+is checked as well: a VJP that cuts the record of g is wrong only there.
 
-    >>> from minigrad import Tensor
     >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))
     >>> bool(report), len(report.comparisons)        # 2 gradients, and 2 · 3 blocks of order 2
     (True, 8)
@@ -35,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from minigrad.autograd import gradients
+from minigrad.differences import elementwise, slopes
 from minigrad.tensor import Array, Tensor
 
 DIRECTIONS = 3
-STEPS = 2.0 ** -np.arange(3, 16)
 # A difference counts as an error from this many resolutions on: they are estimates themselves.
 DOUBT = 20.0
 
@@ -132,20 +121,6 @@ def gradcheck(
     return Report(tuple(comparisons))
 
 
-def numerical_gradient(f: Callable[..., Any], *inputs: Any, wrt: int = 0) -> tuple[Array, Array]:
-    """∂f/∂input, element by element, and how fine each can be told: (gradient, resolution).
-
-    f is scalar-valued. This costs 26 evaluations of f for each element, so it is for small
-    inputs and for looking closely.
-
-    >>> slope, resolution = numerical_gradient(lambda x: (x * x).sum(), [1.0, 2.0])
-    >>> slope.round(6), bool(resolution.max() < 1e-9)
-    (array([2., 4.]), True)
-    """
-    problem = _first_order(f, inputs, None)
-    return _elementwise(problem, 0, problem.positions.index(wrt))
-
-
 @dataclass
 class _Problem:
     """Scalar functions φⱼ of several points, with their analytic gradients.
@@ -163,11 +138,15 @@ class _Problem:
     analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
     output: Callable[..., Tensor]  # points as tensors → f's output
 
+    def along(self, i: int) -> Callable[[Array], Array]:
+        """All φ as functions of pointᵢ alone."""
+        return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])
+
 
 def _first_order(
-    f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator | None
+    f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator
 ) -> _Problem:
-    """L = ⟨seed, f(x)⟩ with a random seed, or a seed of 1 if rng is None (f is then scalar)."""
+    """L = ⟨seed, f(x)⟩ with a random seed."""
     arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     if not positions:
@@ -193,9 +172,7 @@ def _first_order(
             "gradcheck: two calls of f with equal inputs gave different values; "
             "draw random numbers outside f and hand them in"
         )
-    if rng is None and y.size != 1:
-        raise ValueError(f"numerical_gradient needs a scalar: f returned shape {y.shape}, not ()")
-    seed = np.ones(y.shape) if rng is None else rng.standard_normal(y.shape)
+    seed = rng.standard_normal(y.shape)
     return _Problem(
         points=[*points, seed],
         names=[*names, "seed"],
@@ -266,13 +243,13 @@ def _compare(
     comparisons = []
     for i, point in enumerate(problem.points[: len(problem.analytic[0])]):
         directions = [rng.standard_normal(point.shape) for _ in range(DIRECTIONS)]
-        slopes = [_slope(problem, i, u) for u in directions]
+        found = [slopes(problem.along(i), point, u, problem.magnitude) for u in directions]
         for j, gradients_of_phi in enumerate(problem.analytic):
             gradient, what = gradients_of_phi[i], problem.derivatives[j].format(problem.names[i])
             norm = float(np.linalg.norm(gradient))
             tried = [
                 _verdict(order, what, float((gradient * u).sum()), slope[j], coarse[j], norm, rtol)
-                for u, (slope, coarse) in zip(directions, slopes, strict=True)
+                for u, (slope, coarse) in zip(directions, found, strict=True)
             ]
             worst = max(tried, key=lambda c: (VERDICTS.index(c.verdict), c.error))
             if worst.verdict == "WRONG":
@@ -285,7 +262,13 @@ VERDICTS = ("zero", "agrees", "unresolved", "WRONG")
 
 
 def _verdict(
-    order: int, what: str, analytic: float, numerical: float, coarse: float, norm: float, rtol: float
+    order: int,
+    what: str,
+    analytic: float,
+    numerical: float,
+    coarse: float,
+    norm: float,
+    rtol: float,
 ) -> Comparison:
     """Judge one direction. Errors are relative to the gradient's norm, where it has one."""
     unit = norm or 1.0
@@ -301,57 +284,18 @@ def _verdict(
     )
 
 
-def _slope(problem: _Problem, i: int, u: Array) -> tuple[Array, Array]:
-    """dφ/dh along pointᵢ + h u, for every φ, and the resolution of each (Ridders' method).
-
-    Central differences have an error c₂h² + c₄h⁴ + …; halving h and combining two of them as
-    (4 D(h/2) - D(h)) / 3 cancels c₂, combining those with 16 and 15 cancels c₄, and so on. Of
-    all these estimates the one that departs least from its two parents is the best. No estimate
-    is credited with less error than the rounding of φ, spread over 2h.
-    """
-    point = problem.points[i]
-    size = float(np.sqrt(np.mean(point**2))) if point.size else 0.0
-    rounding = np.finfo(float).eps * problem.magnitude
-    best = np.full(problem.magnitude.shape, np.nan)
-    resolution = np.full(problem.magnitude.shape, np.inf)
-    above: list[Array] = []
-    for h in STEPS * (size or 1.0):
-        ends = [[*problem.points], [*problem.points]]
-        ends[0][i], ends[1][i] = point + h * u, point - h * u
-        with np.errstate(all="ignore"):  # a long step may leave f's domain; a shorter one counts
-            row = [(problem.evaluate(ends[0]) - problem.evaluate(ends[1])) / (2 * h)]
-            for m, parent in enumerate(above[:4], 1):
-                row.append((4**m * row[-1] - parent) / (4**m - 1))
-                doubt = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - parent)) + rounding / h
-                better = doubt < resolution
-                best[better], resolution[better] = row[m][better], doubt[better]
-        above = row
-    return best, resolution
-
-
-def _elementwise(problem: _Problem, j: int, i: int) -> tuple[Array, Array]:
-    """∂φⱼ/∂pointᵢ by finite differences, one element at a time, and each one's resolution."""
-    shape = problem.points[i].shape
-    slope, resolution = np.zeros(shape), np.zeros(shape)
-    for index in np.ndindex(shape):
-        u = np.zeros(shape)
-        u[index] = 1.0
-        found = _slope(problem, i, u)
-        slope[index], resolution[index] = found[0][j], found[1][j]
-    return slope, resolution
-
-
 def _report_elements(problem: _Problem, i: int, j: int, worst: Comparison, most: int = 8) -> str:
     """The message of a GradientError: which derivative, and its worst elements first."""
     analytic = problem.analytic[j][i]
-    numerical, resolution = _elementwise(problem, j, i)
+    found = elementwise(problem.along(i), problem.points[i], problem.magnitude)
+    numerical, resolution = (a[..., j] for a in found)
     difference = np.abs(analytic - numerical)
     ranked = np.argsort(-difference, axis=None, kind="stable")[:most]
     rows = []
     for flat in ranked:
         at = tuple(int(k) for k in np.unravel_index(flat, analytic.shape))
         rows.append(
-            f"{str(list(at)):>12} {analytic[at]:14.6e} {numerical[at]:14.6e} "
+            f"{list(at)!s:>12} {analytic[at]:14.6e} {numerical[at]:14.6e} "
             f"{difference[at]:14.1e} {resolution[at]:14.1e}"
         )
     where = f"argument {problem.positions[i]} of f, " if i < len(problem.positions) else ""

@@ -1,269 +1,37 @@
-"""1 · Tensor: an array that remembers where it came from.
+"""1.1 · Tensor: an array that remembers where it came from.
 
-How can a program know the derivative of what it has just computed? It keeps a record. Every
-operation on a `Tensor` computes its value with NumPy, as usual, and leaves behind one `Node`:
-which rule ran, on which inputs, and how to send a gradient back through it. Chapter 2 replays
-that record in reverse, and that is all of backpropagation.
+How can a program know the derivative of what it has just computed? It keeps a record. A
+`Tensor` is a NumPy array with one thing more: its **node**, which says what operation made it
+and from what. The inputs of that operation have nodes of their own, and so on back to the
+tensors you made yourself, the **leaves**. Nothing more is needed: chapter 1.2 writes the nodes,
+chapter 2 replays them in reverse, and that is all of backpropagation.
 
-A **rule** says what an operation is. It returns its value and its derivatives, side by side:
+A `Tensor` speaks NumPy: the operators, the methods an array has, and NumPy's own functions all
+work on it, and each leaves a node. What has no derivative gives a plain array (`t > 0`); what
+would quietly lose the record (`float(t)`, `t[0] = 1`) is refused in a sentence.
 
-    @primitive
-    def multiply(a, b, /):
-        return a * b, lambda g, y: g * b, lambda g, y: a * g
-
-For each input there is one VJP (vector-Jacobian product): a function of g = ∂L/∂y, the
-gradient that arrives at the output y, which gives ∂L/∂input, the gradient that leaves. L is
-whatever scalar you will differentiate later; a rule never needs to know it.
-
-A rule is written in NumPy's words, and that is the second idea. In the forward pass it gets
-plain arrays: the closures hold arrays, and a first backward pass runs at NumPy's speed with no
-`Tensor` in sight. When the derivative itself is to be differentiated, chapter 2 asks the same
-rule again, with Tensors in place of the arrays. `a * g` then means `Tensor.__mul__`, is
-recorded like everything else, and can be replayed in turn. One text serves every order.
-
-So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
-asked twice and must give the same answer.
-
-    >>> import numpy as np
-    >>> from minigrad import Tensor
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True, name="x")
-    >>> y = (x * x).sum()               # two nodes: multiply, then sum
+    >>> y = np.exp(x).sum()
     >>> y
-    Tensor(14., node=sum)
-    >>> y.node.inputs[0].node.name
-    'multiply'
+    Tensor(30.19287485, node=sum)
+    >>> y.node.inputs                   # what y was summed from
+    (Tensor([ 2.71828183,  7.3890561 , 20.08553692], node=exp),)
     >>> y.backward()
-    >>> x.grad                          # ∂(Σ x²)/∂x = 2x
-    array([2., 4., 6.])
+    >>> x.grad                          # ∂(Σ exp x)/∂x = exp x
+    array([ 2.71828183,  7.3890561 , 20.08553692])
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from minigrad.record import Node
+
 Array = np.ndarray[Any, Any]
-
-# Whether operations leave a record. A context variable is private to each thread and each
-# asynchronous task, so one thread's no_grad() never silences another's training.
-_recording: ContextVar[bool] = ContextVar("recording", default=True)
-
-# A recorded output is read-only, so its count of writes is 0 for ever and all can share it.
-_NEVER_WRITTEN = [0]
-
-
-@contextmanager
-def _recorded(yes: bool = True) -> Iterator[None]:
-    token = _recording.set(yes)
-    try:
-        yield
-    finally:
-        _recording.reset(token)
-
-
-@contextmanager
-def no_grad() -> Iterator[None]:
-    """Compute without a record: `with no_grad():`, or `@no_grad()` above a function.
-
-    Results inside do not require a gradient, and nothing is kept alive for a backward pass.
-
-    >>> w = Tensor(2.0, requires_grad=True)
-    >>> with no_grad():
-    ...     (w * w).requires_grad
-    False
-    """
-    with _recorded(False):
-        yield
-
-
-class Node:
-    """The record of one operation: the rule, its inputs and options, one VJP for each input.
-
-    `inputs` holds Tensors, and plain arrays for constants. The node does not hold its own
-    output: the output holds the node. References then point only from results to what they
-    were made of, never round in a circle, and Python frees a graph with its last result.
-
-    `spent` is None until a backward pass has replayed the node and let its inputs go; then it
-    is that pass, so that an error about a second pass can say what happened to the first.
-    """
-
-    __slots__ = ("inputs", "options", "rule", "spent", "vjps", "writes")
-
-    def __init__(
-        self,
-        rule: Callable[..., Any],
-        inputs: tuple[Any, ...],
-        options: dict[str, Any],
-        vjps: tuple[Any, ...],
-        writes: int,
-    ) -> None:
-        self.rule = rule
-        self.inputs = inputs
-        self.options = options
-        self.vjps = vjps
-        self.writes = writes  # how often the inputs had been written when this node was made
-        self.spent: Any = None
-
-    @property
-    def name(self) -> str:
-        """The operation's name, as NumPy spells it where NumPy has it."""
-        return self.rule.__name__.strip("_")
-
-
-def primitive(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn a rule into an operation on Tensors.
-
-    Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value
-    and then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has
-    no derivative, such as a mask. The engine hands in y, the operation's own output, so that
-    no closure needs to capture it. A VJP whose result still carries broadcast axes is summed
-    back to its input's shape by the engine (chapter 2); no rule does that itself.
-
-    The value may also be a function of no arguments, for what only arrays can say; it is then
-    called once, in the forward pass.
-
-    Your own operation takes five lines, and is drawn under its own name (chapter 5):
-
-    >>> @primitive
-    ... def sine(x, /):
-    ...     return np.sin(x), lambda g, y: g * cosine(x)
-    >>> @primitive
-    ... def cosine(x, /):
-    ...     return np.cos(x), lambda g, y: -g * sine(x)
-    >>> x = Tensor(0.0, requires_grad=True)
-    >>> sine(x).backward()
-    >>> x.grad
-    array(1.)
-    """
-    parameters = inspect.signature(rule).parameters.values()
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
-    option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    if not variadic and not arity:
-        raise TypeError(f"{rule.__name__} names no tensor input: put its tensors before a '/'")
-
-    @functools.wraps(rule)
-    def operation(*args: Any, **options: Any) -> Any:
-        inputs = args if variadic else args[:arity]
-        arrays: list[Any] = []
-        has_tensor = has_plain = requires_grad = False
-        writes = 0
-        for x in inputs:
-            if isinstance(x, Tensor):
-                has_tensor = True
-                requires_grad = requires_grad or x._requires_grad
-                writes += x._writes[0]
-                arrays.append(x._array)
-            else:
-                has_plain = True
-                arrays.append(x)
-        if has_plain:
-            arrays = _plain_to_arrays(rule, inputs, arrays)
-        if len(args) > arity and not variadic:
-            options.update(zip(option_names, args[arity:], strict=False))
-        try:
-            value, *vjps = rule(*arrays, **options)
-            if callable(value):
-                value = value()
-        except (ValueError, IndexError) as error:
-            raise _explained(error, rule, inputs) from error
-        if type(value) is not np.ndarray:
-            if isinstance(value, Tensor):
-                return value  # asked again inside a rule that was handed Tensors
-            value = np.asarray(value)  # NumPy turns 0-d results into scalars
-        if not has_tensor:  # a rule may call primitives on arrays: then it wants an array back
-            return value
-        if not (requires_grad and _recording.get()):
-            return _wrap(value, None, _share_writes(value, inputs) or [0])
-        if len(vjps) != len(inputs):
-            raise TypeError(
-                f"the rule {rule.__name__} must return one VJP for each of its "
-                f"{len(inputs)} tensor inputs, but it returned {len(vjps)}"
-            )
-        if has_plain:
-            inputs = tuple(
-                x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)
-            )
-        value.flags.writeable = False
-        return _wrap(
-            value,
-            Node(rule, inputs, options, tuple(vjps), writes),
-            _NEVER_WRITTEN if value.base is None else _share_writes(value, inputs) or [0],
-        )
-
-    return operation
-
-
-def _plain_to_arrays(
-    rule: Callable[..., Any], inputs: tuple[Any, ...], arrays: list[Any]
-) -> list[Any]:
-    """Constants become arrays; a number takes the dtype of the floating tensor beside it.
-
-    Without that rule `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since
-    np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way.
-    """
-    beside = None
-    for x in inputs:
-        if isinstance(x, Tensor) and x._array.dtype.kind == "f":
-            beside = x._array.dtype
-    for i, x in enumerate(inputs):
-        if type(x) is float and beside is not None:
-            arrays[i] = np.array(x, beside)
-        elif not isinstance(x, Tensor):
-            array = _checked(np.asarray(x), rule.__name__.strip("_"))
-            is_number = array.ndim == 0 and array.dtype.kind != "b"
-            arrays[i] = array.astype(beside) if is_number and beside is not None else array
-    return arrays
-
-
-def _checked(array: Array, asked: str) -> Array:
-    """Refuse what has no real derivative, before it spreads: complex numbers and objects."""
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
-    return array
-
-
-def _share_writes(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
-    """A view shares its memory with an input, so it shares that input's count of writes."""
-    if value.base is not None:
-        for x in inputs:
-            if isinstance(x, Tensor) and (value.base is x._array or value.base is x._array.base):
-                return x._writes
-    return None
-
-
-def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
-    """NumPy's complaint, preceded by the operation and the inputs it was about."""
-    shapes = " and ".join(describe(x) for x in inputs)
-    kind = ValueError if isinstance(error, ValueError) else IndexError
-    return kind(f"{rule.__name__.strip('_')} of {shapes}: {error}")
-
-
-def describe(x: Any) -> str:
-    """How errors speak of a tensor: by the name its owner gave it, and by its shape."""
-    name = getattr(x, "name", None)
-    return f"{name!r} {np.shape(x)}" if name else f"{np.shape(x)}"
-
-
-def _wrap(array: Array, node: Node | None, writes: list[int]) -> Tensor:
-    """An operation's result. It skips the checks of `Tensor(…)`, which its inputs passed."""
-    tensor = _new(Tensor)
-    tensor._array = array
-    tensor._requires_grad = node is not None
-    tensor._writes = writes
-    tensor.node = node
-    tensor.grad = None
-    tensor.name = None
-    return tensor
-
-
-_new: Callable[[type], Any] = object.__new__
 
 
 class Tensor:
@@ -355,14 +123,13 @@ class Tensor:
         if value and self.dtype.kind != "f":
             kind = "a boolean" if self.dtype.kind == "b" else "an integer"
             raise TypeError(
-                f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; "
-                "pass dtype=float"
+                f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; pass dtype=float"
             )
         self._requires_grad = bool(value)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._array.shape
+        return self._array.shape  # type: ignore[no-any-return]
 
     @property
     def ndim(self) -> int:
@@ -374,7 +141,7 @@ class Tensor:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self._array.dtype
+        return self._array.dtype  # type: ignore[no-any-return]
 
     def item(self) -> float:
         """The one element as a Python number, without a record."""
@@ -473,7 +240,9 @@ class Tensor:
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if function in ops.NUMPY:
             if "out" in options:
-                raise TypeError(f"np.{function.__name__} with out= cannot be recorded: leave it out")
+                raise TypeError(
+                    f"np.{function.__name__} with out= cannot be recorded: leave it out"
+                )
             return ops.NUMPY[function](*args, **options)
         if function in ops.PLAIN:
             return function(*(x._array if isinstance(x, Tensor) else x for x in args), **options)
@@ -583,6 +352,34 @@ def _unknown(name: str) -> NoReturn:
     )
 
 
-# The one seam in the import order. A rule is made with `primitive`, so ops needs this module;
-# `Tensor.__add__` needs ops.add. Importing here, below both definitions, satisfies each.
+def _checked(array: Array, asked: str) -> Array:
+    """Refuse what has no real derivative, before it spreads: complex numbers and objects."""
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
+    return array
+
+
+def describe(x: Any) -> str:
+    """How errors speak of a tensor: by the name its owner gave it, and by its shape."""
+    name = getattr(x, "name", None)
+    return f"{name!r} {np.shape(x)}" if name else f"{np.shape(x)}"
+
+
+def _wrap(array: Array, node: Node | None, writes: list[int]) -> Tensor:
+    """An operation's result. It skips the checks of `Tensor(…)`, which its inputs passed."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._requires_grad = node is not None
+    tensor._writes = writes
+    tensor.node = node
+    tensor.grad = None
+    tensor.name = None
+    return tensor
+
+
+_new: Callable[[type[Tensor]], Tensor] = object.__new__
+
+
+# The one seam in the import order. A rule is made for Tensors, so ops needs the class above;
+# `Tensor.__add__` needs ops.add. Importing here, below the class, satisfies each.
 from minigrad import autograd, ops  # noqa: E402

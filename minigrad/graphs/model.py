@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd import _replay, _seed
+from minigrad.autograd import check_seed
+from minigrad.record import Node
+from minigrad.replay import replay
 from minigrad.saving import write_whole
-from minigrad.tensor import Array, Node, Tensor
+from minigrad.tensor import Array, Tensor
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,8 @@ def graph(
     found = _walk(y)
     strength: dict[int, float] = {}
     if grads:
-        seed = _seed(y, gradient, "graph(grads=True)")
-        arrived = _replay(y, seed, {id(x) for x in found}, create_graph=False, retain_graph=True)
+        seed = check_seed(y, gradient, "graph(grads=True)")
+        arrived = replay(y, seed, {id(x) for x in found}, create_graph=False, retain_graph=True)
         strength = {id(x): rms(g) for x, g in arrived}
     given = {id(x): name for name, x in dict(names).items()}
     numbers = {id(x): number for number, x in enumerate(found)}

@@ -17,7 +17,7 @@ down again (chapter 2); the rules below need not know.
 
 import numpy as np
 
-from minigrad.tensor import primitive
+from minigrad.record import primitive
 
 # VJPs that hold no array serve every call. As functions of the module they are made once;
 # as lambdas they would be made, and tracked by Python's cycle collector, at each operation.

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from minigrad.tensor import primitive
+from minigrad.record import primitive
 
 
 @primitive

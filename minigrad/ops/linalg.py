@@ -5,12 +5,15 @@ work of the project. Where do the two transposes in it come from? The docstring 
 follows one element.
 """
 
+from typing import Any
+
 import numpy as np
 
-from minigrad.tensor import Tensor, describe, primitive
+from minigrad.record import primitive
+from minigrad.tensor import Tensor, describe
 
 
-def matmul(a, b):
+def matmul(a: Any, b: Any) -> Tensor:
     """C = A B: every row of A against every column of B.   (…, n, k) · (…, k, m) → (…, n, m)
 
     Write one element of the product, and ask which outputs a single Aᵢₖ reaches:
@@ -40,8 +43,7 @@ def matmul(a, b):
     >>> matmul([1, 2], [3, 4])
     array(11)
     """
-    a = a if isinstance(a, Tensor) else np.asarray(a)
-    b = b if isinstance(b, Tensor) else np.asarray(b)
+    a, b = (x if isinstance(x, Tensor) else np.asarray(x) for x in (a, b))
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"matmul of {describe(a)} and {describe(b)}: for a scalar write *")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:

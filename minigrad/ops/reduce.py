@@ -12,7 +12,7 @@ against x.
 
 import numpy as np
 
-from minigrad.tensor import primitive
+from minigrad.record import primitive
 
 
 def kept(shape, axis):

@@ -13,7 +13,7 @@ came. Where something is (broadcast_to) the copies' gradients are summed.
 
 import numpy as np
 
-from minigrad.tensor import primitive
+from minigrad.record import primitive
 
 
 @primitive
@@ -89,5 +89,7 @@ def astype(x, /, dtype):
     dtype('float32')
     """
     if np.dtype(dtype).kind != "f":
-        raise ValueError(f"a recorded tensor keeps to floating dtypes: {np.dtype(dtype)} is not one")
+        raise ValueError(
+            f"a recorded tensor keeps to floating dtypes: {np.dtype(dtype)} is not one"
+        )
     return x.astype(dtype), _g

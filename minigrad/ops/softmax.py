@@ -13,7 +13,7 @@ under 0. *That* is the numerical stability which texts often credit to the scale
 import numpy as np
 
 from minigrad.ops.reduce import kept
-from minigrad.tensor import primitive
+from minigrad.record import primitive
 
 
 @primitive

@@ -1,0 +1,233 @@
+"""1.2 · Record: what an operation leaves behind.
+
+What must an operation remember, so that someone can go back through it later? Which rule ran,
+on which inputs, and how to send a gradient back. That is a `Node`, and `primitive` is what makes
+one: it turns a **rule** into an operation on Tensors. A rule returns its value and its
+derivatives, side by side:
+
+    @primitive
+    def multiply(a, b, /):
+        return a * b, lambda g, y: g * b, lambda g, y: a * g
+
+For each input there is one VJP (vector-Jacobian product): a function of g = ∂L/∂y, the
+gradient that arrives at the output y, which gives ∂L/∂input, the gradient that leaves. L is
+whatever scalar you will differentiate later; a rule never needs to know it.
+
+A rule is written in NumPy's words, and that is the second idea. In the forward pass it gets
+plain arrays: the closures hold arrays, and a first backward pass runs at NumPy's speed with no
+`Tensor` in sight. When the derivative itself is to be differentiated, chapter 2 asks the same
+rule again, with Tensors in place of the arrays. `a * g` then means `Tensor.__mul__`, is
+recorded like everything else, and can be replayed in turn. One text serves every order.
+
+So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
+asked twice and must give the same answer.
+
+    >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> y = (x * x).sum()               # two nodes: multiply, then sum
+    >>> node = y.node.inputs[0].node
+    >>> node.name, [vjp(np.ones(3), None) for vjp in node.vjps]     # x, for each of the two uses
+    ('multiply', [array([1., 2., 3.]), array([1., 2., 3.])])
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from minigrad.tensor import Array, Tensor, _checked, _wrap, describe
+
+# Whether operations leave a record. A context variable is private to each thread and each
+# asynchronous task, so one thread's no_grad() never silences another's training.
+_recording: ContextVar[bool] = ContextVar("recording", default=True)
+
+# A recorded output is read-only, so its count of writes is 0 for ever and all can share it.
+_NEVER_WRITTEN = [0]
+
+is_recording = _recording.get
+
+
+@contextmanager
+def recording(yes: bool) -> Iterator[None]:
+    """Switch the record on or off for what runs inside."""
+    token = _recording.set(yes)
+    try:
+        yield
+    finally:
+        _recording.reset(token)
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """Compute without a record: `with no_grad():`, or `@no_grad()` above a function.
+
+    Results inside do not require a gradient, and nothing is kept alive for a backward pass.
+
+    >>> w = Tensor(2.0, requires_grad=True)
+    >>> with no_grad():
+    ...     (w * w).requires_grad
+    False
+    """
+    with recording(False):
+        yield
+
+
+class Node:
+    """The record of one operation: the rule, its inputs and options, one VJP for each input.
+
+    `inputs` holds Tensors, and plain arrays for constants. The node does not hold its own
+    output: the output holds the node. References then point only from results to what they
+    were made of, never round in a circle, and Python frees a graph with its last result.
+
+    `spent` is None until a backward pass has replayed the node and let its inputs go; then it
+    is that pass, so that an error about a second pass can say what happened to the first.
+    """
+
+    __slots__ = ("inputs", "options", "rule", "spent", "vjps", "writes")
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        inputs: tuple[Any, ...],
+        options: dict[str, Any],
+        vjps: tuple[Any, ...],
+        writes: int,
+    ) -> None:
+        self.rule = rule
+        self.inputs = inputs
+        self.options = options
+        self.vjps = vjps
+        self.writes = writes  # how often the inputs had been written when this node was made
+        self.spent: Any = None
+
+    @property
+    def name(self) -> str:
+        """The operation's name, as NumPy spells it where NumPy has it."""
+        return self.rule.__name__.strip("_")
+
+
+def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Turn a rule into an operation on Tensors.
+
+    Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value
+    and then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has
+    no derivative, such as a mask. The engine hands in y, the operation's own output, so that
+    no closure needs to capture it. A VJP whose result still carries broadcast axes is summed
+    back to its input's shape by the engine (chapter 2); no rule does that itself.
+
+    The value may also be a function of no arguments, for what only arrays can say; it is then
+    called once, in the forward pass.
+
+    Your own operation takes five lines, and is drawn under its own name (chapter 5):
+
+    >>> @primitive
+    ... def sine(x, /):
+    ...     return np.sin(x), lambda g, y: g * cosine(x)
+    >>> @primitive
+    ... def cosine(x, /):
+    ...     return np.cos(x), lambda g, y: -g * sine(x)
+    >>> x = Tensor(0.0, requires_grad=True)
+    >>> sine(x).backward()
+    >>> x.grad
+    array(1.)
+    """
+    parameters = inspect.signature(rule).parameters.values()
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
+    option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if not variadic and not arity:
+        raise TypeError(f"{rule.__name__} names no tensor input: put its tensors before a '/'")
+
+    @functools.wraps(rule)
+    def operation(*args: Any, **options: Any) -> Any:
+        inputs = args if variadic else args[:arity]
+        arrays: list[Any] = []
+        has_tensor = has_plain = requires_grad = False
+        writes = 0
+        for x in inputs:
+            if isinstance(x, Tensor):
+                has_tensor = True
+                requires_grad = requires_grad or x._requires_grad
+                writes += x._writes[0]
+                arrays.append(x._array)
+            else:
+                has_plain = True
+                arrays.append(x)
+        if has_plain:
+            arrays = _plain_to_arrays(rule, inputs, arrays)
+        if len(args) > arity and not variadic:
+            options.update(zip(option_names, args[arity:], strict=False))
+        try:
+            value, *vjps = rule(*arrays, **options)
+            if callable(value):
+                value = value()
+        except (ValueError, IndexError) as error:
+            raise _explained(error, rule, inputs) from error
+        if type(value) is not np.ndarray:
+            if isinstance(value, Tensor):
+                return value  # asked again inside a rule that was handed Tensors
+            value = np.asarray(value)  # NumPy turns 0-d results into scalars
+        if not has_tensor:  # a rule may call primitives on arrays: then it wants an array back
+            return value
+        if not (requires_grad and is_recording()):
+            return _wrap(value, None, _share_writes(value, inputs) or [0])
+        if len(vjps) != len(inputs):
+            raise TypeError(
+                f"the rule {rule.__name__} must return one VJP for each of its "
+                f"{len(inputs)} tensor inputs, but it returned {len(vjps)}"
+            )
+        if has_plain:
+            inputs = tuple(
+                x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)
+            )
+        value.flags.writeable = False
+        return _wrap(
+            value,
+            Node(rule, inputs, options, tuple(vjps), writes),
+            _NEVER_WRITTEN if value.base is None else _share_writes(value, inputs) or [0],
+        )
+
+    return operation
+
+
+def _plain_to_arrays(
+    rule: Callable[..., Any], inputs: tuple[Any, ...], arrays: list[Any]
+) -> list[Any]:
+    """Constants become arrays; a number takes the dtype of the floating tensor beside it.
+
+    Without that rule `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since
+    np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way.
+    """
+    beside = None
+    for x in inputs:
+        if isinstance(x, Tensor) and x._array.dtype.kind == "f":
+            beside = x._array.dtype
+    for i, x in enumerate(inputs):
+        if type(x) is float and beside is not None:
+            arrays[i] = np.array(x, beside)
+        elif not isinstance(x, Tensor):
+            array = _checked(np.asarray(x), rule.__name__.strip("_"))
+            is_number = array.ndim == 0 and array.dtype.kind != "b"
+            arrays[i] = array.astype(beside) if is_number and beside is not None else array
+    return arrays
+
+
+def _share_writes(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
+    """A view shares its memory with an input, so it shares that input's count of writes."""
+    if value.base is not None:
+        for x in inputs:
+            if isinstance(x, Tensor) and (value.base is x._array or value.base is x._array.base):
+                return x._writes
+    return None
+
+
+def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
+    """NumPy's complaint, preceded by the operation and the inputs it was about."""
+    shapes = " and ".join(describe(x) for x in inputs)
+    kind = ValueError if isinstance(error, ValueError) else IndexError
+    return kind(f"{rule.__name__.strip('_')} of {shapes}: {error}")

@@ -1,0 +1,196 @@
+"""2.1 · Replay: the record, in reverse.
+
+Given L = f(h(x)), which derivative should be multiplied first? The chain rule is a product of
+Jacobians,
+
+    ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
+
+and a product can be taken from either end. From the left, ∂L/∂y is one row, and row times
+matrix is a row again: no Jacobian is ever built, and one pass gives the derivative of one L
+with respect to every x. That is reverse mode, and it is right for training, where one loss
+meets a million parameters. Each factor "row times Jacobian" is a VJP, which the rules supply.
+
+The pass needs an order: a tensor's gradient is complete only when *everything computed from it*
+has sent its share, for shares add (the multivariate chain rule). `replay_order` finds such an
+order; `replay` walks it.
+
+    >>> x = Tensor(3.0, requires_grad=True)
+    >>> y = x * x + x                   # x is used three times
+    >>> order, _ = replay_order(y, None)
+    >>> [t.node.name if t.node else "x" for t in reversed(order)]
+    ['add', 'multiply', 'x']
+    >>> replay(y, np.array(1.0), None, False, False)[0][1]      # three shares: 3 + 3 + 1
+    array(7.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.record import Node, recording
+from minigrad.tensor import Tensor, describe
+
+
+class _Pass:
+    """One replay. Each node it spends keeps it, and can say later how the pass ended."""
+
+    finished = False
+
+
+def _sources(t: Tensor) -> list[Tensor]:
+    """The tensors that t's gradient is passed on to: none for a leaf."""
+    node = t.node
+    if node is None:
+        return []
+    if node.spent is not None:
+        how = "an earlier backward pass" if node.spent.finished else "a pass that was interrupted"
+        raise RuntimeError(
+            f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
+            "pass again, or ask the first pass to keep it with retain_graph=True"
+        )
+    return [x for x in node.inputs if isinstance(x, Tensor) and x._requires_grad]
+
+
+def replay_order(root: Tensor, wanted: set[int] | None) -> tuple[list[Tensor], set[int]]:
+    """The tensors between the root and the wanted ones, each after all it was computed from.
+
+    This is depth-first search, with a stack of its own: a chain of 100,000 operations is
+    ordinary here, and Python's call stack ends near 1,000. Each tensor is met twice: first its
+    inputs go on the stack above it, then, when they are all done, it takes its place. Read
+    from the end, the list has every tensor *before* all it was computed from, which is the
+    order of the replay. The work is linear in the number of edges.
+
+    Branches that lead to no wanted tensor are left out (None wants every leaf). The ids of
+    those that do lead there come back beside the order.
+    """
+    order: list[Tensor] = []
+    leads: set[int] = set()
+    met: set[int] = set()
+    stack: list[tuple[Tensor, list[Tensor] | None]] = [(root, None)]
+    while stack:
+        t, sources = stack.pop()
+        if sources is not None:
+            at_goal = wanted is None or id(t) in wanted
+            if at_goal or any(id(x) in leads for x in sources):
+                leads.add(id(t))
+                order.append(t)
+        elif id(t) not in met:
+            met.add(id(t))
+            sources = _sources(t)
+            stack.append((t, sources))
+            stack.extend([(x, None) for x in sources])
+    return order, leads
+
+
+def replay(
+    root: Tensor, seed: Any, wanted: set[int] | None, create_graph: bool, retain_graph: bool
+) -> list[tuple[Tensor, Any]]:
+    """Send the seed back through the record; return each wanted tensor with its gradient.
+
+    `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave
+    `order`, and gradients leave `shares`, when their turn comes, and a spent node lets go of
+    its inputs: memory is returned from the loss backwards, while the pass is still going on.
+    """
+    order, leads = replay_order(root, wanted)
+    for t in order:
+        if t.node is not None:
+            _refuse_changed_inputs(t.node)
+    this_pass = _Pass()
+    shares: dict[int, Any] = {id(root): seed}
+    arrived: list[tuple[Tensor, Any]] = []
+    with recording(create_graph):
+        while order:
+            t = order.pop()
+            g = shares.pop(id(t), None)
+            node = t.node
+            if g is not None and (node is None if wanted is None else id(t) in wanted):
+                arrived.append((t, g))
+            if node is not None:
+                if g is not None:
+                    _pass_on(t, node, g, leads, shares, create_graph)
+                if not retain_graph:
+                    node.spent, node.inputs, node.vjps = this_pass, (), ()
+    this_pass.finished = True
+    return arrived
+
+
+def _pass_on(
+    t: Tensor, node: Node, g: Any, leads: set[int], shares: dict[int, Any], create_graph: bool
+) -> None:
+    """One step of the replay: through each input's VJP, add that input's share of g.
+
+    For a gradient that will itself be differentiated, the rule is asked again with Tensors,
+    so that its VJPs, and what they compute from g and y, are recorded.
+    """
+    if create_graph:
+        _, *vjps = node.rule(*node.inputs, **node.options)
+        y: Any = t
+    else:
+        vjps, y = node.vjps, t._array
+    for i, x in enumerate(node.inputs):
+        if id(x) not in leads or vjps[i] is None:
+            continue
+        share = vjps[i](g, y)
+        if share.shape != x._array.shape or share.dtype != x._array.dtype:
+            share = _fitted(share, x, t, node, i)
+        before = shares.get(id(x))
+        if before is not None:
+            # Never `before += share`: another input may have been given that same array. And
+            # a sum of 0-d arrays is a scalar in NumPy, so it is made an array again.
+            share = before + share if create_graph else np.asarray(before + share)
+        shares[id(x)] = share
+
+
+def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
+    """A VJP's result, brought to the shape and dtype of its input x.
+
+    Broadcasting copies one element to many places; the gradient of a copy is summed over the
+    places (∂L/∂x = Σ ∂L/∂copy). This is the one place where that happens. A shape that
+    broadcasting cannot explain is the rule's mistake, and summing it away would hide it.
+    """
+    extra = g.ndim - x.ndim
+    explained = 0 <= extra <= t.ndim - x.ndim or g.shape == x.shape
+    stretched = [
+        i for i, (n, m) in enumerate(zip(g.shape[extra:], x.shape, strict=False)) if n != m
+    ]
+    if not explained or any(x.shape[i] != 1 for i in stretched):
+        raise ValueError(
+            f"the VJP of {node.name} for input {i} gave shape {g.shape}, "
+            f"which is neither the input's {x.shape} nor a broadcast of it"
+        )
+    if extra:
+        g = g.sum(axis=tuple(range(extra)))
+    if stretched:
+        g = g.sum(axis=tuple(stretched), keepdims=True)
+    return g.astype(x.dtype)
+
+
+def _refuse_changed_inputs(node: Node) -> None:
+    """A VJP that holds an array which was written since would give a wrong gradient: say so."""
+    writes = 0
+    for x in node.inputs:
+        if isinstance(x, Tensor):
+            writes += x._writes[0]
+    if writes == node.writes:
+        return
+    held = [
+        cell.cell_contents
+        for vjp in node.vjps
+        for cell in getattr(vjp, "__closure__", None) or ()
+        if isinstance(cell.cell_contents, np.ndarray)
+    ]
+    for x in node.inputs:
+        if isinstance(x, Tensor) and any(np.may_share_memory(x._array, h) for h in held):
+            raise RuntimeError(
+                f"{node.name} cannot be replayed: {describe(x)} was changed in place after the "
+                "forward pass, and the derivative needs its old values; run the forward pass "
+                "again after each change"
+            )
+
+
+def leaves(y: Tensor) -> set[int]:
+    """The ids of the leaves below y that require a gradient."""
+    order, _ = replay_order(y, None)
+    return {id(t) for t in order if t.node is None and t._requires_grad}
