@@ -1,0 +1,155 @@
+"""16 · Why √d_k: what the scale does to gradients, measured.
+
+"Without the scale the dot products grow, softmax saturates, and the gradients vanish." How much
+of that is true? This chapter measures it, with random queries and keys of unit variance and a
+random gradient ∂L/∂p at the weights p, so that nothing but the scale is at work. It returns
+data; chapter 17 draws them.
+
+The first half is true. A score q·k is a sum of d_k terms of variance 1, so Var(q·k) = d_k
+(measured: `logit_variance`). Softmax of scores that large puts nearly all weight on one key:
+its `entropy` falls and its `largest_weight` rises to 1.
+
+The second half depends on what "the gradient" means. The VJP of a row of attention is
+
+    ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
+
+and saturation kills J, but without the scale Kᵀ is not shrunk either, and it grows with √d_k.
+Most queries are one-hot and get nothing. A few sit by chance between two equal keys; there J is
+alive, and they get a gradient √d_k times too large. So the *mean* gradient without scale grows,
+while the *median* dies. One norm over all queries shows the opposite of the lesson, and hence
+this chapter counts queries: what a typical one gets (`gradient_median`), how many get
+practically nothing (`dead_share`), and how much of the squared gradient falls to the luckiest
+tenth (`top_tenth_share`).
+
+None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
+every scale. The scale governs how much a query can still learn.
+
+    >>> rng = np.random.default_rng(0)
+    >>> raw, scaled = (saturation(1024, scale=s, rng=rng) for s in (1.0, None))
+    >>> raw.gradient_mean > scaled.gradient_mean, raw.gradient_median < scaled.gradient_median
+    (True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from attention.scaled_dot_product import Scale, attention, attention_weights
+from minigrad import Node, Tensor, gradients
+
+DEAD = 1e-3  # a query whose ‖∂L/∂q‖ is below this gets practically no gradient
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """One measurement of random attention at one d_k and one scale."""
+
+    d_k: int
+    scaled: bool
+    logit_variance: float  # of the scores that softmax sees
+    entropy: float  # mean over queries of H(p) / log n: 1 is uniform, 0 one-hot
+    largest_weight: float  # median over queries of max p
+    gradient_mean: float  # over queries, of ‖∂L/∂q‖
+    gradient_median: float
+    dead_share: float  # of queries with ‖∂L/∂q‖ < 1e-3
+    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the luckiest tenth of the queries gets
+
+
+def saturation(
+    d_k: int,
+    *,
+    scale: Scale = None,
+    keys: int = 64,
+    queries: int = 512,
+    per_key_set: int = 32,
+    rng: np.random.Generator,
+) -> Saturation:
+    """Measure attention of random queries over random keys, and the gradient that reaches them.
+
+    Entries of q and k and of ∂L/∂p are independent N(0, 1). Every `per_key_set` queries share a
+    set of `keys` keys. `scale` is as for `attention_weights`: None is 1/√d_k, 1.0 is no scale.
+    """
+    sets = queries // per_key_set
+    q = Tensor(rng.standard_normal((sets, per_key_set, d_k)), requires_grad=True)
+    k = Tensor(rng.standard_normal((sets, keys, d_k)))
+    weights = attention_weights(q, k, scale=scale)
+    (scores,) = _node(weights).inputs  # what softmax saw: the record remembers
+    (gradient,) = gradients(weights, [q], rng.standard_normal(weights.shape))
+    norms = np.linalg.norm(gradient, axis=-1).ravel()
+    strongest = np.sort(norms**2)[::-1]
+    p = weights.data
+    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
+    return Saturation(
+        d_k=d_k,
+        scaled=scale is None,
+        logit_variance=float(scores.data.var()),
+        entropy=float(-(p * log_p).sum(axis=-1).mean() / np.log(keys)),
+        largest_weight=float(np.median(p.max(axis=-1))),
+        gradient_mean=float(norms.mean()),
+        gradient_median=float(np.median(norms)),
+        dead_share=float((norms < DEAD).mean()),
+        top_tenth_share=float(strongest[: len(strongest) // 10].sum() / strongest.sum()),
+    )
+
+
+def sweep(
+    d_ks: Sequence[int], *, repeats: int = 5, keys: int = 64, seed: int = 0
+) -> Iterator[Saturation]:
+    """Measure every d_k with and without the scale, `repeats` times, one result at a time.
+
+    Each repeat has its own generator, and the two scales of a repeat see the same q, k and g.
+    """
+    for d_k in d_ks:
+        for repeat in range(repeats):
+            for scale in (1.0, None):
+                rng = np.random.default_rng([seed, d_k, repeat])
+                yield saturation(d_k, scale=scale, keys=keys, rng=rng)
+
+
+MEASURED = tuple(field.name for field in fields(Saturation))[2:]
+
+
+def summary(rows: Sequence[Saturation]) -> dict[tuple[int, bool], dict[str, tuple[float, float]]]:
+    """(d_k, scaled) → each measurement's mean and standard deviation over the repeats."""
+    groups: dict[tuple[int, bool], list[Saturation]] = {}
+    for row in rows:
+        groups.setdefault((row.d_k, row.scaled), []).append(row)
+    return {
+        key: {
+            name: (
+                float(np.mean([getattr(row, name) for row in group])),
+                float(np.std([getattr(row, name) for row in group])),
+            )
+            for name in MEASURED
+        }
+        for key, group in groups.items()
+    }
+
+
+def typical_query(
+    d_k: int, *, keys: int = 8, d_v: int = 3, queries: int = 1001, rng: np.random.Generator
+) -> tuple[Array, Array, Array, Array]:
+    """One unscaled head as a typical query meets it: arrays q (1, d_k), k, v, and g = ∂L/∂output.
+
+    Of many random queries over one set of keys, each with its own g, this is the one whose
+    ‖∂L/∂q‖ without the scale is the median. So what a drawing of it shows is neither the worst
+    case nor the best.
+    """
+    q = Tensor(rng.standard_normal((queries, d_k)), requires_grad=True)
+    k, v = rng.standard_normal((keys, d_k)), rng.standard_normal((keys, d_v))
+    g = rng.standard_normal((queries, d_v))
+    output = attention(q, Tensor(k), Tensor(v), scale=1.0)
+    norms = np.linalg.norm(gradients(output, [q], g)[0], axis=-1)
+    median = int(np.argsort(norms)[queries // 2])
+    return q.data[median : median + 1], k, v, g[median : median + 1]
+
+
+def _node(t: Tensor) -> Node:
+    if t.node is None:
+        raise ValueError("no record was made: call this outside no_grad()")
+    return t.node
