@@ -30,6 +30,7 @@ from minigrad.tensor import Array, Tensor
 DIRECTIONS = 3
 # A difference counts as an error from this many resolutions on: they are estimates themselves.
 DOUBT = 20.0
+VERDICTS = ("zero", "agrees", "unresolved", "WRONG")  # from best to worst
 
 
 class GradientError(AssertionError):
@@ -93,7 +94,7 @@ def gradcheck(
 ) -> Report:
     """Check f's first and second derivatives with respect to every floating input.
 
-    f takes Tensors and returns one Tensor, of any shape: it is projected on a random seed.
+    f takes Tensors and returns one Tensor; unless it is a scalar, a random seed makes it one.
     Inputs are checked in float64, each against the norm of *its own* gradient, so a small
     wrong gradient beside a large right one is found. Inputs of integers or booleans are handed
     through as arrays.
@@ -146,7 +147,7 @@ class _Problem:
 def _first_order(
     f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator
 ) -> _Problem:
-    """L = ⟨seed, f(x)⟩ with a random seed."""
+    """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself."""
     arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     if not positions:
@@ -172,7 +173,7 @@ def _first_order(
             "gradcheck: two calls of f with equal inputs gave different values; "
             "draw random numbers outside f and hand them in"
         )
-    seed = rng.standard_normal(y.shape)
+    seed = rng.standard_normal(y.shape) if y.ndim else np.array(1.0)
     return _Problem(
         points=[*points, seed],
         names=[*names, "seed"],
@@ -195,7 +196,10 @@ def _second_order(problem: _Problem, rng: np.random.Generator) -> _Problem:
         return np.array([(g * direction).sum() for g, direction in zip(found, v, strict=False)])
 
     tensors = _tensors(problem.points, problem.names)
-    recorded = gradients(output(*tensors[:-1]), tensors[:-1], tensors[-1], create_graph=True)
+    y = output(*tensors[:-1])
+    if not y.requires_grad:
+        y = y + 0.0 * tensors[0].sum()  # a constant function: its gradient is 0, and recorded
+    recorded = gradients(y, tensors[:-1], tensors[-1], create_graph=True)
     for plain, g, name in zip(problem.analytic[0], recorded, names, strict=False):
         if not np.allclose(plain, g.data, rtol=1e-9, atol=1e-12 * np.abs(plain).max(initial=0)):
             raise GradientError(
@@ -258,9 +262,6 @@ def _compare(
     return comparisons
 
 
-VERDICTS = ("zero", "agrees", "unresolved", "WRONG")
-
-
 def _verdict(
     order: int,
     what: str,
@@ -273,12 +274,16 @@ def _verdict(
     """Judge one direction. Errors are relative to the gradient's norm, where it has one."""
     unit = norm or 1.0
     error, resolution = abs(analytic - numerical) / unit, coarse / unit
-    if norm == 0:
-        verdict = "zero" if error <= DOUBT * resolution else "WRONG"
-    elif error <= rtol:
+    if not np.isfinite(norm):
+        verdict = "WRONG"
+    elif not np.isfinite(numerical):
+        verdict = "unresolved"
+    elif norm == 0 and error <= DOUBT * resolution:
+        verdict = "zero"
+    elif norm > 0 and error <= rtol:
         verdict = "agrees"
     else:
-        verdict = "unresolved" if not error > DOUBT * resolution else "WRONG"
+        verdict = "WRONG" if error > DOUBT * resolution else "unresolved"
     return Comparison(
         order, what, analytic, float(numerical), norm, float(error), float(resolution), verdict
     )

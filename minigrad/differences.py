@@ -38,25 +38,34 @@ def slopes(
     """The slope of φ at point, along u, for m functions at once, and the resolution of each.
 
     phi        point → (m,), the value of every function
-    magnitude  (m,), the size of what is added up in each φ, which sets its rounding error. No
-               estimate is credited with less error than that rounding, spread over the step.
+    magnitude  (m,), the size of what is added up in each φ: it rounds by at least eps of this
+
+    No estimate is credited with less error than the rounding of φ, spread over its step. Two
+    estimates may agree by accident, most easily where rounding makes stairs of a smooth φ.
 
     Steps are measured in the typical size of the point's elements: the first is an eighth.
     """
     size = float(np.sqrt(np.mean(point**2))) or 1.0 if point.size else 1.0
-    rounding = np.finfo(float).eps * magnitude
-    best = np.full(magnitude.shape, np.nan)
-    resolution = np.full(magnitude.shape, np.inf)
-    above: list[Array] = []
-    for h in STEPS * size:
-        with np.errstate(all="ignore"):  # a long step may leave φ's domain; a shorter one counts
+    rungs = STEPS * size
+    rows: list[list[Array]] = []
+    with np.errstate(all="ignore"):  # a long step may leave φ's domain; a shorter one counts
+        for h in rungs:
             row = [(phi(point + h * u) - phi(point - h * u)) / (2 * h)]
-            for m, parent in enumerate(above[:4], 1):
+            for m, parent in enumerate(rows[-1][:4] if rows else [], 1):
                 row.append((4**m * row[-1] - parent) / (4**m - 1))
-                doubt = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - parent)) + rounding / h
+            rows.append(row)
+        # On the last rungs, curvature is long gone from the third column. What still moves there
+        # is the rounding of φ, divided by h: so this is how large that rounding is.
+        moves = [rungs[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
+        rounding = np.maximum(np.finfo(float).eps * magnitude, np.max(moves, axis=0))
+        best = np.full(magnitude.shape, np.nan)
+        resolution = np.full(magnitude.shape, np.inf)
+        for row, above, h in zip(rows[1:], rows, rungs[1:], strict=False):
+            for m in range(1, len(row)):
+                parents = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - above[m - 1]))
+                doubt = parents + rounding / h
                 better = doubt < resolution
                 best[better], resolution[better] = row[m][better], doubt[better]
-        above = row
     return best, resolution
 
 

@@ -136,7 +136,8 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     >>> x.grad
     array(1.)
     """
-    parameters = inspect.signature(rule).parameters.values()
+    signature = inspect.signature(rule)
+    parameters = signature.parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
     option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -161,7 +162,10 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         if has_plain:
             arrays = _plain_to_arrays(rule, inputs, arrays)
         if len(args) > arity and not variadic:
-            options.update(zip(option_names, args[arity:], strict=False))
+            given = dict(zip(option_names, args[arity:], strict=False))
+            if len(args) > arity + len(given) or given.keys() & options.keys():
+                signature.bind(*args, **options)  # raises Python's own TypeError
+            options |= given  # by name, as the record keeps them
         try:
             value, *vjps = rule(*arrays, **options)
             if callable(value):
@@ -170,10 +174,15 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
             raise _explained(error, rule, inputs) from error
         if type(value) is not np.ndarray:
             if isinstance(value, Tensor):
-                return value  # asked again inside a rule that was handed Tensors
+                raise TypeError(
+                    f"the rule {rule.__name__} got arrays and returned a Tensor: it reaches for a "
+                    "Tensor outside, which belongs among its inputs"
+                )
             value = np.asarray(value)  # NumPy turns 0-d results into scalars
         if not has_tensor:  # a rule may call primitives on arrays: then it wants an array back
             return value
+        if any(value is a for a in arrays):
+            value = value.view()  # made read-only below, which must not happen to an input
         if not (requires_grad and is_recording()):
             return _wrap(value, None, _share_writes(value, inputs) or [0])
         if len(vjps) != len(inputs):

@@ -96,7 +96,7 @@ def replay(
     order, leads = replay_order(root, wanted)
     for t in order:
         if t.node is not None:
-            _refuse_changed_inputs(t.node)
+            _refuse_changed_inputs(t.node, create_graph)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -167,8 +167,12 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     return g.astype(x.dtype)
 
 
-def _refuse_changed_inputs(node: Node) -> None:
-    """A VJP that holds an array which was written since would give a wrong gradient: say so."""
+def _refuse_changed_inputs(node: Node, create_graph: bool) -> None:
+    """A derivative that needs an input's old values is wrong once they have been written over.
+
+    A VJP needs them if it holds them: an array in its closure that shares the input's memory.
+    A rule that is asked again sees the new values in any case, and then any held array will do.
+    """
     writes = 0
     for x in node.inputs:
         if isinstance(x, Tensor):
@@ -182,11 +186,12 @@ def _refuse_changed_inputs(node: Node) -> None:
         if isinstance(cell.cell_contents, np.ndarray)
     ]
     for x in node.inputs:
-        if isinstance(x, Tensor) and any(np.may_share_memory(x._array, h) for h in held):
+        written = isinstance(x, Tensor) and x._writes[0]
+        if written and any(create_graph or np.may_share_memory(x._array, a) for a in held):
             raise RuntimeError(
-                f"{node.name} cannot be replayed: {describe(x)} was changed in place after the "
-                "forward pass, and the derivative needs its old values; run the forward pass "
-                "again after each change"
+                f"{node.name} cannot be replayed: {describe(x)} was changed after the forward "
+                "pass, and the derivative needs its old values; run the forward pass again "
+                "after each change"
             )
 
 

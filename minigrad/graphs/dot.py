@@ -25,7 +25,7 @@ def dot_text(graph: Graph) -> str:
     """The graph in the DOT language; deterministic, one statement a line."""
     graphviz = _graphviz()
     digraph = graphviz.Digraph(
-        graph_attr={"rankdir": "TB", "bgcolor": "white", "nodesep": "0.3", "ranksep": "0.35"},
+        graph_attr={"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.35", "ordering": "in"},
         node_attr={"fontname": "Helvetica", "fontsize": "11", "margin": "0.12,0.06"},
         edge_attr={"arrowsize": "0.6", "color": "#555555"},
     )

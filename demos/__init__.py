@@ -1,0 +1,44 @@
+"""Demos: each states a claim, runs it, and shows what it saw.
+
+`python -m demos` lists them, `python -m demos NAME` runs one. A demo is a script in cells
+(`# %%`): a plain program, and a notebook in editors that know the mark. What they share is
+below: their options, and an output folder that is known to be writable before the work starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+
+def options(name: str, claim: str) -> argparse.Namespace:
+    """The options every demo takes, from the command line: `--out` and `--seed`."""
+    parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
+    parser.add_argument(
+        "--out", type=Path, default=Path("out") / name, help="folder for the pictures (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of every draw (%(default)s)")
+    chosen = parser.parse_args()
+    if chosen.seed < 0:
+        stop(f"--seed must be 0 or larger: got {chosen.seed}")
+    writable(chosen.out)
+    return chosen
+
+
+def writable(folder: Path) -> None:
+    """Make the folder, and write to it once now: better an error here than after the work."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        stop(f"cannot write to the output folder {folder}: {error.strerror}; choose one with --out")
+
+
+def stop(sentence: str) -> NoReturn:
+    """End with one sentence on stderr and a non-zero exit, without a traceback."""
+    print(sentence, file=sys.stderr)
+    raise SystemExit(2)
