@@ -1,4 +1,4 @@
-"""11 · Scaled dot-product attention.
+"""11 · Attention: a look-up made soft.
 
 How does one vector ask others for information, without knowing where it is? Every position
 publishes a key k, which says what it has, and a value v, which is what it gives. A position
@@ -7,7 +7,7 @@ turns them into weights that sum to 1; the result is the average of the values u
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
-It is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
+This is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
 each value, and the gradient says how the query should have asked.
 
 Why divide by √d_k? If q and k have d_k independent entries of unit variance, q·k is a sum of

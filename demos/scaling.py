@@ -155,7 +155,7 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
 
         def loss(q, k, v, scale=scale):
             """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
-            return (attention(q, k, v, scale=scale) * g).sum()
+            return (attention(q, k, v, scale=scale) * Tensor(g, name="g")).sum()
 
         tensors = [
             Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)
@@ -192,7 +192,7 @@ print("\n".join(f"   {line}" for line in compared))
 rng = np.random.default_rng(chosen.seed)
 whole = MultiHeadAttention(12, 3, rng=rng)
 words = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="words")
-total = (whole(words) * rng.standard_normal((5, 12))).sum()
+total = (whole(words) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
 drawing = graph(total, grads=True)
 drawing.save(chosen.out / "multi_head.png")
 multi_head = drawing.save(chosen.out / "multi_head.svg")

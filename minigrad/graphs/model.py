@@ -206,20 +206,20 @@ def _vertex(
         kind=kind,
         title=str(name or plain),
         operation=node.name if node is not None else "",
-        options=_options(node) if node is not None else "",
+        options=_options(node, t.shape) if node is not None else "",
         shape=t.shape,
         dtype=str(t.dtype),
         grad_rms=grad_rms,
     )
 
 
-def _options(node: Node) -> str:
-    """The options that differ from the rule's defaults: `axis=0`, not `axis=0, keepdims=False`."""
+def _options(node: Node, shape: tuple[int, ...]) -> str:
+    """The options worth a place: not the rule's defaults, and not the shape shown below them."""
     usual = inspect.signature(node.rule).parameters
     return ", ".join(
         f"{name}={_option(value)}"
         for name, value in node.options.items()
-        if value is not usual[name].default and value != usual[name].default
+        if not (value is usual[name].default or (name == "shape" and value == shape))
     )
 
 

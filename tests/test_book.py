@@ -1,0 +1,103 @@
+"""The book: README's table, commands and code are true, and every file shows its chapter."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHAPTERS = sorted((ROOT / "minigrad").rglob("*.py")) + sorted((ROOT / "attention").rglob("*.py"))
+FRONT = {"minigrad/__init__.py", "attention/__init__.py"}  # the packages' front doors
+TABLE = re.findall(r"^\| ([\d.]+) ([^|]+) \| `([^`]+)` \| (\d+) \| (.+) \|$", README, re.MULTILINE)
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def first_line(path):
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n")[0]
+
+
+def test_the_visible_top_level_holds_the_six_agreed_names():
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if tracked.returncode:
+        pytest.skip("not a git checkout")
+    top = {name.split("/")[0] for name in tracked.stdout.splitlines()}
+    visible = {name for name in top if not name.startswith(".")}
+    assert visible == {"pyproject.toml", "README.md", "minigrad", "attention", "tests", "demos"}
+
+
+def test_the_table_of_contents_lists_every_chapter_in_order():
+    listed = [path for _, _, path, _, _ in TABLE]
+    exist = {str(path.relative_to(ROOT)) for path in CHAPTERS} - FRONT
+    assert set(listed) == exist and len(listed) == len(exist)
+    numbers = [tuple(int(n) for n in number.split(".")) for number, *_ in TABLE]
+    assert numbers == sorted(numbers)
+
+
+@pytest.mark.parametrize(("number", "title", "path", "lines"), [row[:4] for row in TABLE])
+def test_the_table_of_contents_tells_the_chapter_and_its_length(number, title, path, lines):
+    assert first_line(ROOT / path).startswith(f"{number} · {title}:")
+    assert (ROOT / path).read_text(encoding="utf-8").startswith('"""')
+    # Lines to the nearest ten: the table is for planning an evening, and lives through edits.
+    assert abs(len((ROOT / path).read_text(encoding="utf-8").splitlines()) - int(lines)) <= 5
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "demos").rglob("*.py")), ids=lambda p: p.stem)
+def test_every_demo_file_opens_with_what_it_shows(path):
+    assert len(first_line(path)) > 20
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_a_code_block_of_the_readme_runs(block, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", block],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_opening_block_is_about_twelve_lines_and_draws_what_it_says(tmp_path):
+    assert 10 <= len([line for line in BLOCKS[0].splitlines() if line.strip()]) <= 14
+    exec(
+        compile(BLOCKS[0].replace('"attention.svg"', f'r"{tmp_path}/a.svg"'), "README", "exec"), {}
+    )
+    assert (tmp_path / "a.svg").read_text().count('class="node"') == 11
+
+
+def test_the_readme_gives_the_two_commands_that_ci_runs():
+    commands = re.findall(r"^    (python3 -m venv.*)$", README, re.MULTILINE)
+    assert len(commands) == 2
+    ci = (ROOT / ".ci" / "run").read_text()
+    for step in commands[1].split(" && "):
+        assert step in ci
+    assert "uv run --extra demos python -m demos scaling" in README
+    assert "uv run --extra test python -m pytest" in README
+
+
+def test_imports_point_one_way():
+    for path in CHAPTERS:
+        text = path.read_text(encoding="utf-8")
+        names = re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)
+        package = path.relative_to(ROOT).parts[0]
+        forbidden = {"demos", "tests", "torch"} | (
+            {"attention"} if package == "minigrad" else set()
+        )
+        assert not forbidden & set(names), path
+
+
+def test_no_name_of_a_module_is_also_a_public_function_of_its_package():
+    import attention
+    import minigrad
+
+    for package in (minigrad, attention):
+        modules = {path.stem for path in Path(package.__file__).parent.iterdir()}
+        assert not modules & set(package.__all__)

@@ -1,0 +1,169 @@
+"""Chapter 4 · The checker, checked: it must fail on what is wrong, and say what it cannot see."""
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import GradientError, Tensor, gradcheck, numerical_gradient, primitive
+from minigrad.differences import slopes
+
+rng = np.random.default_rng(0)
+
+
+def rule_with(vjp, value=np.tanh):
+    """A primitive for one value whose VJP is the one given."""
+
+    @primitive
+    def suspect(x, /):
+        return value(x), lambda g, y: vjp(g, y, x)
+
+    return suspect
+
+
+# ------------------------------------------------------------------ value
+
+
+def test_finite_differences_find_a_known_slope_to_twelve_digits():
+    slope, resolution = numerical_gradient(lambda x: np.exp(x).sum(), np.array([0.5, -2.0, 3.0]))
+    np.testing.assert_allclose(slope, np.exp([0.5, -2.0, 3.0]), rtol=1e-11)
+    assert (np.abs(slope - np.exp([0.5, -2.0, 3.0])) <= 3 * resolution).all()
+
+
+def test_the_resolution_admits_the_rounding_of_the_function():
+    def stairs(x):
+        return np.round(x * 1e6) / 1e6  # a slope of 1, made of steps of 1e-6
+
+    slope, resolution = slopes(stairs, np.array([0.3]), np.array([1.0]), np.array([0.3]))
+    assert abs(slope[0] - 1) < 1e-2
+    assert abs(slope[0] - 1) < 20 * resolution[0] < 1
+
+
+def test_a_report_names_each_derivative_of_each_input():
+    a, b = Tensor(rng.standard_normal((2, 3)), name="a"), rng.standard_normal((3, 5))
+    report = gradcheck(lambda a, b: a @ b, a, b)
+    assert [c.what for c in report.comparisons[:2]] == ["∂L/∂a", "∂L/∂(input 1)"]
+    assert {c.what for c in report.comparisons[2:]} == {
+        f"∂/∂{x} of ∂L/∂{y}" for x in ("a", "(input 1)", "seed") for y in ("a", "(input 1)")
+    }
+    assert report and "agrees" in str(report)
+
+
+# ------------------------------------------------------------------ it catches what is wrong
+
+WRONG = {
+    "0.05 % too large": lambda g, y, x: g * (1 - y * y) * 1.0005,
+    "0.05 % too large in one element of 35": lambda g, y, x: (
+        g * (1 - y * y) * np.where(np.arange(35).reshape(5, 7) == 11, 1.0005, 1.0)
+    ),
+    "of the wrong sign": lambda g, y, x: -g * (1 - y * y),
+    "dropped": lambda g, y, x: g * 0,
+    "transposed": lambda g, y, x: g * (1 - y * y)[::-1],
+    "not a number": lambda g, y, x: g * np.nan,
+}
+
+
+@pytest.mark.parametrize("vjp", WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_first_derivative_is_caught(vjp):
+    with pytest.raises(GradientError, match="order 1: ∂L/∂\\(input 0\\) is wrong"):
+        gradcheck(rule_with(vjp), rng.standard_normal((5, 7)))
+
+
+SECOND = {
+    "the record of y is cut": (
+        lambda g, y, x: g * (1 - np.square(y.data if isinstance(y, Tensor) else y)),
+        "order 2: ∂/∂\\(input 0\\) of",
+    ),
+    "the record of g is cut": (
+        lambda g, y, x: (g.data if isinstance(g, Tensor) else g) * (1 - y * y),
+        "order 2: ∂/∂seed of",
+    ),
+    "another gradient is recorded than computed": (
+        lambda g, y, x: g * (1 - y * y) * (1.0005 if isinstance(y, Tensor) else 1.0),
+        "depends on whether it is recorded",
+    ),
+}
+
+
+@pytest.mark.parametrize(("vjp", "words"), SECOND.values(), ids=SECOND.keys())
+def test_a_wrong_second_derivative_is_caught_where_the_first_is_right(vjp, words):
+    assert gradcheck(rule_with(vjp), rng.standard_normal((5, 7)), order=1)
+    with pytest.raises(GradientError, match=words):
+        gradcheck(rule_with(vjp), rng.standard_normal((5, 7)))
+
+
+def test_a_missing_sum_over_a_broadcast_axis_is_caught():
+    @primitive
+    def add(a, b, /):
+        return a + b, lambda g, y: g, lambda g, y: g[0]  # of a column's shares, only the first
+
+    with pytest.raises(GradientError, match="∂L/∂\\(input 1\\) is wrong .*shape \\(3,\\)"):
+        gradcheck(add, rng.standard_normal((5, 3)), rng.standard_normal(3))
+
+
+def test_a_small_wrong_gradient_beside_a_large_right_one_is_caught():
+    @primitive
+    def both(a, b, /):
+        return 1e3 * a + 1e-3 * b, lambda g, y: 1e3 * g, lambda g, y: 1.0005e-3 * g
+
+    with pytest.raises(GradientError, match="∂L/∂\\(input 1\\) is wrong"):
+        gradcheck(both, rng.standard_normal(3), rng.standard_normal(3))
+
+
+def test_the_report_of_an_error_lists_the_worst_elements_first():
+    def vjp(g, y, x):
+        return g * (1 - y * y) * np.array([1.0, 1.01, 1.0, 1.5, 1.0])
+
+    with pytest.raises(GradientError) as caught:
+        gradcheck(rule_with(vjp), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
+    rows = [line.split("]")[0].strip() for line in str(caught.value).splitlines()[2:]]
+    assert rows[:2] == ["[3", "[1"]
+    assert "2 of 5 elements differ" in str(caught.value)
+
+
+# ------------------------------------------------------------------ it says what it cannot see
+
+
+def test_a_gradient_too_small_for_the_difference_is_unresolved_and_not_passed():
+    report = gradcheck(lambda x: (1.0 + 1e-13 * np.tanh(x)).sum(), np.array([0.3, 0.5]), order=1)
+    assert not report
+    assert [c.verdict for c in report.unresolved] == ["unresolved"]
+    assert report.unresolved[0].resolution > 1e-4
+
+
+def test_a_function_computed_in_float32_is_too_coarse():
+    report = gradcheck(lambda x: np.tanh(x.astype(np.float32)), rng.standard_normal(5), order=1)
+    assert not report and report.unresolved
+
+
+def test_a_gradient_of_exactly_zero_passes_as_zero():
+    report = gradcheck(lambda x: mg.maximum(x, 7.0), rng.standard_normal(5))
+    assert report and report.comparisons[0].verdict == "zero"
+    assert gradcheck(lambda x: Tensor(1.0), rng.standard_normal(5))
+
+
+# ------------------------------------------------------------------ refusal
+
+REFUSED = {
+    "random numbers drawn inside": (
+        lambda x: x * np.random.default_rng().standard_normal(3),
+        "two calls of f with equal inputs gave different values",
+    ),
+    "not finite": (lambda x: x * np.inf, "not finite at the inputs"),
+    "not a tensor": (lambda x: 3.0, "must return one Tensor, but gave float"),
+}
+
+
+@pytest.mark.parametrize(("f", "words"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_cannot_be_checked_is_refused(f, words):
+    with pytest.raises(ValueError, match=words):
+        gradcheck(f, np.ones(3))
+
+
+def test_integers_alone_leave_nothing_to_check():
+    with pytest.raises(ValueError, match="no input has a floating dtype"):
+        gradcheck(lambda i: Tensor(1.0), np.arange(3))
+
+
+def test_numerical_gradient_wants_a_scalar():
+    with pytest.raises(ValueError, match="needs a scalar: f returned shape \\(3,\\)"):
+        numerical_gradient(lambda x: x * x, np.ones(3))

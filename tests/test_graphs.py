@@ -1,0 +1,249 @@
+"""Chapter 5 · Graphs: the model, its DOT text, and the pictures."""
+
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+import numpy as np
+import pytest
+
+from attention import MultiHeadAttention, attention
+from minigrad import Tensor, graph, primitive, softmax
+from minigrad.graphs import render as rendering
+from minigrad.graphs.dot import colour
+from minigrad.graphs.render import render
+
+rng = np.random.default_rng(0)
+
+
+def leaf(*shape, name=None):
+    return Tensor(rng.standard_normal(shape), requires_grad=True, name=name)
+
+
+def labels(drawing):
+    return [vertex.title for vertex in drawing.vertices]
+
+
+# ------------------------------------------------------------------ value
+
+
+def test_an_attention_head_is_drawn_as_the_equation_reads():
+    q, k, v = leaf(2, 3, name="q"), leaf(5, 3, name="k"), leaf(5, 7, name="v")
+    drawing = graph(attention(q, k, v))
+    assert labels(drawing) == [
+        *("q", "k", "swapaxes", "matmul", "0.5774", "multiply", "softmax", "v", "matmul")
+    ]
+    kinds = {vertex.title: vertex.kind for vertex in drawing.vertices}
+    assert (kinds["q"], kinds["0.5774"], kinds["softmax"]) == ("leaf", "constant", "operation")
+
+
+def test_each_use_of_a_tensor_is_one_arrow():
+    x = leaf(3, name="x")
+    drawing = graph(x * x)
+    assert [(a.source, a.target, a.position) for a in drawing.arrows] == [(0, 1, 0), (0, 1, 1)]
+    assert drawing.source.count("t0 -> t1") == 2
+
+
+def test_options_are_shown_where_they_differ_from_the_defaults():
+    x = leaf(2, 3, 5)
+    shown = {
+        "sum": (x.sum(), ""),
+        "sum axis=(0, 2)": (x.sum(axis=(0, 2)), "axis=(0, 2)"),
+        "softmax axis=1": (softmax(x, axis=1), "axis=1"),
+        "reshape": (x.reshape(6, 5), ""),
+        "getitem index=(..., 0)": (x[..., 0], "index=(..., 0)"),
+        "getitem index=(:, ::-1)": (x[:, ::-1], "index=(:, ::-1)"),
+    }
+    for text, (y, options) in shown.items():
+        vertex = graph(y).vertices[-1]
+        assert f"{vertex.operation} {vertex.options}".strip() == text
+        assert vertex.options == options
+
+
+def test_a_primitive_of_ones_own_appears_under_its_name():
+    @primitive
+    def swish(x, /):
+        return x / (1 + np.exp(-x)), lambda g, y: g
+
+    assert graph(swish(leaf(3))).vertices[-1].title == "swish"
+
+
+def test_names_come_from_a_layer_or_from_a_mapping():
+    layer = MultiHeadAttention(6, 2, rng=rng)
+    x = leaf(3, 6)
+    drawing = graph(layer(x), names={"words": x} | dict(layer.named_parameters()))
+    assert {"words", "w_q.weight", "w_o.weight"} <= set(labels(drawing))
+
+
+def test_gradients_are_shown_by_their_root_mean_square():
+    x = leaf(3, name="x")
+    y = (x * x).sum()
+    drawing = graph(y, grads=True)
+    expected = np.sqrt(np.mean((2 * x.data) ** 2))
+    assert drawing.vertices[0].grad_rms == pytest.approx(expected)
+    assert drawing.vertices[-1].grad_rms == 1.0
+    assert f"grad {expected:.1e}" in drawing.source
+
+
+def test_colours_follow_a_log_scale_between_the_limits():
+    shades = [colour(10.0**e, (1e-4, 1.0)) for e in range(-5, 2)]
+    assert shades[0] == shades[1] and shades[5] == shades[6]  # beyond the ends: the ends
+    assert len(set(shades)) == 5
+    assert colour(0.0, (1e-4, 1.0)) == "#ffffff"
+    assert colour(np.inf, (1e-4, 1.0)) == shades[-1]
+
+
+# ------------------------------------------------------------------ law
+
+
+def test_equal_records_give_equal_text():
+    def build():
+        x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True, name="x")
+        return graph(softmax(x @ x.mT).sum(), grads=True).source
+
+    assert build() == build()
+
+
+def test_drawing_gradients_touches_no_grad_and_keeps_the_record():
+    x = leaf(3)
+    y = (x * x).sum()
+    graph(y, grads=True)
+    assert x.grad is None
+    y.backward()
+    np.testing.assert_array_equal(x.grad, 2 * x.data)
+
+
+def test_a_long_chain_and_many_shared_paths_are_walked_once():
+    chain = doubled = leaf(1)
+    for _ in range(100_000):
+        chain = chain + 1.0
+    assert len(graph(chain).vertices) == 200_001
+    for _ in range(18):
+        doubled = doubled + doubled
+    assert len(graph(doubled, grads=True, gradient=np.ones(1)).arrows) == 36
+
+
+def test_a_svg_has_a_box_for_each_tensor_and_an_arrow_for_each_use():
+    layer = MultiHeadAttention(6, 2, rng=rng)
+    drawing = graph(layer(leaf(3, 6, name="x")).sum())
+    svg = render(drawing.source, "svg").decode()
+    assert svg.count('class="node"') == len(drawing.vertices)
+    assert svg.count('class="edge"') == len(drawing.arrows)
+
+
+def test_every_colour_lets_black_text_be_read():
+    for exponent in np.linspace(-4, 0, 41):
+        r, g, b = (int(colour(10**exponent, (1e-4, 1.0))[i : i + 2], 16) for i in (1, 3, 5))
+        light = [
+            (c / 255 / 12.92 if c <= 10 else ((c / 255 + 0.055) / 1.055) ** 2.4) for c in (r, g, b)
+        ]
+        luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
+        assert (luminance + 0.05) / 0.05 > 7  # the contrast that WCAG calls AAA
+
+
+def test_names_are_shown_as_they_are_typed():
+    for name in ('k "<b>"', "<b>bold</b>", "back\\slash \\N", "a -> b; c", "ηθ"):
+        source = graph(leaf(2, name=name)).source
+        svg = render(source, "svg").decode()
+        shown = re.search(r"<text[^>]*>(.*?)</text>", svg).group(1)
+        for code, character in {"&quot;": '"', "&lt;": "<", "&gt;": ">", "&#45;": "-"}.items():
+            shown = shown.replace(code, character)
+        assert shown.replace("\u00a0", " ") == name
+
+
+# ------------------------------------------------------------------ saving
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_saving_draws_by_the_ending(tmp_path, ending, start):
+    path = graph(leaf(2) * 2.0).save(tmp_path / f"x.{ending}")
+    assert path.read_bytes().startswith(start)
+
+
+def test_saving_dot_needs_no_renderer(tmp_path, monkeypatch):
+    monkeypatch.setattr(rendering, "_program", lambda: pytest.fail("asked for a renderer"))
+    drawing = graph(leaf(2) * 2.0)
+    assert drawing.save(str(tmp_path / "x.dot")).read_text() == drawing.source
+
+
+def test_a_notebook_gets_a_picture():
+    assert "<svg" in graph(leaf(2) * 2.0)._repr_svg_()
+
+
+def test_the_systems_dot_is_preferred_and_draws_pdf(tmp_path):
+    if not shutil.which("dot"):
+        pytest.skip("no system Graphviz on PATH")
+    assert rendering._program() == (shutil.which("dot"), False)
+    assert graph(leaf(2) * 2.0).save(tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_the_wheels_program_is_found_beside_python(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    program, is_pure = rendering._program()
+    assert is_pure and program.startswith(sysconfig.get_path("scripts"))
+    assert "<svg" in graph(leaf(2) * 2.0)._repr_svg_()
+
+
+# ------------------------------------------------------------------ refusal
+
+
+def test_a_dropped_record_is_one_sentence():
+    x = leaf(3)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="dropped by a backward pass: draw the graph first"):
+        graph(y)
+
+
+def test_an_array_has_no_record():
+    with pytest.raises(TypeError, match="draws the record of a Tensor, but got ndarray"):
+        graph(np.ones(3))
+
+
+def test_gradients_of_a_vector_need_a_seed():
+    with pytest.raises(ValueError, match="needs a seed gradient: the root has shape \\(3,\\)"):
+        graph(leaf(3) * 2.0, grads=True)
+
+
+@pytest.mark.parametrize("limits", [(1.0, 1e-3), (0.0, 1.0), (-1.0, 1.0)])
+def test_limits_must_make_a_scale(limits):
+    with pytest.raises(ValueError, match="two positive numbers, the lower first"):
+        graph(leaf(1), grads=True, limits=limits)
+
+
+def test_an_unknown_ending_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'x.jpg' is none of them"):
+        graph(leaf(2)).save(tmp_path / "x.jpg")
+
+
+def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
+    drawing = graph(leaf(2) * 2.0)
+    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
+        drawing.save(tmp_path / "x.svg")
+    assert drawing._repr_svg_() is None
+    assert not list(tmp_path.iterdir())
+
+
+def test_pdf_without_the_systems_graphviz_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(rendering, "_program", lambda: ("graphviz-pure", True))
+    with pytest.raises(ImportError, match="for pdf, install the system's Graphviz"):
+        graph(leaf(2)).save(tmp_path / "x.pdf")
+
+
+def test_without_the_graphviz_package_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "graphviz", None)
+    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
+        _ = graph(leaf(2)).source
+
+
+def test_a_failing_renderer_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "x.svg"
+    path.write_text("old")
+    failed = subprocess.CompletedProcess([], 1, b"", b"Warning: Warning: no glyph\nError: bad")
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
+    with pytest.raises(RuntimeError, match=r"could not draw the graph: \['Error: bad'\]"):
+        graph(leaf(2)).save(path)
+    assert path.read_text() == "old"

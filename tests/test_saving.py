@@ -1,0 +1,42 @@
+"""Chapter 9 · Saving: whole or not at all."""
+
+import os
+import stat
+
+import pytest
+
+from minigrad.saving import write_whole
+
+
+def test_text_and_bytes_are_written_and_replace_what_was_there(tmp_path):
+    path = tmp_path / "x.txt"
+    assert write_whole(path, "√d_k") == path
+    assert path.read_text(encoding="utf-8") == "√d_k"
+    assert write_whole(str(path), b"new").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["x.txt"]
+
+
+def test_a_file_gets_the_permissions_that_open_would_give(tmp_path):
+    (tmp_path / "by_open").write_text("")
+    write_whole(tmp_path / "by_us", "")
+    modes = [stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("by_open", "by_us")]
+    assert modes[0] == modes[1]
+
+
+@pytest.mark.parametrize("fails", ["fsync", "replace"])
+def test_an_interruption_leaves_the_old_file_and_no_other(tmp_path, monkeypatch, fails):
+    path = write_whole(tmp_path / "x.txt", "old")
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, fails, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["x.txt"]
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        write_whole(tmp_path / "nowhere" / "x.txt", "")

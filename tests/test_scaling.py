@@ -1,0 +1,95 @@
+"""Chapters 16 and 17 · Why √d_k: the measurements, and the figure made of them."""
+
+import numpy as np
+import pytest
+
+from attention import attention
+from attention.figures import plot_sweep, save_figure
+from attention.scaling import MEASURED, saturation, summary, sweep, typical_query
+from minigrad import Tensor, gradients
+
+# ------------------------------------------------------------------ value
+
+
+def test_a_measurement_equals_its_definition_in_loops():
+    found = saturation(7, keys=5, queries=6, per_key_set=3, rng=np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    q, k = rng.standard_normal((2, 3, 7)), rng.standard_normal((2, 5, 7))
+    g = rng.standard_normal((2, 3, 5))
+    entropies, largest, norms, scores = [], [], [], []
+    for b in range(2):
+        for t in range(3):
+            s = np.array([q[b, t] @ k[b, j] for j in range(5)]) / np.sqrt(7)
+            p = np.exp(s) / np.exp(s).sum()
+            jacobian = np.diag(p) - np.outer(p, p)
+            norms.append(np.linalg.norm(k[b].T @ jacobian @ g[b, t] / np.sqrt(7)))
+            entropies.append(-(p * np.log(p)).sum() / np.log(5))
+            largest.append(p.max())
+            scores.append(s)
+    assert found.logit_variance == pytest.approx(np.var(scores))
+    assert found.entropy == pytest.approx(np.mean(entropies))
+    assert found.largest_weight == pytest.approx(np.median(largest))
+    assert found.gradient_mean == pytest.approx(np.mean(norms))
+    assert found.gradient_median == pytest.approx(np.median(norms))
+    assert found.dead_share == np.mean(np.array(norms) < 1e-3)
+
+
+# ------------------------------------------------------------------ law
+
+
+def test_the_variance_of_scores_is_d_k_and_with_the_scale_1():
+    for d_k in (5, 97):
+        rng = np.random.default_rng(0)
+        assert saturation(d_k, scale=1.0, rng=rng).logit_variance == pytest.approx(d_k, rel=0.1)
+        assert saturation(d_k, rng=rng).logit_variance == pytest.approx(1, rel=0.1)
+
+
+def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies():
+    found = summary(list(sweep([4, 1024], repeats=3)))
+    narrow, wide = found[4, False], found[1024, False]
+    assert wide["gradient_mean"][0] > 3 * narrow["gradient_mean"][0]
+    assert wide["gradient_median"][0] < narrow["gradient_median"][0] / 20
+    assert wide["dead_share"][0] > 0.3 and found[1024, True]["dead_share"][0] == 0
+    assert wide["top_tenth_share"][0] > 0.85 > 0.4 > found[1024, True]["top_tenth_share"][0]
+
+
+def test_both_scales_of_a_repeat_see_the_same_draws():
+    raw, scaled = list(sweep([3], repeats=1))
+    assert raw.logit_variance == pytest.approx(3 * scaled.logit_variance)
+
+
+def test_the_typical_query_is_the_median_one():
+    q, k, v, g = typical_query(64, keys=5, queries=101, rng=np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    queries = Tensor(rng.standard_normal((101, 64)), requires_grad=True)
+    assert np.array_equal(k, rng.standard_normal((5, 64)))
+    assert np.array_equal(v, rng.standard_normal((5, 3)))
+    output = attention(queries, Tensor(k), Tensor(v), scale=1.0)
+    (all_gradients,) = gradients(output, [queries], rng.standard_normal((101, 3)))
+    norms = np.linalg.norm(all_gradients, axis=-1)
+    x = Tensor(q, requires_grad=True)
+    (gradient,) = gradients(attention(x, Tensor(k), Tensor(v), scale=1.0), [x], g)
+    assert np.linalg.norm(gradient) == pytest.approx(np.median(norms))
+
+
+# ------------------------------------------------------------------ figure
+
+
+def test_the_figure_shows_every_measurement_in_both_colours(tmp_path):
+    rows = list(sweep([4, 16], repeats=2))
+    figure = plot_sweep(rows)
+    found = summary(rows)
+    drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
+    assert len(figure.axes) == 6 and len(drawn) == 2 * len(MEASURED)
+    for name in MEASURED:
+        for scaled in (False, True):
+            wanted = [found[d_k, scaled][name][0] for d_k in (4, 16)]
+            assert any(np.array_equal(line, wanted) for line in drawn)
+    png, svg = save_figure(figure, tmp_path / "sweep")
+    assert png.read_bytes().startswith(b"\x89PNG") and "<svg" in svg.read_text()
+
+
+def test_equal_measurements_give_equal_pictures(tmp_path):
+    rows = list(sweep([4, 16], repeats=2))
+    first, second = (save_figure(plot_sweep(rows), tmp_path / name)[1] for name in "ab")
+    assert first.read_text() == second.read_text()
