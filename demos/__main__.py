@@ -32,8 +32,8 @@ def main() -> None:
     name = sys.argv[1]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        stop(f"there is no demo {name!r}{meant} Known: {', '.join(known)}")
+        meant = f" (did you mean {close[0]}?)" if close else ""
+        stop(f"there is no demo {name!r}{meant}: the demos are {', '.join(known)}")
     del sys.argv[1]
     try:
         runpy.run_module(f"demos.{name}", run_name="__main__", alter_sys=False)

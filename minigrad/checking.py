@@ -246,7 +246,7 @@ def _compare(
     """Every φ against every point, along a few random directions; raise if one is wrong."""
     comparisons = []
     for i, point in enumerate(problem.points[: len(problem.analytic[0])]):
-        directions = [rng.standard_normal(point.shape) for _ in range(DIRECTIONS)]
+        directions: list[Any] = [rng.standard_normal(point.shape) for _ in range(DIRECTIONS)]
         found = [slopes(problem.along(i), point, u, problem.magnitude) for u in directions]
         for j, gradients_of_phi in enumerate(problem.analytic):
             gradient, what = gradients_of_phi[i], problem.derivatives[j].format(problem.names[i])

@@ -167,9 +167,13 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
                 signature.bind(*args, **options)  # raises Python's own TypeError
             options |= given  # by name, as the record keeps them
         try:
-            value, *vjps = rule(*arrays, **options)
-            if callable(value):
-                value = value()
+            answer = rule(*arrays, **options)
+            if type(answer) is not tuple:
+                raise TypeError(
+                    f"the rule {rule.__name__} must return its value and then its VJPs, as a "
+                    f"tuple, but it returned {type(answer).__name__}"
+                )
+            value = answer[0]() if callable(answer[0]) else answer[0]
         except (ValueError, IndexError) as error:
             raise _explained(error, rule, inputs) from error
         if type(value) is not np.ndarray:
@@ -181,10 +185,13 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
             value = np.asarray(value)  # NumPy turns 0-d results into scalars
         if not has_tensor:  # a rule may call primitives on arrays: then it wants an array back
             return value
-        if any(value is a for a in arrays):
-            value = value.view()  # made read-only below, which must not happen to an input
+        for a in arrays:
+            if value is a:
+                value = value.view()  # made read-only below, which must not happen to an input
+        shared = None if value.base is None else _shared_writes(value, inputs)
         if not (requires_grad and is_recording()):
-            return _wrap(value, None, _share_writes(value, inputs) or [0])
+            return _wrap(value, None, shared or [0])
+        vjps = answer[1:]
         if len(vjps) != len(inputs):
             raise TypeError(
                 f"the rule {rule.__name__} must return one VJP for each of its "
@@ -192,14 +199,10 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
             )
         if has_plain:
             inputs = tuple(
-                x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)
+                [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
         value.flags.writeable = False
-        return _wrap(
-            value,
-            Node(rule, inputs, options, tuple(vjps), writes),
-            _NEVER_WRITTEN if value.base is None else _share_writes(value, inputs) or [0],
-        )
+        return _wrap(value, Node(rule, inputs, options, vjps, writes), shared or _NEVER_WRITTEN)
 
     return operation
 
@@ -226,12 +229,11 @@ def _plain_to_arrays(
     return arrays
 
 
-def _share_writes(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
+def _shared_writes(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
     """A view shares its memory with an input, so it shares that input's count of writes."""
-    if value.base is not None:
-        for x in inputs:
-            if isinstance(x, Tensor) and (value.base is x._array or value.base is x._array.base):
-                return x._writes
+    for x in inputs:
+        if isinstance(x, Tensor) and (value.base is x._array or value.base is x._array.base):
+            return x._writes
     return None
 
 

@@ -94,9 +94,16 @@ def replay(
     its inputs: memory is returned from the loss backwards, while the pass is still going on.
     """
     order, leads = replay_order(root, wanted)
+
+    def node_to_replay(t: Tensor) -> Node | None:
+        """t's node, unless t is as far down as anyone wants: then it stays as it is."""
+        if t.node is None or wanted is None or any(id(x) in leads for x in t.node.inputs):
+            return t.node
+        return None
+
     for t in order:
-        if t.node is not None:
-            _refuse_changed_inputs(t.node, create_graph)
+        if (node := node_to_replay(t)) is not None:
+            _refuse_changed_inputs(node, create_graph)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -104,10 +111,9 @@ def replay(
         while order:
             t = order.pop()
             g = shares.pop(id(t), None)
-            node = t.node
-            if g is not None and (node is None if wanted is None else id(t) in wanted):
+            if g is not None and (t.node is None if wanted is None else id(t) in wanted):
                 arrived.append((t, g))
-            if node is not None:
+            if (node := node_to_replay(t)) is not None:
                 if g is not None:
                     _pass_on(t, node, g, leads, shares, create_graph)
                 if not retain_graph:

@@ -76,13 +76,14 @@ class Tensor:
                     "Tensor(t) would cut t out of its record: use t itself, or t.detach()"
                 )
             values = values._array
-        array = np.array(values, dtype) if requires_grad else np.asarray(values, dtype)
-        self._array = _checked(array, "Tensor")
+        self._array = _checked(np.asarray(values, dtype), "Tensor")
+        self._requires_grad = False
         self._writes = [0]
         self.node = None
         self.grad = None
         self.name = name
-        self.requires_grad = requires_grad
+        if requires_grad:
+            self.requires_grad = True
 
     # ---------------------------------------------------------------- what it holds
 
@@ -104,13 +105,16 @@ class Tensor:
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
         if array is not self._array:
-            # A copy, for the same reason as in __init__: nobody else may write to it.
-            self._array = np.array(array, self.dtype)
+            self._array = _checked(array, "data").astype(self.dtype)
         self._writes[0] += 1
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded. Can be set on a leaf."""
+        """Whether operations on this tensor are recorded. A leaf's can be set.
+
+        When it is switched on the leaf takes a copy of its values: nobody else holds that
+        memory, so nobody else can change a value that the record will need.
+        """
         return self._requires_grad
 
     @requires_grad.setter
@@ -125,6 +129,8 @@ class Tensor:
             raise TypeError(
                 f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; pass dtype=float"
             )
+        if value and not self._requires_grad:
+            self._array = self._array.copy()
         self._requires_grad = bool(value)
 
     @property
