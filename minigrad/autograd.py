@@ -15,7 +15,7 @@ differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
 
 def gradients(
     y: Tensor,
-    xs: Sequence[Tensor],
+    xs: Iterable[Tensor],
     gradient: Any = None,
     *,
     create_graph: bool = False,
@@ -74,6 +74,7 @@ def gradients(
     """
     if isinstance(xs, Tensor):
         raise TypeError("gradients(y, xs) takes a list of tensors: write [x] for a single one")
+    xs = list(xs)
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             raise ValueError(f"gradients(): xs[{i}], {describe(x)}, does not require a gradient")

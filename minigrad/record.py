@@ -120,24 +120,23 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     no closure needs to capture it. A VJP whose result still carries broadcast axes is summed
     back to its input's shape by the engine (chapter 2); no rule does that itself.
 
-    The value may also be a function of no arguments, for what only arrays can say; it is then
-    called once, in the forward pass.
+    The value may also be a function of no arguments, for what only arrays can say (`np.sin` is
+    no operation of chapter 3): it is called once, in the forward pass, and never with Tensors.
 
-    Your own operation takes five lines, and is drawn under its own name (chapter 5):
+    Your own operation takes three lines, and is drawn under its own name (chapter 5):
 
     >>> @primitive
     ... def sine(x, /):
-    ...     return np.sin(x), lambda g, y: g * cosine(x)
+    ...     return lambda: np.sin(x), lambda g, y: g * cosine(x)
     >>> @primitive
     ... def cosine(x, /):
-    ...     return np.cos(x), lambda g, y: -g * sine(x)
+    ...     return lambda: np.cos(x), lambda g, y: -g * sine(x)
     >>> x = Tensor(0.0, requires_grad=True)
     >>> sine(x).backward()
     >>> x.grad
     array(1.)
     """
-    signature = inspect.signature(rule)
-    parameters = signature.parameters.values()
+    parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
     option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -164,7 +163,7 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         if len(args) > arity and not variadic:
             given = dict(zip(option_names, args[arity:], strict=False))
             if len(args) > arity + len(given) or given.keys() & options.keys():
-                signature.bind(*args, **options)  # raises Python's own TypeError
+                return rule(*args, **options)  # raises Python's own TypeError
             options |= given  # by name, as the record keeps them
         try:
             answer = rule(*arrays, **options)
@@ -220,7 +219,7 @@ def _plain_to_arrays(
         if isinstance(x, Tensor) and x._array.dtype.kind == "f":
             beside = x._array.dtype
     for i, x in enumerate(inputs):
-        if type(x) is float and beside is not None:
+        if type(x) in (float, int) and beside is not None:
             arrays[i] = np.array(x, beside)
         elif not isinstance(x, Tensor):
             array = _checked(np.asarray(x), rule.__name__.strip("_"))

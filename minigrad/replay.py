@@ -131,7 +131,14 @@ def _pass_on(
     so that its VJPs, and what they compute from g and y, are recorded.
     """
     if create_graph:
-        _, *vjps = node.rule(*node.inputs, **node.options)
+        try:
+            _, *vjps = node.rule(*node.inputs, **node.options)
+        except TypeError as error:
+            error.add_note(
+                f"(the rule {node.name} was asked again, with Tensors, for create_graph=True; if "
+                "its value is what only arrays can say, return it as a function: lambda: ...)"
+            )
+            raise
         y: Any = t
     else:
         vjps, y = node.vjps, t._array

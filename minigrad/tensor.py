@@ -244,15 +244,14 @@ class Tensor:
         _unknown(name)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in ops.NUMPY:
             if "out" in options:
-                raise TypeError(
-                    f"np.{function.__name__} with out= cannot be recorded: leave it out"
-                )
+                raise TypeError(f"{name} with out= cannot be recorded: leave it out")
             return ops.NUMPY[function](*args, **options)
         if function in ops.PLAIN:
             return function(*(x._array if isinstance(x, Tensor) else x for x in args), **options)
-        _unknown(f"np.{function.__name__}")
+        _unknown(name)
 
     def __add__(self, other: Any) -> Tensor:
         return ops.add(self, other)
@@ -319,14 +318,14 @@ class Tensor:
     def __ge__(self, other: Any) -> Any:
         return np.greater_equal(self, other)
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return ops.sum(self, axis, keepdims)
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        return ops.sum(self, axis, keepdims=keepdims)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return ops.mean(self, axis, keepdims)
+    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        return ops.mean(self, axis, keepdims=keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor:
-        return ops.max(self, axis, keepdims)
+    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        return ops.max(self, axis, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
         return ops.reshape(self, shape[0] if len(shape) == 1 else shape)

@@ -21,14 +21,14 @@ def kept(shape, axis):
     >>> kept((2, 3, 5), -1), kept((2, 3, 5), (0, 1)), kept((2, 3, 5), None)
     ((2, 3, 1), (1, 1, 5), (1, 1, 1))
     """
-    if axis is None:
+    if axis is None or not shape:  # NumPy lets a 0-d array be reduced over axis -1, to itself
         return (1,) * len(shape)
     reduced = {i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
     return tuple(1 if i in reduced else n for i, n in enumerate(shape))
 
 
 @primitive
-def sum(x, /, axis=None, keepdims=False):
+def sum(x, /, axis=None, *, keepdims=False):
     """y = Σᵢ xᵢ over the axis.
 
         ∂y/∂xᵢ = 1        ∂L/∂xᵢ = g
@@ -47,7 +47,7 @@ def sum(x, /, axis=None, keepdims=False):
 
 
 @primitive
-def mean(x, /, axis=None, keepdims=False):
+def mean(x, /, axis=None, *, keepdims=False):
     """y = 1/n · Σᵢ xᵢ over the axis, where n elements share one mean.
 
         ∂y/∂xᵢ = 1/n        ∂L/∂xᵢ = g/n
@@ -68,7 +68,7 @@ def mean(x, /, axis=None, keepdims=False):
 
 
 @primitive
-def max(x, /, axis=None, keepdims=False):
+def max(x, /, axis=None, *, keepdims=False):
     """y = the largest xᵢ over the axis.
 
     Only the largest element moves y, so it alone receives g. If k elements tie, each receives

@@ -68,7 +68,7 @@ def log_softmax(x, /, axis=-1):
 
 
 @primitive
-def logsumexp(x, /, axis=None, keepdims=False):
+def logsumexp(x, /, axis=None, *, keepdims=False):
     """y = log Σⱼ exp(xⱼ): a smooth maximum, between max(x) and max(x) + log n.
 
     The chain rule through log and Σ gives exp(xⱼ)/Σ exp, which is a softmax:
