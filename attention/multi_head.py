@@ -45,8 +45,8 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
     *batch, T, width = x.shape
     if width % num_heads:
         raise ValueError(f"{width} features cannot be shared equally by num_heads={num_heads}")
-    apart = x.reshape(*batch, T, num_heads, width // num_heads)  # (…, T, H, d_k)
-    return apart.swapaxes(-3, -2)  # (…, H, T, d_k)
+    d_k = width // num_heads
+    return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)  # (…, H, T, d_k)
 
 
 def merge_heads(x: Tensor) -> Tensor:
