@@ -146,4 +146,4 @@ def _for_heads(mask: Any, scores_ndim: int) -> Any:
     """
     if mask is None or not 2 < np.ndim(mask) < scores_ndim:
         return mask
-    return np.expand_dims(mask, -3)  # (B, 1, T, S)
+    return np.expand_dims(mask, -3)

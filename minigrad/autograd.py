@@ -22,7 +22,7 @@ import numpy as np
 
 from minigrad.record import is_recording, recording
 from minigrad.replay import leaves, replay
-from minigrad.tensor import Array, Tensor, describe
+from minigrad.tensor import Array, Tensor, _checked, describe
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
@@ -106,10 +106,14 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
         inputs = list(args)
         for i in chosen:
             if not -len(args) <= i < len(args):
-                raise ValueError(f"grad: argnums asks for argument {i}, but f got {len(args)}")
+                raise ValueError(
+                    f"grad: argnums asks for argument {i}, but f got {len(args)} by position"
+                )
             inputs[i] = _fresh(args[i])
         with recording(True):
             y = f(*inputs, **options)
+        if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
+            raise TypeError(f"grad(f) needs a scalar: f returned {type(y).__name__}")
         y = y if isinstance(y, Tensor) else Tensor(y)  # f may ignore its arguments
         if y.size != 1:
             raise ValueError(f"grad(f) needs a scalar: f returned shape {y.shape}, not ()")
@@ -164,6 +168,7 @@ def check_seed(y: Any, gradient: Any, asked: str) -> Array:
             raise ValueError(f"{asked} needs a seed gradient: the root has shape {y.shape}, not ()")
         return np.ones(y.shape, y.dtype)
     seed = gradient.data if isinstance(gradient, Tensor) else np.asarray(gradient)
+    seed = _checked(seed, asked)
     if seed.shape != y.shape:
         raise ValueError(
             f"{asked}: the seed gradient has shape {seed.shape}, but the root has {y.shape}"

@@ -40,14 +40,14 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor, _checked, _wrap, describe
+from minigrad.tensor import _CLOCK, Array, Tensor, _checked, _wrap, describe
 
 # Whether operations leave a record. A context variable is private to each thread and each
 # asynchronous task, so one thread's no_grad() never silences another's training.
 _recording: ContextVar[bool] = ContextVar("recording", default=True)
 
-# A recorded output is read-only, so its count of writes is 0 for ever and all can share it.
-_NEVER_WRITTEN = [0]
+# A recorded output is read-only: it is never written, and all of them can share that.
+_NEVER = [0]
 
 is_recording = _recording.get
 
@@ -66,7 +66,9 @@ def recording(yes: bool) -> Iterator[None]:
 def no_grad() -> Iterator[None]:
     """Compute without a record: `with no_grad():`, or `@no_grad()` above a function.
 
-    Results inside do not require a gradient, and nothing is kept alive for a backward pass.
+    Results inside do not require a gradient, and nothing is kept alive for a backward pass. It
+    holds for the code that runs until the block ends; a generator that yields inside the block
+    lets its caller run there too.
 
     >>> w = Tensor(2.0, requires_grad=True)
     >>> with no_grad():
@@ -88,7 +90,7 @@ class Node:
     is that pass, so that an error about a second pass can say what happened to the first.
     """
 
-    __slots__ = ("inputs", "options", "rule", "spent", "vjps", "writes")
+    __slots__ = ("inputs", "made", "options", "rule", "spent", "vjps")
 
     def __init__(
         self,
@@ -96,13 +98,13 @@ class Node:
         inputs: tuple[Any, ...],
         options: dict[str, Any],
         vjps: tuple[Any, ...],
-        writes: int,
+        made: int,
     ) -> None:
         self.rule = rule
         self.inputs = inputs
         self.options = options
         self.vjps = vjps
-        self.writes = writes  # how often the inputs had been written when this node was made
+        self.made = made  # by the clock of writes (chapter 1.1)
         self.spent: Any = None
 
     @property
@@ -148,12 +150,10 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         inputs = args if variadic else args[:arity]
         arrays: list[Any] = []
         has_tensor = has_plain = requires_grad = False
-        writes = 0
         for x in inputs:
             if isinstance(x, Tensor):
                 has_tensor = True
                 requires_grad = requires_grad or x._requires_grad
-                writes += x._writes[0]
                 arrays.append(x._array)
             else:
                 has_plain = True
@@ -187,7 +187,7 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         for a in arrays:
             if value is a:
                 value = value.view()  # made read-only below, which must not happen to an input
-        shared = None if value.base is None else _shared_writes(value, inputs)
+        shared = None if value.base is None else _shared_time(value, inputs)
         if not (requires_grad and is_recording()):
             return _wrap(value, None, shared or [0])
         vjps = answer[1:]
@@ -201,7 +201,7 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
         value.flags.writeable = False
-        return _wrap(value, Node(rule, inputs, options, vjps, writes), shared or _NEVER_WRITTEN)
+        return _wrap(value, Node(rule, inputs, options, vjps, _CLOCK[0]), shared or _NEVER)
 
     return operation
 
@@ -228,11 +228,11 @@ def _plain_to_arrays(
     return arrays
 
 
-def _shared_writes(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
-    """A view shares its memory with an input, so it shares that input's count of writes."""
+def _shared_time(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
+    """A view shares its memory with an input, and so the time of that memory's last write."""
     for x in inputs:
-        if isinstance(x, Tensor) and (value.base is x._array or value.base is x._array.base):
-            return x._writes
+        if isinstance(x, Tensor) and np.may_share_memory(value, x._array):
+            return x._written
     return None
 
 

@@ -103,7 +103,7 @@ def replay(
 
     for t in order:
         if (node := node_to_replay(t)) is not None:
-            _refuse_changed_inputs(node, create_graph)
+            _refuse_changed_inputs(node, leads, create_graph)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -111,6 +111,8 @@ def replay(
         while order:
             t = order.pop()
             g = shares.pop(id(t), None)
+            if g is not None and not create_graph:
+                g = np.asarray(g)  # 0-d results are scalars in NumPy: make them arrays again
             if g is not None and (t.node is None if wanted is None else id(t) in wanted):
                 arrived.append((t, g))
             if (node := node_to_replay(t)) is not None:
@@ -142,17 +144,19 @@ def _pass_on(
         y: Any = t
     else:
         vjps, y = node.vjps, t._array
+        # The same g may be on its way to other inputs too, and a VJP that wrote to it would
+        # change theirs: so VJPs get a view that cannot be written.
+        g = g.view()
+        g.flags.writeable = False
     for i, x in enumerate(node.inputs):
         if id(x) not in leads or vjps[i] is None:
             continue
         share = vjps[i](g, y)
-        if share.shape != x._array.shape or share.dtype != x._array.dtype:
+        if getattr(share, "shape", None) != x._array.shape or share.dtype != x._array.dtype:
             share = _fitted(share, x, t, node, i)
         before = shares.get(id(x))
         if before is not None:
-            # Never `before += share`: another input may have been given that same array. And
-            # a sum of 0-d arrays is a scalar in NumPy, so it is made an array again.
-            share = before + share if create_graph else np.asarray(before + share)
+            share = before + share  # never +=: `before` may be the array of another input too
         shares[id(x)] = share
 
 
@@ -163,15 +167,22 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     places (∂L/∂x = Σ ∂L/∂copy). This is the one place where that happens. A shape that
     broadcasting cannot explain is the rule's mistake, and summing it away would hide it.
     """
+    if not isinstance(g, (np.ndarray, np.generic, Tensor)):
+        raise TypeError(
+            f"the VJP of {node.name} for input {i} gave {type(g).__name__}, not an array"
+        )
     extra = g.ndim - x.ndim
     explained = 0 <= extra <= t.ndim - x.ndim or g.shape == x.shape
-    stretched = [
-        i for i, (n, m) in enumerate(zip(g.shape[extra:], x.shape, strict=False)) if n != m
-    ]
-    if not explained or any(x.shape[i] != 1 for i in stretched):
+    axes = range(-1, -x.ndim - 1, -1)  # counted from the end, as broadcasting does
+    stretched = [j for j in axes if explained and g.shape[j] != x.shape[j]]
+    if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
         raise ValueError(
             f"the VJP of {node.name} for input {i} gave shape {g.shape}, "
             f"which is neither the input's {x.shape} nor a broadcast of it"
+        )
+    if g.dtype.kind not in "fiub":
+        raise TypeError(
+            f"the VJP of {node.name} for input {i} gave dtype {g.dtype}, not a real one"
         )
     if extra:
         g = g.sum(axis=tuple(range(extra)))
@@ -180,27 +191,24 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     return g.astype(x.dtype)
 
 
-def _refuse_changed_inputs(node: Node, create_graph: bool) -> None:
+def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> None:
     """A derivative that needs an input's old values is wrong once they have been written over.
 
-    A VJP needs them if it holds them: an array in its closure that shares the input's memory.
-    A rule that is asked again sees the new values in any case, and then any held array will do.
+    A VJP needs them if it holds them, that is, if an array in its closure shares the input's
+    memory. A rule that is asked again computes whatever it holds from the new values, so then
+    any array counts.
     """
-    writes = 0
-    for x in node.inputs:
-        if isinstance(x, Tensor):
-            writes += x._writes[0]
-    if writes == node.writes:
+    written = [x for x in node.inputs if isinstance(x, Tensor) and x._written[0] > node.made]
+    if not written:
         return
     held = [
         cell.cell_contents
-        for vjp in node.vjps
+        for x, vjp in zip(node.inputs, node.vjps, strict=True)
         for cell in getattr(vjp, "__closure__", None) or ()
-        if isinstance(cell.cell_contents, np.ndarray)
+        if id(x) in leads and isinstance(cell.cell_contents, np.ndarray)
     ]
-    for x in node.inputs:
-        written = isinstance(x, Tensor) and x._writes[0]
-        if written and any(create_graph or np.may_share_memory(x._array, a) for a in held):
+    for x in written:
+        if any(create_graph or np.may_share_memory(x._array, array) for array in held):
             raise RuntimeError(
                 f"{node.name} cannot be replayed: {describe(x)} was changed after the forward "
                 "pass, and the derivative needs its old values; run the forward pass again "

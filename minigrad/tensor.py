@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+# Every write to a tensor's data advances this clock by one. A tensor remembers the time of its
+# last write and a node the time it was made, so a node knows which inputs are newer than it.
+_CLOCK = [0]
+
 
 class Tensor:
     """An n-dimensional array, and the node it came from.
@@ -53,11 +57,11 @@ class Tensor:
     TypeError: an integer tensor cannot require a gradient: dtype is int64; pass dtype=float
     """
 
-    __slots__ = ("__weakref__", "_array", "_requires_grad", "_writes", "grad", "name", "node")
+    __slots__ = ("__weakref__", "_array", "_requires_grad", "_written", "grad", "name", "node")
 
     _array: Array
     _requires_grad: bool
-    _writes: list[int]
+    _written: list[int]  # [time of the last write]: one list for all that share the memory
     node: Node | None
     grad: Array | None
     name: str | None
@@ -78,7 +82,7 @@ class Tensor:
             values = values._array
         self._array = _checked(np.asarray(values, dtype), "Tensor")
         self._requires_grad = False
-        self._writes = [0]
+        self._written = [0]
         self.node = None
         self.grad = None
         self.name = name
@@ -91,9 +95,9 @@ class Tensor:
     def data(self) -> Array:
         """The array itself, without a record. Read-only for a recorded result.
 
-        An optimizer writes `p.data -= step`. Python then calls the setter, which counts the
-        write; a node that still needs the old values notices when it is replayed. A write to
-        elements, `p.data[0] = 1`, calls no setter and cannot be noticed.
+        An optimizer writes `p.data -= step`. Python then calls the setter, which notes the time
+        of the write; a node that still needs the old values notices when it is replayed. A write
+        to elements, `p.data[0] = 1`, calls no setter and cannot be noticed.
         """
         return self._array
 
@@ -101,12 +105,15 @@ class Tensor:
     def data(self, values: Any) -> None:
         if self.node is not None:
             raise TypeError(f"only a leaf can be written: this is the result of {self.node.name}")
-        array = np.asarray(values)
+        array = _checked(np.asarray(values), "data")
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
-        if array is not self._array:
-            self._array = _checked(array, "data").astype(self.dtype)
-        self._writes[0] += 1
+        if array is not self._array and self._requires_grad:
+            self._array[...] = array  # this memory is the leaf's own
+        elif array is not self._array:
+            self._array, self._written = array.astype(self.dtype), [0]  # this may be shared
+        _CLOCK[0] += 1
+        self._written[0] = _CLOCK[0]
 
     @property
     def requires_grad(self) -> bool:
@@ -155,7 +162,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same values (no copy) as a constant: no gradient flows back through it."""
-        return _wrap(self._array, None, self._writes)
+        return _wrap(self._array, None, self._written)
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf below. See `minigrad.backward`."""
@@ -169,6 +176,8 @@ class Tensor:
         """
         values = np.array2string(self._array, separator=", ", prefix="Tensor(")
         parts = [values]
+        if self.size == 0:
+            parts.append(f"shape={self.shape}")
         if self.dtype not in (np.float64, np.int64, np.bool_):
             parts.append(f"dtype={self.dtype}")
         if self.node is not None:
@@ -217,7 +226,9 @@ class Tensor:
         )
 
     def __format__(self, spec: str) -> str:
-        return format(self._array.item(), spec) if self.size == 1 and spec else str(self)
+        if spec and self.size != 1:
+            raise TypeError(f"the format {spec!r} is for one element: this has shape {self.shape}")
+        return format(self._array.item(), spec) if spec else str(self)
 
     def __len__(self) -> int:
         return len(self._array)
@@ -370,12 +381,12 @@ def describe(x: Any) -> str:
     return f"{name!r} {np.shape(x)}" if name else f"{np.shape(x)}"
 
 
-def _wrap(array: Array, node: Node | None, writes: list[int]) -> Tensor:
+def _wrap(array: Array, node: Node | None, written: list[int]) -> Tensor:
     """An operation's result. It skips the checks of `Tensor(…)`, which its inputs passed."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._requires_grad = node is not None
-    tensor._writes = writes
+    tensor._written = written
     tensor.node = node
     tensor.grad = None
     tensor.name = None

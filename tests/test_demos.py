@@ -143,7 +143,7 @@ def test_an_unknown_demo_is_one_sentence_with_a_guess():
     done = demo("scalign")
     assert done.returncode == 2
     assert done.stderr.strip() == (
-        "there is no demo 'scalign'; did you mean scaling? Known: scaling"
+        "there is no demo 'scalign' (did you mean scaling?): the demos are scaling"
     )
 
 

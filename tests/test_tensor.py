@@ -25,7 +25,6 @@ def leaf(values=A, dtype=None):
     [
         (2.0, None, (), np.float64),
         ([1, 2, 3], None, (3,), np.int64),
-        ([True, False], None, (2,), np.bool_),
         ([1, 2, 3], float, (3,), np.float64),
         (A.astype(np.float32), None, (2, 3), np.float32),
         (A.tolist(), np.float32, (2, 3), np.float32),
@@ -74,20 +73,18 @@ CALLS = {
     "exp": lambda t: np.exp(t),
     "negative": lambda t: -t,
     "where": lambda t: np.where(MASK, t, 0),
-    "where, the other way": lambda t: np.where(MASK, 0.5, t),
     "sum": lambda t: np.sum(t, axis=0),
     "mean": lambda t: np.mean(t, axis=-1, keepdims=True),
     "max": lambda t: np.max(t, axis=1),
     "reshape": lambda t: np.reshape(t, (3, -1)),
     "transpose": lambda t: np.transpose(t, (1, 0)),
-    "swapaxes": lambda t: np.swapaxes(t, 0, 1),
     "broadcast_to": lambda t: np.broadcast_to(t, (5, 2, 3)),
     "concatenate": lambda t: np.concatenate([t, A, t], axis=1),
     "array @ t": lambda t: A.T @ t,
+    "list @ t": lambda t: A.T.tolist() @ t,
     "t @ array": lambda t: t @ ROW,
     ".sum": lambda t: t.sum(0, keepdims=True),
     ".mean": lambda t: t.mean(axis=(0, 1)),
-    ".max": lambda t: t.max(axis=0),
     ".reshape": lambda t: t.reshape(3, 2),
     ".T and .mT": lambda t: t.T @ t @ t.mT,
     ".swapaxes": lambda t: t.swapaxes(0, -1),
@@ -105,14 +102,15 @@ def test_numpys_words_mean_on_a_tensor_what_they_mean_on_its_array(call):
 
 
 QUESTIONS = {
-    "== and !=": lambda t: (t == ROW) | (t != 1.3),
-    "<": lambda t: t < ROW,
-    "array <= t": lambda t: np.less_equal(ROW, t),
+    "==": lambda t: t == 1.3,  # which A holds once
+    "!=": lambda t: t != 1.3,
+    "<": lambda t: t < 1.3,
+    "<=": lambda t: t <= 1.3,
+    ">": lambda t: t > 1.3,
+    ">=": lambda t: t >= 1.3,
     "array > t": lambda t: operator.gt(ROW, t),
-    ">=": lambda t: t >= 0.7,
     "isnan": lambda t: np.isnan(t),
     "argmax": lambda t: np.argmax(t, axis=1),
-    "argsort": lambda t: np.argsort(t),
     "zeros_like": lambda t: np.zeros_like(t),
     "shape": lambda t: np.array(np.shape(t)),
 }
@@ -130,7 +128,7 @@ def test_what_needs_no_gradient_leaves_for_python_and_numpy():
     assert (t.item(), f"{t:.2f}", bool(t), len(t)) == (7.5, "7.50", True, 1)
     assert f"{t}" == str(t) == repr(t)
     assert (float(Tensor(7.5)), int(Tensor(7.5)), [2, 3, 5][Tensor(1)]) == (7.5, 7, 3)
-    np.testing.assert_array_equal(np.asarray(Tensor(A)), A, strict=True)
+    np.testing.assert_array_equal(np.asarray(Tensor(A), int), A.astype(int), strict=True)
 
 
 def test_tensors_are_hashed_by_identity_and_iterated_by_rows():
@@ -243,7 +241,7 @@ LOST = {
     "np.array of a list": (lambda t: np.array([t, t]), "array would drop the gradient"),
     "object array": (lambda t: np.array(t, dtype=object), "array would drop the gradient"),
     "Tensor of a list": (lambda t: Tensor([t, t]), "array would drop the gradient"),
-    "masked array": (lambda t: np.ma.masked_array(A) * t, "array would drop the gradient"),
+    "masked array": (lambda t: np.ma.array(A) * t, "array would drop the gradient"),
     "a[...] = t": (lambda t: A.copy().__setitem__(..., t), "drop the gradient of 't'"),
     "float": (lambda t: float(t), r"float\(\) would drop the gradient of 't' \(2, 3\)"),
     "int": (lambda t: int(t), r"int\(\) would drop the gradient of 't'"),
@@ -259,7 +257,7 @@ LOST = {
     "array // t": (lambda t: A // t, "np.floor_divide has no rule"),
     "an unknown option": (lambda t: np.sum(t, initial=3.0), "sum.*initial"),
     "dtype by position": (lambda t: np.sum(t, 0, np.float32), "sum"),
-    "order by position": (lambda t: np.reshape(t, (3, 2), "F"), "too many positional arguments"),
+    "order by position": (lambda t: np.reshape(t, (3, 2), "F"), "reshape.*positional"),
     "Tensor(t)": (lambda t: Tensor(t), r"cut t out of its record.*t\.detach\(\)"),
 }
 
@@ -276,17 +274,15 @@ def put(t, attribute, value):
 
 REFUSED = {
     "integers": (lambda t: Tensor([1], requires_grad=True), "an integer tensor cannot require"),
-    "booleans": (lambda t: Tensor([True], requires_grad=True), "a boolean tensor cannot require"),
     "complex": (lambda t: Tensor(1j), "Tensor takes real numbers.*dtype complex128"),
     "objects": (lambda t: Tensor(None), "Tensor takes real numbers.*dtype object"),
-    "text": (lambda t: Tensor("one"), "Tensor takes real numbers"),
     "t * 1j": (lambda t: t * 1j, "multiply takes real numbers.*complex128"),
     "complex array": (lambda t: np.array([1j, 2, 3]) + t, "add takes real numbers.*complex128"),
     "t + None": (lambda t: t + None, "add takes real numbers.*object"),
     "complex data": (lambda t: put(t, "data", A * 1j), "real numbers.*complex128"),
     "object data": (lambda t: put(t, "data", A.astype(object)), "real numbers.*object"),
     "a result's data": (lambda t: put(t * t, "data", A), "only a leaf.*result of multiply"),
-    "a result's choice": (lambda t: put(t * t, "requires_grad", False), "multiply; use detach"),
+    "its requires_grad": (lambda t: put(t * t, "requires_grad", False), "multiply; use detach"),
 }
 
 

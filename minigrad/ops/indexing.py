@@ -7,14 +7,15 @@ tensors by a mask, the second from many by position.
 """
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from minigrad.record import primitive
+from minigrad.tensor import Tensor
 
 
-@primitive
-def getitem(x, /, index):
+def getitem(x: Any, index: Any) -> Tensor:
     """y = x[index], with any index NumPy knows: integers, slices, masks, arrays of integers.
 
     An element may be picked several times (x[[2, 2]]). It then has several copies, and
@@ -25,6 +26,21 @@ def getitem(x, /, index):
     >>> getitem([10, 20, 30], [2, 2, 0])
     array([30, 30, 10])
     """
+    if isinstance(index, tuple):
+        return _getitem(x, tuple(_own(part) for part in index))
+    return _getitem(x, _own(index))
+
+
+def _own(part):
+    """A copy of an index array, since the record needs it as it was."""
+    if not isinstance(part, list | np.ndarray | Tensor):
+        return part
+    copy = np.array(part)
+    return copy if copy.size or isinstance(part, np.ndarray) else copy.astype(int)  # of []
+
+
+@primitive
+def _getitem(x, /, index):
     shape = x.shape
     return x[index], lambda g, y: scatter_add(g, shape, index)
 
@@ -81,7 +97,7 @@ def where(condition, a, b, /):
     )
 
 
-def concatenate(arrays, axis=0):
+def concatenate(arrays: Any, axis: int = 0) -> Tensor:
     """Join tensors along an axis they already have.
 
     Input k fills one stretch of the output along the axis, by copying. Its gradient is that
@@ -92,6 +108,8 @@ def concatenate(arrays, axis=0):
     >>> concatenate([[1.0, 2.0], [3.0]])
     array([1., 2., 3.])
     """
+    if axis is None:
+        raise TypeError("concatenate joins along an axis: got axis=None")
     return _concatenate(*arrays, axis=axis)
 
 

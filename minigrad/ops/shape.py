@@ -89,7 +89,5 @@ def astype(x, /, dtype):
     dtype('float32')
     """
     if np.dtype(dtype).kind != "f":
-        raise ValueError(
-            f"a recorded tensor keeps to floating dtypes: {np.dtype(dtype)} is not one"
-        )
+        raise ValueError(f"{np.dtype(dtype)} is no floating dtype: use t.data.astype(...)")
     return x.astype(dtype), _g

@@ -1,0 +1,154 @@
+"""Chapter 3.3 · Indexing: picking and putting back, and that nothing is lost between them."""
+
+import hypothesis.extra.numpy as hnp
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from minigrad import Tensor, concatenate, getitem, gradients, scatter_add, where
+
+random = np.random.default_rng(3)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+def test_an_element_picked_three_times_receives_three_gradients():
+    x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+    (dx,) = gradients(x[[2, 0, 2, 2]], [x], np.array([1.0, 10.0, 100.0, 1000.0]))
+    np.testing.assert_array_equal(dx, [10.0, 0.0, 1101.0])
+
+
+def test_a_tensor_of_integers_picks_as_an_array_does():
+    x, tokens = Tensor(random.standard_normal((5, 3)), requires_grad=True), Tensor([[4, 0], [4, 4]])
+    np.testing.assert_array_equal(x[tokens].data, x.data[tokens.data])
+    (dx,) = gradients(x[tokens].sum(), [x])
+    np.testing.assert_array_equal(dx[:, 0], [1, 0, 0, 0, 3])
+
+
+def test_where_sends_each_gradient_to_the_side_it_chose_and_nothing_to_the_condition():
+    condition = Tensor([True, False, True])
+    a, b = Tensor(np.full(3, np.inf), requires_grad=True), Tensor(np.zeros(3), requires_grad=True)
+    y = where(condition, a, b)
+    np.testing.assert_array_equal(y.data, [np.inf, 0, np.inf])
+    da, db = gradients(y, [a, b], np.array([2.0, 3.0, 5.0]))
+    np.testing.assert_array_equal(da, [2, 0, 5])
+    np.testing.assert_array_equal(db, [0, 3, 0])
+
+
+def test_what_where_did_not_choose_gets_exactly_0_even_from_a_gradient_of_nan():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    (dx,) = gradients(where([True, False], x, 0.0), [x], np.array([1.0, np.nan]))
+    np.testing.assert_array_equal(dx, [1.0, 0.0])
+
+
+def test_concatenate_gives_each_input_its_own_stretch_also_the_same_tensor_twice():
+    a, b = (
+        Tensor(np.zeros((2, 3)), requires_grad=True),
+        Tensor(np.zeros((2, 5)), requires_grad=True),
+    )
+    g = random.standard_normal((2, 11))
+    da, db = gradients(concatenate([a, b, a], axis=1), [a, b], g)
+    np.testing.assert_array_equal(da, g[:, :3] + g[:, 8:])
+    np.testing.assert_array_equal(db, g[:, 3:8])
+
+
+# ---------------------------------------------------------------- law
+
+
+@st.composite
+def indexed_arrays(draw):
+    """A shape and an index into it: basic with negative steps, integers with repeats, or a mask."""
+    shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5))
+    first = st.integers(-shape[0], shape[0] - 1)
+    return shape, draw(
+        hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True)
+        | hnp.integer_array_indices(shape)
+        | hnp.arrays(bool, shape)
+        | hnp.arrays(bool, shape[0])
+        | st.lists(first, max_size=7)
+        | st.tuples(st.none(), st.lists(first, min_size=1, max_size=7), st.just(...))
+    )
+
+
+@given(indexed_arrays())
+def test_getitem_and_scatter_add_are_adjoint(drawn):
+    """⟨scatter_add(x), z⟩ = ⟨x, z[index]⟩: so each is the other's VJP."""
+    shape, index = drawn
+    z = Tensor(random.standard_normal(shape), requires_grad=True)
+    picked = getitem(z, index)
+    x = Tensor(random.standard_normal(picked.shape), requires_grad=True)
+    spread = scatter_add(x, shape, index)
+    np.testing.assert_allclose((spread * z).sum().data, (x * picked).sum().data, atol=1e-12)
+    np.testing.assert_array_equal(gradients(spread, [x], z.data)[0], picked.data)
+    np.testing.assert_array_equal(gradients(picked, [z], x.data)[0], spread.data)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_what_is_cut_apart_and_joined_again_is_the_identity(axis):
+    x = Tensor(random.standard_normal((5, 7, 11)), requires_grad=True)
+    before = (slice(None),) * (axis % 3)
+    parts = [x[(*before, slice(a, b))] for a, b in ((0, 2), (2, 2), (2, 3), (3, None))]
+    y = concatenate(parts, axis=axis)
+    g = random.standard_normal(y.shape)
+    np.testing.assert_array_equal(y.data, x.data)
+    np.testing.assert_array_equal(gradients(y, [x], g)[0], g)
+
+
+def test_where_is_a_partition_of_the_gradient():
+    a = Tensor(random.standard_normal((3, 5)), requires_grad=True)
+    b = Tensor(random.standard_normal((3, 5)), requires_grad=True)
+    g = random.standard_normal((3, 5))
+    da, db = gradients(where(a > b, a, b), [a, b], g)
+    np.testing.assert_array_equal(da + db, g)
+    assert not (da * db).any()
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    ("operation", "error", "message"),
+    [
+        (lambda q: q[2], IndexError, r"getitem of 'q' \(2, 3\): index 2 is out of bounds"),
+        (lambda q: q[[0, 5]], IndexError, r"getitem of 'q' \(2, 3\): index 5 is out of bounds"),
+        (lambda q: q[0, 0, 0], IndexError, r"getitem of 'q' \(2, 3\): too many indices"),
+        (lambda q: q[1.0], IndexError, r"getitem of 'q' \(2, 3\): only integers"),
+        (lambda q: q[np.ones(5, bool)], IndexError, r"getitem of 'q' \(2, 3\): boolean index"),
+        (
+            lambda q: scatter_add(q, (2, 2), [[0, 5]]),
+            IndexError,
+            r"scatter_add of 'q' \(2, 3\): index 5 is out of bounds",
+        ),
+        (
+            lambda q: scatter_add(q, (5,), [0, 1]),
+            ValueError,
+            r"scatter_add of 'q' \(2, 3\): ",
+        ),
+        (
+            lambda q: where(np.ones(5, bool), q, 0.0),
+            ValueError,
+            r"where of \(5,\) and 'q' \(2, 3\) and \(\): ",
+        ),
+        (
+            lambda q: concatenate([q, np.ones((2, 5))]),
+            ValueError,
+            r"concatenate of 'q' \(2, 3\) and \(2, 5\): .*dimension 1",
+        ),
+        (
+            lambda q: concatenate([q, np.ones(3)]),
+            ValueError,
+            r"concatenate of 'q' \(2, 3\) and \(3,\): .*same number of dimensions",
+        ),
+        (
+            lambda q: concatenate([q, q], axis=2),
+            ValueError,
+            r"concatenate of 'q' \(2, 3\) and 'q' \(2, 3\): axis 2 is out of bounds",
+        ),
+        (lambda q: concatenate([]), ValueError, "need at least one array"),
+    ],
+)
+def test_an_index_or_a_shape_that_cannot_be_is_refused_by_name(operation, error, message):
+    with pytest.raises(error, match=message):
+        operation(Tensor(np.ones((2, 3)), requires_grad=True, name="q"))

@@ -1,0 +1,400 @@
+"""Chapter 13 · Multi-head attention: heads that never mix, under masks that stay in their batch."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention import (
+    MultiHeadAttention,
+    attention,
+    causal_mask,
+    merge_heads,
+    padding_mask,
+    split_heads,
+)
+from minigrad import Tensor, gradcheck, gradients
+
+random = np.random.default_rng(3)
+B, T, S, H, D_K, D_V, D_MODEL = 2, 3, 5, 7, 11, 13, 17
+
+
+def layer(d_model=D_MODEL, num_heads=H, **options):
+    return MultiHeadAttention(d_model, num_heads, rng=np.random.default_rng(5), **options)
+
+
+def wide(**options):
+    """d_k and d_v of its own choice, and biases that are not 0."""
+    made = layer(d_k=D_K, d_v=D_V, bias=True, **options)
+    for parameter in made.parameters():
+        if parameter.ndim == 1:
+            parameter.data = random.standard_normal(parameter.shape)
+    return made
+
+
+def sequences(positions, batch=(B,), d_model=D_MODEL, dtype=float):
+    values = random.standard_normal((*batch, positions, d_model))
+    return Tensor(values, dtype=dtype, requires_grad=True)
+
+
+def three_loops(layer, q, k, v, mask):
+    """The paper's equations, one batch element, one head and one query at a time."""
+    p = {name: parameter.data for name, parameter in layer.named_parameters()}
+    weights, output = np.zeros((B, H, T, len(k[0]))), np.zeros((B, T, D_MODEL))
+    for b in range(B):
+        for h in range(H):
+            k_columns, v_columns = slice(h * D_K, (h + 1) * D_K), slice(h * D_V, (h + 1) * D_V)
+            keys = k[b] @ p["w_k.weight"][:, k_columns] + p["w_k.bias"][k_columns]
+            values = v[b] @ p["w_v.weight"][:, v_columns] + p["w_v.bias"][v_columns]
+            for t in range(T):
+                query = q[b, t] @ p["w_q.weight"][:, k_columns] + p["w_q.bias"][k_columns]
+                e = np.exp(keys @ query / math.sqrt(D_K)) * mask[b, h, t]
+                weights[b, h, t] = e / (e.sum() or 1.0)
+                output[b, t] += (weights[b, h, t] @ values) @ p["w_o.weight"][v_columns]
+        output[b] += p["w_o.bias"]
+    return weights, output
+
+
+# ---------------------------------------------------------------- value
+
+
+MASKS = {  # with the shape (B, H, T, S) that each stands for
+    "none": (None, np.ones((1, 1, 1, 1))),
+    "(T, S)": (m := random.random((T, S)) < 0.6, m[None, None]),
+    "(B, T, S)": (m := random.random((B, T, S)) < 0.6, m[:, None]),
+    "(B, H, T, S)": (m := random.random((B, H, T, S)) < 0.6, m),
+    "padding": (m := padding_mask([2, 4], S), m[:, None]),
+    "padding and causal": (m := padding_mask([2, 4], S) & causal_mask(T, S), m[:, None]),
+    "a row that sees nothing": (m := random.random((T, S)) < [[1], [0], [1]], m[None, None]),
+}
+
+
+@pytest.mark.parametrize(("mask", "for_heads"), MASKS.values(), ids=MASKS.keys())
+def test_cross_attention_equals_three_nested_loops(mask, for_heads):
+    made, q, k, v = wide(), sequences(T), sequences(S), sequences(S)
+    allowed = np.broadcast_to(for_heads, (B, H, T, S))
+    weights, output = three_loops(made, q.data, k.data, v.data, allowed)
+    np.testing.assert_allclose(made(q, k, v, mask=mask).data, output, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(made.weights(q, k, mask=mask).data, weights, rtol=1e-11)
+    _, output = three_loops(made, q.data, k.data, k.data, allowed)
+    np.testing.assert_allclose(made(q, k, mask=mask).data, output, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
+def test_self_attention_equals_three_nested_loops(mask):
+    made, x = wide(), sequences(T)
+    allowed = np.broadcast_to(True if mask is None else mask, (B, H, T, T))
+    weights, output = three_loops(made, x.data, x.data, x.data, allowed)
+    np.testing.assert_allclose(made(x, mask=mask).data, output, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(made.weights(x, mask=mask).data, weights, rtol=1e-11)
+
+
+def test_a_head_is_a_stretch_of_features():
+    x = sequences(T, d_model=H * D_K)
+    heads = split_heads(x, H)
+    assert heads.shape == (B, H, T, D_K)
+    for h in range(H):
+        np.testing.assert_array_equal(heads.data[:, h], x.data[..., h * D_K : (h + 1) * D_K])
+
+
+def test_the_parameters_are_named_as_the_paper_names_them():
+    shapes = {name: p.shape for name, p in layer(d_k=D_K, d_v=D_V).named_parameters()}
+    assert shapes == {
+        "w_q.weight": (D_MODEL, H * D_K),
+        "w_k.weight": (D_MODEL, H * D_K),
+        "w_v.weight": (D_MODEL, H * D_V),
+        "w_o.weight": (H * D_V, D_MODEL),
+    }
+    made = layer(bias=True, d_k=D_K, d_v=D_V, scale=Tensor(0.3, requires_grad=True))
+    names = [f"w_{x}.{kind}" for x in "qkvo" for kind in ("weight", "bias")]
+    found = dict(made.named_parameters())
+    assert sorted(found) == sorted([*names, "scale"])
+    assert {name: p.name for name, p in found.items()} == {name: name for name in found}
+    assert [p.shape for name, p in found.items() if name.endswith("bias")] == [
+        (H * D_K,),
+        (H * D_K,),
+        (H * D_V,),
+        (D_MODEL,),
+    ]
+
+
+def test_d_k_and_d_v_are_d_model_shared_among_the_heads_if_not_given():
+    shapes = [p.shape for p in layer(H * D_K, H).parameters()]
+    assert shapes == [(H * D_K, H * D_K)] * 4
+    assert layer(H * D_K, H, d_v=2).w_v.weight.shape == (H * D_K, H * 2)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@pytest.mark.parametrize("mask", [None, padding_mask([1, 3], 3) & causal_mask(2, 3)])
+def test_every_derivative_agrees_with_finite_differences(mask):
+    """With respect to both inputs, the parameters, and a learned scale, at both orders.
+
+    The biases of W_K and W_V are left out: weights sum to 1, so the first changes nothing and
+    the second is only added to the output. A derivative that is 0 but for rounding can't be
+    resolved.
+    """
+    made = layer(5, 2, d_k=3, d_v=2, bias=True, scale=Tensor(0.5, requires_grad=True))
+    owners = [(made.w_q, "weight"), (made.w_k, "weight"), (made.w_v, "weight")]
+    owners += [(made.w_o, "weight"), (made.w_q, "bias"), (made.w_o, "bias"), (made, "scale")]
+
+    def f(x, memory, *parameters):
+        for (owner, name), parameter in zip(owners, parameters, strict=True):
+            setattr(owner, name, parameter)
+        return made(x, memory, mask=mask)
+
+    assert gradcheck(
+        f,
+        random.standard_normal((2, 2, 5)),
+        random.standard_normal((2, 3, 5)),
+        *(getattr(owner, name).data for owner, name in owners),
+    )
+
+
+def test_every_parameter_receives_a_gradient():
+    made = wide(scale=Tensor(0.3, requires_grad=True))
+    made(sequences(T), sequences(S)).sum().backward()
+    for name, parameter in made.named_parameters():
+        assert parameter.grad.shape == parameter.shape
+        # Σ weights is 1 whatever is added to all scores, so a key's bias changes nothing.
+        alive = abs(parameter.grad).max() > 1e-6
+        assert alive == (name != "w_k.bias")
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(T)])
+def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(mask):
+    made, x = wide(dtype=np.float32), sequences(T, dtype=np.float32)
+    y = made(x, mask=mask)
+    found = [y]
+    for t in found:
+        assert t.dtype == np.float32
+        found += [x for x in (t.node.inputs if t.node else ()) if isinstance(x, Tensor)]
+    assert {id(p) for p in (x, *made.parameters())} <= {id(t) for t in found}
+    for d in gradients(y, [x, *made.parameters()], np.ones(y.shape)):
+        assert d.dtype == np.float32
+
+
+# ---------------------------------------------------------------- law
+
+
+def test_merging_undoes_splitting_in_both_directions_and_so_do_their_gradients():
+    x = sequences(T, d_model=H * D_K)
+    heads = Tensor(random.standard_normal((B, H, T, D_V)), requires_grad=True)
+    for input, output in (
+        (x, merge_heads(split_heads(x, H))),
+        (heads, split_heads(merge_heads(heads), H)),
+    ):
+        g = random.standard_normal(input.shape)
+        np.testing.assert_array_equal(output.data, input.data, strict=True)
+        np.testing.assert_array_equal(gradients(output, [input], g)[0], g)
+
+
+def test_heads_never_mix_before_the_last_projection():
+    """A gradient at one head's output reaches that head's columns of W_Q, W_K and W_V only."""
+    made, x, seen = layer(d_k=D_K, d_v=D_V), sequences(T), []
+
+    def attend(q, k, v, **options):
+        seen.append(attention(q, k, v, **options))
+        return seen[0]
+
+    made.attend = attend
+    made(x)
+    projections = [made.w_q.weight, made.w_k.weight, made.w_v.weight]
+    for w, d in zip(projections, gradients(seen[0][:, 3].sum(), projections), strict=True):
+        columns = (d.reshape(D_MODEL, H, -1) != 0).any(axis=(0, 2))
+        np.testing.assert_array_equal(columns, np.arange(H) == 3, err_msg=w.name)
+
+
+def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
+    made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
+    before, order = made(x).data, random.permutation(H)
+    for w in (made.w_q.weight, made.w_k.weight, made.w_v.weight):
+        w.data = w.data.reshape(D_MODEL, H, -1)[:, order].reshape(w.shape)
+    made.w_o.weight.data = made.w_o.weight.data.reshape(H, D_V, D_MODEL)[order].reshape(-1, D_MODEL)
+    np.testing.assert_allclose(made(x).data, before, rtol=1e-12, atol=1e-14)
+
+
+def test_the_weights_it_shows_are_the_weights_it_uses():
+    made, x, mask = wide(), sequences(T), causal_mask(T)
+    shown = made.weights(x, mask=mask)
+    assert shown.shape == (B, H, T, T)
+    again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), H)))
+    np.testing.assert_array_equal(again.data, made(x, mask=mask).data)
+
+
+def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input():
+    made, x = wide(), sequences(S)
+    for t in range(S):
+        y = made(x, mask=causal_mask(S))
+        (dx,) = gradients(y[:, t], [x], random.standard_normal((B, D_MODEL)))
+        np.testing.assert_array_equal((dx != 0).any(axis=-1), [np.arange(S) <= t] * B)
+
+
+def test_padding_is_never_seen_and_a_sequence_of_nothing_but_padding_gives_the_bias():
+    made, x, memory = wide(), sequences(T), sequences(S)
+    y = made(x, memory, mask=padding_mask([3, 0], S))
+    np.testing.assert_array_equal(y.data[1], np.tile(made.w_o.bias.data, (T, 1)))
+    for d in gradients(y, [x, memory], random.standard_normal(y.shape)):
+        assert np.isfinite(d).all()
+        assert d[0, :3].all()
+        assert not d[0, 3:].any()
+        assert not d[1].any()
+
+
+def test_permuting_memory_changes_nothing_and_permuting_queries_permutes_outputs():
+    made, x, memory = wide(), sequences(T), sequences(S)
+    y, order, turned = made(x, memory).data, random.permutation(S), [2, 0, 1]
+    np.testing.assert_allclose(made(x, memory[:, order]).data, y, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(made(x[:, turned], memory).data, y[:, turned], rtol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [(3, S), (2, S), (S,)])
+def test_a_mask_of_a_sequence_is_not_taken_for_a_mask_of_a_head(batch):
+    """With as many sequences as heads, only its place tells (B, T, S) from (H, T, S)."""
+    made = layer(6, 3)
+    x, mask = sequences(T, batch, 6), random.random((*batch, T, T)) < 0.6
+    whole = made(x, mask=mask).data
+    for i in np.ndindex(batch):
+        one = made(Tensor(x.data[i]), mask=mask[i]).data
+        np.testing.assert_allclose(whole[i], one, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("num_heads", [3, 2])
+def test_queries_that_all_sequences_share_take_a_mask_for_each_sequence_too(num_heads):
+    made, batch = layer(6, num_heads), (3,)
+    x, memory = sequences(T, (), 6), sequences(S, batch, 6)
+    mask = random.random((*batch, T, S)) < 0.6
+    for i, one in enumerate(made(x, memory, mask=mask).data):
+        alone = made(x, Tensor(memory.data[i]), mask=mask[i]).data
+        np.testing.assert_allclose(one, alone, rtol=1e-12, atol=1e-14)
+
+
+def test_without_a_batch_axis_it_gives_what_a_batch_of_one_gives():
+    made, x = wide(), sequences(T, ())
+    mask = random.random((H, T, T)) < 0.6  # one for each head
+    np.testing.assert_array_equal(
+        made(x, mask=mask).data, made(x.reshape(1, T, D_MODEL), mask=mask[None]).data[0]
+    )
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_right"),
+    [
+        (None, True),
+        (lambda d_k: 1.0, False),
+        (lambda d_k: math.sqrt(d_k), False),
+        (1 / math.sqrt(3 * 31), False),
+        (1 / math.sqrt(3), False),
+        (lambda d_k: 1 / d_k, False),
+    ],
+    ids=["1/√d_k", "missing", "inverted", "1/√d_model", "1/√H", "1/d_k"],
+)
+def test_unit_variance_stays_unit_variance_in_the_scores_of_every_head(scale, is_right):
+    """Of inputs N(0, 1) and initial weights. Over seeds, a head's deviation is 1 ± 0.015."""
+    made = layer(3 * 31, 3, scale=scale)
+    (scores,) = made.weights(sequences(S, (400,), 3 * 31)).node.inputs
+    near_1 = abs(scores.data.std(axis=(0, 2, 3)) - 1) < 0.1
+    assert near_1.shape == (3,)
+    assert near_1.all() if is_right else not near_1.any()
+
+
+def test_it_attends_with_the_function_it_was_given_and_hands_it_mask_and_scale():
+    calls = []
+
+    def attend(q, k, v, **options):
+        calls.append(([x.shape for x in (q, k, v)], options))
+        return attention(q, k, v, **options)
+
+    made, mask = layer(d_k=D_K, d_v=D_V, attend=attend, scale=0.25), causal_mask(T, S)
+    y = made(sequences(T), sequences(S), mask=mask)
+    assert y.shape == (B, T, D_MODEL)
+    [(shapes, options)] = calls
+    assert shapes == [(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]
+    assert options == {"mask": mask, "scale": 0.25}
+
+
+def test_the_layer_keeps_nothing_of_what_it_computes():
+    made = wide()
+    before = dict(vars(made))
+    made(sequences(T), mask=causal_mask(T))
+    made.weights(sequences(T))
+    assert vars(made) == before
+
+
+def test_equal_generators_give_equal_layers():
+    for one, other in zip(layer(H, H).parameters(), layer(H, H).parameters(), strict=True):
+        np.testing.assert_array_equal(one.data, other.data)
+    weights = [p.data.ravel() for p in layer(H, H).parameters()]
+    assert not np.isin(weights[0], weights[1:]).any()
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((8, 3), {}, "^d_model=8 cannot be shared equally by num_heads=3$"),
+        ((8, 3), {"d_k": 5}, "^d_model=8 cannot be shared equally by num_heads=3$"),
+        ((8, 0), {}, "^num_heads must be at least 1: got 0$"),
+    ],
+)
+def test_a_model_that_cannot_be_shared_among_the_heads_is_refused(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        layer(*arguments, **options)
+
+
+def test_d_model_need_not_be_divisible_if_a_head_says_how_wide_it_is():
+    assert layer(8, 3, d_k=5, d_v=7)(sequences(T, d_model=8)).shape == (B, T, 8)
+
+
+def test_features_that_cannot_be_shared_are_refused():
+    with pytest.raises(ValueError, match="^8 features cannot be shared equally by num_heads=3"):
+        split_heads(Tensor(np.ones((T, 8))), 3)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        (np.ones((B, S, D_MODEL)), TypeError, "{} must be a Tensor .*: got ndarray"),
+        ([[1.0] * D_MODEL], TypeError, "{} must be a Tensor .*: got list"),
+        (Tensor(np.ones(D_MODEL)), TypeError, r"{} must be a Tensor .*: got .* shape \(17,\)"),
+        (Tensor(np.ones((B, S, 2))), ValueError, r"takes 17 features .*: got \(2, 5, 2\)"),
+    ],
+    ids=["array", "list", "one axis", "features"],
+)
+def test_inputs_that_are_no_sequences_of_d_model_features_are_refused(place, wrong, error, message):
+    inputs = [Tensor(np.ones((B, S, D_MODEL))) for _ in "qkv"]
+    inputs[place] = wrong
+    made = layer(d_k=D_K, d_v=D_V)
+    with pytest.raises(error, match=message.format("qkv"[place])):
+        made(*inputs)
+    if place < 2:
+        with pytest.raises(error, match=message.format("qkv"[place])):
+            made.weights(*inputs[:2])
+
+
+@pytest.mark.parametrize(
+    ("mask", "error", "message"),
+    [
+        (np.ones((T, S)), TypeError, "True where a query may look: got dtype float64"),
+        (np.ones((B, T, S), int), TypeError, "True where a query may look: got dtype int64"),
+        (np.ones((S, T), bool), ValueError, r"mask of shape \(5, 3\) does not broadcast"),
+        (np.ones((H, T, S), bool), ValueError, r"mask of shape \(7, 3, 5\) does not broadcast"),
+        (np.ones((B, T, S, 1), bool), ValueError, r"mask of shape \(2, 3, 5, 1\) does not"),
+        (np.ones((1, B, H, T, S), bool), ValueError, r"mask of shape \(1, 2, 7, 3, 5\) does not"),
+    ],
+)
+def test_a_mask_that_does_not_fit_is_refused_in_the_shape_that_was_given(mask, error, message):
+    made = layer(d_k=D_K, d_v=D_V)
+    with pytest.raises(error, match=message):
+        made(sequences(T), sequences(S), mask=mask)
+    with pytest.raises(error, match=message):
+        made.weights(sequences(T), sequences(S), mask=mask)
+
+
+def test_keys_and_values_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="one row for each of the 5 keys"):
+        layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S), sequences(T))

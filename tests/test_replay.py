@@ -1,0 +1,293 @@
+"""Chapter 2.1 · Replay."""
+
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import mutually_broadcastable_shapes
+from numpy.lib.stride_tricks import sliding_window_view
+
+from minigrad import Tensor, concatenate, gradcheck, gradients, primitive
+
+A = np.array([0.3, 0.7, 1.1])
+B = np.array([1.9, -0.4, 0.6])
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+def copy_with(vjp):
+    """An operation that copies its input forward, and goes back as the test needs."""
+    return primitive(lambda x, /: (x.copy(), vjp))
+
+
+# ---------------------------------------------------------------- value
+
+
+def test_100_000_operations_in_a_row_go_forward_and_backward_without_recursion():
+    x = leaf(2.0)
+    y = x
+    for _ in range(100_000):
+        y = y + x
+    y.backward()
+    assert x.grad == 100_001
+
+
+def test_a_long_chain_is_differentiated_twice():
+    x = leaf(0.5)
+    y = x * x
+    for _ in range(20_000):
+        y = +y
+    (slope,) = gradients(y, [x], create_graph=True)
+    assert gradients(slope, [x]) == (2.0,)
+
+
+def test_2_to_the_18_paths_are_walked_in_36_steps():
+    steps = []
+
+    def vjp(g, y):
+        steps.append(g)
+        return g
+
+    plus = primitive(lambda a, b, /: (a + b, vjp, vjp))
+    x = leaf(3.0)
+    y = x
+    for _ in range(18):
+        y = plus(y, y)
+    y.backward()
+    assert x.grad == 2**18
+    assert len(steps) == 36
+
+
+SHARES = {
+    "x · x": (lambda x: x * x, 6.0),
+    "three times": (lambda x: x * x + x, 7.0),
+    "b = a + a, c = b + b": (lambda x: (b := x + x) + b, 4.0),
+    "x⁴": (lambda x: (h := x * x) * h, 108.0),
+    "diamonds": (lambda x: (h := x * x) * x + (h + x) * (h - x), 129.0),  # x³ + x⁴ - x²
+    "x - x": (lambda x: x - x, 0.0),
+    "a mask has no share": (lambda x: np.where(x, x * x, 0.0), 6.0),
+}
+
+
+@pytest.mark.parametrize(("f", "slope"), SHARES.values(), ids=SHARES)
+def test_a_tensor_used_more_than_once_receives_the_sum_of_its_shares(f, slope):
+    x = leaf(3.0)
+    f(x).backward()
+    assert x.grad == slope
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99), st.booleans()), min_size=1))
+def test_any_graph_gives_the_derivative_that_dual_numbers_give(steps):
+    tensors, duals = [leaf(1.25)], [(1.25, 1.0)]  # (value, ∂/∂x), carried forward alongside
+    for i, j, product in steps[:7]:
+        a, b = tensors[i % len(tensors)], tensors[j % len(tensors)]
+        (u, du), (v, dv) = duals[i % len(duals)], duals[j % len(duals)]
+        tensors.append(a * b if product else a - b)
+        duals.append((u * v, du * v + u * dv) if product else (u - v, du - dv))
+    tensors[-1].backward()
+    np.testing.assert_allclose(tensors[0].grad, duals[-1][1], rtol=1e-9, atol=1e-9)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@given(mutually_broadcastable_shapes(num_shapes=2, max_dims=4, min_side=0, max_side=5))
+def test_every_broadcast_is_summed_back_to_the_shapes_it_came_from(shapes):
+    rng = np.random.default_rng(0)
+    a, b = (leaf(rng.standard_normal(shape)) for shape in shapes.input_shapes)
+    y = a * b
+    g = rng.standard_normal(y.shape)
+    assert y.shape == shapes.result_shape
+    for x, other in ((a, b), (b, a)):
+        # Number the elements of x. NumPy carries the numbers to where the copies go.
+        source = np.broadcast_to(np.arange(x.size).reshape(x.shape), y.shape)
+        shares = (g * other.data).ravel()
+        expected = np.bincount(source.ravel(), shares, minlength=x.size).reshape(x.shape)
+        (plain,) = gradients(y, [x], g, retain_graph=True)
+        (recorded,) = gradients(y, [x], g, create_graph=True)
+        for found in (plain, recorded.data):
+            assert found.shape == x.shape
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 1), (2, 3), (1, 1, 3)])
+def test_broadcasting_is_right_to_second_order(shape):
+    x = np.linspace(0.5, 1.5, np.prod(shape, dtype=int)).reshape(shape)
+    assert gradcheck(lambda a, b: a * b / (a + b), x, np.ones((2, 3)) + A)
+
+
+# ---------------------------------------------------------------- law
+
+
+def test_memory_is_returned_while_the_pass_is_still_going_on():
+    results, alive = [], []
+
+    def vjp(g, y):
+        alive.append(sum(ref() is not None for ref in results))
+        return g
+
+    step = copy_with(vjp)
+    y = leaf()
+    for _ in range(7):
+        y = step(y)
+        results.append(weakref.ref(y.data))
+    y.backward(A)
+    # The root is ours, the current result is y of its VJP, and above it all others are gone.
+    assert alive == [7, 7, 6, 5, 4, 3, 2]
+    assert [ref() is not None for ref in results] == [False] * 6 + [True]
+
+
+NEEDS_NO_OLD_VALUE = {
+    "add": lambda p, q: p + q * 1.0,
+    "reshape": lambda p, q: p.reshape(3, 1),
+    "exp keeps its output": lambda p, q: np.exp(p),
+    "the numerator": lambda p, q: p / q,
+}
+
+
+@pytest.mark.parametrize("f", NEEDS_NO_OLD_VALUE.values(), ids=NEEDS_NO_OLD_VALUE)
+def test_a_write_between_the_passes_is_fine_where_no_vjp_needs_the_old_values(f):
+    p, q = leaf(A, "p"), leaf(B, "q")
+    p.data -= 0.5
+    q.data -= 0.5  # before the forward pass: every parameter has been written once
+    (expected,) = gradients(f(p, q).sum(), [p])
+    y = f(p, q).sum()
+    p.data -= 0.5
+    np.testing.assert_array_equal(gradients(y, [p])[0], expected)
+
+
+def write(p):
+    p.data -= 1.0
+
+
+def replace(p):
+    p.data = p.data - 1.0
+
+
+CHANGES = {
+    "write": write,
+    "replace": replace,
+    "write and replace": lambda p: (write(p), replace(p)),
+    "write through detach": lambda p: write(p.detach()),
+}
+
+
+@primitive
+def square(x, /):
+    held = x[...]  # a rule may hold its input as a view,
+    return x * x, lambda g, y: 2 * g * held
+
+
+@primitive
+def square_by_copy(x, /):
+    twice = 2 * x  # or what it has made of the input
+    return x * x, lambda g, y: g * twice
+
+
+@primitive
+def windows(x, /):
+    return (
+        lambda: sliding_window_view(x, 2),
+        lambda g, y: concatenate([g[:, 0], [0.0]]) + concatenate([[0.0], g[:, 1]]),
+    )
+
+
+SQUARES = {"product": lambda x: x * x, "held": square, "copied": square_by_copy}
+VIEWS = {
+    "itself": lambda p: p,
+    "reshape": lambda p: p.reshape(3, 1),
+    "slice": lambda p: p[1:],
+    "transpose of a view": lambda p: p.reshape(3, 1).T,
+    "broadcast_to": lambda p: np.broadcast_to(p, (2, 3)),
+    "windows": windows,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("square", SQUARES.values(), ids=SQUARES)
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_after_a_change_the_gradient_is_the_right_one_or_refused(
+    view, change, square, create_graph
+):
+    p = leaf(A, "p")
+    (expected,) = gradients(square(view(p)).sum(), [p])
+    y = square(view(p)).sum()
+    change(p)
+    try:
+        (found,) = gradients(y, [p], create_graph=create_graph)
+    except RuntimeError as error:
+        assert "cannot be replayed" in str(error)
+    else:
+        np.testing.assert_array_equal(found.data if create_graph else found, expected)
+
+
+@pytest.mark.parametrize("detached", [lambda t: t.detach(), lambda t: np.exp(t).detach()])
+def test_new_data_for_a_detached_tensor_disturbs_no_record(detached):
+    t = leaf()
+    y = (t * np.exp(t) * np.tanh(t)).sum()
+    detached(t).data = np.zeros(3)
+    y.backward()
+    assert t.grad is not None
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("square", [square, lambda x: x * x])
+def test_a_write_is_noticed_if_a_vjp_holds_the_array_also_through_a_view(view, square):
+    p = leaf(A, "p")
+    y = square(view(p)).sum()
+    write(p)
+    words = r"^(multiply|square) cannot be replayed: .* was changed .* run the forward pass again"
+    with pytest.raises(RuntimeError, match=words):
+        y.backward()
+
+
+def test_a_pass_through_a_dropped_record_is_one_error_and_through_a_kept_one_none():
+    t = leaf()
+    y = np.exp(t).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    np.testing.assert_allclose(t.grad, 2 * np.exp(A))
+    words = r"^the record of sum \(\) was .* by an earlier .* retain_graph=True$"
+    with pytest.raises(RuntimeError, match=words):
+        y.backward()
+
+
+def test_an_exception_half_way_leaves_every_grad_and_is_remembered():
+    def fails(g, y):
+        raise KeyError("half-way")
+
+    a, b = leaf(), leaf(B)
+    b.grad = B.copy()
+    y = (copy_with(fails)(a) * b).sum()
+    with pytest.raises(KeyError, match="half-way"):
+        y.backward()
+    assert a.grad is None
+    np.testing.assert_array_equal(b.grad, B)
+    with pytest.raises(RuntimeError, match="dropped by a pass that was interrupted"):
+        y.backward()
+
+
+WRONG_SHARES = {  # the output has shape (3,)
+    "another shape": (A, lambda g, y: np.ones(5), r"gave shape \(5,\).*the input's \(3,\)"),
+    "more axes than the output": (A, lambda g, y: np.ones((2, 3)), r"gave shape \(2, 3\)"),
+    "fewer axes": (A, lambda g, y: np.ones(()), r"gave shape \(\)"),
+    "a shorter axis": (A, lambda g, y: np.ones(1), r"gave shape \(1,\)"),
+    "an axis stretched further": ([2.0], lambda g, y: np.ones(7), r"gave shape \(7,\)"),
+    "nothing": (A, lambda g, y: None, "gave"),
+    "a list": (A, lambda g, y: [1.0, 1.0, 1.0], "gave"),
+}
+
+
+@pytest.mark.parametrize(("values", "vjp", "words"), WRONG_SHARES.values(), ids=WRONG_SHARES)
+def test_a_result_of_a_vjp_that_broadcasting_cannot_explain_is_refused(values, vjp, words):
+    y = primitive(lambda x, /: (x + np.zeros(3), vjp))(leaf(values))
+    with pytest.raises((ValueError, TypeError), match="^the VJP of .* for input 0 " + words):
+        y.backward(A)

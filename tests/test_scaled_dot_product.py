@@ -1,0 +1,292 @@
+"""Chapter 11 · Scaled dot-product attention: the equation, its masks, and rows that see nothing."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention import attention, attention_weights, causal_mask, padding_mask
+from minigrad import Tensor, gradcheck, gradients
+
+random = np.random.default_rng(3)
+B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
+
+MASKS = {
+    "none": None,
+    "one (T, S) for all": causal_mask(T, S),
+    "one a sequence (B, T, S)": random.random((B, T, S)) < 0.6,
+    "padding (B, 1, S)": padding_mask([2, 5], S),
+    "padding and causal": padding_mask([2, 5], S) & causal_mask(T, S),
+    "one a key (S,)": np.array([True, False, True, True, False]),
+    "a row that sees nothing": np.array([[True] * S, [False] * S, [False, True] * 2 + [True]]),
+    "a sequence that sees nothing": padding_mask([3, 0], S),
+    "nothing at all": np.array(False),
+}
+masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
+
+
+def qkv(*batch, dtype=float):
+    return [
+        Tensor(random.standard_normal((*batch, *shape)), dtype=dtype, requires_grad=True)
+        for shape in ((T, D_K), (S, D_K), (S, D_V))
+    ]
+
+
+def three_loops(q, k, v, mask, scale):
+    """Attention as one would write it for one query, one key and one feature at a time."""
+    weights, output = np.zeros((B, T, S)), np.zeros((B, T, D_V))
+    for b in range(B):
+        for t in range(T):
+            for s in range(S):
+                if mask[b, t, s]:
+                    weights[b, t, s] = math.exp(scale * sum(q[b, t] * k[b, s]))
+            weights[b, t] /= sum(weights[b, t]) or 1.0
+            for s in range(S):
+                output[b, t] += weights[b, t, s] * v[b, s]
+    return weights, output
+
+
+# ---------------------------------------------------------------- value
+
+
+@masks
+@pytest.mark.parametrize(
+    ("scale", "factor"),
+    [
+        (None, 1 / math.sqrt(D_K)),
+        (0.25, 0.25),
+        (np.float64(0.25), 0.25),
+        (Tensor(0.25), 0.25),
+        (lambda d_k: d_k**-0.25, D_K**-0.25),
+        (lambda d_k: Tensor(1 / d_k), 1 / D_K),
+    ],
+    ids=["1/√d_k", "number", "NumPy's number", "tensor", "function", "function to a tensor"],
+)
+def test_attention_equals_three_nested_loops(mask, scale, factor):
+    q, k, v = qkv(B)
+    allowed = np.broadcast_to(True if mask is None else mask, (B, T, S))
+    weights, output = three_loops(q.data, k.data, v.data, allowed, factor)
+    np.testing.assert_allclose(
+        attention_weights(q, k, mask=mask, scale=scale).data, weights, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        attention(q, k, v, mask=mask, scale=scale).data, output, rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("batches", [((H, 1), (1, B), (B,)), ((), (B,), ()), ((B,), (), (H, B))])
+def test_batch_axes_broadcast(batches):
+    q, k, v = (
+        Tensor(random.standard_normal((*batch, *shape)))
+        for batch, shape in zip(batches, ((T, D_K), (S, D_K), (S, D_V)), strict=True)
+    )
+    batch = np.broadcast_shapes(*batches)
+    whole = attention(q, k, v).data
+    assert whole.shape == (*batch, T, D_V)
+    q, k, v = (np.broadcast_to(x.data, (*batch, *x.shape[-2:])) for x in (q, k, v))
+    for i in np.ndindex(batch):
+        one = attention(Tensor(q[i]), Tensor(k[i]), Tensor(v[i]))
+        np.testing.assert_allclose(whole[i], one.data, rtol=1e-13)
+
+
+def test_a_mask_for_each_head_is_used_for_that_head():
+    q, k, v = qkv(B, H)
+    mask = random.random((B, H, T, S)) < 0.6
+    whole = attention(q, k, v, mask=mask).data
+    for b, h in np.ndindex(B, H):
+        one = attention(
+            Tensor(q.data[b, h]), Tensor(k.data[b, h]), Tensor(v.data[b, h]), mask=mask[b, h]
+        )
+        np.testing.assert_allclose(whole[b, h], one.data, rtol=1e-13, atol=1e-15)
+
+
+def test_a_function_as_scale_is_handed_d_k():
+    q, k, v = qkv()
+    asked = []
+    attention(q, k, v, scale=lambda d_k: asked.append(d_k) or 1.0)
+    assert asked == [D_K]
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@masks
+def test_first_and_second_derivatives_agree_with_finite_differences(mask):
+    q, k, v = (x.data / 2 for x in qkv(B))
+    assert gradcheck(lambda q, k, v: attention(q, k, v, mask=mask), q, k, v)
+    assert gradcheck(lambda q, k: attention_weights(q, k, mask=mask), q, k)
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(T, S)])
+@pytest.mark.parametrize(
+    "scale", [lambda s: s, lambda s: lambda d_k: s / d_k], ids=["tensor", "function"]
+)
+def test_a_learned_scale_has_first_and_second_derivatives_too(scale, mask):
+    q, k, v = (x.data / 2 for x in qkv())
+    assert gradcheck(
+        lambda q, k, v, s: attention(q, k, v, mask=mask, scale=scale(s)), q, k, v, np.array(0.3)
+    )
+
+
+@masks
+def test_float32_stays_float32_in_everything_that_is_recorded(mask):
+    q, k, v = qkv(B, dtype=np.float32)
+    found = [attention(q, k, v, mask=mask)]
+    for t in found:
+        assert t.dtype == np.float32
+        found += [x for x in (t.node.inputs if t.node else ()) if isinstance(x, Tensor)]
+    assert {id(q), id(k), id(v)} <= {id(t) for t in found}
+
+
+# ---------------------------------------------------------------- law
+
+
+@masks
+def test_weights_sum_to_1_or_to_0_where_a_query_may_look_nowhere(mask):
+    q, k, _ = qkv(B)
+    weights = attention_weights(q, k, mask=mask).data
+    allowed = np.broadcast_to(True if mask is None else mask, (B, T, S))
+    assert (weights >= 0).all()
+    assert not weights[~allowed].any()
+    np.testing.assert_allclose(weights.sum(axis=-1), allowed.any(axis=-1), rtol=1e-15)
+
+
+def test_permuting_keys_and_values_together_changes_nothing():
+    q, k, v = qkv(B)
+    mask, order = MASKS["one a sequence (B, T, S)"], random.permutation(S)
+    one = attention(q, k, v, mask=mask)
+    other = attention(q, k[:, order], v[:, order], mask=mask[..., order])
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-12, atol=1e-14)
+    g = random.standard_normal(one.shape)
+    for a, b in zip(gradients(one, [q, k, v], g), gradients(other, [q, k, v], g), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
+
+
+def test_permuting_queries_permutes_outputs():
+    q, k, v = qkv(B)
+    mask, order = MASKS["one a sequence (B, T, S)"], np.array([2, 0, 1])
+    one = attention(q, k, v, mask=mask).data[:, order]
+    other = attention(q[:, order], k, v, mask=mask[:, order]).data
+    np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
+
+
+def test_moving_all_keys_together_changes_nothing_and_moving_all_values_moves_the_output():
+    q, k, v = qkv(B)
+    c, d = random.standard_normal(D_K), random.standard_normal(D_V)
+    one, other = attention(q, k, v).data, attention(q, k + c, v + d).data
+    np.testing.assert_allclose(one + d, other, rtol=1e-12, atol=1e-13)
+
+
+def test_a_scale_of_0_looks_everywhere_alike_and_a_huge_one_at_the_best_key_only():
+    q, k, v = qkv(B)
+    even = attention(q, k, v, scale=0.0).data
+    np.testing.assert_allclose(even - v.data.mean(axis=-2, keepdims=True), 0.0, atol=1e-15)
+    best = np.argmax(q.data @ k.data.mT, axis=-1)
+    found = attention(q, k, v, scale=1e6).data
+    np.testing.assert_array_equal(found, [v.data[b][best[b]] for b in range(B)])
+
+
+def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input():
+    """Self-attention: ∂(output t)/∂(input s) is exactly 0 for s > t, and is not for s ≤ t."""
+    x = Tensor(random.standard_normal((S, D_K)), requires_grad=True)
+    for t in range(S):
+        y = attention(x, x, x, mask=causal_mask(S))
+        (dx,) = gradients(y[t], [x], random.standard_normal(D_K))
+        np.testing.assert_array_equal((dx != 0).any(axis=-1), np.arange(S) <= t)
+
+
+def test_what_may_not_be_seen_may_be_anything_finite():
+    q, k, v = qkv(B)
+    mask = padding_mask([2, 4], S)
+    one = attention(q, k, v, mask=mask).data
+    hidden = ~mask.mT & np.ones((B, S, 1), bool)
+    k.data, v.data = np.where(hidden, 1e100, k.data), np.where(hidden, -1e100, v.data)
+    np.testing.assert_array_equal(one, attention(q, k, v, mask=mask).data)
+
+
+@pytest.mark.parametrize("size", [1.0, 1000.0])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_query_that_may_look_nowhere_gives_0_and_disturbs_nobody(size, dtype):
+    """Zero weights, output and gradient, at both orders; the neighbours keep every bit."""
+    q, k, v = qkv(B, dtype=dtype)
+    q.data = q.data * size
+    blind = np.ones((T, S), bool)
+    blind[1] = False
+    g = random.standard_normal((B, T, D_V))
+    g[:, 1] = 0  # so that the row sends nothing to k and v where it is not masked
+    results = {}
+    for mask in (None, blind):
+        weights, y = attention_weights(q, k, mask=mask), attention(q, k, v, mask=mask)
+        first = gradients(y, [q, k, v], g, create_graph=True)
+        second = gradients(sum((d * d).sum() for d in first), [q, k, v])
+        results[mask is blind] = [weights.data, y.data, *(d.data for d in first), *second]
+    for found in results[True]:
+        assert np.isfinite(found).all()
+    seeing = [0, 2]
+    for i in (0, 1, 2, 5):  # weights, output, ∂L/∂q and its second order have a row a query
+        assert not results[True][i][:, 1].any()
+        np.testing.assert_array_equal(results[True][i][:, seeing], results[False][i][:, seeing])
+    for i in (3, 4):  # ∂L/∂k and ∂L/∂v
+        np.testing.assert_array_equal(results[True][i], results[False][i])
+
+
+def test_a_query_that_may_look_nowhere_sends_nothing_to_anyone_whatever_arrives_at_it():
+    q, k, v = qkv(B)
+    y = attention(q, k, v, mask=np.zeros((T, S), bool))
+    assert not y.data.any()
+    for d in gradients(y, [q, k, v], np.full(y.shape, 1e100)):
+        assert not d.any()
+
+
+@pytest.mark.parametrize("d_k", [7, 11, 101])
+def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width(d_k):
+    q, k = (Tensor(random.standard_normal((200, 30, d_k)), requires_grad=True) for _ in "qk")
+    deviations = {}
+    for name, scale in {"default": None, "missing": 1.0, "inverted": math.sqrt(d_k)}.items():
+        (scores,) = attention_weights(q, k, scale=scale).node.inputs
+        deviations[name] = scores.data.std()
+    assert abs(deviations["default"] - 1) < 0.02
+    assert deviations["missing"] > 2
+    assert deviations["inverted"] > 6
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            {"k": np.ones((S, 2))},
+            ValueError,
+            r"must have equally many features: q has shape \(3, 11\), k has \(5, 2\)",
+        ),
+        ({"q": np.ones(D_K)}, ValueError, r"q \(…, T, d_k\) and k .* q has shape \(11,\)"),
+        ({"k": np.ones(D_K)}, ValueError, r"q \(…, T, d_k\) and k .* k has \(11,\)"),
+        (
+            {"v": np.ones((S - 1, D_V))},
+            ValueError,
+            r"one row for each of the 5 keys: it has shape \(4, 13\)",
+        ),
+        ({"v": np.ones(S)}, ValueError, r"one row for each of the 5 keys: it has shape \(5,\)"),
+        ({"scale": np.ones(2)}, ValueError, r"scale must be a single number: .* shape \(2,\)"),
+        ({"scale": lambda d: Tensor([1.0])}, ValueError, r"scale must be a single .* shape \(1,\)"),
+        ({"mask": np.ones((T, S))}, TypeError, "True where a query may look: got dtype float64"),
+        ({"mask": np.ones((T, S), int)}, TypeError, "True where a query may look: got dtype int64"),
+        (
+            {"mask": np.ones((S, T), bool)},
+            ValueError,
+            r"mask of shape \(5, 3\) does not broadcast to the scores' \(3, 5\)",
+        ),
+        (
+            {"mask": np.ones((B, T, S), bool)},
+            ValueError,
+            r"mask of shape \(2, 3, 5\) does not broadcast to the scores' \(3, 5\)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_the_callers_own_words(change, error, message):
+    arguments = dict(zip("qkv", qkv(), strict=True)) | {"mask": None, "scale": None}
+    arguments |= {n: Tensor(x) if n in ("q", "k", "v") else x for n, x in change.items()}
+    with pytest.raises(error, match=message):
+        attention(**arguments)
