@@ -67,10 +67,10 @@ def gradients(
     does not depend on has the derivative 0 and gets it. An x that does not require a gradient
     is a ValueError, because nobody can know whether y depends on it.
 
-    >>> x = Tensor(2.0, requires_grad=True)
+    >>> x = Tensor(3.0, requires_grad=True)
     >>> (slope,) = gradients(x**3, [x], create_graph=True)
     >>> slope.item(), gradients(slope, [x])[0].item()           # 3x² and 6x
-    (12.0, 12.0)
+    (27.0, 18.0)
     """
     if isinstance(xs, Tensor):
         raise TypeError("gradients(y, xs) takes a list of tensors: write [x] for a single one")

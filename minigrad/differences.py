@@ -6,15 +6,18 @@ how much the output moves when the input does, so move the input a little, along
     ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
 
 How large should h be? Too large, and the curvature of f enters. Too small, and f(x + hu) and
-f(x - hu) agree in all but their last digits, which are rounding. For most functions the best
-single step leaves 10 digits of 16. Ridders (1982) does better: take a ladder of steps, each half
-the one before. The error of a central difference is c₂h² + c₄h⁴ + …, so two rungs combined as
-(4 D(h/2) - D(h)) / 3 cancel c₂, two of those with 16 and 15 cancel c₄, and so on. Of all these
-estimates keep the one that departs least from the two it was made of.
+f(x - hu) agree in all but their last digits, which are rounding. Ridders (1982) does better than
+any single step. Take a ladder of steps, each half the one before. By Taylor's series the error of
+a central difference is c₂h² + c₄h⁴ + … (even powers only, as f(x - hu) mirrors f(x + hu)). Two
+rungs combined as (4 D(h/2) - D(h)) / 3 cancel c₂, two of those with 16 and 15 cancel c₄, and so
+on. Of all these estimates keep the one that departs least from the two it was made of.
 
 That departure is worth as much as the estimate: it says how far the result can be believed. We
 call it the **resolution**. A comparison with something finer than it means nothing, and chapter
 4.2 says so instead of passing.
+
+Steps are relative: each element moves by a fraction of itself. A step of .1 is small for x = 5,
+but it carries x = .01 across the pole of 1/x.
 
     >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))
     >>> bool(abs(slope[0] - 1.0) < 1e-13), bool(resolution[0] < 1e-13)
@@ -35,32 +38,29 @@ STEPS = 2.0 ** -np.arange(3, 16)
 def slopes(
     phi: Callable[[Array], Array], point: Array, u: Array, magnitude: Array
 ) -> tuple[Array, Array]:
-    """The slope of φ at point, along u, for m functions at once, and the resolution of each.
+    """The slope of φ at point, along u, for n functions at once, and the resolution of each.
 
-    phi        point → (m,), the value of every function
-    magnitude  (m,), the size of what is added up in each φ: it rounds by at least eps of this
+    phi        point → (n,), the value of every function
+    u          the direction, as long as a step may be: the first is u / 8
+    magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
 
     No estimate is credited with less error than the rounding of φ, spread over its step. Two
     estimates may agree by accident, most easily where rounding makes stairs of a smooth φ.
-
-    Steps are measured in the typical size of the point's elements: the first is an eighth.
     """
-    size = float(np.sqrt(np.mean(point**2))) or 1.0 if point.size else 1.0
-    rungs = STEPS * size
     rows: list[list[Array]] = []
     with np.errstate(all="ignore"):  # a long step may leave φ's domain; a shorter one counts
-        for h in rungs:
+        for h in STEPS:
             row = [(phi(point + h * u) - phi(point - h * u)) / (2 * h)]
-            for m, parent in enumerate(rows[-1][:4] if rows else [], 1):
+            for m, parent in enumerate(rows[-1][:4] if rows else [], 1):  # cancels c₂ … c₈
                 row.append((4**m * row[-1] - parent) / (4**m - 1))
             rows.append(row)
         # On the last rungs, curvature is long gone from the third column. What still moves there
         # is the rounding of φ, divided by h: so this is how large that rounding is.
-        moves = [rungs[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
+        moves = [STEPS[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
         rounding = np.maximum(np.finfo(float).eps * magnitude, np.max(moves, axis=0))
         best = np.full(magnitude.shape, np.nan)
         resolution = np.full(magnitude.shape, np.inf)
-        for row, above, h in zip(rows[1:], rows, rungs[1:], strict=False):
+        for row, above, h in zip(rows[1:], rows, STEPS[1:], strict=False):
             for m in range(1, len(row)):
                 parents = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - above[m - 1]))
                 doubt = parents + rounding / h
@@ -69,16 +69,27 @@ def slopes(
     return best, resolution
 
 
+def lengths(point: Array) -> Array:
+    """How far each element may move: its own size, but no less than 0.001 of the typical one.
+
+    An element that is exactly 0 says nothing of its size, and gets the typical one.
+    """
+    typical = float(np.sqrt(np.mean(point**2))) or 1.0 if point.size else 1.0
+    return np.where(point == 0, typical, np.maximum(np.abs(point), 1e-3 * typical))
+
+
 def elementwise(
     phi: Callable[[Array], Array], point: Array, magnitude: Array
 ) -> tuple[Array, Array]:
-    """∂φ/∂point for each element of point and each of m functions: two arrays (*shape, m)."""
+    """∂φ/∂point for each element of point and each of n functions: two arrays (*shape, n)."""
     slope = np.zeros((*point.shape, *magnitude.shape))
     resolution = np.zeros_like(slope)
+    length = lengths(point)
     for index in np.ndindex(point.shape):
         u = np.zeros(point.shape)
-        u[index] = 1.0
-        slope[index], resolution[index] = slopes(phi, point, u, magnitude)
+        u[index] = length[index]
+        found = slopes(phi, point, u, magnitude)
+        slope[index], resolution[index] = (each / length[index] for each in found)
     return slope, resolution
 
 

@@ -10,7 +10,8 @@ derivatives, side by side:
         return a * b, lambda g, y: g * b, lambda g, y: a * g
 
 For each input there is one VJP (vector-Jacobian product): a function of g = ∂L/∂y, the
-gradient that arrives at the output y, which gives ∂L/∂input, the gradient that leaves. L is
+gradient that arrives at the output y, which gives ∂L/∂input, the gradient that leaves. (g as a
+row times the Jacobian is, as a column, Jᵀ g: the chapters write whichever is shorter.) L is
 whatever scalar you will differentiate later; a rule never needs to know it.
 
 A rule is written in NumPy's words, and that is the second idea. In the forward pass it gets
@@ -133,10 +134,9 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     >>> @primitive
     ... def cosine(x, /):
     ...     return lambda: np.cos(x), lambda g, y: -g * sine(x)
-    >>> x = Tensor(0.0, requires_grad=True)
-    >>> sine(x).backward()
-    >>> x.grad
-    array(1.)
+    >>> from minigrad import grad
+    >>> grad(sine)(0.0), grad(grad(grad(sine)))(0.0)
+    (array(1.), array(-1.))
     """
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)

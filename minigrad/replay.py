@@ -1,25 +1,29 @@
 """2.1 · Replay: the record, in reverse.
 
-Given L = f(h(x)), which derivative should be multiplied first? The chain rule is a product of
-Jacobians,
+A loss L is computed from y, y from h, h from x. Which derivative should be multiplied first? The
+**Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. The chain rule is a
+product of such tables,
 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
-and a product can be taken from either end. From the left, ∂L/∂y is one row, and row times
-matrix is a row again: no Jacobian is ever built, and one pass gives the derivative of one L
-with respect to every x. That is reverse mode, and it is right for training, where one loss
-meets a million parameters. Each factor "row times Jacobian" is a VJP, which the rules supply.
+and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
+everything carried along stays one row, no longer than the tensor it belongs to; from the right
+it would be a matrix with a column for every x. And from the left no Jacobian is ever built: a
+rule needs only the product of a row with its Jacobian, and has a formula for that. This is
+reverse mode. It is right for training, where one loss meets a million parameters.
 
-The pass needs an order: a tensor's gradient is complete only when *everything computed from it*
-has sent its share, for shares add (the multivariate chain rule). `replay_order` finds such an
-order; `replay` walks it.
+The pass needs an order. If x is used twice, as in x · x, moving x by ε moves the left factor by
+ε and the right one by ε, and L changes by both: the **shares** of a tensor's gradient add. So it
+is complete only when everything computed from the tensor has sent its share. `replay_order`
+finds an order in which that is so; `replay` walks it, from the seed ∂L/∂L = 1 to the leaves.
 
     >>> x = Tensor(3.0, requires_grad=True)
     >>> y = x * x + x                   # x is used three times
-    >>> order, _ = replay_order(y, None)
+    >>> order, _ = replay_order(y, wanted=None)
     >>> [t.node.name if t.node else "x" for t in reversed(order)]
     ['add', 'multiply', 'x']
-    >>> replay(y, np.array(1.0), None, False, False)[0][1]      # three shares: 3 + 3 + 1
+    >>> seed = np.array(1.0)
+    >>> replay(y, seed, wanted=None, create_graph=False, retain_graph=False)[0][1]  # 3 + 3 + 1
     array(7.)
 """
 
@@ -88,6 +92,9 @@ def replay(
     root: Tensor, seed: Any, wanted: set[int] | None, create_graph: bool, retain_graph: bool
 ) -> list[tuple[Tensor, Any]]:
     """Send the seed back through the record; return each wanted tensor with its gradient.
+
+    With `create_graph` the gradients are recorded Tensors, otherwise arrays. With
+    `retain_graph` the record is kept for another pass, otherwise dropped on the way.
 
     `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave
     `order`, and gradients leave `shares`, when their turn comes, and a spent node lets go of
@@ -217,6 +224,6 @@ def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> N
 
 
 def leaves(y: Tensor) -> set[int]:
-    """The ids of the leaves below y that require a gradient."""
+    """The ids of the leaves behind y that require a gradient."""
     order, _ = replay_order(y, None)
     return {id(t) for t in order if t.node is None and t._requires_grad}

@@ -6,9 +6,13 @@ and from what. The inputs of that operation have nodes of their own, and so on b
 tensors you made yourself, the **leaves**. Nothing more is needed: chapter 1.2 writes the nodes,
 chapter 2 replays them in reverse, and that is all of backpropagation.
 
-A `Tensor` speaks NumPy: the operators, the methods an array has, and NumPy's own functions all
-work on it, and each leaves a node. What has no derivative gives a plain array (`t > 0`); what
-would quietly lose the record (`float(t)`, `t[0] = 1`) is refused in a sentence.
+A `Tensor` speaks NumPy: operators, and the methods and functions of NumPy that chapter 3 has a
+rule for, work on it, and each leaves a node. What has no derivative gives a plain array (`t > 0`).
+What would quietly lose the record (`float(t)`, `t[0] = 1`) is refused in a sentence, and so is any
+function without a rule.
+
+∂L/∂x is the slope of L when only x moves. For an array x it is an array of the same shape, one
+slope for each element: the **gradient** of L.
 
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True, name="x")
     >>> y = np.exp(x).sum()
@@ -142,18 +146,22 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The length of each axis."""
         return self._array.shape  # type: ignore[no-any-return]
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return self._array.ndim
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return self._array.size
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The type of the elements."""
         return self._array.dtype  # type: ignore[no-any-return]
 
     def item(self) -> float:
@@ -165,7 +173,7 @@ class Tensor:
         return _wrap(self._array, None, self._written)
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
-        """Add ∂(this)/∂leaf to the `.grad` of every leaf below. See `minigrad.backward`."""
+        """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
         autograd.backward(self, gradient, retain_graph=retain_graph)
 
     def __repr__(self) -> str:
@@ -219,6 +227,27 @@ class Tensor:
             raise ValueError(f"the truth of a tensor of shape {self.shape} is ambiguous")
         return bool(self._array.item())
 
+    def _rebound(self, result: Tensor) -> Tensor:
+        """`loss += term` binds the name to a new tensor. A parameter would be left behind by it."""
+        if self._requires_grad and self.node is None:
+            raise TypeError(
+                f"an assignment like += or -= would leave the leaf {describe(self)} behind: write "
+                "w.data -= ... to change the leaf, or w = w - ... to compute something new"
+            )
+        return result
+
+    def __iadd__(self, other: Any) -> Tensor:
+        return self._rebound(self + other)
+
+    def __isub__(self, other: Any) -> Tensor:
+        return self._rebound(self - other)
+
+    def __imul__(self, other: Any) -> Tensor:
+        return self._rebound(self * other)
+
+    def __itruediv__(self, other: Any) -> Tensor:
+        return self._rebound(self / other)
+
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
             "a Tensor cannot be changed in place, its record would be wrong: "
@@ -246,7 +275,8 @@ class Tensor:
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
         if options:
-            raise TypeError(f"{name} with {', '.join(options)}= cannot be recorded: leave it out")
+            way = "in place, or with out=," if "out" in options else f"with {', '.join(options)}="
+            raise TypeError(f"{name} {way} cannot be recorded: make a new array or tensor instead")
         if method == "__call__":
             if ufunc in ops.NUMPY:
                 return ops.NUMPY[ufunc](*args)
@@ -258,7 +288,7 @@ class Tensor:
         name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
         if function in ops.NUMPY:
             if "out" in options:
-                raise TypeError(f"{name} with out= cannot be recorded: leave it out")
+                raise TypeError(f"{name} with out= cannot be recorded: make a new tensor instead")
             return ops.NUMPY[function](*args, **options)
         if function in ops.PLAIN:
             return function(*(x._array if isinstance(x, Tensor) else x for x in args), **options)
@@ -330,24 +360,31 @@ class Tensor:
         return np.greater_equal(self, other)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """See `minigrad.sum`."""
         return ops.sum(self, axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """See `minigrad.mean`."""
         return ops.mean(self, axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """See `minigrad.max`."""
         return ops.max(self, axis, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
+        """See `minigrad.reshape`; the shape as a tuple or as several integers."""
         return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Tensor:
+        """See `minigrad.transpose`; the axes as a tuple or as several integers."""
         return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
+        """See `minigrad.swapaxes`."""
         return ops.swapaxes(self, axis1, axis2)
 
     def astype(self, dtype: Any) -> Tensor:
+        """See `minigrad.astype`: another floating dtype, recorded."""
         return ops.astype(self, dtype)
 
     @property

@@ -48,6 +48,19 @@ def test_a_report_names_each_derivative_of_each_input():
     assert report and "agrees" in str(report)
 
 
+@pytest.mark.parametrize("x", [[0.01, 3.0, 5.0], [0.1, 100.0], [1e-3, 1.0], [1e-5, 2.0]])
+@pytest.mark.parametrize("f", [lambda x: 1 / x, np.log, lambda x: x**3])
+def test_a_right_derivative_is_not_called_wrong_beside_a_pole(f, x):
+    assert all(c.verdict in ("agrees", "unresolved") for c in gradcheck(f, np.array(x)).comparisons)
+    assert gradcheck(f, np.array(x), order=1)
+
+
+@pytest.mark.parametrize("f", [lambda x: 1 / x, np.log, np.tanh, mg.softmax, lambda x: x**3])
+def test_right_derivatives_agree_at_a_hundred_random_points(f):
+    for _ in range(100):
+        assert gradcheck(f, rng.random(7) + 1e-3)
+
+
 # ------------------------------------------------------------------ it catches what is wrong
 
 WRONG = {
@@ -139,6 +152,15 @@ def test_a_gradient_of_exactly_zero_passes_as_zero():
     report = gradcheck(lambda x: mg.maximum(x, 7.0), rng.standard_normal(5))
     assert report and report.comparisons[0].verdict == "zero"
     assert gradcheck(lambda x: Tensor(1.0), rng.standard_normal(5))
+
+
+def test_at_a_kink_or_a_jump_nothing_passes_as_zero():
+    @primitive
+    def step(x, /):
+        return np.where(x >= 0, 1.0, 0.0), lambda g, y: g * 0
+
+    for report in (gradcheck(step, np.zeros(1)), gradcheck(lambda x: mg.maximum(x, 0.0), [0.0])):
+        assert not report and report.unresolved
 
 
 # ------------------------------------------------------------------ refusal

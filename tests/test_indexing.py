@@ -27,6 +27,11 @@ def test_a_tensor_of_integers_picks_as_an_array_does():
     np.testing.assert_array_equal(dx[:, 0], [1, 0, 0, 0, 3])
 
 
+def test_a_tensor_of_integers_puts_back_as_an_array_does():
+    x, index = Tensor([1.0, 2.0, 4.0]), [2, 0, 2]
+    np.testing.assert_array_equal(scatter_add(x, (3,), Tensor(index)).data, [2.0, 0.0, 5.0])
+
+
 def test_where_sends_each_gradient_to_the_side_it_chose_and_nothing_to_the_condition():
     condition = Tensor([True, False, True])
     a, b = Tensor(np.full(3, np.inf), requires_grad=True), Tensor(np.zeros(3), requires_grad=True)

@@ -151,6 +151,13 @@ def test_weights_sum_to_1_or_to_0_where_a_query_may_look_nowhere(mask):
     np.testing.assert_allclose(weights.sum(axis=-1), allowed.any(axis=-1), rtol=1e-15)
 
 
+@pytest.mark.parametrize(("dtype", "low"), [(np.float64, -1e300), (np.float32, -1e30)])
+def test_weights_sum_to_1_however_low_the_scores_that_a_query_may_see(dtype, low):
+    q, k = Tensor([[1.0]], dtype=dtype), Tensor([[low], [0.0], [low]], dtype=dtype)
+    weights = attention_weights(q, k, mask=np.array([True, False, True]), scale=1.0)
+    np.testing.assert_array_equal(weights.data, [[0.5, 0, 0.5]])
+
+
 def test_permuting_keys_and_values_together_changes_nothing():
     q, k, v = qkv(B)
     mask, order = MASKS["one a sequence (B, T, S)"], random.permutation(S)

@@ -11,7 +11,12 @@ composed of them, and the chain rule does the rest. Each rule stands with its de
     3.6  softmax       softmax, log_softmax, logsumexp
 
 How to read a rule: g is ∂L/∂y, the gradient arriving at the output y; each lambda gives the
-gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names.
+gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names,
+and G = ∂L/∂C for an output C. The signs:
+
+    a ⊙ b     elementwise product          ⟨a, b⟩    Σᵢ aᵢ bᵢ          ‖a‖    √⟨a, a⟩
+    δᵢⱼ       1 if i = j, else 0           diag(a)   a on the diagonal, else 0
+    [i = j]   1 if the bracket holds, else 0
 
 `NUMPY` below is the table through which NumPy's own functions reach the rules: with it,
 `np.exp(t)` on a Tensor is `exp(t)`. `PLAIN` are the functions that answer questions about

@@ -19,8 +19,9 @@ import numpy as np
 
 from minigrad.record import primitive
 
-# VJPs that hold no array serve every call. As functions of the module they are made once;
-# as lambdas they would be made, and tracked by Python's cycle collector, at each operation.
+# VJPs that hold no array serve every call. As functions of the module they are made once; as
+# lambdas they would be made at each operation, and long chains of them keep Python's cycle
+# collector busy.
 
 
 def _g(g, y):
@@ -47,8 +48,8 @@ def _sqrt_vjp(g, y):
 def add(a, b, /):
     """y = a + b. Each input moves y by as much as it moves itself: ∂y/∂a = ∂y/∂b = 1.
 
-    The gradient passes through a sum unchanged, to both sides. This is why a residual
-    connection x + f(x) always leaves x one undamped way back.
+    The gradient passes through a sum unchanged, to both sides: in x + f(x), x always has one
+    undamped way back.
 
     >>> add(1.0, 2.0)
     array(3.)
@@ -70,8 +71,7 @@ def subtract(a, b, /):
 def multiply(a, b, /):
     """y = a ⊙ b: ∂y/∂a = b and ∂y/∂b = a. Each side's gradient is scaled by the other side.
 
-    Here the scale 1/√d_k enters the backward pass: what multiplies the scores on the way
-    forward multiplies their gradient on the way back.
+    A constant that shrinks values on the way forward shrinks their gradient on the way back.
 
     >>> multiply(2.0, 3.0)
     array(6.)
@@ -111,13 +111,13 @@ def positive(x, /):
 
 @primitive
 def power(a, b, /):
-    """y = aᵇ = exp(b log a). Differentiate the exponent:
+    """y = aᵇ = exp(b log a). exp is its own derivative, so each input's is y times its exponent's:
 
-        ∂y/∂a = b aᵇ⁻¹        ∂y/∂b = y log a
+        ∂y/∂a = y · b/a = b aᵇ⁻¹        ∂y/∂b = y log a
 
     At a = 0 the formulas meet 0 · ∞ where the function itself is smooth: a⁰ and 0ᵇ for b > 0
-    are constant nearby. There, and at every order, the limit 0 is used. `x**0.5` keeps its
-    infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
+    are constant nearby. There, for each input alone and at every order, the limit 0 is used.
+    `x**0.5` keeps its infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
 
     >>> power(3.0, 2.0)
     array(9.)
@@ -162,9 +162,11 @@ def sqrt(x, /):
 
 @primitive
 def tanh(x, /):
-    """y = sinh(x)/cosh(x): f′ = (cosh² x - sinh² x)/cosh² x = 1 - y².
+    """y = sinh(x)/cosh(x). As sinh′ = cosh and cosh′ = sinh, the quotient rule gives
 
-    The slope is 1 at 0 and dies as |y| → 1. Softmax dies in the same way (chapter 3.6).
+        f′ = (cosh² x - sinh² x)/cosh² x = 1 - y²
+
+    The slope is 1 at 0 and dies as |y| → 1: a saturated tanh passes no gradient.
 
     >>> tanh(0.0)
     array(0.)
@@ -176,8 +178,9 @@ def tanh(x, /):
 def maximum(a, b, /):
     """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
 
-    At a tie both one-sided derivatives are right for one side; each input gets half, which
-    keeps the sum of the shares equal to g. So `maximum(x, 0)` has slope ½ at exactly 0.
+    At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
+    of the two, ½ for each input. The shares then still sum to g. So `maximum(x, 0)` has slope ½
+    at exactly 0.
 
     >>> maximum(2.0, 5.0)
     array(5.)

@@ -18,10 +18,10 @@ def matmul(a: Any, b: Any) -> Tensor:
 
     Write one element of the product, and ask which outputs a single Aᵢₖ reaches:
 
-        Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ        ∂Cᵢⱼ/∂Aᵢₖ = Bₖⱼ
+        Cᵢⱼ = Σₗ Aᵢₗ Bₗⱼ        ∂Cᵢⱼ/∂Aᵢₖ = Bₖⱼ
 
     It reaches row i of C, element j with strength Bₖⱼ. Its gradient gathers what comes back
-    from that row:
+    from that row, G = ∂L/∂C:
 
         ∂L/∂Aᵢₖ = Σⱼ Gᵢⱼ Bₖⱼ = Σⱼ Gᵢⱼ (Bᵀ)ⱼₖ        ∂L/∂A = G Bᵀ
 
@@ -30,8 +30,8 @@ def matmul(a: Any, b: Any) -> Tensor:
         ∂L/∂Bₖⱼ = Σᵢ Aᵢₖ Gᵢⱼ                        ∂L/∂B = Aᵀ G
 
     The shapes allow no other product: G is (n, m), so an (n, k) result needs (m, k) on the
-    right, which is Bᵀ. Each side's gradient is the other side applied to G: the keys decide
-    where the queries are pushed, and the queries where the keys are.
+    right, which is Bᵀ. Each side's gradient is the other side applied to G: each decides where
+    the other is pushed.
 
     Axes before the last two are a stack of matrices and broadcast. A vector takes part as NumPy
     has it: one axis of length 1 is added, in front on the left side and behind on the right

@@ -15,10 +15,10 @@ import numpy as np
 from minigrad.record import primitive
 
 
-def kept(shape, axis):
+def kept_shape(shape, axis):
     """The shape with its reduced axes at length 1, as keepdims=True would leave it.
 
-    >>> kept((2, 3, 5), -1), kept((2, 3, 5), (0, 1)), kept((2, 3, 5), None)
+    >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
     ((2, 3, 1), (1, 1, 5), (1, 1, 1))
     """
     if axis is None or not shape:  # NumPy lets a 0-d array be reduced over axis -1, to itself
@@ -42,7 +42,7 @@ def sum(x, /, axis=None, *, keepdims=False):
     shape = x.shape
     return (
         x.sum(axis=axis, keepdims=keepdims),
-        lambda g, y: np.broadcast_to(g.reshape(kept(shape, axis)), shape),
+        lambda g, y: np.broadcast_to(g.reshape(kept_shape(shape, axis)), shape),
     )
 
 
@@ -52,8 +52,8 @@ def mean(x, /, axis=None, *, keepdims=False):
 
         ∂y/∂xᵢ = 1/n        ∂L/∂xᵢ = g/n
 
-    A mean over a batch divides every example's gradient by the batch's size. That is why a
-    learning rate can survive a change of it.
+    A mean of losses over n examples divides the gradient of each by n: its size does not depend
+    on how many examples there are.
 
     >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
     array([2., 3.])
@@ -61,8 +61,8 @@ def mean(x, /, axis=None, *, keepdims=False):
     shape, size = x.shape, x.size
 
     def vjp(g, y):
-        n = size / (y.size or 1)
-        return np.broadcast_to((g / n).reshape(kept(shape, axis)), shape)
+        n = size / (y.size or 1)  # (an empty y has an empty gradient, whatever n is)
+        return np.broadcast_to((g / n).reshape(kept_shape(shape, axis)), shape)
 
     return x.mean(axis=axis, keepdims=keepdims), vjp
 
@@ -81,7 +81,7 @@ def max(x, /, axis=None, *, keepdims=False):
     """
 
     def vjp(g, y):
-        shape = kept(x.shape, axis)
+        shape = kept_shape(x.shape, axis)
         largest = x == y.reshape(shape)
         ties = largest.sum(axis=axis, keepdims=True, dtype=x.dtype)
         return np.where(largest, g.reshape(shape) / ties, 0)

@@ -1,18 +1,18 @@
 """3.6 · Softmax: derivatives worth doing by hand.
 
 The three operations here could be composed from `exp`, `sum` and `log`, and their gradients
-would come out right. Why derive them by hand? Because the composed record keeps four nodes
-where one formula suffices, because a score of 1000 overflows exp, and above all because the
-formula shows what the composed record hides: when attention stops learning.
+would come out right. Why derive them by hand? Because the composed record keeps three to five
+nodes where one formula suffices, because exp overflows at 710, and above all because the formula
+shows what the composed record hides: when attention stops learning.
 
-All three subtract the largest element first. It changes nothing in the result, since
+All three subtract the largest element m first. It changes nothing in the result, since
 exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
-under 0. *That* is the numerical stability which texts often credit to the scale 1/√d_k.
+under 0. *That* is the numerical stability which texts often credit to attention's scale 1/√d_k.
 """
 
 import numpy as np
 
-from minigrad.ops.reduce import kept
+from minigrad.ops.reduce import kept_shape
 from minigrad.record import primitive
 
 
@@ -20,22 +20,28 @@ from minigrad.record import primitive
 def softmax(x, /, axis=-1):
     """yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.
 
-    Every output feels every input, through the shared sum. With S = Σⱼ exp(xⱼ) the quotient
-    rule gives ∂yᵢ/∂xⱼ = δᵢⱼ exp(xᵢ)/S - exp(xᵢ) exp(xⱼ)/S², that is
+    Every output feels every input, through the shared sum. With Z = Σⱼ exp(xⱼ) the quotient
+    rule gives ∂yᵢ/∂xⱼ = δᵢⱼ exp(xᵢ)/Z - exp(xᵢ) exp(xⱼ)/Z², that is
 
         ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ - yⱼ)        J = diag(y) - y yᵀ
 
     J is n × n, but we only ever want it multiplied by g = ∂L/∂y (J is symmetric):
 
-        ∂L/∂x = J g = y ⊙ (g - ⟨y, g⟩)
+        ∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)
 
-    ⟨y, g⟩ is the average gradient under the weights y: a score is pushed only as far as its
-    own gradient departs from that average. When y is nearly one-hot there is nothing to
-    depart from, and the gradient dies: this is where √d_k enters (chapter 16). The result
-    sums to 0, because raising all scores together changes no weight.
+    ⟨y, g⟩ is the average gradient under the weights y: a score is pushed by its own gradient's
+    departure from that average, times its weight. When y is nearly one-hot (one weight near 1,
+    the rest near 0), the winner's own gradient *is* the average, and every other departure is
+    multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
+    (chapter 16). The result sums to 0, because raising all scores together changes no weight.
+
+    x has any shape; the weights sum to 1 along `axis`.
 
     >>> softmax([0.0, np.log(3.0)])
     array([0.25, 0.75])
+    >>> from minigrad import grad
+    >>> grad(lambda x: softmax(x)[0])([0.0, np.log(3.0)])       # y₀(1 - y₀) and -y₀y₁
+    array([ 0.1875, -0.1875])
     """
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return (
@@ -49,13 +55,14 @@ def log_softmax(x, /, axis=-1):
     """yᵢ = xᵢ - log Σⱼ exp(xⱼ): the logarithm of softmax, without ever forming a weight.
 
     Taking the log afterwards fails where it matters: a weight that underflowed to 0 has log
-    -∞ and no gradient to recover by. Here the smallest yᵢ is a plain negative number. With
-    p = exp(y), the softmax:
+    -∞, and its gradient is NaN. Here the smallest yᵢ is a plain negative number. The chain rule
+    gives ∂/∂xⱼ log Σ exp = exp(xⱼ) / Σ exp = pⱼ, with p = exp(y) the softmax, so
 
         ∂yᵢ/∂xⱼ = δᵢⱼ - pⱼ        ∂L/∂x = g - p Σᵢ gᵢ
 
-    For the cross-entropy of one true class c, g is -1 at c and 0 elsewhere, and ∂L/∂x
-    becomes p - onehot(c): prediction minus truth, bounded and never dead while they differ.
+    The usual loss for guessing the true class c is L = -y_c (cross-entropy). Then g is -1 at c
+    and 0 elsewhere, and ∂L/∂x = p - onehot(c): prediction minus truth, never dead while they
+    differ.
 
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])
@@ -86,7 +93,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
 
     def vjp(g, y):
-        shape = kept(x.shape, axis)
+        shape = kept_shape(x.shape, axis)
         finite = np.where(np.isfinite(y), y, 0).reshape(shape)
         return g.reshape(shape) * np.exp(x - finite)
 
