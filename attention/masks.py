@@ -36,13 +36,16 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
 
     A model that predicts token t + 1 from position t must not see it there. With this mask the
     output at t does not depend on any later input, and so no gradient flows from it to one.
-    With more keys than queries, the T queries are the last T of the S positions.
+    With more keys than queries, the T queries are the last T of the S positions; with fewer keys
+    the first ones would see nothing, which is refused.
 
     >>> causal_mask(2, 3)
     array([[ True,  True, False],
            [ True,  True,  True]])
     """
     S = T if S is None else S
+    if T > S:
+        raise ValueError(f"a causal mask needs a key for each query: got T={T} queries, S={S} keys")
     return np.tril(np.ones((T, S), dtype=bool), S - T)
 
 

@@ -12,7 +12,8 @@ the *result* of the projection. The H small matrices stand side by side in one W
 computes all heads' queries at once, and `split_heads` turns the columns that belong together
 into an axis of their own. On that axis the heads are a batch, so they never mix before W_O.
 
-Legend: B batch, T queries, S keys, H heads, d_model, d_k, d_v features per head.
+Legend: B batch, T queries, S keys, H heads; d_model features of a position; d_k features of a
+query or key in one head, d_v of a value.
 
     >>> layer = MultiHeadAttention(6, 3, rng=np.random.default_rng(0))
     >>> x = Tensor(np.ones((2, 5, 6)))
@@ -29,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from attention.masks import check_mask
 from attention.scaled_dot_product import Scale, attention, attention_weights
 from minigrad import Tensor
 from minigrad.nn import Linear, Module
@@ -114,36 +116,43 @@ class MultiHeadAttention(Module):
             split_heads(self.w_q(_sequence(q, "q")), self.num_heads),  # (…, H, T, d_k)
             split_heads(self.w_k(_sequence(k, "k")), self.num_heads),  # (…, H, S, d_k)
             split_heads(self.w_v(_sequence(v, "v")), self.num_heads),  # (…, H, S, d_v)
-            mask=_for_heads(mask, q.ndim + 1),
+            mask=_for_heads(mask, q, k),
             scale=self.scale,
         )  # (…, H, T, d_v)
         return self.w_o(merge_heads(heads))  # (…, T, d_model)
 
     def weights(self, q: Tensor, k: Tensor | None = None, *, mask: Any = None) -> Tensor:
-        """The attention weights that `__call__` uses, computed anew.   → (…, H, T, S)"""
+        """Every head's attention weights, computed anew.   → (…, H, T, S)
+
+        They are those of chapter 11's `attention`, also where `attend` is another function.
+        """
         k = q if k is None else k
         return attention_weights(
             split_heads(self.w_q(_sequence(q, "q")), self.num_heads),  # (…, H, T, d_k)
             split_heads(self.w_k(_sequence(k, "k")), self.num_heads),  # (…, H, S, d_k)
-            mask=_for_heads(mask, q.ndim + 1),
+            mask=_for_heads(mask, q, k),
             scale=self.scale,
         )  # (…, H, T, S)
 
 
 def _sequence(x: Tensor, name: str) -> Tensor:
-    """Inputs are Tensors of at least two axes; a plain array gets one sentence, not a traceback."""
+    """Inputs are Tensors of at least two axes; anything else gets one sentence."""
     if not isinstance(x, Tensor) or x.ndim < 2:
-        kind = type(x).__name__ if not isinstance(x, Tensor) else f"one of shape {x.shape}"
-        raise TypeError(f"{name} must be a Tensor (…, positions, d_model): got {kind}")
+        got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"{name} must be a Tensor (…, positions, d_model): got {got}")
     return x
 
 
-def _for_heads(mask: Any, scores_ndim: int) -> Any:
+def _for_heads(mask: Any, q: Tensor, k: Tensor) -> Any:
     """Give a mask for all heads, (B, T, S), its axis of heads, (B, 1, T, S).
 
     Broadcasting would otherwise line B up with H. For B ≠ H that is an error, and for B = H it
     would silently give each head the mask of one sequence.
     """
-    if mask is None or not 2 < np.ndim(mask) < scores_ndim:
+    if mask is None:
+        return None
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): it has the axis already
         return mask
-    return np.expand_dims(mask, -3)
+    mask = check_mask(mask, (*batch, q.shape[-2], k.shape[-2]))
+    return np.expand_dims(mask, -3) if mask.ndim > 2 else mask

@@ -8,12 +8,13 @@ turns them into weights that sum to 1; the result is the average of the values u
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
 This is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
-each value, and the gradient says how the query should have asked.
+each value, and the negative gradient says how the query should have asked.
 
-Why divide by √d_k? If q and k have d_k independent entries of unit variance, q·k is a sum of
-d_k terms of variance 1, so it has variance d_k, and dividing by √d_k gives 1 at every width.
-Softmax of scores that large is nearly one-hot, and chapter 3.6 showed what its VJP then does.
-Chapter 16 measures it.
+Why divide by √d_k? If q and k have d_k independent entries of mean 0 and variance 1, each
+product of two entries has mean 0 and variance E[q²] E[k²] = 1, and variances of independent
+terms add: q·k has variance d_k. Divided by √d_k it has variance 1 at every width. Undivided,
+scores at a large width are far apart, softmax of them is nearly one-hot, and chapter 3.6 showed
+what its VJP then does. Chapter 16 measures it.
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
@@ -21,8 +22,6 @@ axes (…) are batch axes and broadcast.
     >>> q, k = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores 2 and 0; e^(log 3) : 1
     Tensor([[0.75, 0.25]])
-    >>> attention(q, k, Tensor([[1.0], [5.0]]), scale=np.log(3.0) / 2)
-    Tensor([[2.]])
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
     such a row comes out uniform instead, and the second `where` clears it. No gradient comes
     back either: `where` passes none to what it did not choose (chapter 3.3).
     """
-    scores = q @ k.mT * _factor(q, k, scale)  # (…, T, S)
+    scores = _factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
     if mask is None:
         return softmax(scores)
     mask = check_mask(mask, scores.shape)
@@ -63,23 +62,35 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
 def attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale = None) -> Tensor:
     """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
-    Every query's output is an average of the values, under its attention weights. `mask` and
-    `scale` are as for `attention_weights`. Vaswani et al. 2017, section 3.2.1.
+    T queries look at S keys, of d_k features each, and average S values, of d_v features.
+
+    mask   boolean, True = may look, broadcast to (…, T, S)
+    scale  what the products of queries and keys are multiplied by: None for 1/√d_k, a number, a
+           scalar Tensor, or a function of d_k
+
+    Vaswani et al. 2017, section 3.2.1. The average of 1 and 5 under weights .75 and .25:
+
+    >>> q, k, v = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]]), Tensor([[1.0], [5.0]])
+    >>> attention(q, k, v, scale=np.log(3.0) / 2)
+    Tensor([[2.]])
     """
     weights = attention_weights(q, k, mask=mask, scale=scale)  # (…, T, S)
-    if v.ndim < 2 or v.shape[-2] != weights.shape[-1]:
+    if np.ndim(v) < 2 or v.shape[-2] != weights.shape[-1]:
         raise ValueError(
-            f"v needs one row for each of the {weights.shape[-1]} keys: it has shape {v.shape}"
+            f"v needs one row for each of the {weights.shape[-1]} keys: it has shape {np.shape(v)}"
         )
     return weights @ v  # (…, T, d_v)
 
 
 def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """What the scores of q and k, which must fit together, are multiplied by."""
+    for name, x in (("q", q), ("k", k)):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
+        wrong = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
         raise ValueError(
-            f"q (…, T, d_k) and k (…, S, d_k) must have equally many features: q has shape "
-            f"{q.shape}, k has {k.shape}"
+            f"q (…, T, d_k) and k (…, S, d_k) must have {wrong}: q has shape {q.shape}, k has {k.shape}"
         )
     d_k = q.shape[-1]
     factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale

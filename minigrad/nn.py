@@ -2,8 +2,8 @@
 
 What does a layer add to a function? Its parameters, so that an optimizer can find them. A
 `Module` is an object whose attributes are parameters (leaf tensors that require a gradient) or
-further modules. Their names fall out of the attributes' names: `block.w_q.weight` is the
-attribute `weight` of the attribute `w_q` of the attribute `block`. Nothing is registered.
+further modules, or lists of them. Their names fall out of the attributes' names:
+`block.w_q.weight` is the attribute `weight` of the attribute `w_q` of the attribute `block`.
 
     >>> import numpy as np
     >>> layer = Linear(3, 2, rng=np.random.default_rng(0))
@@ -29,16 +29,30 @@ class Module:
     """An object with parameters. Subclasses set them as attributes and define `__call__`."""
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Every parameter with its dotted name, in the order the attributes were set."""
-        for name, value in vars(self).items():
-            if isinstance(value, Tensor) and value.requires_grad:
-                yield prefix + name, value
-            elif isinstance(value, Module):
-                yield from value.named_parameters(f"{prefix}{name}.")
+        """Every parameter with its dotted name, in the order the attributes were set.
+
+        A list or tuple of modules counts through its members, `blocks.0.weight`. A parameter
+        that is reached by two names comes once, under the first.
+        """
+        seen: set[int] = set()
+        for name, value in _members(self, prefix):
+            if id(value) not in seen:
+                seen.add(id(value))
+                yield name, value
 
     def parameters(self) -> list[Tensor]:
         """Every parameter, in the same order."""
         return [parameter for _, parameter in self.named_parameters()]
+
+
+def _members(owner: Any, prefix: str) -> Iterator[tuple[str, Tensor]]:
+    """The parameters among an owner's attributes or members, and within them."""
+    held = vars(owner).items() if isinstance(owner, Module) else enumerate(owner)
+    for name, value in held:
+        if isinstance(value, Tensor) and value.requires_grad and value.node is None:
+            yield f"{prefix}{name}", value
+        elif isinstance(value, Module | list | tuple):
+            yield from _members(value, f"{prefix}{name}.")
 
 
 class Linear(Module):
@@ -47,7 +61,8 @@ class Linear(Module):
     `weight` is (d_in, d_out), so that the code reads as the paper writes it, x W. (PyTorch
     stores the transpose.) It is drawn by Xavier's uniform rule (Glorot & Bengio 2010, section
     4.2.1): between ±√(6 / (d_in + d_out)), which has variance 2 / (d_in + d_out). With
-    d_in = d_out = d that is 1/d, and a sum of d products of unit variance keeps variance 1.
+    d_in = d_out = d that is 1/d: each product of an input of variance 1 with a weight has
+    variance 1/d, and the d of them in a sum give variance 1.
     """
 
     def __init__(

@@ -16,13 +16,15 @@ from pathlib import Path
 def write_whole(path: str | Path, content: bytes | str) -> Path:
     """Write the content to path, whole or not at all, and return the path.
 
-    A missing or unwritable folder is an OSError that names the path.
+    A missing folder is a FileNotFoundError that names it.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(f"{folder}/hello.txt", "hello").read_text()
     'hello'
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     data = content.encode() if isinstance(content, str) else content
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

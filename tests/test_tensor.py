@@ -247,8 +247,14 @@ LOST = {
     "int": (lambda t: int(t), r"int\(\) would drop the gradient of 't'"),
     "math.exp": (lambda t: math.exp(t[0, 0]), r"float\(\) would drop the gradient"),
     "t[0] = 1": (lambda t: t.__setitem__(0, 1), "cannot be changed in place.*np.where"),
-    "array += t": (lambda t: operator.iadd(A.copy(), t), "np.add in place, or with out=, cannot be recorded"),
-    "ufunc, out=": (lambda t: np.exp(t, out=A.copy()), "np.exp in place, or with out=, cannot be recorded"),
+    "array += t": (
+        lambda t: operator.iadd(A.copy(), t),
+        "np.add in place, or with out=, cannot be recorded",
+    ),
+    "ufunc, out=": (
+        lambda t: np.exp(t, out=A.copy()),
+        "np.exp in place, or with out=, cannot be recorded",
+    ),
     "sum, out=": (lambda t: np.sum(t, out=np.zeros(())), "np.sum with out= cannot be recorded"),
     "where=": (lambda t: np.add(t, 1, where=MASK), "np.add with where= cannot be recorded"),
     "np.linalg.svd": (lambda t: np.linalg.svd(t), "np.linalg.svd has no rule"),

@@ -2,8 +2,8 @@
 
 What does the record of chapter 1 look like? `graph(y)` walks it once, from y back to the leaves
 (5.1, the data model), writes it down as DOT text (5.2), and has it drawn (5.3). Every tensor is
-a box: leaves with their names, results with the operation they came from. Every use of a tensor
-is one arrow, so x · x shows two.
+a box: leaves with their names, results with the operation they came from. Constants are plain
+text. Every use of a tensor is one arrow, so x · x shows two.
 
 With `grads=True` each box also shows the root mean square of ∂L/∂(that tensor), and is coloured
 by it on a log scale. That turns a vanishing gradient from a sentence into a picture.

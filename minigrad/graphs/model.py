@@ -68,7 +68,7 @@ class Graph:
     @property
     def source(self) -> str:
         """The graph in the DOT language. Equal records give equal text."""
-        from minigrad.graphs.dot import dot_text
+        from minigrad.graphs.dot import dot_text  # here, since 5.2 is written for this class
 
         return dot_text(self)
 

@@ -12,7 +12,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-# Printed for every symbol outside ASCII in a label. The width it falls back to is near enough.
+# graphviz-pure prints a line like this for a symbol outside ASCII in a label. The width that it
+# falls back to is near enough.
 HARMLESS = "Warning: Warning: no"
 
 
