@@ -25,7 +25,7 @@ RAW, SCALED = "#c2571a", "#2b6ca3"  # without and with the scale, told apart by 
 
 # The six panels: the lines each holds, its title, and whether its y axis is logarithmic.
 PANELS: tuple[tuple[tuple[tuple[str, str], ...], str, bool], ...] = (
-    ((("logit_variance", "o-"),), "variance of the scores", True),
+    ((("score_variance", "o-"),), "variance of the scores", True),
     ((("entropy", "o-"),), "entropy of the weights / log n", False),
     ((("largest_weight", "o-"),), "largest weight (median query)", False),
     (

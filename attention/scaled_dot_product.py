@@ -88,10 +88,9 @@ def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
-        wrong = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
-        raise ValueError(
-            f"q (…, T, d_k) and k (…, S, d_k) must have {wrong}: q has shape {q.shape}, k has {k.shape}"
-        )
+        what = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
+        got = f"q has shape {q.shape}, k has {k.shape}"
+        raise ValueError(f"q (…, T, d_k) and k (…, S, d_k) must have {what}: {got}")
     d_k = q.shape[-1]
     factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
     if np.shape(factor) != ():

@@ -1,9 +1,9 @@
 """Why √d_k: one worked example, one sweep, and the gradients of a head with and without it.
 
-Claim. Without the scale 1/√d_k the scores of attention grow with d_k, softmax becomes one-hot,
-and a typical query gets almost no gradient, while a few get far too much. One average over all
-queries hides this. And the scale is no guarantee: the worked example below is scaled, and half
-of it is dead all the same.
+Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
+At large d_k a typical query then gets almost no gradient while a few get far too much, and one
+average over all queries hides this. And the scale is no guarantee: the worked example below is
+scaled, and half of it is dead all the same.
 
     python -m demos scaling [--out FOLDER] [--seed N]
 """
@@ -29,8 +29,9 @@ D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 REPEATS = 5
 
 # %% 1 · A worked example: "I love Transformers"
-# Three words, d_model = 4, two heads. The source text computes the forward pass and prints 121
-# numbers. Ours, from the layer that the rest of this project uses, stand beside them.
+# A notebook, "A step to step guide to understand attention mechanisms", takes three words,
+# d_model = 4 and two heads, computes the forward pass and prints 121 numbers. Ours, from the
+# layer that the rest of this project uses, stand beside them.
 
 x, layer = text_000.layer()
 ours = text_000.steps(x, layer)
@@ -92,15 +93,18 @@ print("\n   What the text leaves out, the way back:\n")
 print("\n".join([*backward, "", *checked]))
 weights = ours["weights"][1]
 share = np.linalg.norm(exact[1]) / np.linalg.norm(exact[3])
-largest = 1 - weights[0, 0]
-print(
-    f"""
+if share < 1e-3:
+    below = 1 - weights[0, 0]
+    print(
+        f"""
    This example is scaled, and its second head is dead all the same. Its weights are one-hot
-   (the smallest is {weights.min():.1e}, the largest of the first word is 1 - {largest:.0e}),
+   (the smallest is {weights.min():.1e}, the largest of the first word is 1 - {below:.0e}),
    because inputs from 0 to 9 are far from unit variance. W_V and W_O still learn, but W_Q gets
    only {share:.0e} of the gradient that W_V gets. The scale repairs scores that grow with d_k;
    it does not repair inputs that are too large."""
-)
+    )
+else:
+    print(f"\n   Here the second head is alive: W_Q gets {share:.0e} of the gradient of W_V.")
 
 # %% 2 · A sweep: what √d_k does to scores, weights and gradients
 # Random queries and keys of unit variance, 64 keys, and a random ∂L/∂(weights). 512 queries a
@@ -116,12 +120,20 @@ rows = list(
 found = summary(rows)
 HEADINGS = ("variance", "entropy", "largest", "mean", "median", "dead", "top 10 %")
 table = [
-    f"{'':16}" + "".join(f"{heading:>16}" for heading in HEADINGS),
-    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>16}{'/ log n':>16}{'weight':>16}"
-    f"{'‖∂L/∂q‖':>16}{'‖∂L/∂q‖':>16}{'queries':>16}{'hold':>16}",
+    f"{'':16}" + "".join(f"{heading:>18}" for heading in HEADINGS),
+    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>18}{'/ log n':>18}{'weight':>18}"
+    f"{'‖∂L/∂q‖':>18}{'‖∂L/∂q‖':>18}{'queries':>18}{'hold':>18}",
 ]
+
+
+def plus_minus(mean, spread):
+    """Both with as many decimals as the spread's first digit needs."""
+    decimals = 0 if spread == 0 else int(min(max(-np.floor(np.log10(spread)), 0), 5))
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
+
+
 for (d_k, scaled), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
-    cells = "".join(f"{f'{m:.3g} ± {s:.1g}':>16}" for m, s in (row[n] for n in MEASURED))
+    cells = "".join(f"{plus_minus(*row[name]):>18}" for name in MEASURED)
     table.append(f"{d_k:>6} {'1/√d_k' if scaled else 'none':>9}{cells}")
 print(f"\n2 · {REPEATS} repeats of 512 queries over 64 keys, seed {chosen.seed}; mean ± spread\n")
 print("\n".join(table))
@@ -134,11 +146,11 @@ def measured(name, d_k, scaled):
 
 print("\n   Without the scale, from d_k = 4 to 1024:")
 for name in ("gradient_mean", "gradient_median"):
-    narrow, wide = (measured(name, d_k, False) for d_k in (4, 1024))
-    print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ goes from {narrow:.2f} to {wide:.4f}")
-dead, top = (measured(name, 1024, False) for name in ("dead_share", "top_tenth_share"))
+    path = " → ".join(f"{measured(name, d_k, False):.2g}" for d_k in (4, 64, 256, 1024))
+    print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
+lost, top = (measured(name, 1024, False) for name in ("dead_share", "top_tenth_share"))
 alive, even = (measured(name, 1024, True) for name in ("dead_share", "top_tenth_share"))
-print(f"     {dead:.0%} of the queries are dead at 1024 (with the scale {alive:.0%})")
+print(f"     {lost:.0%} of the queries are dead at 1024 (with the scale {alive:.0%})")
 print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.0%})")
 sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
 
@@ -192,8 +204,8 @@ print("\n".join(f"   {line}" for line in compared))
 rng = np.random.default_rng(chosen.seed)
 whole = MultiHeadAttention(12, 3, rng=rng)
 words = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="words")
-total = (whole(words) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
-drawing = graph(total, grads=True)
+loss_of_layer = (whole(words) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
+drawing = graph(loss_of_layer, grads=True, limits=LIMITS)
 drawing.save(chosen.out / "multi_head.png")
 multi_head = drawing.save(chosen.out / "multi_head.svg")
 
@@ -207,17 +219,17 @@ page = write_page(
     [
         Section(
             "1 · A worked example, and its way back",
-            f"The text computes two heads by hand; {same} of its {same} printed numbers come out "
-            "of our layer. It is scaled, yet its second head is one-hot, so its queries and keys "
-            "get almost no gradient, as the check of each head alone confirms.",
+            f"The text computes two heads by hand; {same} of its {total} printed numbers come out "
+            "of our layer. It is scaled, yet its second head is one-hot and its W_Q and W_K get "
+            "almost no gradient; finite differences confirm this as far as they can see.",
             "\n".join([*backward, "", *checked]),
         ),
         Section(
             "2 · Scores, weights and gradients over d_k",
             "Without the scale the scores' variance is d_k, the weights become one-hot, and the "
-            "median query's gradient dies while the mean grows. With 1/√d_k all six stay where "
-            "they are at every width; n = 64 keys, shaded: ± one standard deviation of "
-            f"{REPEATS} repeats.",
+            "median query's gradient first rises and then dies, while the mean levels off; with "
+            "1/√d_k five of the six hardly move. There are 64 keys; shaded is ± one standard "
+            f"deviation of {REPEATS} repeats.",
             "\n".join(table),
             (("Six measurements over d_k", sweep_svg),),
         ),
@@ -241,5 +253,5 @@ page = write_page(
 print(f"\n4 · {page} shows all of it ({time.perf_counter() - started:.0f} s)")
 
 # %% Try it
-# - Change `keys=5` above to 50. Does the typical query's gradient die at the same d_k?
-# - Give `text_000.layer()` inputs of unit variance, (X - 4.5) / 2.9. Is head 2 still dead?
+# - Set `D_K` to 256, and then `keys` to 50 as well: what brings the typical query back to life?
+# - Give the worked example inputs of unit variance: `x, layer = text_000.layer(unit=True)`.

@@ -127,6 +127,11 @@ def test_a_mask_that_does_not_fit_the_scores_is_refused_with_both_shapes(mask, s
     assert f"mask of shape {mask} does not broadcast to the scores' {scores}" in str(error.value)
 
 
+def test_a_causal_mask_with_fewer_keys_than_queries_is_refused():
+    with pytest.raises(ValueError, match="a key for each query: got T=5 queries, S=3 keys$"):
+        causal_mask(5, 3)
+
+
 @pytest.mark.parametrize("lengths", [[3.0, 5.0], 5, [[3, 5]], [True, False]])
 def test_lengths_that_are_no_list_of_integers_are_refused(lengths):
     with pytest.raises(TypeError, match="^lengths must be a list of integers, one a sequence: got"):

@@ -72,6 +72,27 @@ def test_parameters_are_named_by_the_path_to_them_in_the_order_they_were_set():
     assert [name for name, _ in linear().named_parameters("head.")] == ["head.weight", "head.bias"]
 
 
+def test_modules_in_lists_are_named_by_their_places():
+    model = Module()
+    model.blocks = [linear(bias=False), (linear(), [linear(bias=False)])]
+    model.words = ["text", None]
+    assert [name for name, _ in model.named_parameters()] == [
+        "blocks.0.weight",
+        "blocks.1.0.weight",
+        "blocks.1.0.bias",
+        "blocks.1.1.0.weight",
+    ]
+
+
+def test_a_parameter_that_two_layers_share_comes_once_so_that_it_is_trained_once():
+    model = Module()
+    model.one, model.other = linear(), linear()
+    model.other.weight = model.one.weight
+    names = [name for name, _ in model.named_parameters()]
+    assert names == ["one.weight", "one.bias", "other.bias"]
+    assert len(model.parameters()) == 3
+
+
 def test_a_layer_without_parameters_has_none():
     assert Module().parameters() == []
 

@@ -260,6 +260,14 @@ def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width
 # ---------------------------------------------------------------- refusal
 
 
+@pytest.mark.parametrize("name", ["q", "k"])
+def test_plain_arrays_are_refused_by_name(name):
+    arguments = dict(zip("qkv", qkv(), strict=True))
+    arguments[name] = arguments[name].data
+    with pytest.raises(TypeError, match=f"^{name} must be a Tensor: got ndarray"):
+        attention(**arguments)
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [

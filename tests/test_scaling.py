@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention import attention
+from attention import attention, attention_weights
 from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, saturation, summary, sweep, typical_query
 from minigrad import Tensor, gradients
@@ -26,7 +26,7 @@ def test_a_measurement_equals_its_definition_in_loops():
             entropies.append(-(p * np.log(p)).sum() / np.log(5))
             largest.append(p.max())
             scores.append(s)
-    assert found.logit_variance == pytest.approx(np.var(scores))
+    assert found.score_variance == pytest.approx(np.var(scores))
     assert found.entropy == pytest.approx(np.mean(entropies))
     assert found.largest_weight == pytest.approx(np.median(largest))
     assert found.gradient_mean == pytest.approx(np.mean(norms))
@@ -40,8 +40,8 @@ def test_a_measurement_equals_its_definition_in_loops():
 def test_the_variance_of_scores_is_d_k_and_with_the_scale_1():
     for d_k in (5, 97):
         rng = np.random.default_rng(0)
-        assert saturation(d_k, scale=1.0, rng=rng).logit_variance == pytest.approx(d_k, rel=0.1)
-        assert saturation(d_k, rng=rng).logit_variance == pytest.approx(1, rel=0.1)
+        assert saturation(d_k, scale=1.0, rng=rng).score_variance == pytest.approx(d_k, rel=0.1)
+        assert saturation(d_k, rng=rng).score_variance == pytest.approx(1, rel=0.1)
 
 
 def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies():
@@ -53,9 +53,34 @@ def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies():
     assert wide["top_tenth_share"][0] > 0.85 > 0.4 > found[1024, True]["top_tenth_share"][0]
 
 
+def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off():
+    found = summary(list(sweep([4, 64, 256, 512, 1024, 4096], repeats=5)))
+    raw = {d_k: {n: m for n, (m, _) in found[d_k, False].items()} for d_k, _ in found}
+    scaled = {d_k: {n: m for n, (m, _) in found[d_k, True].items()} for d_k, _ in found}
+    assert 4 < raw[64]["gradient_median"] / scaled[64]["gradient_median"] < 6
+    assert raw[256]["gradient_median"] > scaled[256]["gradient_median"]
+    assert raw[512]["gradient_median"] < scaled[512]["gradient_median"]
+    assert 20 < scaled[1024]["gradient_median"] / raw[1024]["gradient_median"] < 120
+    assert raw[4096]["gradient_mean"] < 1.2 * raw[512]["gradient_mean"]
+
+
+def test_undecided_queries_become_rarer_as_their_gradient_grows():
+    share, gradient = {}, {}
+    for d_k in (64, 1024):
+        rng = np.random.default_rng(0)
+        q = Tensor(rng.standard_normal((32, 64, d_k)), requires_grad=True)
+        weights = attention_weights(q, Tensor(rng.standard_normal((32, 64, d_k))), scale=1.0)
+        undecided = weights.data.max(axis=-1) < 0.9
+        (g,) = gradients(weights, [q], rng.standard_normal(weights.shape))
+        share[d_k] = undecided.mean()
+        gradient[d_k] = np.linalg.norm(g, axis=-1)[undecided].mean()
+    assert gradient[1024] / gradient[64] == pytest.approx(4, rel=0.15)  # √(1024 / 64)
+    assert share[64] / share[1024] == pytest.approx(4, rel=0.2)
+
+
 def test_both_scales_of_a_repeat_see_the_same_draws():
     raw, scaled = list(sweep([3], repeats=1))
-    assert raw.logit_variance == pytest.approx(3 * scaled.logit_variance)
+    assert raw.score_variance == pytest.approx(3 * scaled.score_variance)
 
 
 def test_the_typical_query_is_the_median_one():

@@ -120,6 +120,15 @@ def test_logsumexp_of_nothing_but_minus_infinity_is_that_with_gradient_0_at_both
     np.testing.assert_allclose(again, [[0, 0, 0], [-2.5, 0, 2.5]], rtol=1e-15)
 
 
+def test_beside_a_score_of_plus_infinity_the_others_get_no_gradient():
+    x = Tensor([np.inf, 1.0], requires_grad=True)
+    with np.errstate(invalid="ignore"):
+        y = logsumexp(x)
+        (dx,) = gradients(y, [x])
+    assert y.item() == np.inf
+    assert dx[1] == 0.0
+
+
 def test_a_score_of_minus_infinity_among_others_has_weight_0_and_gradient_0():
     x = Tensor([0.0, -np.inf, np.log(3.0)], requires_grad=True)
     y = softmax(x)

@@ -1,9 +1,9 @@
 """Demos · Source text 000, "I love Transformers": its 121 printed numbers, and ours.
 
-The text takes three words, d_model = 4 and h = 2 heads of 2 features, draws everything from
-NumPy's legacy generator with seed 0, and prints what it gets after each step. `PRINTED` holds
-those numbers as they stand in the text. `layer` and `steps` compute the same with this
-project's `MultiHeadAttention`.
+The text is a notebook, "A step to step guide to understand attention mechanisms". It takes three
+words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's legacy generator
+with seed 0, and prints what it gets after each step. `PRINTED` holds those numbers as they stand
+in the text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
 """
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ def numbers(name: str) -> np.ndarray:
     return np.array(PRINTED[name].split(), dtype=float)
 
 
-def layer() -> tuple[Tensor, MultiHeadAttention]:
+def layer(*, unit: bool = False) -> tuple[Tensor, MultiHeadAttention]:
     """The text's input X and a layer with the text's weights.
+
+    With `unit=True`, X is shifted and scaled to mean 0 and variance 1, which the text does not do.
 
     The draws come in the text's order: X, then W_Q of both heads, W_K, W_V, and last W_O, each
     uniform within Xavier's bound. A head's matrix is (4, 2), so its bound is √(6 / (4 + 2)) = 1.
@@ -108,7 +110,9 @@ def layer() -> tuple[Tensor, MultiHeadAttention]:
         bound = np.sqrt(6 / (d_in + d_out))
         return draw.uniform(-bound, bound, (d_in, d_out))
 
-    x = Tensor(draw.randint(10, size=(3, 4)).astype(float), requires_grad=True, name="X")
+    values = draw.randint(10, size=(3, 4)).astype(float)
+    values = (values - values.mean()) / values.std() if unit else values
+    x = Tensor(values, requires_grad=True, name="X")
     attend = MultiHeadAttention(4, 2, rng=np.random.default_rng(0))
     for projection in (attend.w_q, attend.w_k, attend.w_v):
         projection.weight.data = np.concatenate([xavier(4, 2) for _ in range(2)], axis=1)
@@ -126,7 +130,7 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, np.ndarray]:
     outputs = weights @ heads["V"]  # (H, T, d_v)
     w_q = np.swapaxes(attend.w_q.weight.data.reshape(4, 2, 2), 0, 1)  # (H, d_model, d_k)
     return {
-        "input": x.data.astype(int),
+        "input": x.data if (x.data % 1).any() else x.data.astype(int),  # the text's are integers
         "W_Q": w_q,
         "Q'": heads["Q"].data,
         "K'₁": heads["K"].data[0],
