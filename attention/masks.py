@@ -66,7 +66,10 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
 
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
     """The mask as a boolean array, or one sentence on what is wrong with it."""
-    array = np.asarray(mask)
+    try:
+        array = np.asarray(mask)
+    except ValueError:
+        raise ValueError("mask must be one boolean array: got rows of different lengths") from None
     if array.dtype != np.bool_:
         raise TypeError(
             f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "

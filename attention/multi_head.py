@@ -151,7 +151,10 @@ def _for_heads(mask: Any, q: Tensor, k: Tensor) -> Any:
     """
     if mask is None:
         return None
-    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    try:
+        batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+    except ValueError:
+        raise ValueError(f"the batch axes of q {q.shape} and k {k.shape} do not fit") from None
     if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): it has the axis already
         return mask
     mask = check_mask(mask, (*batch, q.shape[-2], k.shape[-2]))

@@ -87,6 +87,8 @@ def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     for name, x in (("q", q), ("k", k)):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
+        if x.dtype.kind != "f":
+            raise TypeError(f"{name} must have a floating dtype: got {x.dtype}")
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         what = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
         got = f"q has shape {q.shape}, k has {k.shape}"

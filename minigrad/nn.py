@@ -34,25 +34,25 @@ class Module:
         A list or tuple of modules counts through its members, `blocks.0.weight`. A parameter
         that is reached by two names comes once, under the first.
         """
-        seen: set[int] = set()
-        for name, value in _members(self, prefix):
-            if id(value) not in seen:
-                seen.add(id(value))
-                yield name, value
+        yield from _members(self, prefix, set())
 
     def parameters(self) -> list[Tensor]:
         """Every parameter, in the same order."""
         return [parameter for _, parameter in self.named_parameters()]
 
 
-def _members(owner: Any, prefix: str) -> Iterator[tuple[str, Tensor]]:
-    """The parameters among an owner's attributes or members, and within them."""
+def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
+    """The parameters among an owner's attributes or members, and within those not yet seen."""
+    seen.add(id(owner))
     held = vars(owner).items() if isinstance(owner, Module) else enumerate(owner)
     for name, value in held:
+        if id(value) in seen:
+            continue
         if isinstance(value, Tensor) and value.requires_grad and value.node is None:
+            seen.add(id(value))
             yield f"{prefix}{name}", value
         elif isinstance(value, Module | list | tuple):
-            yield from _members(value, f"{prefix}{name}.")
+            yield from _members(value, f"{prefix}{name}.", seen)
 
 
 class Linear(Module):

@@ -148,90 +148,118 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     @functools.wraps(rule)
     def operation(*args: Any, **options: Any) -> Any:
         inputs = args if variadic else args[:arity]
-        arrays: list[Any] = []
-        has_tensor = has_plain = requires_grad = False
-        for x in inputs:
-            if isinstance(x, Tensor):
-                has_tensor = True
-                requires_grad = requires_grad or x._requires_grad
-                arrays.append(x._array)
-            else:
-                has_plain = True
-                arrays.append(x)
-        if has_plain:
-            arrays = _plain_to_arrays(rule, inputs, arrays)
-        if len(args) > arity and not variadic:
-            given = dict(zip(option_names, args[arity:], strict=False))
-            if len(args) > arity + len(given) or given.keys() & options.keys():
-                return rule(*args, **options)  # raises Python's own TypeError
-            options |= given  # by name, as the record keeps them
-        try:
-            answer = rule(*arrays, **options)
-            if type(answer) is not tuple:
-                raise TypeError(
-                    f"the rule {rule.__name__} must return its value and then its VJPs, as a "
-                    f"tuple, but it returned {type(answer).__name__}"
-                )
-            value = answer[0]() if callable(answer[0]) else answer[0]
-        except (ValueError, IndexError) as error:
-            raise _explained(error, rule, inputs) from error
-        if type(value) is not np.ndarray:
-            if isinstance(value, Tensor):
-                raise TypeError(
-                    f"the rule {rule.__name__} got arrays and returned a Tensor: it reaches for a "
-                    "Tensor outside, which belongs among its inputs"
-                )
-            value = np.asarray(value)  # NumPy turns 0-d results into scalars
-        if not has_tensor:  # a rule may call primitives on arrays: then it wants an array back
+        if len(inputs) < len(args):
+            options = _by_name(rule, option_names, args, len(inputs), options)
+        arrays = _arrays(rule, inputs)
+        value, vjps = _answer(rule, inputs, arrays, options)
+        tensors = [x for x in inputs if isinstance(x, Tensor)]
+        if not tensors:  # a rule may call primitives on arrays: then it wants an array back
             return value
-        for a in arrays:
-            if value is a:
-                value = value.view()  # made read-only below, which must not happen to an input
-        shared = None if value.base is None else _shared_time(value, inputs)
-        if not (requires_grad and is_recording()):
+        shared = None if value.base is None else _shared_time(value, tensors)
+        if not (is_recording() and any(x._requires_grad for x in tensors)):
             return _wrap(value, None, shared or [0])
-        vjps = answer[1:]
-        if len(vjps) != len(inputs):
-            raise TypeError(
-                f"the rule {rule.__name__} must return one VJP for each of its "
-                f"{len(inputs)} tensor inputs, but it returned {len(vjps)}"
-            )
-        if has_plain:
+        value.flags.writeable = False
+        if len(tensors) < len(inputs):
             inputs = tuple(
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
-        value.flags.writeable = False
         return _wrap(value, Node(rule, inputs, options, vjps, _CLOCK[0]), shared or _NEVER)
 
     return operation
 
 
-def _plain_to_arrays(
+def _by_name(
+    rule: Callable[..., Any],
+    names: list[str],
+    args: tuple[Any, ...],
+    arity: int,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Options given by position, under their names, which is how the record keeps them."""
+    given = dict(zip(names, args[arity:], strict=False))
+    if len(args) > arity + len(given) or given.keys() & options.keys():
+        rule(*args, **options)  # raises Python's own TypeError, which names what is wrong
+    return options | given
+
+
+def _answer(
+    rule: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    arrays: list[Any],
+    options: dict[str, Any],
+) -> tuple[Array, tuple[Any, ...]]:
+    """Ask the rule: its value, as an array of its own, and its VJPs, one for each input."""
+    try:
+        answer = rule(*arrays, **options)
+        if type(answer) is not tuple:
+            raise TypeError(
+                f"the rule {rule.__name__} must return its value and then its VJPs, as a "
+                f"tuple, but it returned {type(answer).__name__}"
+            )
+        value = answer[0]() if callable(answer[0]) else answer[0]
+    except (ValueError, IndexError) as error:
+        raise _explained(error, rule, inputs) from error
+    if len(answer) != 1 + len(inputs):
+        raise TypeError(
+            f"the rule {rule.__name__} must return one VJP for each of its "
+            f"{len(inputs)} tensor inputs, but it returned {len(answer) - 1}"
+        )
+    if type(value) is not np.ndarray:
+        if isinstance(value, Tensor):
+            raise TypeError(
+                f"the rule {rule.__name__} got arrays and returned a Tensor: it reaches for a "
+                "Tensor outside, which belongs among its inputs"
+            )
+        value = np.asarray(value)  # NumPy turns 0-d results into scalars
+    for a in arrays:
+        if value is a:
+            value = value.view()  # it will be made read-only, which must not happen to an input
+    return value, answer[1:]
+
+
+def _arrays(rule: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
+    """What the rule computes with: the arrays of Tensors, and constants as arrays."""
+    arrays: list[Any] = []
+    dtype = None
+    alike = True
+    for x in inputs:
+        if isinstance(x, Tensor):
+            alike = alike and (dtype is None or x._array.dtype is dtype)
+            dtype = x._array.dtype
+            arrays.append(x._array)
+        else:
+            alike = False
+            arrays.append(x)
+    return arrays if alike else _in_one_dtype(rule, inputs, arrays)
+
+
+def _in_one_dtype(
     rule: Callable[..., Any], inputs: tuple[Any, ...], arrays: list[Any]
 ) -> list[Any]:
-    """Constants become arrays; a number takes the dtype of the floating tensor beside it.
+    """Constants become arrays; numbers take the dtype of the floating tensor beside them.
 
     Without that rule `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since
-    np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way.
+    np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way. A number
+    is whatever has no axes, also a tensor: a learned temperature does not change a model's dtype.
     """
-    beside = None
-    for x in inputs:
-        if isinstance(x, Tensor) and x._array.dtype.kind == "f":
-            beside = x._array.dtype
+    floating = [x._array for x in inputs if isinstance(x, Tensor) and x._array.dtype.kind == "f"]
+    beside = max(floating, key=lambda a: a.ndim > 0, default=None)
     for i, x in enumerate(inputs):
         if type(x) in (float, int) and beside is not None:
-            arrays[i] = np.array(x, beside)
+            arrays[i] = np.array(x, beside.dtype)
         elif not isinstance(x, Tensor):
-            array = _checked(np.asarray(x), rule.__name__.strip("_"))
-            is_number = array.ndim == 0 and array.dtype.kind != "b"
-            arrays[i] = array.astype(beside) if is_number and beside is not None else array
+            a = arrays[i] = _checked(np.asarray(x), rule.__name__.strip("_"))
+            if a.ndim == 0 and a.dtype.kind != "b" and beside is not None:
+                arrays[i] = a.astype(beside.dtype)
+        elif x.ndim == 0 and x.dtype.kind == "f" and beside is not None and beside.ndim:
+            arrays[i] = arrays[i].astype(beside.dtype)
     return arrays
 
 
-def _shared_time(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
+def _shared_time(value: Array, tensors: list[Tensor]) -> list[int] | None:
     """A view shares its memory with an input, and so the time of that memory's last write."""
-    for x in inputs:
-        if isinstance(x, Tensor) and np.may_share_memory(value, x._array):
+    for x in tensors:
+        if value.base is x._array or np.may_share_memory(value, x._array):
             return x._written
     return None
 

@@ -361,31 +361,31 @@ class Tensor:
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.sum`."""
-        return ops.sum(self, axis, keepdims=keepdims)
+        return ops.sum(self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.mean`."""
-        return ops.mean(self, axis, keepdims=keepdims)
+        return ops.mean(self, axis=axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.max`."""
-        return ops.max(self, axis, keepdims=keepdims)
+        return ops.max(self, axis=axis, keepdims=keepdims)
 
     def reshape(self, *shape: Any) -> Tensor:
         """See `minigrad.reshape`; the shape as a tuple or as several integers."""
-        return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+        return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Tensor:
         """See `minigrad.transpose`; the axes as a tuple or as several integers."""
-        return ops.transpose(self, axes[0] if len(axes) == 1 else axes or None)
+        return ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """See `minigrad.swapaxes`."""
-        return ops.swapaxes(self, axis1, axis2)
+        return ops.swapaxes(self, axis1=axis1, axis2=axis2)
 
     def astype(self, dtype: Any) -> Tensor:
         """See `minigrad.astype`: another floating dtype, recorded."""
-        return ops.astype(self, dtype)
+        return ops.astype(self, dtype=dtype)
 
     @property
     def T(self) -> Tensor:
@@ -395,7 +395,7 @@ class Tensor:
     @property
     def mT(self) -> Tensor:
         """Each matrix of the stack transposed: the last two axes swapped."""
-        return ops.swapaxes(self, -1, -2)
+        return ops.swapaxes(self, axis1=-1, axis2=-2)
 
 
 def _unknown(name: str) -> NoReturn:

@@ -33,7 +33,7 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     q, k, v = leaf(2, 3, name="q"), leaf(5, 3, name="k"), leaf(5, 7, name="v")
     drawing = graph(attention(q, k, v))
     assert labels(drawing) == [
-        *("q", "k", "swapaxes", "matmul", "0.5774", "multiply", "softmax", "v", "matmul")
+        *("0.5774", "q", "k", "swapaxes", "matmul", "multiply", "softmax", "v", "matmul")
     ]
     kinds = {vertex.title: vertex.kind for vertex in drawing.vertices}
     assert (kinds["q"], kinds["0.5774"], kinds["softmax"]) == ("leaf", "constant", "operation")

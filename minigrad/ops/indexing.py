@@ -26,17 +26,7 @@ def getitem(x: Any, index: Any) -> Tensor:
     >>> getitem([10, 20, 30], [2, 2, 0])
     array([30, 30, 10])
     """
-    if isinstance(index, tuple):
-        return _getitem(x, tuple(_own(part) for part in index))
-    return _getitem(x, _own(index))
-
-
-def _own(part):
-    """A copy of an index array, since the record needs it as it was."""
-    if not isinstance(part, list | np.ndarray | Tensor):
-        return part
-    copy = np.array(part)
-    return copy if copy.size or isinstance(part, np.ndarray) else copy.astype(int)  # of []
+    return _getitem(x, index=_own(index))
 
 
 @primitive
@@ -59,6 +49,8 @@ def scatter_add(x, /, shape, index):
     array([4., 0., 3.])
     """
 
+    index = _own(index)
+
     def value():
         y = np.zeros(shape, x.dtype)
         if _may_repeat(index):
@@ -70,10 +62,20 @@ def scatter_add(x, /, shape, index):
     return value, lambda g, y: g[index]
 
 
+def _own(index):
+    """The index with copies of its arrays, since the record needs them as they are now."""
+    if isinstance(index, tuple):
+        return tuple(_own(part) for part in index)
+    if not isinstance(index, list | np.ndarray | Tensor):
+        return index
+    copy = np.array(index)
+    return copy if copy.size or not isinstance(index, list) else copy.astype(int)  # x[[]]
+
+
 def _may_repeat(index):
-    """Only arrays of integers can name one place twice; slices and masks cannot."""
+    """Only arrays of integers can name one place twice; numbers, slices and masks cannot."""
     parts = index if isinstance(index, tuple) else (index,)
-    return any(np.ndim(part) > 0 and np.asarray(part).dtype.kind != "b" for part in parts)
+    return any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in parts)
 
 
 @primitive
