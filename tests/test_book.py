@@ -101,7 +101,7 @@ def test_no_name_of_a_module_is_also_a_public_function_of_its_package():
     import attention
     import minigrad
 
-    for package in (minigrad, attention):
+    for package in (minigrad, minigrad.ops, attention):
         modules = {path.stem for path in Path(package.__file__).parent.iterdir()}
         assert not modules & set(package.__all__)
 

@@ -8,7 +8,7 @@ composed of them, and the chain rule does the rest. Each rule stands with its de
     3.3  indexing      getitem, where, … : picking and putting back
     3.4  reduce        sum, mean, max : many to one
     3.5  linalg        matmul
-    3.6  softmax       softmax, log_softmax, logsumexp
+    3.6  softmaxes     softmax, log_softmax, logsumexp
 
 How to read a rule: g is ∂L/∂y, the gradient arriving at the output y; each lambda gives the
 gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -53,7 +53,7 @@ from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.reduce import max, mean, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
-from minigrad.ops.softmax import log_softmax, logsumexp, softmax
+from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 
 __all__ = [
     "add",
