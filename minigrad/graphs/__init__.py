@@ -1,9 +1,9 @@
 """5 · Graphs: the record, drawn.
 
 What does the record of chapter 1 look like? `graph(y)` walks it once, from y back to the leaves
-(5.1, the data model), writes it down as DOT text (5.2), and has it drawn (5.3). Every tensor is
-a box: leaves with their names, results with the operation they came from. Constants are plain
-text. Every use of a tensor is one arrow, so x · x shows two.
+(5.1, the data model), writes it down as DOT text (5.2), has it drawn (5.3), and puts all of that
+in one object (5.4). Every tensor is a box: leaves with their names, results with the operation
+they came from. Constants are plain text. Every use of a tensor is one arrow, so x · x shows two.
 
 With `grads=True` each box also shows the root mean square of ∂L/∂(that tensor), and is coloured
 by it on a log scale. That turns a vanishing gradient from a sentence into a picture.
@@ -19,6 +19,7 @@ by it on a log scale. That turns a vanishing gradient from a sentence into a pic
     [(0, 1), (0, 1), (1, 2)]
 """
 
-from minigrad.graphs.model import Arrow, Graph, Vertex, graph
+from minigrad.graphs.drawing import Graph, graph
+from minigrad.graphs.model import Arrow, Vertex
 
 __all__ = ["Arrow", "Graph", "Vertex", "graph"]

@@ -9,10 +9,12 @@ arrow. The `graphviz` package writes those lines and quotes what users typed. A 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from minigrad.graphs.model import Graph, Vertex
+from minigrad.graphs.model import Arrow, Vertex
+
+Limits = tuple[float, float]
 
 # From no gradient to the largest: pale grey through yellow to orange. Black text stays readable
 # on all of them, and the order survives in print and for colour-blind eyes, by its lightness.
@@ -21,24 +23,27 @@ DEAD = "#ffffff"
 FILL = {"leaf": "#dcebdc", "operation": "#e4ecf5", "constant": "#ffffff"}
 
 
-def dot_text(graph: Graph) -> str:
-    """The graph in the DOT language; deterministic, one statement a line."""
+def dot_text(vertices: Sequence[Vertex], arrows: Sequence[Arrow], limits: Limits | None) -> str:
+    """The graph in the DOT language; deterministic, one statement a line.
+
+    `limits` are the ends of the colour scale, None where boxes are not coloured by gradient.
+    """
     graphviz = _graphviz()
     digraph = graphviz.Digraph(
         graph_attr={"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.35", "ordering": "in"},
         node_attr={"fontname": "Helvetica", "fontsize": "11", "margin": "0.12,0.06"},
         edge_attr={"arrowsize": "0.6", "color": "#555555"},
     )
-    for vertex in graph.vertices:
-        digraph.node(f"t{vertex.number}", graphviz.escape(_label(vertex)), **_style(vertex, graph))
-    for arrow in graph.arrows:
+    for vertex in vertices:
+        digraph.node(f"t{vertex.number}", graphviz.escape(_label(vertex)), **_style(vertex, limits))
+    for arrow in arrows:
         digraph.edge(f"t{arrow.source}", f"t{arrow.target}")
-    if graph.limits is not None:
-        digraph.node("legend", _legend(graph.limits), shape="plain")
+    if limits is not None:
+        digraph.node("legend", _legend(limits), shape="plain")
     return str(digraph.source)
 
 
-def colour(strength: float, limits: tuple[float, float]) -> str:
+def colour(strength: float, limits: Limits) -> str:
     """A gradient's place on the log scale between the limits, as #rrggbb.
 
     >>> colour(1e-3, (1e-3, 1e3)), colour(1.0, (1e-3, 1e3)), colour(1e9, (1e-3, 1e3))
@@ -74,20 +79,20 @@ def _label(vertex: Vertex) -> str:
     return "\n".join(lines)
 
 
-def _style(vertex: Vertex, graph: Graph) -> dict[str, str]:
+def _style(vertex: Vertex, limits: Limits | None) -> dict[str, str]:
     if vertex.kind == "constant":
         return {"shape": "plaintext", "fontcolor": "#555555", "height": "0.1", "margin": "0.04"}
     rounded = ",rounded" if vertex.kind == "leaf" else ""
     pen = {"penwidth": "1.6"} if vertex.kind == "leaf" else {}
-    if graph.limits is None or vertex.grad_rms is None:
+    if limits is None or vertex.grad_rms is None:
         fill = FILL[vertex.kind]
     else:
-        fill = colour(vertex.grad_rms, graph.limits)
+        fill = colour(vertex.grad_rms, limits)
     dashed = ",dashed" if vertex.grad_rms == 0 else ""
     return {"shape": "box", "style": f"filled{rounded}{dashed}", "fillcolor": fill, **pen}
 
 
-def _legend(limits: tuple[float, float]) -> str:
+def _legend(limits: Limits) -> str:
     """A strip of colours from one limit to the other, as one of Graphviz's HTML-like tables."""
     low, high = (math.log10(limit) for limit in limits)
     cells = 9
