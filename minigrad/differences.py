@@ -79,17 +79,20 @@ def lengths(point: Array) -> Array:
 
 
 def elementwise(
-    phi: Callable[[Array], Array], point: Array, magnitude: Array
+    phi: Callable[[Array], Array], point: Array, magnitude: Array, only: Array | None = None
 ) -> tuple[Array, Array]:
-    """∂φ/∂point for each element of point and each of n functions: two arrays (*shape, n)."""
-    slope = np.zeros((*point.shape, *magnitude.shape))
-    resolution = np.zeros_like(slope)
-    length = lengths(point)
-    for index in np.ndindex(point.shape):
-        u = np.zeros(point.shape)
-        u[index] = length[index]
-        found = slopes(phi, point, u, magnitude)
-        slope[index], resolution[index] = (each / length[index] for each in found)
+    """∂φ/∂(element) for n functions: two arrays (elements, n), in flat order.
+
+    `only` names the elements to look at by their flat index; otherwise all.
+    """
+    length = lengths(point).ravel()
+    chosen = np.arange(point.size) if only is None else only
+    slope, resolution = np.zeros((2, len(chosen), *magnitude.shape))
+    for row, flat in enumerate(chosen):
+        u = np.zeros(point.size)
+        u[flat] = length[flat]
+        found = slopes(phi, point, u.reshape(point.shape), magnitude)
+        slope[row], resolution[row] = (each / length[flat] for each in found)
     return slope, resolution
 
 
@@ -110,4 +113,4 @@ def numerical_gradient(f: Callable[[Tensor], Tensor], x: Array | Tensor) -> tupl
     slope, resolution = elementwise(
         lambda p: f(Tensor(p)).data.reshape(1), point, np.abs(value.data).reshape(1)
     )
-    return slope[..., 0], resolution[..., 0]
+    return slope.reshape(point.shape), resolution.reshape(point.shape)

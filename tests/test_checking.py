@@ -133,6 +133,18 @@ def test_the_report_of_an_error_lists_the_worst_elements_first():
     assert "2 of 5 elements differ" in str(caught.value)
 
 
+def test_in_a_large_input_the_wrong_element_is_found_by_halving():
+    x = rng.standard_normal(5_000)
+    factor = np.ones(5_000)
+    factor[4_001] = 3.0
+    wrong = rule_with(lambda g, y, x: g * (1 - y * y) * factor)
+    with pytest.raises(
+        GradientError, match="1 of the \\d+ looked at of 5000"
+    ) as caught:
+        gradcheck(lambda x: (wrong(x) * wrong(x)).sum(), x, order=1)
+    assert str(caught.value).splitlines()[2].strip().startswith("[4001]")
+
+
 # ------------------------------------------------------------------ it says what it cannot see
 
 
