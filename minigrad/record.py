@@ -267,7 +267,5 @@ def _shared_time(value: Array, tensors: list[Tensor]) -> list[int] | None:
 def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
     """NumPy's complaint, preceded by the operation and the inputs it was about."""
     shapes = " and ".join(describe(x) for x in inputs)
-    if "remapped" in str(error):  # NumPy's way to speak of the axes before a matrix's two
-        error = ValueError("the axes before the last two do not broadcast")
     kind = ValueError if isinstance(error, ValueError) else IndexError
     return kind(f"{rule.__name__.strip('_')} of {shapes}: {error}")

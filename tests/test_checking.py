@@ -138,9 +138,7 @@ def test_in_a_large_input_the_wrong_element_is_found_by_halving():
     factor = np.ones(5_000)
     factor[4_001] = 3.0
     wrong = rule_with(lambda g, y, x: g * (1 - y * y) * factor)
-    with pytest.raises(
-        GradientError, match="1 of the \\d+ looked at of 5000"
-    ) as caught:
+    with pytest.raises(GradientError, match="1 of the \\d+ looked at of 5000") as caught:
         gradcheck(lambda x: (wrong(x) * wrong(x)).sum(), x, order=1)
     assert str(caught.value).splitlines()[2].strip().startswith("[4001]")
 

@@ -55,7 +55,13 @@ def matmul(a: Any, b: Any) -> Tensor:
         return matmul(a, b.reshape(-1, 1))[..., 0]
     if a.ndim == 1:
         return matmul(a.reshape(1, -1), b)[..., 0, :]
-    return _matmul(a, b)
+    try:
+        return _matmul(a, b)
+    except ValueError:  # their last two axes fit, so it is the stacks that do not
+        raise ValueError(
+            f"matmul of {describe(a)} and {describe(b)}: the axes before the last two do not "
+            "broadcast"
+        ) from None
 
 
 @primitive
