@@ -120,20 +120,20 @@ rows = list(
 found = summary(rows)
 HEADINGS = ("variance", "entropy", "largest", "mean", "median", "dead", "top 10 %")
 table = [
-    f"{'':16}" + "".join(f"{heading:>18}" for heading in HEADINGS),
-    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>18}{'/ log n':>18}{'weight':>18}"
-    f"{'‖∂L/∂q‖':>18}{'‖∂L/∂q‖':>18}{'queries':>18}{'hold':>18}",
+    f"{'':16}" + "".join(f"{heading:>17}" for heading in HEADINGS),
+    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>17}{'/ log n':>17}{'weight':>17}"
+    f"{'‖∂L/∂q‖':>17}{'‖∂L/∂q‖':>17}{'queries':>17}{'hold':>17}",
 ]
 
 
 def plus_minus(mean, spread):
     """Both with as many decimals as the spread's first digit needs."""
-    decimals = 0 if spread == 0 else int(min(max(-np.floor(np.log10(spread)), 0), 5))
+    decimals = 0 if spread == 0 else int(min(max(-np.floor(np.log10(spread)), 0), 4))
     return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
 
 
 for (d_k, scaled), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
-    cells = "".join(f"{plus_minus(*row[name]):>18}" for name in MEASURED)
+    cells = "".join(f"{plus_minus(*row[name]):>17}" for name in MEASURED)
     table.append(f"{d_k:>6} {'1/√d_k' if scaled else 'none':>9}{cells}")
 print(f"\n2 · {REPEATS} repeats of 512 queries over 64 keys, seed {chosen.seed}; mean ± spread\n")
 print("\n".join(table))
