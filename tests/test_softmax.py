@@ -142,3 +142,12 @@ def test_a_one_hot_softmax_passes_no_gradient_on():
     x = Tensor([100.0, 0.0, -100.0], requires_grad=True)
     (dx,) = gradients(softmax(x), [x], np.array([1.0, -2.0, 3.0]))
     assert abs(dx).max() < 1e-40
+
+
+def test_the_log_of_an_underflowed_weight_has_no_gradient_and_log_softmax_has():
+    x = Tensor([0.0, -1000.0], requires_grad=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (lost,) = gradients(np.log(softmax(x))[1], [x])
+    (kept,) = gradients(log_softmax(x)[1], [x])
+    assert np.isnan(lost).all()
+    np.testing.assert_array_equal(kept, [-1.0, 1.0])
