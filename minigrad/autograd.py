@@ -80,7 +80,8 @@ def gradients(
             raise ValueError(f"gradients(): xs[{i}], {describe(x)}, does not require a gradient")
     seed: Any = check_seed(y, gradient, "gradients()")
     if create_graph and isinstance(gradient, Tensor):
-        seed = gradient  # the derivative depends on the seed too, and remembers it
+        # The derivative depends on the seed too, and remembers it.
+        seed = gradient if gradient.dtype == y.dtype else gradient.astype(y.dtype)
     retain = create_graph if retain_graph is None else retain_graph
     return _gradients(y, seed, xs, create_graph, retain)
 

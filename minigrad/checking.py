@@ -295,8 +295,9 @@ def _verdict(
         return "agrees"
     if apart > DOUBT * coarse:
         return "WRONG"
-    # No slope was claimed and none seen: that means something if a small one would have been.
-    return "zero" if typical == 0 and DOUBT * coarse <= 1e-6 * magnitude else "unresolved"
+    # No slope was claimed and φ did not move: that means something if a small one would show.
+    quiet = typical == 0 and seen == 0 and DOUBT * coarse <= 1e-6 * magnitude
+    return "zero" if quiet else "unresolved"
 
 
 def _report_elements(problem: _Problem, i: int, j: int, worst: Comparison, most: int = 8) -> str:

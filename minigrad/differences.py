@@ -66,7 +66,11 @@ def slopes(
                 doubt = parents + rounding / h
                 better = doubt < resolution
                 best[better], resolution[better] = row[m][better], doubt[better]
-    return best, resolution
+        # An estimate that its own resolution swamps says no more than this: the slope is no
+        # steeper than the steepest one seen.
+        steepest = np.fmax.reduce([abs(row[0]) for row in rows])
+        swamped = (best != 0) & (resolution > abs(best) / 10)
+    return best, np.where(swamped, np.fmax(resolution, steepest), resolution)
 
 
 def lengths(point: Array) -> Array:

@@ -29,12 +29,13 @@ finds an order in which that is so; `replay` walks it, from the seed ∂L/∂L =
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from minigrad.record import Node, recording
-from minigrad.tensor import Tensor, describe
+from minigrad.tensor import _CLOCK, Tensor, describe
 
 
 class _Pass:
@@ -109,8 +110,8 @@ def replay(
         return None
 
     for t in order:
-        if (node := node_to_replay(t)) is not None:
-            _refuse_changed_inputs(node, leads, create_graph)
+        if t.node is not None and t.node.made < _CLOCK[0] and node_to_replay(t) is not None:
+            _refuse_changed_inputs(t.node, leads, create_graph)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -139,6 +140,8 @@ def _pass_on(
     For a gradient that will itself be differentiated, the rule is asked again with Tensors,
     so that its VJPs, and what they compute from g and y, are recorded.
     """
+    if node.spent is not None:
+        _sources(t)  # raises: a pass started inside a VJP has dropped this node meanwhile
     if create_graph:
         try:
             _, *vjps = node.rule(*node.inputs, **node.options)
@@ -208,12 +211,7 @@ def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> N
     written = [x for x in node.inputs if isinstance(x, Tensor) and x._written[0] > node.made]
     if not written:
         return
-    held = [
-        cell.cell_contents
-        for x, vjp in zip(node.inputs, node.vjps, strict=True)
-        for cell in getattr(vjp, "__closure__", None) or ()
-        if id(x) in leads and isinstance(cell.cell_contents, np.ndarray)
-    ]
+    held = _held([vjp for x, vjp in zip(node.inputs, node.vjps, strict=True) if id(x) in leads])
     for x in written:
         if any(create_graph or np.may_share_memory(x._array, array) for array in held):
             raise RuntimeError(
@@ -221,6 +219,27 @@ def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> N
                 "pass, and the derivative needs its old values; run the forward pass again "
                 "after each change"
             )
+
+
+def _held(vjps: list[Any]) -> list[Any]:
+    """The arrays that VJPs hold: in their closures and defaults, and in functions held there."""
+    arrays: list[Any] = []
+    met: set[int] = set()
+    stack = list(vjps)
+    while stack:
+        x = stack.pop()
+        if isinstance(x, np.ndarray):
+            arrays.append(x)
+        elif id(x) not in met:
+            met.add(id(x))
+            if isinstance(x, tuple | list):
+                stack.extend(x)
+            elif isinstance(x, functools.partial):
+                stack.extend((x.func, *x.args, *x.keywords.values()))
+            else:
+                stack.extend(cell.cell_contents for cell in getattr(x, "__closure__", None) or ())
+                stack.extend(getattr(x, "__defaults__", None) or ())
+    return arrays
 
 
 def leaves(y: Tensor) -> set[int]:

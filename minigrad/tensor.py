@@ -78,15 +78,17 @@ class Tensor:
         dtype: Any = None,
         name: str | None = None,
     ) -> None:
+        written = None
         if isinstance(values, Tensor):
             if values._requires_grad:
                 raise TypeError(
                     "Tensor(t) would cut t out of its record: use t itself, or t.detach()"
                 )
+            written = values._written  # the two share one memory
             values = values._array
         self._array = _checked(np.asarray(values, dtype), "Tensor")
         self._requires_grad = False
-        self._written = [0]
+        self._written = [0] if written is None else written
         self.node = None
         self.grad = None
         self.name = name
@@ -141,7 +143,7 @@ class Tensor:
                 f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; pass dtype=float"
             )
         if value and not self._requires_grad:
-            self._array = self._array.copy()
+            self._array, self._written = self._array.copy(), [self._written[0]]
         self._requires_grad = bool(value)
 
     @property

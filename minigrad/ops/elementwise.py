@@ -125,7 +125,7 @@ def power(a, b, /):
     exponent = b.item() if b.ndim == 0 else b  # NumPy is fastest with a number: x**2 is x * x
     return (
         lambda: a**exponent,
-        lambda g, y: g * b * a ** np.where(b == 0, 1, b - 1),
+        lambda g, y: g * b * a ** np.where((a == 0) & (b == 0), 1, b - 1),
         lambda g, y: g * y * np.log(np.where(a == 0, 1, a)),
     )
 

@@ -52,9 +52,11 @@ def matmul(a: Any, b: Any) -> Tensor:
             f"{a.shape[-1]}, the right has columns of {b.shape[-2 if b.ndim > 1 else 0]}"
         )
     if b.ndim == 1:
-        return matmul(a, b.reshape(-1, 1))[..., 0]
+        c = matmul(a, b.reshape(-1, 1))
+        return c.reshape(c.shape[:-1])
     if a.ndim == 1:
-        return matmul(a.reshape(1, -1), b)[..., 0, :]
+        c = matmul(a.reshape(1, -1), b)
+        return c.reshape((*c.shape[:-2], c.shape[-1]))
     try:
         return _matmul(a, b)
     except ValueError:  # their last two axes fit, so it is the stacks that do not

@@ -48,8 +48,9 @@ def transpose(x, /, axes=None):
     >>> transpose([[1, 2, 3]]).shape
     (3, 1)
     """
-    back = None if axes is None else tuple(int(i) for i in np.argsort(np.mod(axes, x.ndim)))
-    return x.transpose(axes), lambda g, y: g.transpose(back)
+    y = x.transpose(axes)
+    back = None if axes is None else sorted(range(x.ndim), key=lambda i: axes[i] % x.ndim)
+    return y, lambda g, y: g.transpose(back)
 
 
 @primitive
