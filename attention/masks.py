@@ -7,7 +7,9 @@ floats, whose meaning would have to be guessed, are refused.)
 
 A mask is a plain array, not a Tensor: who may look is a fact of the data, and nothing to
 differentiate. It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
-anything that broadcasts to those. Masks combine with `&`.
+anything that broadcasts to the scores. (Where these have an axis of heads, (B, H, T, S), chapter
+13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) Masks combine
+with `&`.
 
     >>> causal_mask(3) & padding_mask([3, 2], 3)
     array([[[ True, False, False],

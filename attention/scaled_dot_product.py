@@ -47,15 +47,16 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
            learned temperature), or a function of d_k
 
     The usual mask sets forbidden scores to -∞, and breaks on a row with nothing else: -∞ - (-∞)
-    is NaN, and the backward pass carries it to every parameter. With the lowest finite number
-    such a row comes out uniform instead, and the second `where` clears it. No gradient comes
+    is NaN, and the backward pass carries it to every parameter. With half the lowest finite number
+    (half, so that subtracting a maximum cannot overflow) such a row comes out uniform instead, and
+    the second `where` clears it. No gradient comes
     back either: `where` passes none to what it did not choose (chapter 3.3).
     """
     scores = _factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
     if mask is None:
         return softmax(scores)
     mask = check_mask(mask, scores.shape)
-    weights = softmax(where(mask, scores, np.finfo(scores.dtype).min))
+    weights = softmax(where(mask, scores, np.finfo(scores.dtype).min / 2))
     return where(mask, weights, 0.0)
 
 
@@ -94,6 +95,8 @@ def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
         got = f"q has shape {q.shape}, k has {k.shape}"
         raise ValueError(f"q (…, T, d_k) and k (…, S, d_k) must have {what}: {got}")
     d_k = q.shape[-1]
+    if d_k == 0:
+        raise ValueError(f"q and k have no features to compare: q has shape {q.shape}")
     factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
     if np.shape(factor) != ():
         raise ValueError(f"scale must be a single number: it has shape {np.shape(factor)}")

@@ -2,7 +2,7 @@
 
 What does a layer add to a function? Its parameters, so that an optimizer can find them. A
 `Module` is an object whose attributes are parameters (leaf tensors that require a gradient) or
-further modules, or lists of them. Their names fall out of the attributes' names:
+further modules, or lists or dicts of them. Their names fall out of the attributes' names:
 `block.w_q.weight` is the attribute `weight` of the attribute `w_q` of the attribute `block`.
 
     >>> import numpy as np
@@ -31,7 +31,7 @@ class Module:
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, in the order the attributes were set.
 
-        A list or tuple of modules counts through its members, `blocks.0.weight`. A parameter
+        A list, tuple or dict counts through its members, `blocks.0.weight`. A parameter
         that is reached by two names comes once, under the first.
         """
         yield from _members(self, prefix, set())
@@ -44,14 +44,17 @@ class Module:
 def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
     """The parameters among an owner's attributes or members, and within those not yet seen."""
     seen.add(id(owner))
-    held = vars(owner).items() if isinstance(owner, Module) else enumerate(owner)
+    if isinstance(owner, Module | dict):
+        held: Any = (vars(owner) if isinstance(owner, Module) else owner).items()
+    else:
+        held = enumerate(owner)
     for name, value in held:
         if id(value) in seen:
             continue
         if isinstance(value, Tensor) and value.requires_grad and value.node is None:
             seen.add(id(value))
             yield f"{prefix}{name}", value
-        elif isinstance(value, Module | list | tuple):
+        elif isinstance(value, Module | dict | list | tuple):
             yield from _members(value, f"{prefix}{name}.", seen)
 
 

@@ -41,14 +41,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.tensor import _CLOCK, Array, Tensor, _checked, _wrap, describe
+from minigrad.tensor import _CLOCK, _NEVER, Array, Tensor, _checked, _wrap, describe
 
 # Whether operations leave a record. A context variable is private to each thread and each
 # asynchronous task, so one thread's no_grad() never silences another's training.
 _recording: ContextVar[bool] = ContextVar("recording", default=True)
-
-# A recorded output is read-only: it is never written, and all of them can share that.
-_NEVER = [0]
 
 is_recording = _recording.get
 
@@ -157,7 +154,7 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
             return value
         shared = None if value.base is None else _shared_time(value, tensors)
         if not (is_recording() and any(x._requires_grad for x in tensors)):
-            return _wrap(value, None, shared or [0])
+            return _wrap(value, None, shared or [0, 0])
         value.flags.writeable = False
         if len(tensors) < len(inputs):
             inputs = tuple(
@@ -248,10 +245,12 @@ def _in_one_dtype(
         if type(x) in (float, int) and beside is not None:
             arrays[i] = np.array(x, beside.dtype)
         elif not isinstance(x, Tensor):
+            if isinstance(x, np.ma.MaskedArray):
+                raise TypeError(f"{rule.__name__.strip('_')} would ignore a masked array's mask")
             a = arrays[i] = _checked(np.asarray(x), rule.__name__.strip("_"))
             if a.ndim == 0 and a.dtype.kind != "b" and beside is not None:
                 arrays[i] = a.astype(beside.dtype)
-        elif x.ndim == 0 and x.dtype.kind == "f" and beside is not None and beside.ndim:
+        elif x.ndim == 0 and x.dtype.kind != "b" and beside is not None and beside.ndim:
             arrays[i] = arrays[i].astype(beside.dtype)
     return arrays
 

@@ -105,9 +105,13 @@ def replay(
 
     def node_to_replay(t: Tensor) -> Node | None:
         """t's node, unless t is as far down as anyone wants: then it stays as it is."""
-        if t.node is None or wanted is None or any(id(x) in leads for x in t.node.inputs):
-            return t.node
-        return None
+        node = t.node
+        if node is None:
+            return None
+        leads_on = wanted is None or any(id(x) in leads for x in node.inputs)
+        if node.spent is not None:
+            _sources(t)  # raises: another pass dropped this record since this one began
+        return node if leads_on else None
 
     for t in order:
         if t.node is not None and t.node.made < _CLOCK[0] and node_to_replay(t) is not None:
@@ -140,11 +144,12 @@ def _pass_on(
     For a gradient that will itself be differentiated, the rule is asked again with Tensors,
     so that its VJPs, and what they compute from g and y, are recorded.
     """
+    inputs, vjps = node.inputs, node.vjps
     if node.spent is not None:
-        _sources(t)  # raises: a pass started inside a VJP has dropped this node meanwhile
+        _sources(t)  # raises: another pass, in a thread or inside a VJP, dropped this record
     if create_graph:
         try:
-            _, *vjps = node.rule(*node.inputs, **node.options)
+            vjps = node.rule(*inputs, **node.options)[1:]
         except TypeError as error:
             error.add_note(
                 f"(the rule {node.name} was asked again, with Tensors, for create_graph=True; if "
@@ -153,12 +158,12 @@ def _pass_on(
             raise
         y: Any = t
     else:
-        vjps, y = node.vjps, t._array
+        y = t._array
         # The same g may be on its way to other inputs too, and a VJP that wrote to it would
         # change theirs: so VJPs get a view that cannot be written.
         g = g.view()
         g.flags.writeable = False
-    for i, x in enumerate(node.inputs):
+    for i, x in enumerate(inputs):
         if id(x) not in leads or vjps[i] is None:
             continue
         share = vjps[i](g, y)
@@ -208,12 +213,17 @@ def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> N
     memory. A rule that is asked again computes whatever it holds from the new values, so then
     any array counts.
     """
-    written = [x for x in node.inputs if isinstance(x, Tensor) and x._written[0] > node.made]
+    written = [x for x in node.inputs if isinstance(x, Tensor) and max(x._written) > node.made]
     if not written:
         return
     held = _held([vjp for x, vjp in zip(node.inputs, node.vjps, strict=True) if id(x) in leads])
     for x in written:
-        if any(create_graph or np.may_share_memory(x._array, array) for array in held):
+        wrote, moved = (time > node.made for time in x._written)
+        # If x has moved to other memory too, the write may have been to the old, now out of sight.
+        if any(
+            create_graph or (wrote and (moved or np.may_share_memory(x._array, array)))
+            for array in held
+        ):
             raise RuntimeError(
                 f"{node.name} cannot be replayed: {describe(x)} was changed after the forward "
                 "pass, and the derivative needs its old values; run the forward pass again "

@@ -40,6 +40,8 @@ Array = np.ndarray[Any, Any]
 # Every write to a tensor's data advances this clock by one. A tensor remembers the time of its
 # last write and a node the time it was made, so a node knows which inputs are newer than it.
 _CLOCK = [0]
+# A recorded result is read-only: it is never written, and all of them can share that.
+_NEVER = [0, 0]
 
 
 class Tensor:
@@ -49,7 +51,8 @@ class Tensor:
 
     A **leaf** is a tensor you make yourself; its `node` is None. With `requires_grad=True` it
     copies its values, everything computed from it is recorded, and `backward()` accumulates
-    ∂L/∂leaf in `.grad`, a plain array. Without, it shares the memory of the array you give.
+    ∂L/∂leaf in `.grad`, a plain array. Without, it shares the memory of the array you give: do
+    not change that array between the forward and the backward pass, for nothing would notice.
     `name` appears in errors and in graphs. Values are real: TypeError for complex numbers or
     objects, and for an integer tensor that is asked to require a gradient.
 
@@ -65,7 +68,9 @@ class Tensor:
 
     _array: Array
     _requires_grad: bool
-    _written: list[int]  # [time of the last write]: one list for all that share the memory
+    # [time of the last write in place, time of the last move to other memory]: one list for all
+    # tensors that share the memory.
+    _written: list[int]
     node: Node | None
     grad: Array | None
     name: str | None
@@ -86,9 +91,11 @@ class Tensor:
                 )
             written = values._written  # the two share one memory
             values = values._array
+        if isinstance(values, np.ma.MaskedArray):
+            raise TypeError("a Tensor would ignore the mask of a masked array: use np.where first")
         self._array = _checked(np.asarray(values, dtype), "Tensor")
         self._requires_grad = False
-        self._written = [0] if written is None else written
+        self._written = [0, 0] if written is None else written
         self.node = None
         self.grad = None
         self.name = name
@@ -114,12 +121,16 @@ class Tensor:
         array = _checked(np.asarray(values), "data")
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
-        if array is not self._array and self._requires_grad:
-            self._array[...] = array  # this memory is the leaf's own
-        elif array is not self._array:
-            self._array, self._written = array.astype(self.dtype), [0]  # this may be shared
+        if array is self._array:  # p.data -= step: all who share this memory see the write
+            _CLOCK[0] += 1
+            self._written[0] = _CLOCK[0]
+        else:
+            self._move(array.astype(self.dtype))
+
+    def _move(self, array: Array) -> None:
+        """Take other memory. Whoever shares the old one keeps it, and its time of writing."""
         _CLOCK[0] += 1
-        self._written[0] = _CLOCK[0]
+        self._array, self._written = array, [self._written[0], _CLOCK[0]]
 
     @property
     def requires_grad(self) -> bool:
@@ -143,7 +154,7 @@ class Tensor:
                 f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; pass dtype=float"
             )
         if value and not self._requires_grad:
-            self._array, self._written = self._array.copy(), [self._written[0]]
+            self._move(self._array.copy())
         self._requires_grad = bool(value)
 
     @property
@@ -172,7 +183,7 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same values (no copy) as a constant: no gradient flows back through it."""
-        return _wrap(self._array, None, self._written)
+        return _wrap(self._array, None, [0, 0] if self._written is _NEVER else self._written)
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
@@ -250,6 +261,21 @@ class Tensor:
     def __itruediv__(self, other: Any) -> Tensor:
         return self._rebound(self / other)
 
+    def __ipow__(self, other: Any) -> Tensor:
+        return self._rebound(self**other)
+
+    def __imatmul__(self, other: Any) -> Tensor:
+        return self._rebound(self @ other)
+
+    def __reduce__(self) -> Any:
+        """How a leaf is copied and pickled. A copied result would lead to copied leaves."""
+        if self.node is not None:
+            raise TypeError(
+                f"the result of {self.node.name} cannot be copied or pickled with its record: "
+                "use detach()"
+            )
+        return _restored, (self._array, self._requires_grad, self.name, self.grad)
+
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
             "a Tensor cannot be changed in place, its record would be wrong: "
@@ -293,7 +319,8 @@ class Tensor:
                 raise TypeError(f"{name} with out= cannot be recorded: make a new tensor instead")
             return ops.NUMPY[function](*args, **options)
         if function in ops.PLAIN:
-            return function(*(x._array if isinstance(x, Tensor) else x for x in args), **options)
+            plain = {k: x._array if isinstance(x, Tensor) else x for k, x in options.items()}
+            return function(*(x._array if isinstance(x, Tensor) else x for x in args), **plain)
         _unknown(name)
 
     def __add__(self, other: Any) -> Tensor:
@@ -418,6 +445,12 @@ def describe(x: Any) -> str:
     """How errors speak of a tensor: by the name its owner gave it, and by its shape."""
     name = getattr(x, "name", None)
     return f"{name!r} {np.shape(x)}" if name else f"{np.shape(x)}"
+
+
+def _restored(values: Array, requires_grad: bool, name: str | None, grad: Array | None) -> Tensor:
+    tensor = Tensor(values, requires_grad=requires_grad, name=name)
+    tensor.grad = grad
+    return tensor
 
 
 def _wrap(array: Array, node: Node | None, written: list[int]) -> Tensor:

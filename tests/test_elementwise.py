@@ -117,3 +117,10 @@ def test_shapes_that_do_not_broadcast_are_refused_with_name_and_shapes(name):
     q, k = Tensor(np.ones((2, 3)), name="q"), Tensor(np.ones((5, 3)))
     with pytest.raises(ValueError, match=rf"^{name} of 'q' \(2, 3\) and \(5, 3\): "):
         getattr(ops, name)(q, k)
+
+
+def test_the_mixed_second_derivative_of_a_power_is_right_at_exponent_0():
+    a, b = Tensor(3.0, requires_grad=True), Tensor(0.0, requires_grad=True)
+    (by_a,) = gradients(a**b, [a], create_graph=True)
+    (by_b,) = gradients(a**b, [b], create_graph=True)
+    assert gradients(by_a, [b])[0] == gradients(by_b, [a])[0] == 1 / 3

@@ -1,5 +1,7 @@
 """Chapter 2.1 · Replay."""
 
+import functools
+import threading
 import weakref
 
 import numpy as np
@@ -291,3 +293,61 @@ def test_a_result_of_a_vjp_that_broadcasting_cannot_explain_is_refused(values, v
     y = primitive(lambda x, /: (x + np.zeros(3), vjp))(leaf(values))
     with pytest.raises((ValueError, TypeError), match="^the VJP of .* for input 0 " + words):
         y.backward(A)
+
+
+def test_of_two_passes_over_one_trunk_none_is_silently_wrong():
+    p = leaf(A, "p")
+    trunk = p
+    for _ in range(300):
+        trunk = trunk + 1.0
+    losses = [trunk.sum(), (trunk * 2.0).sum()]
+    answers = []
+
+    def ask(loss):
+        try:
+            answers.append(gradients(loss, [p])[0][0])
+        except RuntimeError as error:
+            answers.append(str(error))
+
+    threads = [threading.Thread(target=ask, args=(loss,)) for loss in losses]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 2
+    assert all(a in (1.0, 2.0) if not isinstance(a, str) else "dropped" in a for a in answers)
+
+
+def test_a_pass_inside_a_vjp_that_drops_the_record_below_is_noticed():
+    p = leaf(A, "p")
+    trunk = np.exp(p)
+    total = trunk.sum()
+
+    @primitive
+    def meddling(x, /):
+        return x * 2.0, lambda g, y: [gradients(total, [p]), g * 2.0][1]
+
+    with pytest.raises(RuntimeError, match="dropped"):
+        meddling(trunk).sum().backward()
+    assert p.grad is None
+
+
+HOLDERS = {
+    "default": lambda x: lambda g, y, x=x: 2 * g * x,
+    "partial": lambda x: functools.partial(lambda x, g, y: 2 * g * x, x),
+    "tuple": lambda x: (lambda held: lambda g, y: 2 * g * held[0])((x,)),
+    "inner function": lambda x: (lambda inner: lambda g, y: inner(g))(lambda g: 2 * g * x),
+}
+
+
+@pytest.mark.parametrize("vjp", HOLDERS.values(), ids=HOLDERS)
+def test_a_write_is_noticed_wherever_a_vjp_holds_the_array(vjp):
+    @primitive
+    def squared(x, /):
+        return x * x, vjp(x)
+
+    p = leaf(A, "p")
+    y = squared(p).sum()
+    p.data *= 10
+    with pytest.raises(RuntimeError, match="squared cannot be replayed"):
+        y.backward()

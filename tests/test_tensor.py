@@ -1,7 +1,9 @@
 """Chapter 1.1 · Tensor."""
 
+import copy
 import math
 import operator
+import pickle
 
 import numpy as np
 import pytest
@@ -303,3 +305,38 @@ def test_a_shape_that_does_not_fit_is_a_value_error():
         leaf().data = ROW
     with pytest.raises(ValueError, match=r"shape \(2, 3\) is ambiguous"):
         bool(leaf())
+
+
+def test_data_can_be_kept_and_restored_and_swapped():
+    p, q = Tensor([1.0, 2.0], requires_grad=True), Tensor([3.0, 5.0], requires_grad=True)
+    saved = p.data
+    p.data = np.array([10.0, 20.0])
+    p.data = saved
+    np.testing.assert_array_equal(p.data, [1.0, 2.0])
+    p.data, q.data = q.data, p.data
+    np.testing.assert_array_equal([p.data, q.data], [[3.0, 5.0], [1.0, 2.0]])
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
+)
+def test_a_leaf_is_copied_and_pickled_and_a_result_refuses(duplicate):
+    leaf = Tensor([1.0, 2.0], requires_grad=True, name="w")
+    leaf.grad = np.ones(2)
+    other = duplicate(leaf)
+    assert (other.name, other.requires_grad, other.node) == ("w", True, None)
+    np.testing.assert_array_equal([other.data, other.grad], [[1.0, 2.0], [1.0, 1.0]])
+    other.data -= 1.0
+    np.testing.assert_array_equal(leaf.data, [1.0, 2.0])
+    with pytest.raises(TypeError, match="the result of exp cannot be copied or pickled"):
+        duplicate(np.exp(leaf))
+
+
+def test_writes_to_a_leaf_made_of_a_result_disturb_no_other_record():
+    x = Tensor([1.0, 2.0], requires_grad=True)
+    y = (np.exp(x) * np.tanh(x)).sum()
+    h = np.exp(x).detach()
+    h.requires_grad = True
+    h.data -= 0.1
+    y.backward()
+    assert x.grad is not None

@@ -35,7 +35,9 @@ def dot_text(vertices: Sequence[Vertex], arrows: Sequence[Arrow], limits: Limits
         edge_attr={"arrowsize": "0.6", "color": "#555555"},
     )
     for vertex in vertices:
-        digraph.node(f"t{vertex.number}", graphviz.escape(_label(vertex)), **_style(vertex, limits))
+        # Graphviz reads &lt; in a label as <, so an & that somebody typed is escaped first.
+        label = graphviz.escape(_label(vertex).replace("&", "&amp;"))
+        digraph.node(f"t{vertex.number}", label, **_style(vertex, limits))
     for arrow in arrows:
         digraph.edge(f"t{arrow.source}", f"t{arrow.target}")
     if limits is not None:

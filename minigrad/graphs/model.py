@@ -127,7 +127,10 @@ def _options(node: Node, shape: tuple[int, ...]) -> str:
     return ", ".join(
         f"{name}={_option(value)}"
         for name, value in node.options.items()
-        if not (value is usual[name].default or (name == "shape" and value == shape))
+        if not (
+            value is usual[name].default
+            or (name == "shape" and isinstance(value, tuple) and value == shape)
+        )
     )
 
 
