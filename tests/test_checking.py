@@ -199,3 +199,14 @@ def test_integers_alone_leave_nothing_to_check():
 def test_numerical_gradient_wants_a_scalar():
     with pytest.raises(ValueError, match="needs a scalar: f returned shape \\(3,\\)"):
         numerical_gradient(lambda x: x * x, np.ones(3))
+
+
+@pytest.mark.parametrize("order", [0, 3])
+def test_an_order_that_is_not_checked_is_refused(order):
+    with pytest.raises(ValueError, match=f"got order={order}"):
+        gradcheck(np.tanh, np.ones(3), order=order)
+
+
+def test_the_checker_records_whatever_surrounds_it():
+    with mg.no_grad():
+        assert gradcheck(np.tanh, np.ones(3))

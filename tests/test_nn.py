@@ -197,3 +197,17 @@ def test_an_input_of_the_wrong_width_is_refused_with_its_name_and_shape(shape, g
 def test_a_generator_must_be_given():
     with pytest.raises(TypeError, match="rng"):
         Linear(D_IN, D_OUT)
+
+
+def test_modules_in_lists_and_dicts_count_once_and_cycles_end():
+    class Tree(Module):
+        def __init__(self):
+            self.blocks = [Linear(2, 3, bias=False, rng=np.random.default_rng(0))]
+            self.by_name = {"head": Linear(3, 5, bias=False, rng=np.random.default_rng(0))}
+            self.same = self.blocks[0]
+            self.parent = self
+
+    assert [name for name, _ in Tree().named_parameters()] == [
+        "blocks.0.weight",
+        "by_name.head.weight",
+    ]

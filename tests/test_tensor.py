@@ -340,3 +340,17 @@ def test_writes_to_a_leaf_made_of_a_result_disturb_no_other_record():
     h.data -= 0.1
     y.backward()
     assert x.grad is not None
+
+
+LEAF = Tensor([1.0], requires_grad=True)
+
+
+@pytest.mark.parametrize("use", [Tensor, lambda m: LEAF * m, lambda m: m * LEAF])
+def test_a_masked_array_is_refused_since_its_mask_would_be_ignored(use):
+    with pytest.raises(TypeError, match="ignore|drop the gradient"):
+        use(np.ma.array([1.0], mask=[True]))
+
+
+def test_questions_about_values_take_tensors_by_keyword_too():
+    t = Tensor([1.0, 3.0], requires_grad=True)
+    assert np.argmax(a=t) == 1 and np.allclose(t, b=t)
