@@ -49,8 +49,8 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
     The usual mask sets forbidden scores to -∞, and breaks on a row with nothing else: -∞ - (-∞)
     is NaN, and the backward pass carries it to every parameter. With half the lowest finite number
     (half, so that subtracting a maximum cannot overflow) such a row comes out uniform instead, and
-    the second `where` clears it. No gradient comes
-    back either: `where` passes none to what it did not choose (chapter 3.3).
+    the second `where` clears it. No gradient comes back either: `where` passes none to what it
+    did not choose (chapter 3.3).
     """
     scores = _factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
     if mask is None:

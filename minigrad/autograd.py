@@ -22,7 +22,7 @@ import numpy as np
 
 from minigrad.record import is_recording, recording
 from minigrad.replay import leaves, replay
-from minigrad.tensor import Array, Tensor, _checked, describe
+from minigrad.tensor import Array, Tensor, _real_array, describe
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
@@ -120,8 +120,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
             raise ValueError(f"grad(f) needs a scalar: f returned shape {y.shape}, not ()")
         xs = [inputs[i] for i in chosen]
         outside = is_recording() and leaves(y) - {id(x) for x in xs}
-        with recording(True):
-            found = _gradients(y, np.ones(y.shape, y.dtype), xs, bool(outside), bool(outside))
+        found = _gradients(y, np.ones(y.shape, y.dtype), xs, bool(outside), bool(outside))
         if not outside and any(isinstance(x, Tensor) for x in args):
             found = tuple(Tensor(g) for g in found)
         return found[0] if isinstance(argnums, int) else found
@@ -168,8 +167,7 @@ def check_seed(y: Any, gradient: Any, asked: str) -> Array:
         if y.size != 1:
             raise ValueError(f"{asked} needs a seed gradient: the root has shape {y.shape}, not ()")
         return np.ones(y.shape, y.dtype)
-    seed = gradient.data if isinstance(gradient, Tensor) else np.asarray(gradient)
-    seed = _checked(seed, asked)
+    seed = gradient.data if isinstance(gradient, Tensor) else _real_array(gradient, asked)
     if seed.shape != y.shape:
         raise ValueError(
             f"{asked}: the seed gradient has shape {seed.shape}, but the root has {y.shape}"

@@ -335,13 +335,14 @@ def _narrowed(problem: _Problem, i: int, j: int, enough: int = 512) -> Array:
     few enough are left.
     """
     point, rng = problem.points[i], np.random.default_rng(0)
+    length = lengths(point).ravel()
     chosen = np.arange(point.size)
     while len(chosen) > enough:
         halves = np.array_split(chosen, 2)
         apart = []
         for half in halves:
             u = np.zeros(point.size)
-            u[half] = lengths(point).ravel()[half] * rng.standard_normal(len(half))
+            u[half] = length[half] * rng.standard_normal(len(half))
             u = u.reshape(point.shape)
             seen, _ = slopes(problem.along(i), point, u, problem.magnitude)
             apart.append(abs((problem.analytic[j][i] * u).sum() - seen[j]))

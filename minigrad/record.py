@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.tensor import _CLOCK, _NEVER, Array, Tensor, _checked, _wrap, describe
+from minigrad.tensor import _CLOCK, _NEVER, Array, Tensor, _real_array, _wrap, describe
 
 # Whether operations leave a record. A context variable is private to each thread and each
 # asynchronous task, so one thread's no_grad() never silences another's training.
@@ -245,9 +245,7 @@ def _in_one_dtype(
         if type(x) in (float, int) and beside is not None:
             arrays[i] = np.array(x, beside.dtype)
         elif not isinstance(x, Tensor):
-            if isinstance(x, np.ma.MaskedArray):
-                raise TypeError(f"{rule.__name__.strip('_')} would ignore a masked array's mask")
-            a = arrays[i] = _checked(np.asarray(x), rule.__name__.strip("_"))
+            a = arrays[i] = _real_array(x, rule.__name__.strip("_"))
             if a.ndim == 0 and a.dtype.kind != "b" and beside is not None:
                 arrays[i] = a.astype(beside.dtype)
         elif x.ndim == 0 and x.dtype.kind != "b" and beside is not None and beside.ndim:

@@ -44,17 +44,22 @@ class _Pass:
     finished = False
 
 
-def _sources(t: Tensor) -> list[Tensor]:
-    """The tensors that t's gradient is passed on to: none for a leaf."""
-    node = t.node
-    if node is None:
-        return []
+def _refuse_spent(t: Tensor, node: Node) -> None:
+    """A node that another pass has dropped can pass nothing on: say so, and how that pass ended."""
     if node.spent is not None:
         how = "an earlier backward pass" if node.spent.finished else "a pass that was interrupted"
         raise RuntimeError(
             f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
             "pass again, or ask the first pass to keep it with retain_graph=True"
         )
+
+
+def _sources(t: Tensor) -> list[Tensor]:
+    """The tensors that t's gradient is passed on to: none for a leaf."""
+    node = t.node
+    if node is None:
+        return []
+    _refuse_spent(t, node)
     return [x for x in node.inputs if isinstance(x, Tensor) and x._requires_grad]
 
 
@@ -109,8 +114,7 @@ def replay(
         if node is None:
             return None
         leads_on = wanted is None or any(id(x) in leads for x in node.inputs)
-        if node.spent is not None:
-            _sources(t)  # raises: another pass dropped this record since this one began
+        _refuse_spent(t, node)  # by another pass, since this one began
         return node if leads_on else None
 
     for t in order:
@@ -145,8 +149,7 @@ def _pass_on(
     so that its VJPs, and what they compute from g and y, are recorded.
     """
     inputs, vjps = node.inputs, node.vjps
-    if node.spent is not None:
-        _sources(t)  # raises: another pass, in a thread or inside a VJP, dropped this record
+    _refuse_spent(t, node)  # by a pass in another thread; asked only now that both are in hand
     if create_graph:
         try:
             vjps = node.rule(*inputs, **node.options)[1:]

@@ -91,9 +91,7 @@ class Tensor:
                 )
             written = values._written  # the two share one memory
             values = values._array
-        if isinstance(values, np.ma.MaskedArray):
-            raise TypeError("a Tensor would ignore the mask of a masked array: use np.where first")
-        self._array = _checked(np.asarray(values, dtype), "Tensor")
+        self._array = _real_array(values, "Tensor", dtype)
         self._requires_grad = False
         self._written = [0, 0] if written is None else written
         self.node = None
@@ -118,7 +116,7 @@ class Tensor:
     def data(self, values: Any) -> None:
         if self.node is not None:
             raise TypeError(f"only a leaf can be written: this is the result of {self.node.name}")
-        array = _checked(np.asarray(values), "data")
+        array = _real_array(values, "data")
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
         if array is self._array:  # p.data -= step: all who share this memory see the write
@@ -434,8 +432,15 @@ def _unknown(name: str) -> NoReturn:
     )
 
 
-def _checked(array: Array, asked: str) -> Array:
-    """Refuse what has no real derivative, before it spreads: complex numbers and objects."""
+def _real_array(values: Any, asked: str, dtype: Any = None) -> Array:
+    """Values as an array, without a copy where they are one.
+
+    Refused before it spreads: what has no real derivative, complex numbers and objects, and a
+    masked array, whose mask would be ignored.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
+    array = np.asarray(values, dtype)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
     return array

@@ -88,13 +88,14 @@ def graph(
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
     if limits is not None and not 0 < limits[0] < limits[1]:
         raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
+    found = walk(y)
     strength: dict[int, float] = {}
     if grads:
         seed = check_seed(y, gradient, "graph(grads=True)")
-        everything = {id(x) for x in walk(y)}
-        arrived = replay(y, seed, everything, create_graph=False, retain_graph=True)
+        wanted = {id(x) for x in found}
+        arrived = replay(y, seed, wanted, create_graph=False, retain_graph=True)
         strength = {id(x): rms(g) for x, g in arrived}
-    vertices, arrows = model(y, strength, names)
+    vertices, arrows = model(found, strength, names)
     scale = (limits or _decades(list(strength.values()))) if grads else None
     return Graph(tuple(vertices), tuple(arrows), scale)
 

@@ -53,10 +53,9 @@ Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 
 
 def model(
-    y: Tensor, strength: Mapping[int, float], names: Names
+    found: list[Any], strength: Mapping[int, float], names: Names
 ) -> tuple[list[Vertex], list[Arrow]]:
-    """The vertices and arrows behind y; `strength` holds gradient RMS by the tensor's id."""
-    found = walk(y)
+    """The vertices and arrows of what `walk` found; `strength` is each id's gradient RMS."""
     given = {id(x): name for name, x in dict(names).items()}
     numbers = {id(x): number for number, x in enumerate(found)}
     vertices = [_vertex(x, numbers[id(x)], given.get(id(x)), strength.get(id(x))) for x in found]
