@@ -36,7 +36,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any
 
 import numpy as np
@@ -60,21 +60,53 @@ def recording(yes: bool) -> Iterator[None]:
         _recording.reset(token)
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
-    """Compute without a record: `with no_grad():`, or `@no_grad()` above a function.
+class no_grad:
+    """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
     Results inside do not require a gradient, and nothing is kept alive for a backward pass. It
-    holds for the code that runs until the block ends; a generator that yields inside the block
-    lets its caller run there too.
+    holds for the thread or asynchronous task that entered the block, until the block ends; a
+    generator that yields inside the block lets its caller run there too.
 
     >>> w = Tensor(2.0, requires_grad=True)
     >>> with no_grad():
     ...     (w * w).requires_grad
     False
     """
-    with recording(False):
-        yield
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        if function is not None:
+            return cls()(function)
+        self = super().__new__(cls)
+        self._tokens: list[Token[bool]] = []
+        return self
+
+    def __enter__(self) -> None:
+        self._tokens.append(_recording.set(False))
+
+    def __exit__(self, *_: object) -> None:
+        _recording.reset(self._tokens.pop())
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, computing without a record whenever it is called."""
+        if not callable(function):
+            raise TypeError(f"no_grad decorates functions: got {type(function).__name__}")
+        pauses = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+        if any(kind(function) for kind in pauses):
+            raise TypeError(
+                f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "
+                "before it begins: write `with no_grad():` inside it"
+            )
+
+        @functools.wraps(function)
+        def without_record(*args: Any, **options: Any) -> Any:
+            with recording(False):
+                return function(*args, **options)
+
+        return without_record
+
+
+# Functions that look at each operation when it is done (chapter 2.5); almost always none.
+WATCHERS: list[Callable[[Callable[..., Any], tuple[Any, ...], Array, Any], None]] = []
 
 
 class Node:
@@ -84,18 +116,20 @@ class Node:
     output: the output holds the node. References then point only from results to what they
     were made of, never round in a circle, and Python frees a graph with its last result.
 
-    `spent` is None until a backward pass has replayed the node and let its inputs go; then it
-    is that pass, so that an error about a second pass can say what happened to the first.
+    `vjps` is a tuple, one for each input, or the one `backward` of a fused rule. `spent` is None
+    until a backward pass has replayed the node and let its inputs go; then it is that pass, so
+    that an error about a second pass can say what happened to the first. `watch` is what
+    `detect_anomaly` noted when the node was made (chapter 2.5).
     """
 
-    __slots__ = ("inputs", "made", "options", "rule", "spent", "vjps")
+    __slots__ = ("inputs", "made", "options", "rule", "spent", "vjps", "watch")
 
     def __init__(
         self,
         rule: Callable[..., Any],
         inputs: tuple[Any, ...],
         options: dict[str, Any],
-        vjps: tuple[Any, ...],
+        vjps: Any,
         made: int,
     ) -> None:
         self.rule = rule
@@ -104,6 +138,7 @@ class Node:
         self.vjps = vjps
         self.made = made  # by the clock of writes (chapter 1.1)
         self.spent: Any = None
+        self.watch: Any = None
 
     @property
     def name(self) -> str:
@@ -135,32 +170,106 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     >>> grad(sine)(0.0), grad(grad(grad(sine)))(0.0)
     (array(1.), array(-1.))
     """
+    return _operation(rule)
+
+
+def fused(*, definition: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Turn a rule that does several steps at once into one operation, and one node.
+
+    `definition` is the same function of the same arguments, composed of other operations. The
+    rule returns its value and one function `backward(g, y, needs)`, which gives a tuple: for
+    each tensor input its gradient, or None where `needs` says that nobody wants it. One function
+    for all inputs, because fused derivatives share their work. It speaks to arrays only, so it may
+    write in place and use whatever the forward pass has saved.
+
+    Such tricks cannot be differentiated again. Where a derivative of the derivative is wanted,
+    the engine goes back to the definition.
+
+    >>> def scaled_sum(a, b, /):
+    ...     return 2.0 * (a + b)
+    >>> @fused(definition=scaled_sum)
+    ... def fast_scaled_sum(a, b, /):
+    ...     return 2.0 * (a + b), lambda g, y, needs: (2.0 * g, 2.0 * g)
+    >>> x = Tensor(3.0, requires_grad=True)
+    >>> y = fast_scaled_sum(x, x)
+    >>> y.backward()
+    >>> y, x.grad
+    (Tensor(12., node=fast_scaled_sum), array(4.))
+    """
+
+    def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
+        rule.definition = definition  # type: ignore[attr-defined]
+        return _operation(rule)
+
+    return decorate
+
+
+def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
     option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    is_fused = hasattr(rule, "definition")
     if not variadic and not arity:
         raise TypeError(f"{rule.__name__} names no tensor input: put its tensors before a '/'")
 
     @functools.wraps(rule)
     def operation(*args: Any, **options: Any) -> Any:
-        inputs = args if variadic else args[:arity]
-        if len(inputs) < len(args):
+        # Every operation of every model passes here, so this one function is written out at
+        # length: a call to a helper costs as much as four lines.
+        inputs = args
+        if len(args) != arity and not variadic:
+            inputs = args[:arity]
             options = _by_name(rule, option_names, args, len(inputs), options)
-        arrays = _arrays(rule, inputs)
-        value, vjps = _answer(rule, inputs, arrays, options)
-        tensors = [x for x in inputs if isinstance(x, Tensor)]
-        if not tensors:  # a rule may call primitives on arrays: then it wants an array back
+        arrays: list[Any] = []
+        dtype = None
+        alike, requires_grad = True, False
+        for x in inputs:
+            if isinstance(x, Tensor):
+                a = x._array
+                if dtype is None:
+                    dtype = a.dtype
+                elif a.dtype is not dtype:
+                    alike = False
+                if x._requires_grad:
+                    requires_grad = True
+                arrays.append(a)
+            else:
+                alike = False
+                arrays.append(x)
+        if not alike or dtype is None:
+            arrays = _in_one_dtype(rule, inputs, arrays)
+        try:
+            answer = rule(*arrays, **options)
+            if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + len(inputs)):
+                raise _not_an_answer(rule, inputs, answer)
+            value = answer[0]
+            if type(value) is not np.ndarray:
+                value = _as_array(rule, value)
+        except (ValueError, IndexError) as error:
+            raise _explained(error, rule, inputs) from error
+        if dtype is None:  # a rule may call primitives on arrays: then it wants an array back
             return value
-        shared = None if value.base is None else _shared_time(value, tensors)
-        if not (is_recording() and any(x._requires_grad for x in tensors)):
+        for a in arrays:
+            if value is a:
+                value = value.view()  # it will be read-only, which must not happen to an input
+        shared = None if value.base is None else _shared_time(value, inputs)
+        if not requires_grad or not is_recording():
+            if WATCHERS:
+                for look in WATCHERS:
+                    look(rule, inputs, value, None)
             return _wrap(value, None, shared or [0, 0])
         value.flags.writeable = False
-        if len(tensors) < len(inputs):
+        if not alike:
             inputs = tuple(
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
-        return _wrap(value, Node(rule, inputs, options, vjps, _CLOCK[0]), shared or _NEVER)
+        vjps = answer[1] if is_fused else answer[1:]
+        node = Node(rule, inputs, options, vjps, _CLOCK[0])
+        if WATCHERS:
+            for look in WATCHERS:
+                look(rule, inputs, value, node)
+        return _wrap(value, node, shared or _NEVER)
 
     return operation
 
@@ -179,55 +288,34 @@ def _by_name(
     return options | given
 
 
-def _answer(
-    rule: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    arrays: list[Any],
-    options: dict[str, Any],
-) -> tuple[Array, tuple[Any, ...]]:
-    """Ask the rule: its value, as an array of its own, and its VJPs, one for each input."""
-    try:
-        answer = rule(*arrays, **options)
-        if type(answer) is not tuple:
-            raise TypeError(
-                f"the rule {rule.__name__} must return its value and then its VJPs, as a "
-                f"tuple, but it returned {type(answer).__name__}"
-            )
-        value = answer[0]() if callable(answer[0]) else answer[0]
-    except (ValueError, IndexError) as error:
-        raise _explained(error, rule, inputs) from error
-    if len(answer) != 1 + len(inputs):
-        raise TypeError(
-            f"the rule {rule.__name__} must return one VJP for each of its "
-            f"{len(inputs)} tensor inputs, but it returned {len(answer) - 1}"
+def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> TypeError:
+    """What is wrong with what a rule returned."""
+    if type(answer) is not tuple:
+        return TypeError(
+            f"the rule {rule.__name__} must return its value and then its VJPs, as a "
+            f"tuple, but it returned {type(answer).__name__}"
         )
-    if type(value) is not np.ndarray:
-        if isinstance(value, Tensor):
-            raise TypeError(
-                f"the rule {rule.__name__} got arrays and returned a Tensor: it reaches for a "
-                "Tensor outside, which belongs among its inputs"
-            )
-        value = np.asarray(value)  # NumPy turns 0-d results into scalars
-    for a in arrays:
-        if value is a:
-            value = value.view()  # it will be made read-only, which must not happen to an input
-    return value, answer[1:]
+    if hasattr(rule, "definition"):
+        return TypeError(
+            f"the fused rule {rule.__name__} must return its value and one function "
+            f"backward(g, y, needs), but it returned {len(answer)} things"
+        )
+    return TypeError(
+        f"the rule {rule.__name__} must return one VJP for each of its "
+        f"{len(inputs)} tensor inputs, but it returned {len(answer) - 1}"
+    )
 
 
-def _arrays(rule: Callable[..., Any], inputs: tuple[Any, ...]) -> list[Any]:
-    """What the rule computes with: the arrays of Tensors, and constants as arrays."""
-    arrays: list[Any] = []
-    dtype = None
-    alike = True
-    for x in inputs:
-        if isinstance(x, Tensor):
-            alike = alike and (dtype is None or x._array.dtype is dtype)
-            dtype = x._array.dtype
-            arrays.append(x._array)
-        else:
-            alike = False
-            arrays.append(x)
-    return arrays if alike else _in_one_dtype(rule, inputs, arrays)
+def _as_array(rule: Callable[..., Any], value: Any) -> Array:
+    """A rule's value as an array, where it is none yet."""
+    if callable(value):
+        value = value()
+    if isinstance(value, Tensor):
+        raise TypeError(
+            f"the rule {rule.__name__} got arrays and returned a Tensor: it reaches for a "
+            "Tensor outside, which belongs among its inputs"
+        )
+    return np.asarray(value)  # NumPy turns 0-d results into scalars
 
 
 def _in_one_dtype(
@@ -239,24 +327,31 @@ def _in_one_dtype(
     np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way. A number
     is whatever has no axes, also a tensor: a learned temperature does not change a model's dtype.
     """
-    floating = [x._array for x in inputs if isinstance(x, Tensor) and x._array.dtype.kind == "f"]
-    beside = max(floating, key=lambda a: a.ndim > 0, default=None)
+    beside, has_axes = None, False
+    for x in inputs:
+        if isinstance(x, Tensor) and not has_axes and x._array.dtype.kind == "f":
+            has_axes = x._array.ndim > 0
+            if beside is None or has_axes:
+                beside = x._array.dtype
     for i, x in enumerate(inputs):
-        if type(x) in (float, int) and beside is not None:
-            arrays[i] = np.array(x, beside.dtype)
-        elif not isinstance(x, Tensor):
+        if isinstance(x, Tensor):
+            if has_axes and x._array.ndim == 0 and x._array.dtype.kind != "b":
+                arrays[i] = arrays[i].astype(beside)
+        elif beside is not None and (type(x) is float or type(x) is int):
+            arrays[i] = np.array(x, beside)
+        else:
             a = arrays[i] = _real_array(x, rule.__name__.strip("_"))
             if a.ndim == 0 and a.dtype.kind != "b" and beside is not None:
-                arrays[i] = a.astype(beside.dtype)
-        elif x.ndim == 0 and x.dtype.kind != "b" and beside is not None and beside.ndim:
-            arrays[i] = arrays[i].astype(beside.dtype)
+                arrays[i] = a.astype(beside)
     return arrays
 
 
-def _shared_time(value: Array, tensors: list[Tensor]) -> list[int] | None:
+def _shared_time(value: Array, inputs: tuple[Any, ...]) -> list[int] | None:
     """A view shares its memory with an input, and so the time of that memory's last write."""
-    for x in tensors:
-        if value.base is x._array or np.may_share_memory(value, x._array):
+    for x in inputs:
+        if isinstance(x, Tensor) and (
+            value.base is x._array or np.may_share_memory(value, x._array)
+        ):
             return x._written
     return None
 

@@ -29,13 +29,14 @@ finds an order in which that is so; `replay` walks it, from the seed ∂L/∂L =
 
 from __future__ import annotations
 
-import functools
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
 
 from minigrad.record import Node, recording
-from minigrad.tensor import _CLOCK, Tensor, describe
+from minigrad.safety import refuse_changed_inputs
+from minigrad.tensor import _CLOCK, Array, Tensor, _retain, describe
 
 
 class _Pass:
@@ -54,16 +55,18 @@ def _refuse_spent(t: Tensor, node: Node) -> None:
         )
 
 
-def _sources(t: Tensor) -> list[Tensor]:
-    """The tensors that t's gradient is passed on to: none for a leaf."""
+def _sources(t: Tensor, borders: Set[int]) -> list[Tensor]:
+    """The tensors that t's gradient is passed on to: none for a leaf, and none at a border."""
     node = t.node
-    if node is None:
+    if node is None or id(t) in borders:
         return []
     _refuse_spent(t, node)
     return [x for x in node.inputs if isinstance(x, Tensor) and x._requires_grad]
 
 
-def replay_order(root: Tensor, wanted: set[int] | None) -> tuple[list[Tensor], set[int]]:
+def replay_order(
+    root: Tensor, wanted: Set[int] | None, borders: Set[int] = frozenset()
+) -> tuple[list[Tensor], set[int]]:
     """The tensors between the root and the wanted ones, each after all it was computed from.
 
     This is depth-first search, with a stack of its own: a chain of 100,000 operations is
@@ -73,7 +76,7 @@ def replay_order(root: Tensor, wanted: set[int] | None) -> tuple[list[Tensor], s
     order of the replay. The work is linear in the number of edges.
 
     Branches that lead to no wanted tensor are left out (None wants every leaf). The ids of
-    those that do lead there come back beside the order.
+    those that do lead there come back beside the order. Nothing behind a border is looked at.
     """
     order: list[Tensor] = []
     leads: set[int] = set()
@@ -88,38 +91,51 @@ def replay_order(root: Tensor, wanted: set[int] | None) -> tuple[list[Tensor], s
                 order.append(t)
         elif id(t) not in met:
             met.add(id(t))
-            sources = _sources(t)
+            sources = _sources(t, borders)
             stack.append((t, sources))
             stack.extend([(x, None) for x in sources])
     return order, leads
 
 
 def replay(
-    root: Tensor, seed: Any, wanted: set[int] | None, create_graph: bool, retain_graph: bool
+    root: Tensor,
+    seed: Any,
+    wanted: Set[int] | None,
+    create_graph: bool,
+    retain_graph: bool,
+    borders: Set[int] = frozenset(),
+    hooks: bool = True,
 ) -> list[tuple[Tensor, Any]]:
     """Send the seed back through the record; return each wanted tensor with its gradient.
 
     With `create_graph` the gradients are recorded Tensors, otherwise arrays. With
-    `retain_graph` the record is kept for another pass, otherwise dropped on the way.
+    `retain_graph` the record is kept for another pass, otherwise dropped on the way. `borders`
+    are tensors at which the pass ends, and `hooks=False` is for a pass within another one, which
+    will come by the same tensors and call their hooks itself.
 
     `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave
     `order`, and gradients leave `shares`, when their turn comes, and a spent node lets go of
     its inputs: memory is returned from the loss backwards, while the pass is still going on.
     """
-    order, leads = replay_order(root, wanted)
+    order, leads = replay_order(root, wanted, borders)
 
     def node_to_replay(t: Tensor) -> Node | None:
         """t's node, unless t is as far down as anyone wants: then it stays as it is."""
         node = t.node
-        if node is None:
+        if node is None or id(t) in borders:
             return None
         leads_on = wanted is None or any(id(x) in leads for x in node.inputs)
         _refuse_spent(t, node)  # by another pass, since this one began
         return node if leads_on else None
 
     for t in order:
-        if t.node is not None and t.node.made < _CLOCK[0] and node_to_replay(t) is not None:
-            _refuse_changed_inputs(t.node, leads, create_graph)
+        node = t.node
+        if node is None or (node.made >= _CLOCK[0] and node.watch is None):
+            continue
+        if node_to_replay(t) is not None:
+            refuse_changed_inputs(node, leads, create_graph)
+            if node.watch is not None:
+                node.watch.refuse_changed_arrays(node)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -127,17 +143,50 @@ def replay(
         while order:
             t = order.pop()
             g = shares.pop(id(t), None)
-            if g is not None and not create_graph:
-                g = np.asarray(g)  # 0-d results are scalars in NumPy: make them arrays again
-            if g is not None and (t.node is None if wanted is None else id(t) in wanted):
-                arrived.append((t, g))
+            if g is not None:
+                if not create_graph:
+                    g = np.asarray(g)  # 0-d results are scalars in NumPy: make them arrays again
+                if t._hooks and hooks:
+                    g = _hooked(t, g)
+                is_wanted = _keeps_grad(t) if wanted is None else id(t) in wanted
+                if is_wanted:
+                    arrived.append((t, g))
             if (node := node_to_replay(t)) is not None:
                 if g is not None:
                     _pass_on(t, node, g, leads, shares, create_graph)
                 if not retain_graph:
-                    node.spent, node.inputs, node.vjps = this_pass, (), ()
+                    node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
     this_pass.finished = True
     return arrived
+
+
+def _keeps_grad(t: Tensor) -> bool:
+    """Whether `backward` fills t's `.grad`: a leaf's always, a result's if it was asked to."""
+    return t.node is None or (t._hooks is not None and _retain in t._hooks)
+
+
+def _hooked(t: Tensor, g: Any) -> Any:
+    """The gradient after t's hooks have seen it, each in the order it was registered."""
+    for hook in tuple(t._hooks or ()):
+        seen = hook(g if isinstance(g, Tensor) else _unwritable(g))
+        if seen is None:
+            continue
+        if isinstance(seen, Tensor) and not isinstance(g, Tensor):
+            seen = seen._array
+        if np.shape(seen) != t.shape:
+            raise ValueError(
+                f"a hook of {describe(t)} returned a gradient of shape {np.shape(seen)}: it must "
+                "keep the shape, or return None to leave the gradient as it is"
+            )
+        g = seen.astype(t.dtype) if isinstance(seen, Tensor) else np.asarray(seen, t.dtype)
+    return g
+
+
+def _unwritable(g: Array) -> Array:
+    """A view of g that cannot be written: the same g may be on its way to others too."""
+    g = g.view()
+    g.flags.writeable = False
+    return g
 
 
 def _pass_on(
@@ -146,11 +195,26 @@ def _pass_on(
     """One step of the replay: through each input's VJP, add that input's share of g.
 
     For a gradient that will itself be differentiated, the rule is asked again with Tensors,
-    so that its VJPs, and what they compute from g and y, are recorded.
+    so that its VJPs, and what they compute from g and y, are recorded. A fused rule, which
+    speaks to arrays only, gives all its gradients at once, or leaves it to its definition.
     """
-    inputs, vjps = node.inputs, node.vjps
+    inputs, vjps, watch = node.inputs, node.vjps, node.watch
     _refuse_spent(t, node)  # by a pass in another thread; asked only now that both are in hand
-    if create_graph:
+    found = None
+    y: Any = t
+    if not create_graph:
+        y, g = t._array, _unwritable(g)
+        if not isinstance(vjps, tuple):
+            needs = tuple([id(x) in leads for x in inputs])
+            found = vjps(g, y, needs)
+            if not isinstance(found, tuple) or len(found) != len(inputs):
+                raise TypeError(
+                    f"the backward of {node.name} must return a tuple with a gradient or None "
+                    f"for each of its {len(inputs)} inputs"
+                )
+    elif not isinstance(vjps, tuple):
+        found = _by_definition(node, g, leads)
+    else:
         try:
             vjps = node.rule(*inputs, **node.options)[1:]
         except TypeError as error:
@@ -159,23 +223,38 @@ def _pass_on(
                 "its value is what only arrays can say, return it as a function: lambda: ...)"
             )
             raise
-        y: Any = t
-    else:
-        y = t._array
-        # The same g may be on its way to other inputs too, and a VJP that wrote to it would
-        # change theirs: so VJPs get a view that cannot be written.
-        g = g.view()
-        g.flags.writeable = False
     for i, x in enumerate(inputs):
-        if id(x) not in leads or vjps[i] is None:
+        if id(x) not in leads:
             continue
-        share = vjps[i](g, y)
+        if found is None:
+            if vjps[i] is None:
+                continue
+            share = vjps[i](g, y)
+        else:
+            share = found[i]
+            if share is None and create_graph:  # the definition does not use it, or has it before
+                continue
         if getattr(share, "shape", None) != x._array.shape or share.dtype != x._array.dtype:
             share = _fitted(share, x, t, node, i)
+        if watch is not None:
+            watch.refuse_anomaly(i, g, share)
         before = shares.get(id(x))
         if before is not None:
             share = before + share  # never +=: `before` may be the array of another input too
         shares[id(x)] = share
+
+
+def _by_definition(node: Node, g: Any, leads: set[int]) -> list[Any]:
+    """A fused node's gradients, recorded: those of its definition, computed here and replayed.
+
+    The inner pass ends at the node's inputs. An input that stands at several places gets its
+    whole gradient at the first.
+    """
+    y = node.rule.definition(*node.inputs, **node.options)  # type: ignore[attr-defined]
+    needed = {id(x) for x in node.inputs if id(x) in leads}
+    arrived = replay(y, g, needed, True, True, borders=needed, hooks=False)
+    gradients = {id(x): share for x, share in arrived}
+    return [gradients.pop(id(x), None) for x in node.inputs]
 
 
 def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
@@ -207,52 +286,6 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     if stretched:
         g = g.sum(axis=tuple(stretched), keepdims=True)
     return g.astype(x.dtype)
-
-
-def _refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> None:
-    """A derivative that needs an input's old values is wrong once they have been written over.
-
-    A VJP needs them if it holds them, that is, if an array in its closure shares the input's
-    memory. A rule that is asked again computes whatever it holds from the new values, so then
-    any array counts.
-    """
-    written = [x for x in node.inputs if isinstance(x, Tensor) and max(x._written) > node.made]
-    if not written:
-        return
-    held = _held([vjp for x, vjp in zip(node.inputs, node.vjps, strict=True) if id(x) in leads])
-    for x in written:
-        wrote, moved = (time > node.made for time in x._written)
-        # If x has moved to other memory too, the write may have been to the old, now out of sight.
-        if any(
-            create_graph or (wrote and (moved or np.may_share_memory(x._array, array)))
-            for array in held
-        ):
-            raise RuntimeError(
-                f"{node.name} cannot be replayed: {describe(x)} was changed after the forward "
-                "pass, and the derivative needs its old values; run the forward pass again "
-                "after each change"
-            )
-
-
-def _held(vjps: list[Any]) -> list[Any]:
-    """The arrays that VJPs hold: in their closures and defaults, and in functions held there."""
-    arrays: list[Any] = []
-    met: set[int] = set()
-    stack = list(vjps)
-    while stack:
-        x = stack.pop()
-        if isinstance(x, np.ndarray):
-            arrays.append(x)
-        elif id(x) not in met:
-            met.add(id(x))
-            if isinstance(x, tuple | list):
-                stack.extend(x)
-            elif isinstance(x, functools.partial):
-                stack.extend((x.func, *x.args, *x.keywords.values()))
-            else:
-                stack.extend(cell.cell_contents for cell in getattr(x, "__closure__", None) or ())
-                stack.extend(getattr(x, "__defaults__", None) or ())
-    return arrays
 
 
 def leaves(y: Tensor) -> set[int]:

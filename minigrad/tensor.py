@@ -64,13 +64,24 @@ class Tensor:
     TypeError: an integer tensor cannot require a gradient: dtype is int64; pass dtype=float
     """
 
-    __slots__ = ("__weakref__", "_array", "_requires_grad", "_written", "grad", "name", "node")
+    __slots__ = (
+        "__weakref__",
+        "_array",
+        "_hooks",
+        "_requires_grad",
+        "_written",
+        "grad",
+        "name",
+        "node",
+    )
 
     _array: Array
     _requires_grad: bool
     # [time of the last write in place, time of the last move to other memory]: one list for all
     # tensors that share the memory.
     _written: list[int]
+    # What is to be called with the gradient when a replay has completed it; almost always None.
+    _hooks: list[Callable[[Any], Any]] | None
     node: Node | None
     grad: Array | None
     name: str | None
@@ -94,6 +105,7 @@ class Tensor:
         self._array = _real_array(values, "Tensor", dtype)
         self._requires_grad = False
         self._written = [0, 0] if written is None else written
+        self._hooks = None
         self.node = None
         self.grad = None
         self.name = name
@@ -182,6 +194,34 @@ class Tensor:
     def detach(self) -> Tensor:
         """The same values (no copy) as a constant: no gradient flows back through it."""
         return _wrap(self._array, None, [0, 0] if self._written is _NEVER else self._written)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Hook:
+        """Call `hook(g)` with ∂L/∂(this) in every replay, as soon as all its shares are in.
+
+        What the hook returns takes the gradient's place on the way further back; None leaves it.
+        g is an array that cannot be written, or a Tensor with `create_graph=True`. The hook is
+        called until `.remove()` is called on what is returned here.
+
+        >>> x = Tensor([3.0, 4.0], requires_grad=True)
+        >>> y = x * 2.0
+        >>> hook = y.register_hook(lambda g: g.clip(-1.0, 1.0))
+        >>> y.backward([10.0, 0.5])
+        >>> x.grad
+        array([2., 1.])
+        """
+        if not self._requires_grad:
+            raise TypeError(
+                f"a hook waits for a gradient, and {describe(self)} does not require one"
+            )
+        self._hooks = self._hooks or []
+        self._hooks.append(hook)
+        return Hook(self._hooks, hook)
+
+    def retain_grad(self) -> None:
+        """Let `backward()` leave the gradient in `.grad` here too, although this is no leaf."""
+        if not self._requires_grad:
+            raise TypeError(f"{describe(self)} does not require a gradient: none will be retained")
+        self._hooks = [*(self._hooks or []), _retain]
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
@@ -425,6 +465,22 @@ class Tensor:
         return ops.swapaxes(self, axis1=-1, axis2=-2)
 
 
+class Hook:
+    """What `register_hook` returns: `remove()` ends the calls."""
+
+    def __init__(self, hooks: list[Callable[[Any], Any]], hook: Callable[[Any], Any]) -> None:
+        self._hooks, self._hook = hooks, hook
+
+    def remove(self) -> None:
+        """Call the hook no more. A second time does nothing."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)
+
+
+def _retain(g: Any) -> None:
+    """Among a tensor's hooks, the sign that `backward()` should fill its `.grad`."""
+
+
 def _unknown(name: str) -> NoReturn:
     raise TypeError(
         f"{name} has no rule, so a Tensor cannot go through it: compose it from what "
@@ -464,6 +520,7 @@ def _wrap(array: Array, node: Node | None, written: list[int]) -> Tensor:
     tensor._array = array
     tensor._requires_grad = node is not None
     tensor._written = written
+    tensor._hooks = None
     tensor.node = node
     tensor.grad = None
     tensor.name = None
