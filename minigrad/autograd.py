@@ -2,27 +2,24 @@
 
 Who wants what from the replay of chapter 2.1? A training loop wants `backward`: walk once, and
 leave ∂L/∂p in the `.grad` of every parameter. A mathematician wants `gradients(y, xs)`: just
-these, as values. And whoever thinks in functions wants `grad(f)`, the function f′, which can be
-differentiated again.
+these, as values, or as tensors that can be differentiated again. (And whoever thinks in functions
+wants f′: that is chapter 2.3.)
 
     >>> x = Tensor(3.0, requires_grad=True)
     >>> (x * x + x).backward()
     >>> x.grad
     array(7.)
-    >>> grad(grad(grad(np.tanh)))(0.0)  # tanh‴ = (1 - y²)(6y² - 2) at y = 0
-    array(-2.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.record import is_recording, recording
-from minigrad.replay import leaves, replay
-from minigrad.tensor import Array, Tensor, _real_array, describe
+from minigrad.replay import replay
+from minigrad.tensor import Tensor, _real_array, describe
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
@@ -78,74 +75,33 @@ def gradients(
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             raise ValueError(f"gradients(): xs[{i}], {describe(x)}, does not require a gradient")
-    seed: Any = check_seed(y, gradient, "gradients()")
-    if create_graph and isinstance(gradient, Tensor):
-        # The derivative depends on the seed too, and remembers it.
-        seed = gradient if gradient.dtype == y.dtype else gradient.astype(y.dtype)
+    seed = check_seed(y, gradient, "gradients()")
+    if create_graph:
+        seed = check_seed(y, gradient, "gradients()", recorded=True)
     retain = create_graph if retain_graph is None else retain_graph
-    return _gradients(y, seed, xs, create_graph, retain)
+    return collect(y, seed, xs, create_graph, retain)
 
 
-def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """The derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar-valued f.
-
-    `argnums` chooses the argument; a tuple of them gives a tuple of gradients. Handed arrays
-    or numbers, the derivative returns arrays; handed Tensors, Tensors. If the result depends
-    on a tensor outside that requires a gradient, it is a recorded Tensor in either case: this
-    lets `grad(grad(f))` nest to any depth, and lets f reach for outer variables.
-
-    >>> grad(lambda x: x**2)(3.0)
-    array(6.)
-    >>> grad(lambda x, y: x * y, argnums=(0, 1))(3.0, 5.0)
-    (array(5.), array(3.))
-    >>> grad(lambda x: x * grad(lambda y: x * y)(1.0))(3.0)     # x · x, through the inner grad
-    array(6.)
-    """
-    chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-
-    def derivative(*args: Any, **options: Any) -> Any:
-        inputs = list(args)
-        for i in chosen:
-            if not -len(args) <= i < len(args):
-                raise ValueError(
-                    f"grad: argnums asks for argument {i}, but f got {len(args)} by position"
-                )
-            inputs[i] = _fresh(args[i])
-        with recording(True):
-            y = f(*inputs, **options)
-        if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
-            raise TypeError(f"grad(f) needs a scalar: f returned {type(y).__name__}")
-        y = y if isinstance(y, Tensor) else Tensor(y)  # f may ignore its arguments
-        if y.size != 1:
-            raise ValueError(f"grad(f) needs a scalar: f returned shape {y.shape}, not ()")
-        xs = [inputs[i] for i in chosen]
-        outside = is_recording() and leaves(y) - {id(x) for x in xs}
-        found = _gradients(y, np.ones(y.shape, y.dtype), xs, bool(outside), bool(outside))
-        if not outside and any(isinstance(x, Tensor) for x in args):
-            found = tuple(Tensor(g) for g in found)
-        return found[0] if isinstance(argnums, int) else found
-
-    return derivative
-
-
-def _fresh(x: Any) -> Tensor:
-    """A tensor of its own for f's argument.
-
-    If f also reaches the caller's x by name, that x and this argument must stay two variables.
-    `+x` is a new result whose record leads back to x, so outer derivatives still find x.
-    """
-    if isinstance(x, Tensor) and x.requires_grad and is_recording():
-        return +x
-    values = x.data if isinstance(x, Tensor) else np.asarray(x)
-    dtype = float if values.dtype.kind in "iub" else None
-    return Tensor(values, requires_grad=True, dtype=dtype)
-
-
-def _gradients(
-    y: Tensor, seed: Any, xs: Sequence[Tensor], create_graph: bool, retain_graph: bool
+def collect(
+    y: Tensor,
+    seed: Any,
+    xs: Sequence[Tensor],
+    create_graph: bool,
+    retain_graph: bool,
+    *,
+    borders: bool = False,
 ) -> tuple[Any, ...]:
-    """`gradients` after its checks: one result for each x, zeros where y does not depend on it."""
-    arrived = replay(y, seed, {id(x) for x in xs}, create_graph, retain_graph)
+    """`gradients` after its checks: one result for each x, zeros where y does not depend on it.
+
+    With `borders=True` nothing behind the xs is looked at, for callers who know that none of them
+    is behind another.
+    """
+    wanted = {id(x) for x in xs}
+    if y.requires_grad:
+        ends = wanted if borders else frozenset()
+        arrived = replay(y, seed, wanted, create_graph, retain_graph, ends)
+    else:
+        arrived = []
     found = {id(x): g for x, g in arrived}
     results = [found[id(x)] if id(x) in found else np.zeros(x.shape, x.dtype) for x in xs]
     if create_graph:
@@ -154,11 +110,15 @@ def _gradients(
     return tuple(np.array(g) for g in results)
 
 
-def check_seed(y: Any, gradient: Any, asked: str) -> Array:
-    """Check the root, and give ∂L/∂y as an array of its shape and dtype: 1 for a scalar."""
+def check_seed(y: Any, gradient: Any, asked: str, *, recorded: bool = False) -> Any:
+    """Check the root, and give ∂L/∂y as an array of its shape and dtype: 1 for a scalar.
+
+    With `recorded=True` a seed that is a Tensor stays one: a derivative of the derivative then
+    depends on the seed too.
+    """
     if not isinstance(y, Tensor):
         raise TypeError(f"{asked} starts at a Tensor, but got {type(y).__name__}")
-    if not y.requires_grad:
+    if not y.requires_grad and not recorded:
         raise ValueError(
             f"{asked}: nothing leads back from {describe(y)}: no input required a gradient, "
             "or it was computed under no_grad()"
@@ -172,4 +132,6 @@ def check_seed(y: Any, gradient: Any, asked: str) -> Array:
         raise ValueError(
             f"{asked}: the seed gradient has shape {seed.shape}, but the root has {y.shape}"
         )
+    if recorded and isinstance(gradient, Tensor):
+        return gradient if gradient.dtype == y.dtype else gradient.astype(y.dtype)
     return seed.astype(y.dtype)

@@ -73,12 +73,13 @@ class no_grad:
     False
     """
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        if function is not None:
-            return cls()(function)
+    _tokens: list[Token[bool]]
+
+    def __new__(cls, function: Any = None) -> Any:
+        """`@no_grad` and `@no_grad()` are the same decorator."""
         self = super().__new__(cls)
-        self._tokens: list[Token[bool]] = []
-        return self
+        self._tokens = []
+        return self if function is None else self(function)
 
     def __enter__(self) -> None:
         self._tokens.append(_recording.set(False))
@@ -90,7 +91,11 @@ class no_grad:
         """The function, computing without a record whenever it is called."""
         if not callable(function):
             raise TypeError(f"no_grad decorates functions: got {type(function).__name__}")
-        pauses = inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction
+        pauses = (
+            inspect.isgeneratorfunction,
+            inspect.iscoroutinefunction,
+            inspect.isasyncgenfunction,
+        )
         if any(kind(function) for kind in pauses):
             raise TypeError(
                 f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "

@@ -252,7 +252,8 @@ def _by_definition(node: Node, g: Any, leads: set[int]) -> list[Any]:
     """
     y = node.rule.definition(*node.inputs, **node.options)  # type: ignore[attr-defined]
     needed = {id(x) for x in node.inputs if id(x) in leads}
-    arrived = replay(y, g, needed, True, True, borders=needed, hooks=False)
+    borders = {id(x) for x in node.inputs}
+    arrived = replay(y, g, needed, True, True, borders, hooks=False)
     gradients = {id(x): share for x, share in arrived}
     return [gradients.pop(id(x), None) for x in node.inputs]
 
@@ -288,7 +289,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     return g.astype(x.dtype)
 
 
-def leaves(y: Tensor) -> set[int]:
-    """The ids of the leaves behind y that require a gradient."""
-    order, _ = replay_order(y, None)
+def leaves(y: Tensor, borders: Set[int] = frozenset()) -> set[int]:
+    """The ids of the leaves behind y that require a gradient; nothing behind a border counts."""
+    order, _ = replay_order(y, None, borders)
     return {id(t) for t in order if t.node is None and t._requires_grad}

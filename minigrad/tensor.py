@@ -32,6 +32,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+import minigrad
+from minigrad.words import Words
+
 if TYPE_CHECKING:
     from minigrad.record import Node
 
@@ -44,7 +47,7 @@ _CLOCK = [0]
 _NEVER = [0, 0]
 
 
-class Tensor:
+class Tensor(Words):
     """An n-dimensional array, and the node it came from.
 
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
@@ -225,7 +228,7 @@ class Tensor:
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
-        autograd.backward(self, gradient, retain_graph=retain_graph)
+        minigrad.autograd.backward(self, gradient, retain_graph=retain_graph)
 
     def __repr__(self) -> str:
         """Values, the dtype where it is not float64, and where the tensor came from.
@@ -331,139 +334,6 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
-    # Two tensors are the same only if they are one object: `==` compares elements, as in NumPy.
-    __hash__ = object.__hash__
-
-    # ---------------------------------------------------------------- NumPy's words
-    # The table below is the whole vocabulary of operators and methods. NumPy's functions find
-    # their way here through the two protocols; what is not in ops.NUMPY is refused by name.
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-        if options:
-            way = "in place, or with out=," if "out" in options else f"with {', '.join(options)}="
-            raise TypeError(f"{name} {way} cannot be recorded: make a new array or tensor instead")
-        if method == "__call__":
-            if ufunc in ops.NUMPY:
-                return ops.NUMPY[ufunc](*args)
-            if ufunc in ops.PLAIN:
-                return ufunc(*(x._array if isinstance(x, Tensor) else x for x in args))
-        _unknown(name)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        name = f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
-        if function in ops.NUMPY:
-            if "out" in options:
-                raise TypeError(f"{name} with out= cannot be recorded: make a new tensor instead")
-            return ops.NUMPY[function](*args, **options)
-        if function in ops.PLAIN:
-            plain = {k: x._array if isinstance(x, Tensor) else x for k, x in options.items()}
-            return function(*(x._array if isinstance(x, Tensor) else x for x in args), **plain)
-        _unknown(name)
-
-    def __add__(self, other: Any) -> Tensor:
-        return ops.add(self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return ops.add(other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return ops.subtract(self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return ops.subtract(other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return ops.multiply(self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return ops.multiply(other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return ops.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return ops.divide(other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return ops.power(self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return ops.power(other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return ops.matmul(self, other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return ops.matmul(other, self)
-
-    def __neg__(self) -> Tensor:
-        return ops.negative(self)
-
-    def __pos__(self) -> Tensor:
-        return ops.positive(self)
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return ops.getitem(self, index)
-
-    # Comparisons have no useful derivative (0 almost everywhere), so they give plain arrays.
-
-    def __eq__(self, other: Any) -> Any:
-        return np.equal(self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return np.not_equal(self, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return np.less(self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return np.less_equal(self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return np.greater(self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return np.greater_equal(self, other)
-
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.sum`."""
-        return ops.sum(self, axis=axis, keepdims=keepdims)
-
-    def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.mean`."""
-        return ops.mean(self, axis=axis, keepdims=keepdims)
-
-    def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.max`."""
-        return ops.max(self, axis=axis, keepdims=keepdims)
-
-    def reshape(self, *shape: Any) -> Tensor:
-        """See `minigrad.reshape`; the shape as a tuple or as several integers."""
-        return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
-
-    def transpose(self, *axes: Any) -> Tensor:
-        """See `minigrad.transpose`; the axes as a tuple or as several integers."""
-        return ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
-
-    def swapaxes(self, axis1: int, axis2: int) -> Tensor:
-        """See `minigrad.swapaxes`."""
-        return ops.swapaxes(self, axis1=axis1, axis2=axis2)
-
-    def astype(self, dtype: Any) -> Tensor:
-        """See `minigrad.astype`: another floating dtype, recorded."""
-        return ops.astype(self, dtype=dtype)
-
-    @property
-    def T(self) -> Tensor:
-        """All axes reversed. For a stack of matrices see `mT`."""
-        return ops.transpose(self)
-
-    @property
-    def mT(self) -> Tensor:
-        """Each matrix of the stack transposed: the last two axes swapped."""
-        return ops.swapaxes(self, axis1=-1, axis2=-2)
-
 
 class Hook:
     """What `register_hook` returns: `remove()` ends the calls."""
@@ -479,13 +349,6 @@ class Hook:
 
 def _retain(g: Any) -> None:
     """Among a tensor's hooks, the sign that `backward()` should fill its `.grad`."""
-
-
-def _unknown(name: str) -> NoReturn:
-    raise TypeError(
-        f"{name} has no rule, so a Tensor cannot go through it: compose it from what "
-        "minigrad has, write a @primitive, or pass t.data if no gradient is wanted"
-    )
 
 
 def _real_array(values: Any, asked: str, dtype: Any = None) -> Array:
@@ -528,8 +391,3 @@ def _wrap(array: Array, node: Node | None, written: list[int]) -> Tensor:
 
 
 _new: Callable[[type[Tensor]], Tensor] = object.__new__
-
-
-# The one seam in the import order. A rule is made for Tensors, so ops needs the class above;
-# `Tensor.__add__` needs ops.add. Importing here, below the class, satisfies each.
-from minigrad import autograd, ops  # noqa: E402

@@ -15,6 +15,8 @@ If broadcasting stretched a or b, its VJP comes back in the stretched shape. The
 down again (chapter 2); the rules below need not know.
 """
 
+import math
+
 import numpy as np
 
 from minigrad.record import primitive
@@ -42,6 +44,18 @@ def _tanh_vjp(g, y):
 
 def _sqrt_vjp(g, y):
     return g / (2 * y)
+
+
+def _expm1_vjp(g, y):
+    return g * (y + 1)
+
+
+def _sigmoid_vjp(g, y):
+    return g * y * (1 - y)
+
+
+def _nothing(g, y):
+    return 0 * g
 
 
 @primitive
@@ -141,6 +155,16 @@ def exp(x, /):
 
 
 @primitive
+def expm1(x, /):
+    """y = exp(x) - 1: f′ = exp(x) = y + 1. Near 0, where the difference cancels, it is exact.
+
+    >>> expm1(0.0), expm1(1e-20)
+    (array(0.), array(1.e-20))
+    """
+    return lambda: np.expm1(x), _expm1_vjp
+
+
+@primitive
 def log(x, /):
     """y = log(x): from exp(y) = x follows exp(y) ∂y/∂x = 1, so f′ = 1/x.
 
@@ -148,6 +172,16 @@ def log(x, /):
     array(0.)
     """
     return np.log(x), lambda g, y: g / x
+
+
+@primitive
+def log1p(x, /):
+    """y = log(1 + x): f′ = 1/(1 + x). Near 0, where 1 + x drops digits of x, it is exact.
+
+    >>> log1p(0.0), log1p(1e-20)
+    (array(0.), array(1.e-20))
+    """
+    return lambda: np.log1p(x), lambda g, y: g / (1 + x)
 
 
 @primitive
@@ -172,6 +206,110 @@ def tanh(x, /):
     array(0.)
     """
     return np.tanh(x), _tanh_vjp
+
+
+@primitive
+def sigmoid(x, /):
+    """y = 1/(1 + exp(-x)). With u = 1 + exp(-x), ∂y/∂x = exp(-x)/u² = (1/u) (1 - 1/u), that is
+
+        f′ = y (1 - y)
+
+    The slope is ¼ at 0 and dies on both sides, as tanh's does: σ(x) = ½ (1 + tanh(x/2)). The value
+    is computed as exp(-log(1 + exp(-x))), which cannot overflow.
+
+    >>> sigmoid(0.0)
+    array(0.5)
+    """
+    return lambda: np.exp(-np.logaddexp(0, -x)), _sigmoid_vjp
+
+
+@primitive
+def sin(x, /):
+    """y = sin(x): f′ = cos(x).
+
+    >>> sin(0.0)
+    array(0.)
+    """
+    return lambda: np.sin(x), lambda g, y: g * cos(x)
+
+
+@primitive
+def cos(x, /):
+    """y = cos(x): f′ = -sin(x).
+
+    >>> cos(0.0)
+    array(1.)
+    """
+    return lambda: np.cos(x), lambda g, y: -g * sin(x)
+
+
+@primitive
+def arctan(x, /):
+    """y = arctan(x): from tan(y) = x follows (1 + tan² y) ∂y/∂x = 1, so f′ = 1/(1 + x²).
+
+    >>> arctan(0.0)
+    array(0.)
+    """
+    return lambda: np.arctan(x), lambda g, y: g / (1 + x * x)
+
+
+@primitive
+def erf(x, /):
+    """y = 2/√π ∫₀ˣ exp(-t²) dt. An integral's slope is its integrand: f′ = 2/√π exp(-x²).
+
+    ½ (1 + erf(x/√2)) is the probability that a standard normal number is below x, which is what
+    GELU weights its input by (chapter 6). NumPy has no erf, so Python's is called for each element.
+
+    >>> erf(0.0)
+    array(0.)
+    """
+    slope = 2 / math.sqrt(math.pi)
+    return (
+        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape),
+        lambda g, y: g * slope * np.exp(-x * x),
+    )
+
+
+@primitive
+def abs(x, /):
+    """y = |x|: f′ = sign(x), and 0 at the kink, the mean of the slopes on its two sides.
+
+    >>> abs(-2.0)
+    array(2.)
+    """
+    return lambda: np.abs(x), lambda g, y: g * sign(x)
+
+
+@primitive
+def sign(x, /):
+    """y = -1, 0 or 1: flat, so f′ = 0 (at the jump too, where no number would be right).
+
+    >>> sign(-2.0)
+    array(-1.)
+    """
+    return lambda: np.sign(x), _nothing
+
+
+@primitive
+def logaddexp(a, b, /):
+    """y = log(exp(a) + exp(b)): a maximum without its kink. softplus(x) is logaddexp(x, 0).
+
+    ∂y/∂a = exp(a)/(exp(a) + exp(b)) = exp(a - y), the share that a has in the sum; b has the
+    rest. Where both are -∞ the sum is empty, y is -∞, and the gradient 0 (as in `logsumexp`).
+
+    >>> logaddexp(0.0, 0.0)             # log 2
+    array(0.69314718)
+    """
+
+    def share(x, y):
+        empty = y == -np.inf
+        return np.where(empty, 0, np.exp(np.where(empty, 0, x - y)))
+
+    return (
+        lambda: np.logaddexp(a, b),
+        lambda g, y: g * share(a, y),
+        lambda g, y: g * share(b, y),
+    )
 
 
 @primitive

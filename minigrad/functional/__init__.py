@@ -1,0 +1,140 @@
+"""6 · Functions: no new derivatives from here on.
+
+How many derivatives does a tensor library need? Chapter 3 has forty rules. Every other function
+is composed of operations that have one, and gets its gradient, of every order, from the chain rule
+alone. Nothing in this chapter mentions g.
+
+    6.1  curves        elementwise: sinh, relu, gelu, clip, …
+    6.2  arranging     the same elements at other places: stack, pad, sort, …
+    6.3  reductions    and products: var, norm, prod, tensordot, …
+    6.4  learning      losses, lookups, dropout
+    6.5  vocabulary    which of NumPy's functions finds which operation
+
+Which word is which:
+
+    rules, derived      abs add arctan astype broadcast_to concatenate cos cumsum divide einsum
+    (chapter 3)         erf exp expm1 getitem log log1p log_softmax logaddexp logsumexp matmul
+                        max maximum mean multiply negative positive power reshape scatter_add
+                        sigmoid sign sin softmax sqrt subtract sum swapaxes tanh transpose where
+    composed            clip cosh elu gelu gelu_tanh leaky_relu log2 minimum reciprocal relu
+    (this chapter)      remainder silu sinh softplus square tan · diagonal expand_dims flip
+                        moveaxis pad ravel repeat roll sort split squeeze stack take
+                        take_along_axis tile tril triu · dot min norm outer prod std tensordot
+                        trace var · binary_cross_entropy_with_logits cross_entropy dropout
+                        embedding mse nll
+    constants           one_hot, comparisons, argmax, argsort, isnan, floor, round, …: plain arrays
+
+When does a function deserve a rule of its own? When composing it is wrong somewhere (softmax of
+large scores overflows), or slow (its record keeps what one formula does not need), or cannot be
+done at all (sin). Otherwise a rule is one more derivation that may be wrong.
+"""
+
+from minigrad.functional.arranging import (
+    diagonal,
+    expand_dims,
+    flip,
+    moveaxis,
+    pad,
+    ravel,
+    repeat,
+    roll,
+    sort,
+    split,
+    squeeze,
+    stack,
+    take,
+    take_along_axis,
+    tile,
+    tril,
+    triu,
+)
+from minigrad.functional.curves import (
+    clip,
+    cosh,
+    elu,
+    gelu,
+    gelu_tanh,
+    leaky_relu,
+    log2,
+    minimum,
+    reciprocal,
+    relu,
+    remainder,
+    silu,
+    sinh,
+    softplus,
+    square,
+    tan,
+)
+from minigrad.functional.learning import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    dropout,
+    embedding,
+    mse,
+    nll,
+    one_hot,
+)
+from minigrad.functional.reductions import (
+    dot,
+    min,
+    norm,
+    outer,
+    prod,
+    std,
+    tensordot,
+    trace,
+    var,
+)
+
+__all__ = [
+    "binary_cross_entropy_with_logits",
+    "clip",
+    "cosh",
+    "cross_entropy",
+    "diagonal",
+    "dot",
+    "dropout",
+    "elu",
+    "embedding",
+    "expand_dims",
+    "flip",
+    "gelu",
+    "gelu_tanh",
+    "leaky_relu",
+    "log2",
+    "min",
+    "minimum",
+    "moveaxis",
+    "mse",
+    "nll",
+    "norm",
+    "one_hot",
+    "outer",
+    "pad",
+    "prod",
+    "ravel",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "repeat",
+    "roll",
+    "silu",
+    "sinh",
+    "softplus",
+    "sort",
+    "split",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "take",
+    "take_along_axis",
+    "tan",
+    "tensordot",
+    "tile",
+    "trace",
+    "tril",
+    "triu",
+    "var",
+]

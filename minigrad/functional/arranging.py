@@ -1,0 +1,293 @@
+"""6.2 · Arranging: the same elements at other places, composed.
+
+What has to be known about `flip`, `roll`, `tile` or `sort` to differentiate them? Only which input
+element stands where in the output. Each is said here as an indexing, a reshape, a broadcast or a
+concatenation, and chapters 3.2 and 3.3 know the way back: to where the element came from, added up
+where one was copied to several places. Constants that are put in between (the zeros of `pad`)
+have nobody to send a gradient to.
+
+`axis` is as in NumPy: negative ones count from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from minigrad.ops import (
+    broadcast_to,
+    concatenate,
+    getitem,
+    reshape,
+    scatter_add,
+    transpose,
+    where,
+)
+from minigrad.tensor import Tensor, describe
+
+
+def _along(axis: int, ndim: int, index: Any) -> tuple[Any, ...]:
+    """An index that picks along one axis and leaves the others whole."""
+    return (slice(None),) * normalize_axis_index(axis, ndim) + (index,)
+
+
+def ravel(x: Any) -> Tensor:
+    """All elements along one axis, in their order.
+
+    >>> ravel([[1, 2], [3, 4]])
+    array([1, 2, 3, 4])
+    """
+    return reshape(x, -1) if np.size(x) else reshape(x, 0)
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
+    """Axis `source` moves to `destination`; the others keep their order.
+
+    >>> moveaxis(np.ones((2, 3, 5)), 0, -1).shape
+    (3, 5, 2)
+    """
+    ndim = np.ndim(x)
+    sources = normalize_axis_tuple(source, ndim, "source")
+    destinations = normalize_axis_tuple(destination, ndim, "destination")
+    if len(sources) != len(destinations):
+        raise ValueError(f"moveaxis: {len(sources)} axes cannot move to {len(destinations)} places")
+    axes = [i for i in range(ndim) if i not in sources]
+    for place, axis in sorted(zip(destinations, sources, strict=True)):
+        axes.insert(place, axis)
+    return transpose(x, tuple(axes))
+
+
+def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
+    """A new axis of length 1 at each place that `axis` names in the result.
+
+    >>> expand_dims([1, 2], 0).shape
+    (1, 2)
+    """
+    shape = np.shape(x)
+    count = len(axis) if isinstance(axis, tuple) else 1
+    places = normalize_axis_tuple(axis, len(shape) + count)
+    lengths = iter(shape)
+    new = tuple(1 if i in places else next(lengths) for i in range(len(shape) + count))
+    return reshape(x, new)
+
+
+def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """Without its axes of length 1, or without those that `axis` names.
+
+    >>> squeeze([[[1, 2]]]).shape, squeeze([[[1, 2]]], axis=0).shape
+    ((2,), (1, 2))
+    """
+    shape = np.shape(x)
+    if axis is None:
+        places = tuple(i for i, n in enumerate(shape) if n == 1)
+    else:
+        places = normalize_axis_tuple(axis, len(shape))
+        long = [i for i in places if shape[i] != 1]
+        if long:
+            raise ValueError(
+                f"squeeze of {describe(x)}: axis {long[0]} has length {shape[long[0]]}"
+            )
+    return reshape(x, tuple(n for i, n in enumerate(shape) if i not in places))
+
+
+def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
+    """Backwards along the axis, or along all of them.
+
+    >>> flip([1, 2, 3])
+    array([3, 2, 1])
+    """
+    ndim = np.ndim(x)
+    axes = normalize_axis_tuple(range(ndim) if axis is None else axis, ndim)
+    return getitem(x, tuple(slice(None, None, -1 if i in axes else None) for i in range(ndim)))
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
+    """Everything moved on by `shift` places; what leaves at the end comes in at the front.
+
+    >>> roll([1, 2, 3, 4], 1)
+    array([4, 1, 2, 3])
+    """
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), np.shape(x))
+    pairs = np.broadcast(shift, axis)
+    y = x
+    for by, along in pairs:
+        n = np.shape(x)[along]
+        cut = (n - int(by)) % n if n else 0
+        back = getitem(y, _along(int(along), np.ndim(x), slice(cut, None)))
+        front = getitem(y, _along(int(along), np.ndim(x), slice(None, cut)))
+        y = concatenate([back, front], int(along))
+    return y  # type: ignore[no-any-return]
+
+
+def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
+    """The elements at the indices along the axis; without an axis, of the flattened x.
+
+    >>> take([10, 20, 30], [2, 0, 2])
+    array([30, 10, 30])
+    """
+    if axis is None:
+        return getitem(ravel(x), indices)
+    return getitem(x, _along(axis, np.ndim(x), indices))
+
+
+def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
+    """From each line of x along the axis, the elements that its own line of indices names.
+
+    >>> take_along_axis([[10, 20, 30], [40, 50, 60]], [[2, 2], [0, 1]])
+    array([[30, 30],
+           [40, 50]])
+    """
+    places, ndim = np.asarray(indices), np.ndim(x)
+    if places.ndim != ndim or places.dtype.kind not in "iu":
+        raise ValueError(
+            f"take_along_axis needs integer indices with as many axes as x: x has shape "
+            f"{np.shape(x)}, the indices {places.shape} and dtype {places.dtype}"
+        )
+    along = normalize_axis_index(axis, ndim)
+    index: list[Any] = [
+        np.arange(n).reshape([-1 if i == j else 1 for j in range(ndim)])
+        for i, n in enumerate(np.shape(x))
+    ]
+    index[along] = places
+    return getitem(x, tuple(index))
+
+
+def sort(x: Any, axis: int = -1) -> Tensor:
+    """In rising order along the axis. Equal elements keep their order, and so do their gradients.
+
+    >>> sort([3, 1, 2])
+    array([1, 2, 3])
+    """
+    return take_along_axis(x, np.argsort(x, axis=axis, kind="stable"), axis)
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
+    """Each element `repeats` times in a row along the axis; without an axis, flattened.
+
+    >>> repeat([1, 2], 2)
+    array([1, 1, 2, 2])
+    """
+    x = ravel(x) if axis is None else x
+    axis = 0 if axis is None else axis
+    return take(x, np.repeat(np.arange(np.shape(x)[axis]), repeats), axis)
+
+
+def tile(x: Any, reps: Any) -> Tensor:
+    """The whole of x `reps` times, side by side along each axis.
+
+    Each axis gets a neighbour for its copies; x is broadcast along the neighbours, and they merge.
+
+    >>> tile([1, 2], 2)
+    array([1, 2, 1, 2])
+    """
+    counts = (reps,) if isinstance(reps, int | np.integer) else tuple(reps)
+    ndim = len(counts) if len(counts) > np.ndim(x) else np.ndim(x)
+    counts = (1,) * (ndim - len(counts)) + counts
+    shape = (1,) * (ndim - np.ndim(x)) + np.shape(x)
+    apart = reshape(x, tuple(n for length in shape for n in (1, length)))
+    copies = broadcast_to(apart, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
+    return reshape(copies, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+    """x with a margin on each side of each axis: `pad_width` is ((before, after), …).
+
+    mode  "constant" puts `constant_values` there; "edge", "reflect", "symmetric" and "wrap" copy
+          elements of x, whose gradient then comes from all their copies
+
+    >>> pad([1, 2, 3], 1), pad([1, 2, 3], (0, 2), mode="reflect")
+    (array([0, 1, 2, 3, 0]), array([1, 2, 3, 2, 1]))
+    """
+    shape = np.shape(x)
+    widths = np.broadcast_to(pad_width, (len(shape), 2)).tolist()
+    if mode == "constant":
+        margin = np.pad(np.zeros(shape, np.bool_), widths, constant_values=True)
+        inside = tuple(slice(a, a + n) for (a, _), n in zip(widths, shape, strict=True))
+        y = scatter_add(x, margin.shape, inside)
+        if np.ndim(constant_values) == 0 and constant_values == 0:
+            return y
+        values = np.pad(np.zeros(shape), widths, constant_values=constant_values)
+        return where(margin, values.astype(y.dtype), y)
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise ValueError(
+            "pad knows the modes constant, edge, reflect, symmetric and wrap, "
+            f"but was asked for {mode!r}"
+        )
+    # NumPy pads the indices in the same way, and says with them which element is copied where.
+    places = [np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True)]  # type: ignore[call-overload]
+    return getitem(x, np.ix_(*places))
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
+    """Tensors of one shape, joined along a new axis.
+
+    >>> stack([[1, 2], [3, 4]], axis=1)
+    array([[1, 3],
+           [2, 4]])
+    """
+    arrays = list(arrays)
+    shapes = {np.shape(x) for x in arrays}
+    if len(shapes) != 1:
+        asked = " and ".join(describe(x) for x in arrays) or "nothing"
+        raise ValueError(f"stack joins tensors of one shape, but got {asked}")
+    return concatenate([expand_dims(x, axis) for x in arrays], axis)
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """x cut along the axis: into equal parts, or at the given places.
+
+    >>> split([1, 2, 3, 4], 2), split([1, 2, 3, 4], [1])
+    ([array([1, 2]), array([3, 4])], [array([1]), array([2, 3, 4])])
+    """
+    n = np.shape(x)[axis]
+    if isinstance(indices_or_sections, int | np.integer):
+        parts = int(indices_or_sections)
+        if parts < 1 or n % parts:
+            raise ValueError(
+                f"split of {describe(x)}: {n} places along axis {axis} do not make "
+                f"{parts} equal parts"
+            )
+        cuts = [i * (n // parts) for i in range(1, parts)]
+    else:
+        cuts = [int(i) for i in indices_or_sections]
+    ends = zip([0, *cuts], [*cuts, None], strict=True)
+    return [getitem(x, _along(axis, np.ndim(x), slice(a, b))) for a, b in ends]
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The elements whose indices on the two axes differ by `offset`, along a new last axis.
+
+    >>> diagonal([[1, 2, 3], [4, 5, 6]], 1)
+    array([2, 6])
+    """
+    if normalize_axis_index(axis1, np.ndim(x)) == normalize_axis_index(axis2, np.ndim(x)):
+        raise ValueError(f"diagonal of {describe(x)}: axis1 and axis2 are one axis")
+    y = moveaxis(x, (axis1, axis2), (-2, -1))
+    rows, columns = np.shape(y)[-2:]
+    first = np.array([-offset if offset < 0 else 0, offset if offset > 0 else 0])
+    n = np.clip([rows, columns] - first, 0, None).min()
+    return getitem(y, (..., first[0] + np.arange(n), first[1] + np.arange(n)))
+
+
+def tril(x: Any, k: int = 0) -> Tensor:
+    """The lower triangle of each matrix, up to its k-th diagonal; zeros above.
+
+    >>> tril([[1, 2], [3, 4]])
+    array([[1, 0],
+           [3, 4]])
+    """
+    return where(np.tril(np.ones(np.shape(x)[-2:], bool), k), x, 0)
+
+
+def triu(x: Any, k: int = 0) -> Tensor:
+    """The upper triangle of each matrix, from its k-th diagonal on; zeros below.
+
+    >>> triu([[1, 2], [3, 4]])
+    array([[1, 2],
+           [0, 4]])
+    """
+    return where(np.triu(np.ones(np.shape(x)[-2:], bool), k), x, 0)

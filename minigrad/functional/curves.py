@@ -1,0 +1,197 @@
+"""6.1 · Curves: elementwise functions, composed.
+
+Which formula of a function should the computer be given? On paper sinh(x) is ½(exp(x) - exp(-x)),
+and tiny x lose all their digits in that difference; ½(expm1(x) - expm1(-x)) keeps them. The
+derivative inherits whatever care the formula took, and whatever it did not. So each function below
+says what its formula avoids: cancellation, overflow, or a kink in the wrong place.
+
+**Kinks.** relu, leaky_relu, abs and clip have a corner where the slope jumps, and no number there
+is right. The value used is always finite and always the same: it is said with each function.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from minigrad.ops import (
+    add,
+    cos,
+    divide,
+    erf,
+    exp,
+    expm1,
+    log,
+    logaddexp,
+    maximum,
+    multiply,
+    negative,
+    sigmoid,
+    sin,
+    subtract,
+    tanh,
+    where,
+)
+from minigrad.tensor import Tensor
+
+
+def square(x: Any) -> Tensor:
+    """x².
+
+    >>> square(3.0)
+    array(9.)
+    """
+    return multiply(x, x)
+
+
+def reciprocal(x: Any) -> Tensor:
+    """1/x.
+
+    >>> reciprocal(4.0)
+    array(0.25)
+    """
+    return divide(1.0, x)
+
+
+def remainder(a: Any, b: Any) -> Tensor:
+    """a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
+
+    The number of whole steps is a constant between its jumps, so it is computed without a record:
+    ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
+
+    >>> remainder(7.0, 3.0)
+    array(1.)
+    """
+    return subtract(a, multiply(b, np.floor_divide(a, b)))
+
+
+def log2(x: Any) -> Tensor:
+    """log x / log 2.
+
+    >>> log2(8.0)
+    array(3.)
+    """
+    return divide(log(x), math.log(2))
+
+
+def tan(x: Any) -> Tensor:
+    """sin x / cos x.
+
+    >>> tan(0.0)
+    array(0.)
+    """
+    return divide(sin(x), cos(x))
+
+
+def sinh(x: Any) -> Tensor:
+    """½ (eˣ - e⁻ˣ), from expm1: the two ones that cancel are never added.
+
+    >>> sinh(1e-20)
+    array(1.e-20)
+    """
+    return multiply(0.5, subtract(expm1(x), expm1(negative(x))))
+
+
+def cosh(x: Any) -> Tensor:
+    """½ (eˣ + e⁻ˣ).
+
+    >>> cosh(0.0)
+    array(1.)
+    """
+    return multiply(0.5, add(exp(x), exp(negative(x))))
+
+
+def minimum(a: Any, b: Any) -> Tensor:
+    """-max(-a, -b). Its ties are maximum's: half of the gradient for each side.
+
+    >>> minimum(2.0, 5.0)
+    array(2.)
+    """
+    return negative(maximum(negative(a), negative(b)))
+
+
+def clip(x: Any, a_min: Any = None, a_max: Any = None) -> Tensor:
+    """min(max(x, a_min), a_max): inside the limits x itself, outside a constant and no gradient.
+
+    At exactly a limit the slope is ½, by the convention for ties.
+
+    >>> clip([-2.0, 0.5, 2.0], 0.0, 1.0)
+    array([0. , 0.5, 1. ])
+    """
+    if a_min is None and a_max is None:
+        raise ValueError("clip needs a limit: a_min and a_max are both None")
+    y = x if a_min is None else maximum(x, a_min)
+    return y if a_max is None else minimum(y, a_max)
+
+
+def relu(x: Any) -> Tensor:
+    """x where it is positive, else 0. At 0 the slope used is 0.
+
+    >>> relu([-1.0, 2.0])
+    array([0., 2.])
+    """
+    return where(np.less_equal(x, 0), 0, x)  # "not positive", so that a NaN stays a NaN
+
+
+def leaky_relu(x: Any, slope: float = 0.01) -> Tensor:
+    """x where it is positive, else slope · x: no element is ever without a gradient. At 0, slope.
+
+    >>> leaky_relu([-1.0, 2.0], 0.5)
+    array([-0.5,  2. ])
+    """
+    return where(np.greater(x, 0), x, multiply(slope, x))
+
+
+def elu(x: Any, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, else α (eˣ - 1): smooth at 0 for α = 1 (Clevert et al. 2015).
+
+    `where` passes no gradient to what it did not choose, but a chosen-against exp(800) is still
+    infinite, and 0 · ∞ is NaN on the way back. So the exponential is handed 0 in those places.
+
+    >>> elu([0.0, 800.0])
+    array([  0., 800.])
+    """
+    positive = np.greater(x, 0)
+    return where(positive, x, multiply(alpha, expm1(where(positive, 0, x))))
+
+
+def softplus(x: Any) -> Tensor:
+    """log(1 + eˣ): relu without its kink. Its slope is the sigmoid.
+
+    >>> softplus([0.0, 800.0]).round(6)
+    array([6.93147e-01, 8.00000e+02])
+    """
+    return logaddexp(x, 0)
+
+
+def silu(x: Any) -> Tensor:
+    """x σ(x), also called swish.
+
+    >>> silu(0.0)
+    array(0.)
+    """
+    return multiply(x, sigmoid(x))
+
+
+def gelu(x: Any) -> Tensor:
+    """x Φ(x), where Φ(x) is the probability that a standard normal number is below x.
+
+    Hendrycks & Gimpel 2016. A relu keeps x or drops it; this keeps it as often as a random
+    threshold would. For `erf`, which Φ is made of, see chapter 3.1.
+
+    >>> gelu([-10.0, 0.0, 10.0])
+    array([-0.,  0., 10.])
+    """
+    return multiply(x, multiply(0.5, add(1, erf(multiply(1 / math.sqrt(2), x)))))
+
+
+def gelu_tanh(x: Any) -> Tensor:
+    """GELU with Φ(x) ≈ ½ (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2 computes it.
+
+    >>> np.abs(gelu_tanh(np.linspace(-5, 5, 101)) - gelu(np.linspace(-5, 5, 101))).max() < 5e-4
+    np.True_
+    """
+    inner = multiply(math.sqrt(2 / math.pi), add(x, multiply(0.044715, multiply(x, square(x)))))
+    return multiply(x, multiply(0.5, add(1, tanh(inner))))

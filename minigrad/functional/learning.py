@@ -1,0 +1,181 @@
+"""6.4 · Learning: losses, lookups and dropout, composed.
+
+What is left to write before a model can learn? A number that says how wrong it is. A loss is a
+function like any other; what sets these apart is that they take the *logits*, the scores before any
+softmax or sigmoid. A probability that has underflowed to 0 has an infinite logarithm and no way
+back. Its logit is an ordinary number, and the gradient with respect to it, prediction minus truth,
+is alive whenever the two differ (chapter 3.6).
+
+Every loss is the mean over its targets, so that its gradient does not grow with the batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.functional.arranging import take_along_axis
+from minigrad.functional.curves import square
+from minigrad.ops import (
+    add,
+    divide,
+    getitem,
+    log_softmax,
+    logaddexp,
+    mean,
+    multiply,
+    negative,
+    subtract,
+    sum,
+    where,
+)
+from minigrad.tensor import Array, Tensor, describe
+
+
+def mse(prediction: Any, target: Any) -> Tensor:
+    """The mean squared error. Both must have the same shape.
+
+    (n, 1) against (n,) would broadcast to n × n differences and train, badly: so it is refused.
+
+    >>> mse([1.0, 2.0], [1.0, 4.0])
+    array(2.)
+    """
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"mse compares equal shapes: the prediction has {np.shape(prediction)}, "
+            f"the target {np.shape(target)}"
+        )
+    return mean(square(subtract(prediction, target)))
+
+
+def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
+    """The mean of -log p(target): how surprised the model is by the truth.
+
+    log_p    (…, C): log-probabilities of C classes, from `log_softmax`
+    targets  (…): integers from 0 to C - 1
+    ignore_index  a target that counts for nothing, such as the padding of a sentence
+
+    >>> nll(np.log([[0.5, 0.5], [0.25, 0.75]]), [0, 1]).round(6)      # (log 2 + log 4/3) / 2
+    np.float64(0.490415)
+    """
+    chosen, counts = _targets(log_p, targets, ignore_index, "nll")
+    picked = take_along_axis(log_p, np.expand_dims(chosen, -1), -1)[..., 0]
+    return negative(divide(sum(where(counts, picked, 0)), counts.sum()))
+
+
+def cross_entropy(
+    logits: Any,
+    targets: Any,
+    *,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The usual loss of a classifier: `nll(log_softmax(logits), targets)`.
+
+    logits (…, C), targets (…) integers from 0 to C - 1. With `label_smoothing=ε` the truth is
+    taken to be the target with probability 1 - ε and any class, evenly, otherwise: the loss is
+    (1 - ε) nll + ε · mean over classes of -log p. No logit is then driven to infinity
+    (Szegedy et al. 2015, section 7; Vaswani et al. 2017 use ε = 0.1).
+
+    >>> from minigrad import grad
+    >>> grad(cross_entropy)([[0.0, 0.0]], [1])              # prediction (½, ½) minus truth (0, 1)
+    array([[ 0.5, -0.5]])
+    """
+    if not 0.0 <= label_smoothing < 1.0:
+        raise ValueError(f"label_smoothing lies between 0 and 1: got {label_smoothing}")
+    _, counts = _targets(logits, targets, ignore_index, "cross_entropy")
+    log_p = log_softmax(logits)
+    loss = nll(log_p, targets, ignore_index=ignore_index)
+    if label_smoothing == 0.0:
+        return loss
+    even = negative(divide(sum(where(counts, mean(log_p, axis=-1), 0)), counts.sum()))
+    return add(multiply(1 - label_smoothing, loss), multiply(label_smoothing, even))
+
+
+def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
+    """The mean of -t log σ(z) - (1 - t) log(1 - σ(z)), for targets t between 0 and 1.
+
+    log σ(z) = z - log(1 + eᶻ) and log(1 - σ(z)) = -log(1 + eᶻ): together log(1 + eᶻ) - t z, in
+    which nothing overflows.
+
+    >>> binary_cross_entropy_with_logits([0.0, 800.0], [1.0, 1.0])       # log 2 and 0
+    array(0.34657359)
+    """
+    if np.shape(logits) != np.shape(targets):
+        raise ValueError(
+            f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
+            f"the targets {np.shape(targets)}"
+        )
+    return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
+
+
+def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
+    """A row of zeros with a 1 at each index. (…) → (…, num_classes), a plain array.
+
+    >>> one_hot([2, 0], 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    places = _integers(indices, num_classes, "one_hot")
+    return np.equal(places[..., None], np.arange(num_classes)).astype(dtype)
+
+
+def embedding(weight: Any, indices: Any) -> Tensor:
+    """The rows of weight that the indices name. (V, d), (…) → (…, d)
+
+    It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
+    Unlike `weight[indices]` it refuses negative indices, which are never a word.
+
+    >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
+    np.float64(14.0)
+    """
+    if np.ndim(weight) != 2:
+        raise ValueError(f"embedding takes a table (V, d): got {describe(weight)}")
+    return getitem(weight, _integers(indices, np.shape(weight)[0], "embedding"))
+
+
+def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
+    """Each element is 0 with probability p, else multiplied by 1/(1 - p): the mean stays.
+
+    The mask is drawn here, outside any rule, and multiplied in as a constant: a rule that is asked
+    again for the second derivative would draw another. (Srivastava et al. 2014.)
+
+    >>> dropout(np.ones(5), 0.5, rng=np.random.default_rng(0))
+    array([2., 0., 0., 0., 2.])
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
+    kept = rng.random(np.shape(x)) >= p
+    dtype = getattr(x, "dtype", np.dtype(float))
+    return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
+
+
+def _targets(
+    scores: Any, targets: Any, ignore_index: int | None, asked: str
+) -> tuple[Array, Array]:
+    """The targets, 0 in the place of ignored ones, and where they count."""
+    shape = np.shape(scores)
+    given = np.asarray(targets)
+    if not shape or given.shape != shape[:-1]:
+        raise ValueError(
+            f"{asked} takes scores (…, C) and one target for each row: the scores have shape "
+            f"{shape}, the targets {given.shape}"
+        )
+    counts = np.ones(given.shape, bool) if ignore_index is None else given != ignore_index
+    if not counts.any():
+        raise ValueError(f"{asked}: no target is left to take the mean over")
+    return _integers(np.where(counts, given, 0), shape[-1], asked), counts
+
+
+def _integers(indices: Any, n: int, asked: str) -> Array:
+    """Indices into n places, or one sentence on what is wrong with them."""
+    places = np.asarray(indices)
+    if places.dtype.kind not in "iu" and places.size:
+        raise TypeError(f"{asked} takes integers, but got dtype {places.dtype}")
+    if places.size and not 0 <= places.min() <= places.max() < n:
+        wrong = places.min() if places.min() < 0 else places.max()
+        raise ValueError(f"{asked}: index {wrong} is not between 0 and {n - 1}")
+    return places.astype(int)

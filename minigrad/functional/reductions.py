@@ -1,0 +1,204 @@
+"""6.3 · Reductions and products, composed.
+
+How much of statistics and linear algebra needs a derivative of its own, once sums, maxima and
+matrix products have theirs? Nothing. A variance is a mean of squares, a product a tree of
+multiplications, `tensordot` a matrix product of rearranged axes. What each has to take care of is
+the one point where a formula that is right everywhere else divides 0 by 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from minigrad.functional.arranging import diagonal
+from minigrad.functional.curves import square
+from minigrad.ops import (
+    abs,
+    concatenate,
+    divide,
+    matmul,
+    max,
+    mean,
+    multiply,
+    negative,
+    reshape,
+    sqrt,
+    subtract,
+    sum,
+    transpose,
+    where,
+)
+from minigrad.tensor import Tensor, describe
+
+
+def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The smallest element over the axis: -max(-x). Elements that tie share the gradient.
+
+    >>> min([[1, 5], [3, 4]], axis=1)
+    array([1, 3])
+    """
+    return negative(max(negative(x), axis=axis, keepdims=keepdims))
+
+
+def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The product over the axis: halves are multiplied with each other until one factor is left.
+
+    The textbook derivative y/xᵢ is 0/0 where an element is 0. A tree of multiplications never
+    divides, and its gradient is right there too, at every order.
+
+    >>> from minigrad import grad
+    >>> prod([2.0, 3.0, 5.0]), grad(prod)([2.0, 0.0, 5.0])
+    (array(30.), array([ 0., 10.,  0.]))
+    """
+    shape = np.shape(x)
+    axes = _reduced(axis, shape)
+    rest = tuple(i for i in range(len(shape)) if i not in axes)
+    n, others = math.prod(shape[i] for i in axes), tuple(shape[i] for i in rest)
+    factors: Any = reshape(transpose(x, (*axes, *rest)), (n, *others))
+    if n == 0:  # the product of nothing is 1
+        factors, n = np.ones((1, *others), factors.dtype), 1
+    while n > 1:
+        half = n // 2
+        pairs = factors[:half] * factors[half : 2 * half]
+        factors = concatenate([pairs, factors[2 * half :]]) if n % 2 else pairs
+        n -= half
+    kept = tuple(1 if i in axes else length for i, length in enumerate(shape))
+    return reshape(factors, kept if keepdims else others)
+
+
+def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """The mean squared distance from the mean. `ddof=1` divides by n - 1, as samples need it.
+
+    >>> var([1.0, 2.0, 3.0])
+    array(0.66666667)
+    """
+    n = _count(x, axis, ddof, "var")
+    centred = subtract(x, mean(x, axis=axis, keepdims=True))
+    return divide(sum(square(centred), axis=axis, keepdims=keepdims), n)
+
+
+def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
+    """√var: the length of what departs from the mean, over √n. Where nothing does, gradient 0.
+
+    >>> std([1.0, 3.0])
+    array(1.)
+    """
+    n = _count(x, axis, ddof, "std")
+    centred = subtract(x, mean(x, axis=axis, keepdims=True))
+    return divide(norm(centred, axis=_reduced(axis, np.shape(x)), keepdims=keepdims), math.sqrt(n))
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The length of vectors: √Σ xᵢ². `ord=1` gives Σ |xᵢ|, `ord=np.inf` the largest |xᵢ|.
+
+    Without an axis all elements are one vector. The length has a kink at 0, where it grows with
+    slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN; so at 0 the root is never
+    asked, and the gradient is 0, the mean of all those slopes. Its own derivative is 0 there too.
+
+    >>> from minigrad import grad
+    >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
+    (array(5.), array([0.6, 0.8]), array([0., 0.]))
+    """
+    ndim = np.ndim(x)
+    of_matrices = ndim > 1 if axis is None else isinstance(axis, tuple) and len(axis) > 1
+    if ord is not None and of_matrices:
+        raise TypeError(
+            f"norm with ord={ord!r} over two axes would be a norm of matrices, which has no rule: "
+            "give one axis, or leave ord out for the root of all squares"
+        )
+    if ord not in (None, 1, 2, np.inf):
+        raise TypeError(f"norm has ord 1, 2 (or None) and np.inf, but was asked for ord={ord!r}")
+    if ord == 1:
+        return sum(abs(x), axis=axis, keepdims=keepdims)
+    if ord == np.inf:
+        return max(abs(x), axis=axis, keepdims=keepdims)
+    squares = sum(square(x), axis=axis, keepdims=keepdims)
+    at_zero = np.equal(squares, 0)
+    return where(at_zero, 0, sqrt(where(at_zero, 1, squares)))
+
+
+def dot(a: Any, b: Any) -> Tensor:
+    """NumPy's `dot`: the last axis of a against the last but one of b. For matrices, a @ b.
+
+    >>> dot([1, 2], [3, 4])
+    array(11)
+    """
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return multiply(a, b)
+    if np.ndim(a) <= 2 or np.ndim(b) == 1:
+        product = matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
+        return product
+    return tensordot(a, b, (-1, -2))
+
+
+def outer(a: Any, b: Any) -> Tensor:
+    """Every element of a times every element of b. (n,), (m,) → (n, m)
+
+    >>> outer([1, 2], [3, 4])
+    array([[3, 4],
+           [6, 8]])
+    """
+    return multiply(reshape(a, (np.size(a), 1)), reshape(b, (1, np.size(b))))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+    """Sum over pairs of axes: `axes=((of a, …), (of b, …))`, or an n for a's last and b's first n.
+
+    The paired axes of a go last, those of b first, each group is flattened to one, and what is
+    left is a matrix product.
+
+    >>> tensordot(np.ones((2, 3, 5)), np.ones((5, 3, 7)), axes=((1, 2), (1, 0))).shape
+    (2, 7)
+    """
+    shapes = np.shape(a), np.shape(b)
+    if isinstance(axes, int | np.integer):
+        axes = range(len(shapes[0]) - axes, len(shapes[0])), range(axes)
+    of_a, of_b = (normalize_axis_tuple(i, len(s)) for i, s in zip(axes, shapes, strict=True))
+    lengths = [tuple(s[i] for i in of) for s, of in zip(shapes, (of_a, of_b), strict=True)]
+    if lengths[0] != lengths[1]:
+        raise ValueError(
+            f"tensordot of {describe(a)} and {describe(b)}: the paired axes have lengths "
+            f"{lengths[0]} and {lengths[1]}"
+        )
+    left = [i for i in range(len(shapes[0])) if i not in of_a]
+    right = [i for i in range(len(shapes[1])) if i not in of_b]
+    n, rows, columns = (
+        math.prod(lengths[0]),
+        [shapes[0][i] for i in left],
+        [shapes[1][i] for i in right],
+    )
+    matrix_a = reshape(transpose(a, (*left, *of_a)), (math.prod(rows), n))
+    matrix_b = reshape(transpose(b, (*of_b, *right)), (n, math.prod(columns)))
+    return reshape(matmul(matrix_a, matrix_b), (*rows, *columns))
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The sum of the diagonal.
+
+    >>> trace([[1, 2], [3, 4]])
+    array(5)
+    """
+    return sum(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that a reduction runs over, counted from the front."""
+    if axis is None or not shape:
+        return tuple(range(len(shape)))
+    return tuple(normalize_axis_tuple(axis, len(shape)))
+
+
+def _count(x: Any, axis: Any, ddof: int, asked: str) -> int:
+    """What a sum of squares over the axis is divided by."""
+    shape = np.shape(x)
+    n: int = math.prod(shape[i] for i in _reduced(axis, shape))
+    if n <= ddof:
+        raise ValueError(
+            f"{asked} of {describe(x)} over {n} elements with ddof={ddof}: "
+            "there is nothing to divide by"
+        )
+    return n - ddof
