@@ -16,7 +16,8 @@ from minigrad.functional import *
 from minigrad.functional import __all__ as _functions
 from minigrad.functional import vocabulary as _vocabulary  # noqa: F401 (chapter 1.3 looks there)
 from minigrad.differences import numerical_gradient
-from minigrad.checking import GradientError, gradcheck
+from minigrad.claims import GradientError
+from minigrad.checking import gradcheck
 from minigrad.graphs import Graph, graph
 
 __all__ = [

@@ -113,6 +113,25 @@ def test_a_missing_sum_over_a_broadcast_axis_is_caught():
         gradcheck(add, rng.standard_normal((5, 3)), rng.standard_normal(3))
 
 
+def test_a_wrong_element_is_caught_behind_right_ones_that_are_a_million_times_larger():
+    sizes = 10.0 ** -np.arange(7)
+
+    @primitive
+    def weighted(x, /):
+        wrong = np.where(sizes < 2e-6, 1.0005, 1.0)
+        return sizes * np.tanh(x), lambda g, y: g * sizes * (1 - (y / sizes) ** 2) * wrong
+
+    for seed in range(20):
+        with pytest.raises(GradientError, match="1 looked at of 7 elements differ"):
+            gradcheck(weighted, np.random.default_rng(seed).uniform(0.5, 1.5, 7))
+
+
+@pytest.mark.parametrize("f", [mg.softmax, mg.log_softmax, mg.logsumexp])
+def test_a_saturated_softmax_may_be_unresolved_but_is_not_called_wrong(f):
+    for seed in range(50):
+        gradcheck(f, 8 * np.random.default_rng(seed).standard_normal(5))
+
+
 def test_a_small_wrong_gradient_beside_a_large_right_one_is_caught():
     @primitive
     def both(a, b, /):

@@ -1,4 +1,4 @@
-"""6.3 · Reductions and products, composed.
+"""6.3 · Reductions: sums, products and lengths, composed.
 
 How much of statistics and linear algebra needs a derivative of its own, once sums, maxima and
 matrix products have theirs? Nothing. A variance is a mean of squares, a product a tree of
