@@ -12,16 +12,17 @@ alone. Nothing in this chapter mentions g.
 
 Which word is which:
 
-    rules, derived      abs add arctan astype broadcast_to concatenate cos cumsum divide einsum
-    (chapter 3)         erf exp expm1 getitem log log1p log_softmax logaddexp logsumexp matmul
-                        max maximum mean multiply negative positive power reshape scatter_add
-                        sigmoid sign sin softmax sqrt subtract sum swapaxes tanh transpose where
+    rules, derived      abs add arctan astype broadcast_to concatenate cos cross_entropy cumsum
+    (chapter 3)         divide einsum erf exp expm1 getitem layer_norm log log1p log_softmax
+                        logaddexp logsumexp matmul max maximum mean multiply negative positive
+                        power reshape scatter_add sigmoid sign sin softmax sqrt subtract sum
+                        swapaxes tanh transpose where
     composed            clip cosh elu gelu gelu_tanh leaky_relu log2 minimum reciprocal relu
     (this chapter)      remainder silu sinh softplus square tan · diagonal expand_dims flip
                         moveaxis pad ravel repeat roll sort split squeeze stack take
                         take_along_axis tile tril triu · dot min norm outer prod std tensordot
-                        trace var · binary_cross_entropy_with_logits cross_entropy dropout
-                        embedding mse nll
+                        trace var · binary_cross_entropy_with_logits dropout embedding mse
+                        nll
     constants           one_hot, comparisons, argmax, argsort, isnan, floor, round, …: plain arrays
 
 When does a function deserve a rule of its own? When composing it is wrong somewhere (softmax of
@@ -68,7 +69,6 @@ from minigrad.functional.curves import (
 )
 from minigrad.functional.learning import (
     binary_cross_entropy_with_logits,
-    cross_entropy,
     dropout,
     embedding,
     mse,
@@ -91,7 +91,6 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "clip",
     "cosh",
-    "cross_entropy",
     "diagonal",
     "dot",
     "dropout",

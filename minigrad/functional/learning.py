@@ -1,10 +1,10 @@
 """6.4 · Learning: losses, lookups and dropout, composed.
 
 What is left to write before a model can learn? A number that says how wrong it is. A loss is a
-function like any other; what sets these apart is that they take the *logits*, the scores before any
-softmax or sigmoid. A probability that has underflowed to 0 has an infinite logarithm and no way
-back. Its logit is an ordinary number, and the gradient with respect to it, prediction minus truth,
-is alive whenever the two differ (chapter 3.6).
+function like any other; these take the *logits*, the scores before any softmax or sigmoid. A
+probability that has underflowed to 0 has an infinite logarithm and no way back. Its logit is an
+ordinary number, and the gradient with respect to it, prediction minus truth, is alive whenever the
+two differ. (`cross_entropy`, the loss of classifiers, is chapter 3.7's.)
 
 Every loss is the mean over its targets, so that its gradient does not grow with the batch.
 """
@@ -18,10 +18,8 @@ import numpy as np
 from minigrad.functional.arranging import take_along_axis
 from minigrad.functional.curves import square
 from minigrad.ops import (
-    add,
     divide,
     getitem,
-    log_softmax,
     logaddexp,
     mean,
     multiply,
@@ -30,6 +28,7 @@ from minigrad.ops import (
     sum,
     where,
 )
+from minigrad.ops.indexing import integers_below
 from minigrad.tensor import Array, Tensor, describe
 
 
@@ -59,38 +58,18 @@ def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
     >>> nll(np.log([[0.5, 0.5], [0.25, 0.75]]), [0, 1]).round(6)      # (log 2 + log 4/3) / 2
     np.float64(0.490415)
     """
-    chosen, counts = _targets(log_p, targets, ignore_index, "nll")
+    given = np.asarray(targets)
+    if given.shape != np.shape(log_p)[:-1] or not np.ndim(log_p):
+        raise ValueError(
+            f"nll takes log-probabilities (…, C) and a target for each row: they have shapes "
+            f"{np.shape(log_p)} and {given.shape}"
+        )
+    counts = np.ones(given.shape, bool) if ignore_index is None else given != ignore_index
+    if not counts.any():
+        raise ValueError("nll: no target is left to take the mean over")
+    chosen = integers_below(np.where(counts, given, 0), np.shape(log_p)[-1], "nll")
     picked = take_along_axis(log_p, np.expand_dims(chosen, -1), -1)[..., 0]
     return negative(divide(sum(where(counts, picked, 0)), counts.sum()))
-
-
-def cross_entropy(
-    logits: Any,
-    targets: Any,
-    *,
-    ignore_index: int | None = None,
-    label_smoothing: float = 0.0,
-) -> Tensor:
-    """The usual loss of a classifier: `nll(log_softmax(logits), targets)`.
-
-    logits (…, C), targets (…) integers from 0 to C - 1. With `label_smoothing=ε` the truth is
-    taken to be the target with probability 1 - ε and any class, evenly, otherwise: the loss is
-    (1 - ε) nll + ε · mean over classes of -log p. No logit is then driven to infinity
-    (Szegedy et al. 2015, section 7; Vaswani et al. 2017 use ε = 0.1).
-
-    >>> from minigrad import grad
-    >>> grad(cross_entropy)([[0.0, 0.0]], [1])              # prediction (½, ½) minus truth (0, 1)
-    array([[ 0.5, -0.5]])
-    """
-    if not 0.0 <= label_smoothing < 1.0:
-        raise ValueError(f"label_smoothing lies between 0 and 1: got {label_smoothing}")
-    _, counts = _targets(logits, targets, ignore_index, "cross_entropy")
-    log_p = log_softmax(logits)
-    loss = nll(log_p, targets, ignore_index=ignore_index)
-    if label_smoothing == 0.0:
-        return loss
-    even = negative(divide(sum(where(counts, mean(log_p, axis=-1), 0)), counts.sum()))
-    return add(multiply(1 - label_smoothing, loss), multiply(label_smoothing, even))
 
 
 def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
@@ -117,8 +96,9 @@ def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    places = _integers(indices, num_classes, "one_hot")
-    return np.equal(places[..., None], np.arange(num_classes)).astype(dtype)
+    places = integers_below(indices, num_classes, "one_hot")
+    rows: Array = np.equal(places[..., None], np.arange(num_classes)).astype(dtype)
+    return rows
 
 
 def embedding(weight: Any, indices: Any) -> Tensor:
@@ -132,7 +112,7 @@ def embedding(weight: Any, indices: Any) -> Tensor:
     """
     if np.ndim(weight) != 2:
         raise ValueError(f"embedding takes a table (V, d): got {describe(weight)}")
-    return getitem(weight, _integers(indices, np.shape(weight)[0], "embedding"))
+    return getitem(weight, integers_below(indices, np.shape(weight)[0], "embedding"))
 
 
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
@@ -151,31 +131,3 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     kept = rng.random(np.shape(x)) >= p
     dtype = getattr(x, "dtype", np.dtype(float))
     return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
-
-
-def _targets(
-    scores: Any, targets: Any, ignore_index: int | None, asked: str
-) -> tuple[Array, Array]:
-    """The targets, 0 in the place of ignored ones, and where they count."""
-    shape = np.shape(scores)
-    given = np.asarray(targets)
-    if not shape or given.shape != shape[:-1]:
-        raise ValueError(
-            f"{asked} takes scores (…, C) and one target for each row: the scores have shape "
-            f"{shape}, the targets {given.shape}"
-        )
-    counts = np.ones(given.shape, bool) if ignore_index is None else given != ignore_index
-    if not counts.any():
-        raise ValueError(f"{asked}: no target is left to take the mean over")
-    return _integers(np.where(counts, given, 0), shape[-1], asked), counts
-
-
-def _integers(indices: Any, n: int, asked: str) -> Array:
-    """Indices into n places, or one sentence on what is wrong with them."""
-    places = np.asarray(indices)
-    if places.dtype.kind not in "iu" and places.size:
-        raise TypeError(f"{asked} takes integers, but got dtype {places.dtype}")
-    if places.size and not 0 <= places.min() <= places.max() < n:
-        wrong = places.min() if places.min() < 0 else places.max()
-        raise ValueError(f"{asked}: index {wrong} is not between 0 and {n - 1}")
-    return places.astype(int)

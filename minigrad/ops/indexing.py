@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.record import primitive
-from minigrad.tensor import Tensor
+from minigrad.tensor import Array, Tensor
 
 
 def getitem(x: Any, index: Any) -> Tensor:
@@ -76,6 +76,20 @@ def _may_repeat(index):
     """Only arrays of integers can name one place twice; numbers, slices and masks cannot."""
     parts = index if isinstance(index, tuple) else (index,)
     return any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in parts)
+
+
+def integers_below(indices: Any, n: int, asked: str) -> Array:
+    """Indices of n places as an array of integers, or one sentence on what is wrong with them.
+
+    Negative ones are refused: as a word or a class, -1 is a mistake that NumPy would not notice.
+    """
+    places = np.asarray(indices)
+    if places.dtype.kind not in "iu" and places.size:
+        raise TypeError(f"{asked}: integers were asked for, but the dtype is {places.dtype}")
+    if places.size and not 0 <= places.min() <= places.max() < n:
+        wrong = places.min() if places.min() < 0 else places.max()
+        raise ValueError(f"{asked}: {wrong} is not between 0 and {n - 1}")
+    return places.astype(int, copy=False)
 
 
 @primitive
