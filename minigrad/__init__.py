@@ -5,7 +5,8 @@ README.md is the table of contents. The names below stand in the order a reader 
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
 from minigrad.tensor import Tensor
-from minigrad.record import Node, fused, no_grad, primitive
+from minigrad.record import Node, no_grad
+from minigrad.rules import fused, primitive
 from minigrad.safety import detect_anomaly
 from minigrad.autograd import backward, gradients
 from minigrad.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -14,7 +15,7 @@ from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions
-from minigrad.functional import vocabulary as _vocabulary  # noqa: F401 (chapter 1.3 looks there)
+from minigrad.functional import vocabulary as _vocabulary  # noqa: F401 (chapter 1.4 looks there)
 from minigrad.differences import numerical_gradient
 from minigrad.claims import GradientError
 from minigrad.checking import gradcheck

@@ -1,4 +1,4 @@
-"""1.4 · Safety: what would make a record quietly wrong, and who notices.
+"""1.5 · Safety: what would make a record quietly wrong, and who notices.
 
 A record is a promise about arrays: "with these values, the derivative is this". What if the
 values change before anyone asks? The VJP of `exp(w)` uses the old output and cannot be hurt. The

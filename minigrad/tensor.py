@@ -3,7 +3,7 @@
 How can a program know the derivative of what it has just computed? It keeps a record. A
 `Tensor` is a NumPy array with one thing more: its **node**, which says what operation made it
 and from what. The inputs of that operation have nodes of their own, and so on back to the
-tensors you made yourself, the **leaves**. Nothing more is needed: chapter 1.2 writes the nodes,
+tensors you made yourself, the **leaves**. Nothing more is needed: chapter 1.3 writes the nodes,
 chapter 2 replays them in reverse, and that is all of backpropagation.
 
 A `Tensor` speaks NumPy: operators, and the methods and functions of NumPy that chapter 3 has a

@@ -1,4 +1,4 @@
-"""1.3 · Words: what a Tensor answers to.
+"""1.4 · Words: what a Tensor answers to.
 
 Where do `a + b`, `t.sum()` and `np.exp(t)` find the operation that records them? Here, and only
 here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a call of one of its

@@ -2,7 +2,7 @@
 
 Why does `np.exp(t)` work on a Tensor? NumPy asks its arguments before it computes anything: an
 argument with an `__array_ufunc__` or `__array_function__` method is handed the call instead.
-Chapter 1.3 has those two methods, and looks here for what to do.
+Chapter 1.4 has those two methods, and looks here for what to do.
 
 `NUMPY` are the functions that record. `PLAIN` are those that answer questions about values and
 have no derivative, or one that is 0 wherever it exists: on Tensors they give plain arrays.

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from minigrad.record import primitive
+from minigrad.rules import primitive
 
 # VJPs that hold no array serve every call. As functions of the module they are made once; as
 # lambdas they would be made at each operation, and long chains of them keep Python's cycle

@@ -4,7 +4,7 @@ What does it cost to compose? Layer normalisation, written as a formula, records
 five arrays of its input's size, and walks eight VJPs. Worked out on paper, its derivative is one
 line that needs two of those arrays. So the two operations below, which every Transformer runs at
 each step, have a rule that does everything at once, and one function `backward` that gives all
-their gradients, because they share most of their work (chapter 1.2).
+their gradients, because they share most of their work (chapter 1.3).
 
 Beside each stands its `definition`, the same function composed. It says what is meant; it takes
 over where the derivative itself is differentiated; and the tests hold the two together.
@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.ops.indexing import integers_below
 from minigrad.ops.softmaxes import log_softmax
-from minigrad.record import fused
+from minigrad.rules import fused
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):

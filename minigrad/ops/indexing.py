@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import primitive
+from minigrad.rules import primitive
 from minigrad.tensor import Array, Tensor
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import primitive
+from minigrad.rules import primitive
 from minigrad.tensor import Tensor, describe
 
 

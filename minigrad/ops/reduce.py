@@ -12,7 +12,7 @@ against x.
 
 import numpy as np
 
-from minigrad.record import primitive
+from minigrad.rules import primitive
 
 
 def kept_shape(shape, axis):

@@ -13,7 +13,7 @@ under 0. *That* is the numerical stability which texts often credit to attention
 import numpy as np
 
 from minigrad.ops.reduce import kept_shape
-from minigrad.record import primitive
+from minigrad.rules import primitive
 
 
 @primitive
