@@ -10,6 +10,7 @@ you will differentiate later; a node never needs to know it.
 The record has no tape and no owner. It is nothing but these nodes, each held by the tensor that it
 made, and gone with it. Chapter 1.3 makes them; `no_grad` switches that off.
 
+    >>> import numpy as np
     >>> from minigrad import Tensor
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> y = (x * x).sum()               # two nodes: multiply, then sum

@@ -46,20 +46,17 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     no closure needs to capture it. A VJP whose result still carries broadcast axes is summed
     back to its input's shape by the engine (chapter 2); no rule does that itself.
 
-    The value may also be a function of no arguments, for what only arrays can say (`np.sin` is
+    The value may also be a function of no arguments, for what only arrays can say (`np.cbrt` is
     no operation of chapter 3): it is called once, in the forward pass, and never with Tensors.
 
     Your own operation takes three lines, and is drawn under its own name (chapter 5):
 
     >>> @primitive
-    ... def sine(x, /):
-    ...     return lambda: np.sin(x), lambda g, y: g * cosine(x)
-    >>> @primitive
-    ... def cosine(x, /):
-    ...     return lambda: np.cos(x), lambda g, y: -g * sine(x)
+    ... def cbrt(x, /):
+    ...     return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)     # from y³ = x
     >>> from minigrad import grad
-    >>> grad(sine)(0.0), grad(grad(grad(sine)))(0.0)
-    (array(1.), array(-1.))
+    >>> grad(cbrt)(8.0), grad(grad(cbrt))(8.0)                          # 1/12 and -1/144
+    (array(0.08333333), array(-0.00694444))
     """
     return _operation(rule)
 

@@ -6,10 +6,9 @@ and from what. The inputs of that operation have nodes of their own, and so on b
 tensors you made yourself, the **leaves**. Nothing more is needed: chapter 1.3 writes the nodes,
 chapter 2 replays them in reverse, and that is all of backpropagation.
 
-A `Tensor` speaks NumPy: operators, and the methods and functions of NumPy that chapter 3 has a
-rule for, work on it, and each leaves a node. What has no derivative gives a plain array (`t > 0`).
-What would quietly lose the record (`float(t)`, `t[0] = 1`) is refused in a sentence, and so is any
-function without a rule.
+A `Tensor` speaks NumPy: its operators, methods and functions work on it, and each leaves a node
+(chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would quietly lose the
+record, `float(t)` or `t[0] = 1`, is refused in a sentence, and so is any function without a rule.
 
 ∂L/∂x is the slope of L when only x moves. For an array x it is an array of the same shape, one
 slope for each element: the **gradient** of L.
@@ -55,7 +54,7 @@ class Tensor(Words):
     A **leaf** is a tensor you make yourself; its `node` is None. With `requires_grad=True` it
     copies its values, everything computed from it is recorded, and `backward()` accumulates
     ∂L/∂leaf in `.grad`, a plain array. Without, it shares the memory of the array you give: do
-    not change that array between the forward and the backward pass, for nothing would notice.
+    not change that array between the forward and the backward pass (chapter 1.5).
     `name` appears in errors and in graphs. Values are real: TypeError for complex numbers or
     objects, and for an integer tensor that is asked to require a gradient.
 
