@@ -111,22 +111,25 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
             options = _by_name(rule, option_names, args, len(inputs), options)
         arrays: list[Any] = []
         dtype = None
-        alike, requires_grad = True, False
+        mixed, constants, requires_grad = False, False, False
         for x in inputs:
             if isinstance(x, Tensor):
                 a = x._array
                 if dtype is None:
                     dtype = a.dtype
                 elif a.dtype is not dtype:
-                    alike = False
+                    mixed = True
                 if x._requires_grad:
                     requires_grad = True
                 arrays.append(a)
             else:
-                alike = False
+                constants = True
                 arrays.append(x)
-        if not alike or dtype is None:
-            arrays = _in_one_dtype(rule, inputs, arrays)
+        if mixed:
+            arrays = _in_one_dtype(rule, inputs, arrays, _dtype_beside(inputs))
+        elif constants:
+            beside = dtype if dtype is not None and dtype.kind == "f" else None
+            arrays = _in_one_dtype(rule, inputs, arrays, beside)
         try:
             answer = rule(*arrays, **options)
             if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + len(inputs)):
@@ -148,7 +151,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
                     look(rule, inputs, value, None)
             return _wrap(value, None, shared or [0, 0])
         value.flags.writeable = False
-        if not alike:
+        if constants:
             inputs = tuple(
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
@@ -206,8 +209,18 @@ def _as_array(rule: Callable[..., Any], value: Any) -> Array:
     return np.asarray(value)  # NumPy turns 0-d results into scalars
 
 
+def _dtype_beside(inputs: tuple[Any, ...]) -> np.dtype[Any] | None:
+    """The dtype that numbers take: the floating tensors', of those with axes if there are any."""
+    floating = [x for x in inputs if isinstance(x, Tensor) and x.dtype.kind == "f"]
+    beside = [x.dtype for x in floating if x.ndim] or [x.dtype for x in floating]
+    return beside[0] if beside else None
+
+
 def _in_one_dtype(
-    rule: Callable[..., Any], inputs: tuple[Any, ...], arrays: list[Any]
+    rule: Callable[..., Any],
+    inputs: tuple[Any, ...],
+    arrays: list[Any],
+    beside: np.dtype[Any] | None,
 ) -> list[Any]:
     """Constants become arrays; numbers take the dtype of the floating tensor beside them.
 
@@ -215,22 +228,16 @@ def _in_one_dtype(
     np.sqrt gives a float64 scalar, and NumPy lets only Python's own numbers give way. A number
     is whatever has no axes, also a tensor: a learned temperature does not change a model's dtype.
     """
-    beside, has_axes = None, False
-    for x in inputs:
-        if isinstance(x, Tensor) and not has_axes and x._array.dtype.kind == "f":
-            has_axes = x._array.ndim > 0
-            if beside is None or has_axes:
-                beside = x._array.dtype
     for i, x in enumerate(inputs):
-        if isinstance(x, Tensor):
-            if has_axes and x._array.ndim == 0 and x._array.dtype.kind != "b":
-                arrays[i] = arrays[i].astype(beside)
-        elif beside is not None and (type(x) is float or type(x) is int):
+        kind = type(x)
+        if beside is not None and (kind is float or kind is int):
             arrays[i] = np.array(x, beside)
-        else:
+            continue
+        a = arrays[i]
+        if kind is not Tensor and (kind is not np.ndarray or a.dtype.kind not in "fiub"):
             a = arrays[i] = _real_array(x, rule.__name__.strip("_"))
-            if a.ndim == 0 and a.dtype.kind != "b" and beside is not None:
-                arrays[i] = a.astype(beside)
+        if a.ndim == 0 and beside is not None and a.dtype is not beside and a.dtype.kind != "b":
+            arrays[i] = a.astype(beside)
     return arrays
 
 

@@ -6,7 +6,8 @@ again a matrix of zeros and ones (chapter 3.2), and its transpose *puts back*: `
 tensors by a mask, the second from many by position.
 """
 
-from itertools import pairwise
+from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,9 @@ def concatenate(arrays: Any, axis: int = 0) -> Tensor:
 @primitive
 def _concatenate(*xs, axis=0):
     y = np.concatenate(xs, axis=axis)
-    before = (slice(None),) * (axis % y.ndim)
-    ends = np.cumsum([x.shape[axis] for x in xs]).tolist()
-    stretches = [(*before, slice(a, b)) for a, b in pairwise([0, *ends])]
-    return y, *(lambda g, y, stretch=stretch: g[stretch] for stretch in stretches)
+    ends = [0, *accumulate([x.shape[axis] for x in xs])]
+    return y, *[partial(_stretch, axis, a, b) for a, b in pairwise(ends)]
+
+
+def _stretch(axis, start, end, g, y):
+    return g[(slice(None),) * (axis % y.ndim) + (slice(start, end),)]

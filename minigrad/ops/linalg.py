@@ -46,27 +46,22 @@ def matmul(a: Any, b: Any) -> Tensor:
     >>> matmul([1, 2], [3, 4])
     array(11)
     """
-    a, b = (x if isinstance(x, Tensor) else np.asarray(x) for x in (a, b))
-    if a.ndim == 0 or b.ndim == 0:
-        raise ValueError(f"matmul of {describe(a)} and {describe(b)}: for a scalar write *")
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ValueError(
-            f"matmul of {describe(a)} and {describe(b)}: the left has rows of "
-            f"{a.shape[-1]}, the right has columns of {b.shape[-2 if b.ndim > 1 else 0]}"
-        )
+    if not isinstance(a, Tensor):
+        a = np.asarray(a)
+    if not isinstance(b, Tensor):
+        b = np.asarray(b)
+    if a.ndim > 1 and b.ndim > 1:
+        try:
+            return _matmul(a, b)
+        except ValueError:
+            _refuse_shapes(a, b)
+            raise
+    _refuse_shapes(a, b)
     if b.ndim == 1:
         c = matmul(a, b.reshape(-1, 1))
         return c.reshape(c.shape[:-1])
-    if a.ndim == 1:
-        c = matmul(a.reshape(1, -1), b)
-        return c.reshape((*c.shape[:-2], c.shape[-1]))
-    try:
-        return _matmul(a, b)
-    except ValueError:  # their last two axes fit, so it is the stacks that do not
-        raise ValueError(
-            f"matmul of {describe(a)} and {describe(b)}: the axes before the last two do not "
-            "broadcast"
-        ) from None
+    c = matmul(a.reshape(1, -1), b)
+    return c.reshape((*c.shape[:-2], c.shape[-1]))
 
 
 @primitive
@@ -76,6 +71,22 @@ def _matmul(a, b, /):
         lambda g, y: g @ b.mT,  # ∂L/∂A = G Bᵀ
         lambda g, y: a.mT @ g,  # ∂L/∂B = Aᵀ G
     )
+
+
+def _refuse_shapes(a, b):
+    """Say in the caller's shapes why there is no product, if there is none."""
+    asked = f"matmul of {describe(a)} and {describe(b)}"
+    if a.ndim == 0 or b.ndim == 0:
+        raise ValueError(f"{asked}: for a scalar write *")
+    rows, columns = a.shape[-1], b.shape[-2 if b.ndim > 1 else 0]
+    if rows != columns:
+        raise ValueError(
+            f"{asked}: the left has rows of {rows}, the right has columns of {columns}"
+        )
+    try:
+        np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise ValueError(f"{asked}: the axes before the last two do not broadcast") from None
 
 
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
@@ -102,50 +113,62 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     """
     if not isinstance(subscripts, str):
         raise TypeError('einsum takes its subscripts first, as text: einsum("ij,jk->ik", a, b)')
-    tensors = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
-    *inputs, output = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
-    for k, letters in enumerate(inputs):
-        if len(set(letters)) < len(letters):
-            inputs[k], tensors[k] = _diagonal(letters, tensors[k])
-    return _einsum(*tensors, inputs=tuple(inputs), output=output, optimize=optimize)
+    tensors: Any = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
+    inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
+    if repeats:
+        inputs, tensors = zip(*map(_diagonal, inputs, tensors), strict=True)
+    return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
 
 
 @primitive
 def _einsum(*xs, inputs, output, optimize=False):
-    sizes = {}
-    for letters, x in zip(inputs, xs, strict=True):
-        for c, n in zip(letters, x.shape, strict=True):
-            if n != 1 and sizes.setdefault(c, n) != n:
-                raise ValueError(f"axis {c!r} has length {sizes[c]} and length {n}")
+    try:
+        y = np.einsum(f"{','.join(inputs)}->{output}", *xs, optimize=optimize)
+    except ValueError:
+        _lengths(inputs, [x.shape for x in xs])  # says it in the caller's letters
+        raise
+    shapes = [x.shape for x in xs]
 
     def vjp(k):
-        others = [*inputs[:k], *inputs[k + 1 :]]
-        lengths = dict(zip(inputs[k], xs[k].shape, strict=True))
-        # g and the other factors say what A's letters get. Those that A has alone are not among
-        # them, and an axis of length 1 that was stretched to another's length is summed.
-        said = {c: c in output or any(c in letters for letters in others) for c in lengths}
-        kept = "".join([c for c, n in lengths.items() if said[c] and n == sizes.get(c, 1)])
-        terms = ",".join([output, *others])
+        others = (*xs[:k], *xs[k + 1 :])
 
         def of_this(g, y):
-            share = np.einsum(f"{terms}->{kept}", g, *xs[:k], *xs[k + 1 :], optimize=optimize)
-            share = share.reshape([n if c in kept else 1 for c, n in lengths.items()])
-            return np.broadcast_to(share, tuple(lengths.values()))
+            lengths = _lengths(inputs, shapes)
+            # g and the other factors say what this one's letters get. A letter that it has alone
+            # is not among them, and an axis of length 1 that was stretched is summed over.
+            terms = [output, *inputs[:k], *inputs[k + 1 :]]
+            own = dict(zip(inputs[k], shapes[k], strict=True))
+            kept = "".join(
+                [c for c, n in own.items() if n == lengths[c] and any(c in t for t in terms)]
+            )
+            share = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
+            share = share.reshape([n if c in kept else 1 for c, n in own.items()])
+            return np.broadcast_to(share, shapes[k])
 
         return of_this
 
-    return (
-        np.einsum(f"{','.join(inputs)}->{output}", *xs, optimize=optimize),
-        *[vjp(k) for k in range(len(xs))],
-    )
+    return y, *[vjp(k) for k in range(len(xs))]
+
+
+def _lengths(inputs, shapes):
+    """How long the axis of each letter is; one of length 1 is stretched to the others' length."""
+    lengths = {}
+    for letters, shape in zip(inputs, shapes, strict=True):
+        for c, n in zip(letters, shape, strict=True):
+            if n != 1 and lengths.get(c, 1) not in (1, n):
+                raise ValueError(f"axis {c!r} has length {lengths[c]} and length {n}")
+            lengths[c] = n if n != 1 else lengths.get(c, 1)
+    return lengths
 
 
 @cache
 def _spelled_out(subscripts, ndims):
     """The letters of each operand and of the output, with letters in the place of "...".
 
+    And whether an operand has a letter twice.
+
     >>> _spelled_out("...ij,jk", (3, 2))
-    ('Zij', 'jk', 'Zik')
+    (('Zij', 'jk'), 'Zik', False)
     """
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     inputs = left.split(",")
@@ -177,7 +200,7 @@ def _spelled_out(subscripts, ndims):
         raise ValueError(
             f"einsum {subscripts!r}: the output names letters of the operands, each once"
         )
-    return (*inputs, output)
+    return tuple(inputs), output, any(len(set(letters)) < len(letters) for letters in inputs)
 
 
 def _diagonal(letters, x):
@@ -188,12 +211,11 @@ def _diagonal(letters, x):
                   [5, 7]]))
     """
     once = "".join(dict.fromkeys(letters))
-    lengths = {}
-    for c, n in zip(letters, x.shape, strict=True):
-        if n != 1 and lengths.setdefault(c, n) != n:
-            raise ValueError(f"einsum: axis {c!r} has length {lengths[c]} and length {n}")
+    if once == letters:
+        return letters, x
+    lengths = _lengths([*letters], [(n,) for n in x.shape])
     index = [
-        np.arange(n).reshape([-1 if c == other else 1 for other in once])
+        (np.arange(lengths[c]) * (n > 1)).reshape([-1 if c == other else 1 for other in once])
         for c, n in zip(letters, x.shape, strict=True)
     ]
     return once, x[tuple(index)]
