@@ -6,7 +6,7 @@ README.md is the table of contents. The names below stand in the order a reader 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
 from minigrad.tensor import Tensor
 from minigrad.record import Node, no_grad
-from minigrad.rules import fused, primitive
+from minigrad.rules import fused, primitive, unfused
 from minigrad.safety import detect_anomaly
 from minigrad.autograd import backward, gradients
 from minigrad.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
@@ -27,6 +27,7 @@ __all__ = [
     "no_grad",
     "primitive",
     "fused",
+    "unfused",
     "detect_anomaly",
     "backward",
     "gradients",

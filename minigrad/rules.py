@@ -28,7 +28,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -71,7 +73,7 @@ def fused(*, definition: Callable[..., Any]) -> Callable[[Callable[..., Any]], A
     write in place and use whatever the forward pass has saved.
 
     Such tricks cannot be differentiated again. Where a derivative of the derivative is wanted,
-    the engine goes back to the definition.
+    the engine goes back to the definition. So does `unfused()`, for a drawing of all the steps.
 
     >>> def scaled_sum(a, b, /):
     ...     return 2.0 * (a + b)
@@ -92,6 +94,28 @@ def fused(*, definition: Callable[..., Any]) -> Callable[[Callable[..., Any]], A
     return decorate
 
 
+_unfused: ContextVar[bool] = ContextVar("unfused", default=False)
+
+
+@contextmanager
+def unfused() -> Iterator[None]:
+    """Inside, fused operations are computed by their definitions: for drawing all their steps.
+
+    >>> from minigrad import layer_norm
+    >>> x = Tensor([[1.0, 3.0]], requires_grad=True)
+    >>> layer_norm(x, [1.0, 1.0], [0.0, 0.0], eps=0.0)
+    Tensor([[-1.,  1.]], node=layer_norm)
+    >>> with unfused():
+    ...     layer_norm(x, [1.0, 1.0], [0.0, 0.0], eps=0.0)      # … the last step adds the bias
+    Tensor([[-1.,  1.]], node=add)
+    """
+    token = _unfused.set(True)
+    try:
+        yield
+    finally:
+        _unfused.reset(token)
+
+
 def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -109,6 +133,8 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         if len(args) != arity and not variadic:
             inputs = args[:arity]
             options = _by_name(rule, option_names, args, len(inputs), options)
+        if is_fused and _unfused.get():
+            return rule.definition(*inputs, **options)  # type: ignore[attr-defined]
         arrays: list[Any] = []
         dtype = None
         mixed, constants, requires_grad = False, False, False

@@ -16,24 +16,27 @@ from pathlib import Path
 def write_whole(path: str | Path, content: bytes | str) -> Path:
     """Write the content to path, whole or not at all, and return the path.
 
-    A missing folder is a FileNotFoundError that names it.
+    A file that is replaced keeps its permissions, and a symbolic link stays one: what it points to
+    is replaced. A missing folder is a FileNotFoundError that names it.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(f"{folder}/hello.txt", "hello").read_text()
     'hello'
     """
     path = Path(path)
-    if not path.parent.is_dir():
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
     data = content.encode() if isinstance(content, str) else content
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
+    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # on disk before it has the name, not some time after
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, path)
+        os.chmod(beside, mode)
+        os.replace(beside, target)
     except BaseException:
         os.unlink(beside)
         raise

@@ -40,3 +40,14 @@ def test_an_interruption_leaves_the_old_file_and_no_other(tmp_path, monkeypatch,
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(OSError, match="there is no folder .*nowhere to write x.txt to"):
         write_whole(tmp_path / "nowhere" / "x.txt", "")
+
+
+def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    assert write_whole(link, "new") == link
+    assert link.is_symlink() and target.read_text() == "new"
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"target", "link"}

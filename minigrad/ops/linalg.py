@@ -53,9 +53,10 @@ def matmul(a: Any, b: Any) -> Tensor:
     if a.ndim > 1 and b.ndim > 1:
         try:
             return _matmul(a, b)
-        except ValueError:
-            _refuse_shapes(a, b)
-            raise
+        except ValueError as error:
+            unexplained = error
+        _refuse_shapes(a, b)
+        raise unexplained
     _refuse_shapes(a, b)
     if b.ndim == 1:
         c = matmul(a, b.reshape(-1, 1))
