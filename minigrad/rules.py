@@ -63,7 +63,9 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     return _operation(rule)
 
 
-def fused(*, definition: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+def fused(
+    *, definition: Callable[..., Any]
+) -> Callable[[Callable[..., Any]], Callable[..., Tensor]]:
     """Turn a rule that does several steps at once into one operation, and one node.
 
     `definition` is the same function of the same arguments, composed of other operations. The

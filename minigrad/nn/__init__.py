@@ -1,0 +1,35 @@
+"""7 · Layers: functions that own their parameters.
+
+What does a layer add to a function? Its parameters, so that an optimizer can find them, a file can
+keep them, and each can be called by its name.
+
+    7.1  module          Module: names, state, training and evaluation
+    7.2  initial         where the first weights come from, and what fan-in has to do with it
+    7.3  layers          Linear, Embedding, LayerNorm, RMSNorm, Dropout, Sequential
+
+    >>> import numpy as np
+    >>> from minigrad import Tensor
+    >>> layer = Linear(3, 2, rng=np.random.default_rng(0))
+    >>> [(name, p.shape) for name, p in layer.named_parameters()]
+    [('weight', (3, 2)), ('bias', (2,))]
+    >>> layer(Tensor(np.ones((5, 3)))).shape
+    (5, 2)
+"""
+
+from minigrad.nn.initial import kaiming_normal, normal, xavier_normal, xavier_uniform
+from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
+from minigrad.nn.module import Module
+
+__all__ = [
+    "Dropout",
+    "Embedding",
+    "LayerNorm",
+    "Linear",
+    "Module",
+    "RMSNorm",
+    "Sequential",
+    "kaiming_normal",
+    "normal",
+    "xavier_normal",
+    "xavier_uniform",
+]

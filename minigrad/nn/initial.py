@@ -1,0 +1,62 @@
+"""7.2 · Initial values: where the first weights come from.
+
+How large should a random weight be? An output of x W is a sum of d_in products. If inputs and
+weights are independent with mean 0, variances multiply in each product and add in the sum:
+
+    Var(y) = d_in · Var(w) · Var(x)
+
+Twenty layers with d_in Var(w) = 2 make numbers 2²⁰ times larger in variance; with ½, as much
+smaller. So Var(w) = 1/d_in keeps the size of what goes forward. The gradient goes back through Wᵀ,
+a sum of d_out products, and asks for 1/d_out instead. d_in is the **fan-in** and d_out the
+**fan-out** of a weight (d_in, d_out); for several matrices in one array they are the last two axes.
+
+    xavier    2/(d_in + d_out): between the two wishes (Glorot & Bengio 2010, section 4.2.1)
+    kaiming   2/d_in: a relu sets half of what it is given to 0, and half of the mean square
+              with it, so twice the variance goes in (He et al. 2015, section 2.2)
+
+A uniform number between -b and b has variance b²/3, hence the bound √3 · σ.
+
+    >>> rng = np.random.default_rng(0)
+    >>> w = kaiming_normal((400, 300), rng=rng)
+    >>> x = rng.standard_normal((1000, 400))
+    >>> round(float(np.mean(np.maximum(x @ w, 0) ** 2)), 1)     # ½ of twice the mean square of x
+    1.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad.tensor import Array
+
+
+def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+    """Evenly between ±√(6/(d_in + d_out)), for a weight (…, d_in, d_out)."""
+    d_in, d_out = _fans(shape)
+    bound = np.sqrt(6 / (d_in + d_out))
+    return rng.uniform(-bound, bound, shape)
+
+
+def xavier_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+    """Gaussian with variance 2/(d_in + d_out), for a weight (…, d_in, d_out)."""
+    d_in, d_out = _fans(shape)
+    return normal(shape, np.sqrt(2 / (d_in + d_out)), rng=rng)
+
+
+def kaiming_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+    """Gaussian with variance 2/d_in, for a weight (…, d_in, d_out) that a relu follows."""
+    d_in, _ = _fans(shape)
+    return normal(shape, np.sqrt(2 / d_in), rng=rng)
+
+
+def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator) -> Array:
+    """Gaussian with mean 0 and a given standard deviation; GPT-2 takes 0.02."""
+    return std * rng.standard_normal(shape)  # type: ignore[no-any-return]
+
+
+def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
+    if len(shape) < 2:
+        raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
+    return shape[-2], shape[-1]

@@ -1,0 +1,150 @@
+"""7.3 · Layers: the ones that every model is built of.
+
+Which functions come with parameters so often that they have names? A matrix product (`Linear`), a
+table of rows (`Embedding`), and a normalisation with a scale of its own. Each is a few lines: it
+makes its parameters, and hands them to a function of an earlier chapter.
+
+    >>> rng = np.random.default_rng(0)
+    >>> model = Sequential(Embedding(11, 6, rng=rng), LayerNorm(6), Linear(6, 2, rng=rng))
+    >>> model([[1, 2, 3]]).shape
+    (1, 3, 2)
+    >>> [name for name, _ in model.named_parameters()][:3]
+    ['layers.0.weight', 'layers.1.gain', 'layers.1.bias']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from minigrad.functional import dropout, embedding, square
+from minigrad.nn.initial import normal, xavier_uniform
+from minigrad.nn.module import Module
+from minigrad.ops import layer_norm, mean, sqrt
+from minigrad.tensor import Tensor, describe
+
+
+class Linear(Module):
+    """y = x W + b   (…, d_in) → (…, d_out)
+
+    `weight` is (d_in, d_out), so that the code reads as the paper writes it, x W. (PyTorch
+    stores the transpose.) It is drawn by Xavier's uniform rule (chapter 7.2), the bias is 0.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        *,
+        bias: bool = True,
+        rng: np.random.Generator,
+        dtype: Any = float,
+    ) -> None:
+        self.weight = _parameter(xavier_uniform((d_in, d_out), rng=rng), dtype, "weight")
+        self.bias = _parameter(np.zeros(d_out), dtype, "bias") if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Apply the layer to the last axis of x."""
+        if x.ndim == 0 or x.shape[-1] != self.weight.shape[0]:
+            raise ValueError(
+                f"Linear takes {self.weight.shape[0]} features on the last axis: got {describe(x)}"
+            )
+        y = x @ self.weight
+        return y if self.bias is None else y + self.bias
+
+
+class Embedding(Module):
+    """One row of numbers for each of V words.   (…) integers → (…, d_model)
+
+    Rows are Gaussian with standard deviation `std`: 1 by default, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        num_words: int,
+        d_model: int,
+        *,
+        std: float = 1.0,
+        rng: np.random.Generator,
+        dtype: Any = float,
+    ) -> None:
+        self.weight = _parameter(normal((num_words, d_model), std, rng=rng), dtype, "weight")
+
+    def __call__(self, indices: Any) -> Tensor:
+        """The rows of the words that the indices name."""
+        return embedding(self.weight, indices)
+
+
+class LayerNorm(Module):
+    """(x - μ)/σ ⊙ gain + bias over the last axis (Ba et al. 2016).   (…, d) → (…, d)
+
+    The derivation is chapter 3.7's.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
+        self.gain = _parameter(np.ones(d_model), dtype, "gain")
+        self.bias = _parameter(np.zeros(d_model), dtype, "bias")
+        self.eps = eps
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Normalise each row of x."""
+        return layer_norm(_of_width(x, self.gain, "LayerNorm"), self.gain, self.bias, eps=self.eps)
+
+
+class RMSNorm(Module):
+    """x/√(mean(x²) + eps) ⊙ gain over the last axis (Zhang & Sennrich 2019).   (…, d) → (…, d)
+
+    LayerNorm without the mean: what matters, they find, is that the size is fixed.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
+        self.gain = _parameter(np.ones(d_model), dtype, "gain")
+        self.eps = eps
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Bring each row of x to mean square 1, then scale it."""
+        x = _of_width(x, self.gain, "RMSNorm")
+        return x / sqrt(mean(square(x), axis=-1, keepdims=True) + self.eps) * self.gain
+
+
+class Dropout(Module):
+    """Each element 0 with probability p while training, untouched otherwise (chapter 6.4).
+
+    The generator belongs to the layer and moves on with each call.
+    """
+
+    def __init__(self, p: float, *, rng: np.random.Generator) -> None:
+        self.p = p
+        self.rng = rng
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Drop, if the model is being trained (`train`, `eval`)."""
+        return dropout(x, self.p, rng=self.rng) if self.training and self.p else x
+
+
+class Sequential(Module):
+    """Layers, or any functions, one after the other."""
+
+    def __init__(self, *layers: Callable[[Any], Any]) -> None:
+        self.layers = list(layers)
+
+    def __call__(self, x: Any) -> Any:
+        """The last layer's output."""
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
+    return Tensor(values, requires_grad=True, dtype=dtype, name=name)
+
+
+def _of_width(x: Tensor, gain: Tensor, layer: str) -> Tensor:
+    """x, whose rows must be as long as the gain: otherwise one of the two would broadcast."""
+    if x.ndim == 0 or x.shape[-1] != gain.shape[0]:
+        raise ValueError(
+            f"{layer} takes {gain.shape[0]} features on the last axis: got {describe(x)}"
+        )
+    return x

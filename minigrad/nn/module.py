@@ -1,0 +1,136 @@
+"""7.1 · Module: parameters that can be found by their names.
+
+How does an optimizer find the parameters of a model that was written by someone else? They are
+attributes of objects, and objects of objects. A `Module` is an object whose attributes are leaf
+tensors or further modules, or lists or dicts of them; walking through `vars(self)` finds them all,
+and their names fall out of the attributes' names: `blocks.0.w_q.weight` is the attribute `weight`
+of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registered anywhere.
+
+The **parameters** are the leaves that require a gradient. The **state** is every leaf, so that a
+frozen parameter is saved with the rest.
+
+    >>> class Scaled(Module):
+    ...     def __init__(self):
+    ...         self.factor = Tensor(2.0, requires_grad=True)
+    ...     def __call__(self, x):
+    ...         return self.factor * x
+    >>> model = Scaled()
+    >>> model.load_state_dict({"factor": np.array(3.0)})
+    >>> model(Tensor(5.0)), model.state_dict()
+    (Tensor(15., node=multiply), {'factor': array(3.)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from minigrad.tensor import Array, Tensor
+
+
+class Module:
+    """An object with parameters. Subclasses set them as attributes and define `__call__`."""
+
+    # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
+    training: bool = True
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
+        """Every parameter with its dotted name, in the order the attributes were set.
+
+        A list, tuple or dict counts through its members, `blocks.0.weight`. A parameter
+        that is reached by two names comes once, under the first.
+        """
+        for name, leaf in _members(self, prefix, set()):
+            if isinstance(leaf, Tensor) and leaf.requires_grad:
+                yield name, leaf
+
+    def parameters(self) -> list[Tensor]:
+        """Every parameter, in the same order."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def modules(self) -> list[Module]:
+        """This module and every module within it."""
+        inside = [member for _, member in _members(self, "", set()) if isinstance(member, Module)]
+        return [self, *inside]
+
+    def state_dict(self) -> dict[str, Array]:
+        """A copy of every leaf's values, frozen ones too, under their dotted names."""
+        return {
+            name: leaf.data.copy()
+            for name, leaf in _members(self, "", set())
+            if isinstance(leaf, Tensor)
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
+        """Set every leaf from a state; nothing is set unless everything fits.
+
+        ValueError, with every name that is missing, unexpected or of another shape.
+        `strict=False` takes what is there and leaves the rest, but still refuses a wrong shape.
+        Values take the dtype of the leaf. Optimizers keep their hold of the parameters.
+        """
+        leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
+        values = {
+            name: x.data if isinstance(x, Tensor) else np.asarray(x) for name, x in state.items()
+        }
+        wrong = [
+            f"{name} has shape {values[name].shape}, not {leaf.shape}"
+            for name, leaf in leaves.items()
+            if name in values and values[name].shape != leaf.shape
+        ]
+        if strict:
+            wrong = [
+                *[f"{name} is missing" for name in leaves if name not in values],
+                *[f"{name} is unexpected" for name in values if name not in leaves],
+                *wrong,
+            ]
+        if wrong:
+            raise ValueError(f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}")
+        for name, leaf in leaves.items():
+            if name in values:
+                leaf.data = values[name].astype(leaf.dtype)
+
+    def train(self, mode: bool = True) -> Self:
+        """Say to this module and all within it that they are being trained. Returns self."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """The opposite of `train`: dropout drops nothing."""
+        return self.train(False)
+
+    def astype(self, dtype: Any) -> Self:
+        """Turn every floating leaf into another dtype, where it stands. Gradients are dropped."""
+        if np.dtype(dtype).kind != "f":
+            raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
+        for _, leaf in _members(self, "", set()):
+            if isinstance(leaf, Tensor) and leaf.dtype.kind == "f":
+                leaf._move(leaf.data.astype(dtype))
+                leaf.grad = None
+        return self
+
+    def __repr__(self) -> str:
+        """The class, and each parameter's name and shape."""
+        rows = [f"\n    {name} {p.shape}" for name, p in self.named_parameters()]
+        return f"{type(self).__name__}({''.join(rows)})"
+
+
+def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:
+    """The leaves and modules among an owner's attributes or members, each once, and theirs."""
+    seen.add(id(owner))
+    if isinstance(owner, Module | dict):
+        held: Any = (vars(owner) if isinstance(owner, Module) else owner).items()
+    else:
+        held = enumerate(owner)
+    for name, value in held:
+        if id(value) in seen:
+            continue
+        if isinstance(value, Tensor) and value.node is None:
+            seen.add(id(value))
+            yield f"{prefix}{name}", value
+        elif isinstance(value, Module | dict | list | tuple):
+            if isinstance(value, Module):
+                yield f"{prefix}{name}", value
+            yield from _members(value, f"{prefix}{name}.", seen)
