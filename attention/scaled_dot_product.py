@@ -38,11 +38,15 @@ from minigrad import Tensor, softmax, where
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
-def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = None) -> Tensor:
+def attention_weights(
+    q: Tensor, k: Tensor, *, mask: Any = None, bias: Any = None, scale: Scale = None
+) -> Tensor:
     """How much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
 
     mask   boolean, True = may look, broadcast to (…, T, S); see chapter 10. A query that may
            look nowhere gets weights 0 instead of weights that sum to 1.
+    bias   numbers added to the scaled scores, broadcast to (…, T, S), such as those of chapter
+           14 that say how near a key is; a Tensor if they are learned
     scale  what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
            learned temperature), or a function of d_k
 
@@ -52,7 +56,9 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
     the second `where` clears it. No gradient comes back either: `where` passes none to what it
     did not choose (chapter 3.3).
     """
-    scores = _factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
+    scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
+    if bias is not None:
+        scores = scores + check_bias(bias, scores.shape, scores.dtype)  # (…, T, S)
     if mask is None:
         return softmax(scores)
     mask = check_mask(mask, scores.shape)
@@ -60,14 +66,22 @@ def attention_weights(q: Tensor, k: Tensor, *, mask: Any = None, scale: Scale = 
     return where(mask, weights, 0.0)
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale = None) -> Tensor:
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: Any = None,
+    bias: Any = None,
+    scale: Scale = None,
+    drop: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
     """softmax(Q Kᵀ / √d_k) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     T queries look at S keys, of d_k features each, and average S values, of d_v features.
 
-    mask   boolean, True = may look, broadcast to (…, T, S)
-    scale  what the products of queries and keys are multiplied by: None for 1/√d_k, a number, a
-           scalar Tensor, or a function of d_k
+    mask, bias, scale  as for `attention_weights`
+    drop   a function applied to the weights, such as a Dropout layer
 
     Vaswani et al. 2017, section 3.2.1. The average of 1 and 5 under weights .75 and .25:
 
@@ -75,15 +89,12 @@ def attention(q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Scale
     >>> attention(q, k, v, scale=np.log(3.0) / 2)
     Tensor([[2.]])
     """
-    weights = attention_weights(q, k, mask=mask, scale=scale)  # (…, T, S)
-    if np.ndim(v) < 2 or v.shape[-2] != weights.shape[-1]:
-        raise ValueError(
-            f"v needs one row for each of the {weights.shape[-1]} keys: it has shape {np.shape(v)}"
-        )
-    return weights @ v  # (…, T, d_v)
+    weights = attention_weights(q, k, mask=mask, bias=bias, scale=scale)  # (…, T, S)
+    check_values(k, v)
+    return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
-def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
+def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """What the scores of q and k, which must fit together, are multiplied by."""
     for name, x in (("q", q), ("k", k)):
         if not isinstance(x, Tensor):
@@ -101,3 +112,30 @@ def _factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     if np.shape(factor) != ():
         raise ValueError(f"scale must be a single number: it has shape {np.shape(factor)}")
     return factor
+
+
+def check_values(k: Tensor, v: Tensor) -> None:
+    """Refuse values that are not one for each key."""
+    if np.ndim(v) < 2 or v.shape[-2] != k.shape[-2]:
+        raise ValueError(
+            f"v needs one row for each of the {k.shape[-2]} keys: it has shape {np.shape(v)}"
+        )
+
+
+def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """The bias as a Tensor, or one sentence on what is wrong with it."""
+    values = bias if isinstance(bias, Tensor) else np.asarray(bias)
+    if values.dtype.kind != "f":
+        raise TypeError(
+            f"bias is added to the scores and has a floating dtype: got {values.dtype}; a mask, "
+            "with True where a query may look, is passed as mask="
+        )
+    try:
+        fits = np.broadcast_shapes(values.shape, scores_shape) == scores_shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
+        )
+    return values if isinstance(values, Tensor) else Tensor(values, dtype=dtype)

@@ -1,0 +1,47 @@
+"""11.1 · Additive attention: the predecessor.
+
+What did attention look like before it was a matrix product? Bahdanau, Cho & Bengio 2014 compared
+a query with a key by a small network: project both, add them, squash, and weigh the result,
+
+    score(q, k) = wᵀ tanh(q + k)          (their section A.1.2, with W q and U k taken as q and k)
+
+so that every pair of a query and a key needs d tanhs of its own, T · S · d of them in memory, where
+q·k is one number of one fast product. Vaswani et al. 2017 (section 3.2.1) found the two alike for
+small d_k, and the unscaled product worse for large d_k: here no sum of d_k unbounded products can
+saturate the softmax, because tanh ends at ±1. Their 1/√d_k is what lets the product do as well.
+
+Legend: T queries, S keys, d features of a projected query or key, d_v features of a value.
+
+    >>> q, k = Tensor([[0.0]]), Tensor([[0.0], [np.arctanh(0.5)]])
+    >>> additive_attention(q, k, Tensor([[1.0], [5.0]]), Tensor([2 * np.log(3.0)]))    # 1 : 3
+    Tensor([[4.]])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attention.masks import check_mask
+from attention.scaled_dot_product import check_values
+from minigrad import Tensor, softmax, tanh, where
+
+
+def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any = None) -> Tensor:
+    """Average v under softmax(wᵀ tanh(q + k)).   (…, T, d) · (…, S, d) · (…, S, d_v) → (…, T, d_v)
+
+    q and k are projected already (a `Linear` each); w (d,) weighs the features of their sum. mask
+    is boolean, True = may look, as for `attention`.
+    """
+    if q.ndim < 2 or k.ndim < 2 or {q.shape[-1], k.shape[-1]} != {*w.shape}:
+        raise ValueError(
+            "q (…, T, d), k (…, S, d) and w (d,) must agree in d: they have shapes "
+            f"{q.shape}, {k.shape} and {w.shape}"
+        )
+    check_values(k, v)
+    pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (…, T, S, d)
+    scores = pairs @ w  # (…, T, S)
+    may_look = check_mask(True if mask is None else mask, scores.shape)
+    weights = softmax(where(may_look, scores, np.finfo(scores.dtype).min / 2))  # (…, T, S)
+    return where(may_look, weights, 0.0) @ v  # (…, T, d_v)
