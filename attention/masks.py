@@ -25,7 +25,7 @@ Legend: B batch, T queries, S keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
            [ True,  True,  True]])
     """
     S = T if S is None else S
-    return _by_distance(T, S, "a causal mask", lambda distance: distance >= 0)
+    if T > S:
+        raise ValueError(f"a causal mask needs a key for each query: got T={T} queries, S={S} keys")
+    return np.tril(np.ones((T, S), dtype=bool), S - T)
 
 
 def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
@@ -64,22 +66,7 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     S = T if S is None else S
     if size < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
-    return _by_distance(T, S, "a window mask", lambda d: (d >= 0) & (d < size))
-
-
-def _by_distance(T: int, S: int, what: str, may_look: Callable[[Any], Mask]) -> Mask:
-    """A mask that depends on how far back a key lies: position of the query - position of the key.
-
-    Such a mask is constant along its diagonals. T + S - 1 booleans are all there is in it, and the
-    (T, S) places are a read-only view of them: a long context costs no T · S bytes.
-    """
-    if T > S:
-        raise ValueError(f"{what} needs a key for each query: got T={T} queries, S={S} keys")
-    if T == 0:
-        return np.zeros((T, S), bool)
-    line = may_look(np.arange(S - 1, -T, -1))  # (T + S - 1,)
-    windows = np.lib.stride_tricks.sliding_window_view(line, S)  # (T, S)
-    return windows[::-1]  # (T, S)
+    return causal_mask(T, S) & ~np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
 
 
 def padding_mask(lengths: Sequence[int], S: int) -> Mask:

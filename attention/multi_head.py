@@ -32,8 +32,8 @@ import numpy as np
 
 from attention.masks import check_mask
 from attention.scaled_dot_product import Scale, attention, attention_weights
-from minigrad import Tensor
-from minigrad.nn import Linear, Module
+from minigrad import Tensor, concatenate, repeat
+from minigrad.nn import Dropout, Linear, Module
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -57,17 +57,48 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.swapaxes(-3, -2).reshape(*batch, T, H * d_v)  # (…, T, H · d_v)
 
 
+class KVCache:
+    """The keys and values that a layer has seen, so that generating a word does not redo them.
+
+    A decoder's position t never changes its mind about earlier ones: its key and value are the same
+    in every later step. Hand the same cache to the same layer at each step, with the new positions
+    alone.
+    """
+
+    def __init__(self) -> None:
+        self.k: Tensor | None = None
+        self.v: Tensor | None = None
+
+    @property
+    def length(self) -> int:
+        """How many positions are in it."""
+        return 0 if self.k is None else self.k.shape[-2]
+
+    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Append the new positions' keys and values, and return all."""
+        if self.k is not None and self.v is not None:
+            k = concatenate([self.k, k], axis=-2)
+            v = concatenate([self.v, v], axis=-2)
+        self.k, self.v = k, v
+        return k, v
+
+
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    MultiHeadAttention(d_model, num_heads, *, d_k=None, d_v=None, bias=False, scale=None,
-                       attend=attention, rng, dtype=float)
+    MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
+                       scale=None, dropout=0.0, rotate=None, attend=attention, rng, dtype=float)
 
+    num_kv_heads  groups of query heads share the keys and values of one such head (Ainslie et al.
+              2023); 1 is multi-query attention (Shazeer 2019), and None gives each head its own
     d_k, d_v  features of a head; d_model / num_heads if not given, and then num_heads must
               divide d_model
     bias      whether the four projections add a bias
     scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
-    attend    the function of (q, k, v, mask=, scale=) that each head computes
+    dropout   the probability with which a weight is dropped while training
+    rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
+    attend    the function of (q, k, v, mask=, scale=) that each head computes; it is handed
+              bias= and drop= only where they are used
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: ask `weights` for the attention weights.
@@ -78,10 +109,13 @@ class MultiHeadAttention(Module):
         d_model: int,
         num_heads: int,
         *,
+        num_kv_heads: int | None = None,
         d_k: int | None = None,
         d_v: int | None = None,
         bias: bool = False,
         scale: Scale = None,
+        dropout: float = 0.0,
+        rotate: Callable[[Tensor, int], Tensor] | None = None,
         attend: Callable[..., Tensor] = attention,
         rng: np.random.Generator,
         dtype: Any = float,
@@ -90,49 +124,90 @@ class MultiHeadAttention(Module):
             raise ValueError(f"num_heads must be at least 1: got {num_heads}")
         if (d_k is None or d_v is None) and d_model % num_heads:
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        if num_kv_heads < 1 or num_heads % num_kv_heads:
+            raise ValueError(
+                f"num_heads={num_heads} cannot share num_kv_heads={num_kv_heads} equally"
+            )
         d_k = d_model // num_heads if d_k is None else d_k
         d_v = d_model // num_heads if d_v is None else d_v
         self.num_heads = num_heads
+        self.num_kv_heads = num_kv_heads
         self.scale = scale
+        self.rotate = rotate
         self.attend = attend
         self.w_q = Linear(d_model, num_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_k = Linear(d_model, num_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_v = Linear(d_model, num_heads * d_v, bias=bias, rng=rng, dtype=dtype)
+        self.w_k = Linear(d_model, num_kv_heads * d_k, bias=bias, rng=rng, dtype=dtype)
+        self.w_v = Linear(d_model, num_kv_heads * d_v, bias=bias, rng=rng, dtype=dtype)
         self.w_o = Linear(num_heads * d_v, d_model, bias=bias, rng=rng, dtype=dtype)
+        self.dropout = Dropout(dropout, rng=rng)
         for name, parameter in self.named_parameters():
             parameter.name = name  # errors and graphs then speak of w_q.weight
 
     def __call__(
-        self, q: Tensor, k: Tensor | None = None, v: Tensor | None = None, *, mask: Any = None
+        self,
+        q: Tensor,
+        k: Tensor | None = None,
+        v: Tensor | None = None,
+        *,
+        mask: Any = None,
+        bias: Any = None,
+        cache: KVCache | None = None,
     ) -> Tensor:
         """Attend from q to k and v. `layer(x)` is self-attention, `layer(x, memory)` cross-.
 
         q (…, T, d_model), k and v (…, S, d_model) → (…, T, d_model). mask is boolean, True =
-        may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S).
+        may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S). bias is added to the
+        scores, (H, T, S) or (B, H, T, S) or (T, S). With a cache, q, k and v are the new positions,
+        and S counts those before them too.
         """
         k = q if k is None else k
         v = k if v is None else v
+        q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
+        v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H, S, d_v)
+        if cache is not None:
+            k_heads, v_heads = cache.extend(k_heads, v_heads)
+        further: dict[str, Any] = {} if bias is None else {"bias": bias}
+        if self.training and self.dropout.p:
+            further["drop"] = self.dropout
         heads = self.attend(
-            split_heads(self.w_q(_sequence(q, "q")), self.num_heads),  # (…, H, T, d_k)
-            split_heads(self.w_k(_sequence(k, "k")), self.num_heads),  # (…, H, S, d_k)
-            split_heads(self.w_v(_sequence(v, "v")), self.num_heads),  # (…, H, S, d_v)
-            mask=_for_heads(mask, q, k),
+            q_heads,  # (…, H, T, d_k)
+            self._for_each_head(k_heads),  # (…, H, S, d_k)
+            self._for_each_head(v_heads),  # (…, H, S, d_v)
+            mask=_for_heads(mask, q_heads, k_heads),
             scale=self.scale,
+            **further,
         )  # (…, H, T, d_v)
         return self.w_o(merge_heads(heads))  # (…, T, d_model)
 
-    def weights(self, q: Tensor, k: Tensor | None = None, *, mask: Any = None) -> Tensor:
-        """Every head's attention weights, computed anew.   → (…, H, T, S)
+    def weights(
+        self, q: Tensor, k: Tensor | None = None, *, mask: Any = None, bias: Any = None
+    ) -> Tensor:
+        """Every head's attention weights, computed anew, nothing dropped.   → (…, H, T, S)
 
         They are those of chapter 11's `attention`, also where `attend` is another function.
         """
-        k = q if k is None else k
+        q_heads, k_heads = self._queries_and_keys(q, q if k is None else k, 0)
         return attention_weights(
-            split_heads(self.w_q(_sequence(q, "q")), self.num_heads),  # (…, H, T, d_k)
-            split_heads(self.w_k(_sequence(k, "k")), self.num_heads),  # (…, H, S, d_k)
-            mask=_for_heads(mask, q, k),
+            q_heads,
+            self._for_each_head(k_heads),
+            mask=_for_heads(mask, q_heads, k_heads),
+            bias=bias,
             scale=self.scale,
         )  # (…, H, T, S)
+
+    def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
+        """Projected, split into heads, and turned by their positions if the layer does that."""
+        q_heads = split_heads(self.w_q(_sequence(q, "q")), self.num_heads)  # (…, H, T, d_k)
+        k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H, S, d_k)
+        if self.rotate is None:
+            return q_heads, k_heads
+        return self.rotate(q_heads, start), self.rotate(k_heads, start)
+
+    def _for_each_head(self, x: Tensor) -> Tensor:
+        """The keys or values of a shared head, once for each head of its group."""
+        groups = self.num_heads // self.num_kv_heads
+        return x if groups == 1 else repeat(x, groups, axis=-3)
 
 
 def _sequence(x: Tensor, name: str) -> Tensor:
@@ -143,7 +218,7 @@ def _sequence(x: Tensor, name: str) -> Tensor:
     return x
 
 
-def _for_heads(mask: Any, q: Tensor, k: Tensor) -> Any:
+def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor) -> Any:
     """Give a mask for all heads, (B, T, S), its axis of heads, (B, 1, T, S).
 
     Broadcasting would otherwise line B up with H. For B ≠ H that is an error, and for B = H it
@@ -152,10 +227,12 @@ def _for_heads(mask: Any, q: Tensor, k: Tensor) -> Any:
     if mask is None:
         return None
     try:
-        batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
+        batch = np.broadcast_shapes(q_heads.shape[:-3], k_heads.shape[:-3])
     except ValueError:
-        raise ValueError(f"the batch axes of q {q.shape} and k {k.shape} do not fit") from None
+        raise ValueError(
+            f"the batch axes of q {q_heads.shape[:-3]} and k {k_heads.shape[:-3]} do not fit"
+        ) from None
     if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): it has the axis already
         return mask
-    mask = check_mask(mask, (*batch, q.shape[-2], k.shape[-2]))
+    mask = check_mask(mask, (*batch, q_heads.shape[-2], k_heads.shape[-2]))
     return np.expand_dims(mask, -3) if mask.ndim > 2 else mask

@@ -36,6 +36,10 @@ class Module:
     # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
     training: bool = True
 
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """What the layer computes; every subclass says it."""
+        raise NotImplementedError(f"{type(self).__name__} defines no __call__")
+
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
         """Every parameter with its dotted name, in the order the attributes were set.
 

@@ -1,0 +1,163 @@
+"""15.1 · Blocks: what a Transformer is stacked from.
+
+What is around attention in a Transformer? Attention moves information between positions and does
+nothing within one; a feed-forward network works within each position and moves nothing. A block is
+one after the other, each wrapped in the same two things. The **residual** x + f(x) leaves the
+gradient a way back on which it is not multiplied by anything (chapter 3.1, `add`), so a hundred
+blocks can be trained. The **normalisation** keeps the sum from growing. Where it stands matters:
+
+    post-LN   norm(x + f(x))      the paper's. Every norm stands on the way back, and divides the
+                                  gradient by the size of what it normalised: at the start of
+                                  training the last blocks get most of it, hence the warm-up
+    pre-LN    x + f(norm(x))      GPT-2's. The way back is free from top to bottom; the sum grows,
+                                  and one more norm after the last block brings it back to size
+
+(Xiong et al. 2020 derive both.)
+
+Legend: B batch, T positions, S positions of the memory, d_model features, d_ff inner features.
+
+    >>> rng = np.random.default_rng(0)
+    >>> block = Block(MultiHeadAttention(6, 2, rng=rng), FeedForward(6, 24, rng=rng))
+    >>> block(Tensor(rng.standard_normal((2, 5, 6)))).shape
+    (2, 5, 6)
+    >>> [name for name, _ in block.named_parameters()][:2]
+    ['attention.w_q.weight', 'attention.w_k.weight']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attention.multi_head import KVCache, MultiHeadAttention
+from minigrad import Tensor, relu, silu
+from minigrad.nn import Dropout, LayerNorm, Linear, Module
+
+Activation = Callable[[Tensor], Tensor]
+
+
+class FeedForward(Module):
+    """activation(x W₁ + b₁) W₂ + b₂ at each position (section 3.3).   (…, d_model) → (…, d_model)
+
+    W₁ asks d_ff questions of a position, the activation keeps the answers that are yes, and W₂
+    writes down what follows from them. The paper takes relu and d_ff = 4 d_model; GPT-2 takes gelu.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Activation = relu,
+        bias: bool = True,
+        rng: np.random.Generator,
+    ) -> None:
+        self.activation = activation
+        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Every position by itself."""
+        return self.w_2(self.activation(self.w_1(x)))
+
+
+class GatedFeedForward(Module):
+    """(activation(x W₁) ⊙ x W₃) W₂: SwiGLU, with silu.   (…, d_model) → (…, d_model)
+
+    One projection says how far the gate opens, another what goes through (Shazeer 2020). With three
+    matrices instead of two, d_ff = 8/3 d_model has as many parameters as 4 d_model without a gate.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int,
+        *,
+        activation: Activation = silu,
+        bias: bool = False,
+        rng: np.random.Generator,
+    ) -> None:
+        self.activation = activation
+        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng)
+        self.w_3 = Linear(d_model, d_ff, bias=bias, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Every position by itself."""
+        return self.w_2(self.activation(self.w_1(x)) * self.w_3(x))
+
+
+class Block(Module):
+    """Attention, then perhaps cross-attention, then a feed-forward network, each with a residual.
+
+    Block(attention, feed_forward, *, cross=None, norm_first=False, norm=LayerNorm, dropout=0.0,
+          rng=None)
+
+    attention, cross  `MultiHeadAttention` layers; `cross` looks at the encoder's output
+    feed_forward      a layer (…, d_model) → (…, d_model)
+    norm_first        pre-LN instead of the paper's post-LN
+    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
+    dropout           drops from what each of them adds to x, while training; it needs rng
+    """
+
+    def __init__(
+        self,
+        attention: MultiHeadAttention,
+        feed_forward: Module,
+        *,
+        cross: MultiHeadAttention | None = None,
+        norm_first: bool = False,
+        norm: Callable[[int], Module] = LayerNorm,
+        dropout: float = 0.0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        if dropout and rng is None:
+            raise TypeError("a Block with dropout needs rng=np.random.default_rng(seed)")
+        d_model = attention.w_q.weight.shape[0]
+        self.attention = attention
+        self.cross = cross
+        self.feed_forward = feed_forward
+        self.norm_attention = norm(d_model)
+        self.norm_cross = norm(d_model) if cross is not None else None
+        self.norm_feed_forward = norm(d_model)
+        self.norm_first = norm_first
+        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+
+    def __call__(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Any = None,
+        memory_mask: Any = None,
+        bias: Any = None,
+        cache: KVCache | None = None,
+    ) -> Tensor:
+        """(…, T, d_model) and, for cross-attention, memory (…, S, d_model) → (…, T, d_model)
+
+        mask and bias are for self-attention, memory_mask for looking at the memory.
+        """
+        if (memory is None) != (self.cross is None):
+            raise TypeError(
+                "this block has no cross-attention, but got a memory"
+                if self.cross is None
+                else "this block has cross-attention, and needs a memory to look at"
+            )
+        x = self._add(
+            x,
+            self.norm_attention,
+            lambda x: self.attention(x, mask=mask, bias=bias, cache=cache),
+        )
+        if self.cross is not None:
+            cross = self.cross
+            x = self._add(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
+        return self._add(x, self.norm_feed_forward, self.feed_forward)
+
+    def _add(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """The residual around a sublayer, and its normalisation on the one side or the other."""
+        added = sublayer(norm(x) if self.norm_first else x)
+        if self.dropout is not None:
+            added = self.dropout(added)
+        return x + added if self.norm_first else norm(x + added)

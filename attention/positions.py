@@ -1,0 +1,136 @@
+"""14 · Positions: how attention learns where things are.
+
+Does attention know the order of its inputs? No. Permute the keys and values together, and nothing
+changes: the output is a sum over them, and a sum has no order. A sentence and its words shaken in a
+bag are the same to it. Position has to be put in, and there are four places to put it:
+
+    sinusoidal, learned   into the input, added to each word's vector       (absolute)
+    rotary                into queries and keys, turned by their position   (relative, by angles)
+    ALiBi, relative bias  into the scores, added to them                    (relative, by distance)
+
+**Sinusoidal** (Vaswani et al. 2017, section 3.5) writes the position as the hands of many clocks,
+from one turn in 2π positions to one in nearly 20,000π. A shift by Δ turns each hand by a fixed
+angle, so that the vector at t + Δ is a linear function of that at t, which a layer can learn.
+**Learned** rows are simpler, and end where training ended. **Rotary** (Su et al. 2021) turns pairs
+of features of q and k by an angle proportional to their position; in a product of two turned
+vectors only the difference of the angles is left. **ALiBi** (Press et al. 2021) subtracts a
+constant times the distance, and needs nothing learned to go on where training ended; a **relative
+bias** (Shaw et al. 2018, Raffel et al. 2019) learns one number for each distance.
+
+Legend: T queries or positions, S keys, H heads, d_k features of a query or key in one head.
+
+    >>> sinusoidal(3, 4).round(2)
+    array([[ 0.  ,  1.  ,  0.  ,  1.  ],
+           [ 0.84,  0.54,  0.01,  1.  ],
+           [ 0.91, -0.42,  0.02,  1.  ]])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from minigrad import Tensor, embedding, stack
+from minigrad.nn import Module, normal
+
+Array = np.ndarray[Any, Any]
+
+
+def sinusoidal(T: int, d_model: int, *, start: int = 0, base: float = 10_000.0) -> Array:
+    """Row t: sin and cos of t/base^(2i/d_model), side by side, for each i.   → (T, d_model)
+
+    Positions run from `start`. A plain array: there is nothing to learn in it.
+    """
+    angles = _angles(np.arange(start, start + T), d_model, base)
+    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    return pairs.reshape(T, d_model)
+
+
+class LearnedPositions(Module):
+    """A learned row for each of `max_length` positions.   (…, T, d_model) → (…, T, d_model)"""
+
+    def __init__(self, max_length: int, d_model: int, *, rng: np.random.Generator) -> None:
+        rows = normal((max_length, d_model), 0.02, rng=rng)
+        self.weight = Tensor(rows, requires_grad=True, name="weight")
+
+    def __call__(self, x: Tensor, start: int = 0) -> Tensor:
+        """x with the rows of positions start, start + 1, … added."""
+        end, known = start + x.shape[-2], self.weight.shape[0]
+        if end > known:
+            raise ValueError(f"there are {known} learned positions, but x reaches position {end}")
+        return x + self.weight[start:end]
+
+
+class SinusoidalPositions(Module):
+    """As `LearnedPositions`, with the fixed rows of `sinusoidal`, as many as are asked for."""
+
+    def __call__(self, x: Tensor, start: int = 0) -> Tensor:
+        """x with the rows of positions start, start + 1, … added."""
+        rows = sinusoidal(x.shape[-2], x.shape[-1], start=start)
+        return x + rows.astype(x.dtype)
+
+
+def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
+    """Turn feature pair i of position t by the angle t/base^(2i/d_k).   (…, T, d_k) → (…, T, d_k)
+
+    A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ), keeps its length, and
+    ⟨turn(q, s), turn(k, t)⟩ depends on t - s alone: turning both back by s changes no product.
+    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
+
+    >>> rotary(Tensor([[1.0, 0.0], [1.0, 0.0]]), base=1.0).data.round(2)        # by 0 and by 1
+    array([[1.  , 0.  ],
+           [0.54, 0.84]])
+    """
+    *batch, T, d_k = x.shape
+    angles = _angles(np.arange(start, start + T), d_k, base)
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    pairs = x.reshape(*batch, T, d_k // 2, 2)
+    a, b = pairs[..., 0], pairs[..., 1]
+    turned = stack([a * cos - b * sin, a * sin + b * cos], axis=-1)
+    return turned.reshape(*batch, T, d_k)  # (…, T, d_k)
+
+
+def alibi(num_heads: int, T: int, S: int | None = None) -> Array:
+    """-slope · distance, with slopes 2^(-8/H), 2^(-16/H), … for the H heads.   → (H, T, S)
+
+    A bias for `attention`: steep heads look near, flat ones far. The T queries are the last of
+    the S positions, as in `causal_mask`.
+
+    >>> alibi(8, 3)[0]                                              # the first slope is ½
+    array([[-0. , -0.5, -1. ],
+           [-0.5, -0. , -0.5],
+           [-1. , -0.5, -0. ]])
+    """
+    slopes = 2.0 ** (-8.0 * np.arange(1, num_heads + 1) / num_heads)
+    return -slopes[:, None, None] * np.abs(distances(T, S))  # (H, T, S)
+
+
+class RelativeBias(Module):
+    """A learned number for each head and each distance up to `reach`.   → (H, T, S)
+
+    Distances beyond the reach share the number at its end.
+    """
+
+    def __init__(self, num_heads: int, reach: int, *, rng: np.random.Generator) -> None:
+        self.reach = reach
+        table = normal((2 * reach + 1, num_heads), 0.02, rng=rng)
+        self.weight = Tensor(table, requires_grad=True, name="weight")
+
+    def __call__(self, T: int, S: int | None = None) -> Tensor:
+        """The bias for T queries, the last of S positions."""
+        place = np.clip(distances(T, S), -self.reach, self.reach) + self.reach  # (T, S)
+        return embedding(self.weight, place).transpose(2, 0, 1)  # (H, T, S)
+
+
+def distances(T: int, S: int | None = None) -> Array:
+    """How far key s lies behind query t; the queries are the last T of S.   → (T, S)"""
+    S = T if S is None else S
+    return np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S)
+
+
+def _angles(positions: Array, d: int, base: float) -> Array:
+    """position / base^(2i/d) for i = 0 … d/2 - 1."""
+    if d % 2:
+        raise ValueError(f"positions are written in pairs of features: {d} features are odd")
+    return positions[:, None] / base ** (np.arange(0, d, 2) / d)

@@ -1,0 +1,364 @@
+"""15.2 · Transformers: encoder, decoder, and what is made of them.
+
+What can be built from blocks? Three things, by who may look at whom. An **encoder** lets every
+position look at every other: it reads a whole text at once. A **decoder** lets a position look only
+back, so that it can be trained to say the next word at all positions at once and then say it, one
+after the other. The paper's **Transformer** is both: an encoder reads the source, and a decoder
+writes the target, looking at the encoder's output (the memory) through cross-attention.
+
+What changed since: GPT dropped the encoder and moved the norms; Llama took RMSNorm for LayerNorm,
+SwiGLU for relu, rotary for learned positions, and let heads share keys and values. `gpt2` and
+`llama` below build the same `GPT` of other parts, and the difference can be read off.
+
+Legend: B batch, T positions (of the target), S positions of the source, V words, d_model features.
+
+    >>> rng = np.random.default_rng(0)
+    >>> model = Transformer(11, 13, d_model=8, num_heads=2, num_blocks=2, d_ff=16, rng=rng)
+    >>> logits = model([[1, 2, 3, 4, 5]], [[1, 2, 3]])
+    >>> logits.shape                                    # for each target position, 13 words
+    (1, 3, 13)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from attention.blocks import Activation, Block, FeedForward, GatedFeedForward
+from attention.masks import causal_mask
+from attention.multi_head import KVCache, MultiHeadAttention
+from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.scaled_dot_product import attention
+from minigrad import Tensor, gelu_tanh, relu, where
+from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+
+Attend = Callable[..., Tensor]
+
+
+class Encoder(Module):
+    """A stack of blocks in which every position may look at every other.
+
+    (…, S, d_model) → (…, S, d_model). `final_norm` follows the last block; pre-LN needs it.
+    """
+
+    def __init__(
+        self,
+        num_blocks: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        activation: Activation = relu,
+        norm_first: bool = False,
+        final_norm: bool | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        attend: Attend = attention,
+        rng: np.random.Generator,
+    ) -> None:
+        self.blocks = [
+            Block(
+                MultiHeadAttention(
+                    d_model, num_heads, bias=bias, dropout=dropout, attend=attend, rng=rng
+                ),
+                FeedForward(d_model, d_ff, activation=activation, rng=rng),
+                norm_first=norm_first,
+                dropout=dropout,
+                rng=rng,
+            )
+            for _ in range(num_blocks)
+        ]
+        has_norm = norm_first if final_norm is None else final_norm
+        self.final_norm = LayerNorm(d_model) if has_norm else None
+
+    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+        """Through all blocks; mask is the padding's, (B, 1, S)."""
+        for block in self.blocks:
+            x = block(x, mask=mask)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
+class Decoder(Module):
+    """A stack of blocks that look back at themselves, and at a memory.
+
+    (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model).
+    """
+
+    def __init__(
+        self,
+        num_blocks: int,
+        d_model: int,
+        num_heads: int,
+        d_ff: int,
+        *,
+        activation: Activation = relu,
+        norm_first: bool = False,
+        final_norm: bool | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        attend: Attend = attention,
+        rng: np.random.Generator,
+    ) -> None:
+        heads = partial(
+            MultiHeadAttention,
+            d_model,
+            num_heads,
+            bias=bias,
+            dropout=dropout,
+            attend=attend,
+            rng=rng,
+        )
+        self.blocks = [
+            Block(
+                heads(),
+                FeedForward(d_model, d_ff, activation=activation, rng=rng),
+                cross=heads(),
+                norm_first=norm_first,
+                dropout=dropout,
+                rng=rng,
+            )
+            for _ in range(num_blocks)
+        ]
+        has_norm = norm_first if final_norm is None else final_norm
+        self.final_norm = LayerNorm(d_model) if has_norm else None
+
+    def __call__(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        mask: Any = None,
+        memory_mask: Any = None,
+        caches: list[KVCache] | None = None,
+    ) -> Tensor:
+        """Through all blocks; mask is for the target, memory_mask for looking at the memory."""
+        for i, block in enumerate(self.blocks):
+            cache = None if caches is None else caches[i]
+            x = block(x, memory, mask=mask, memory_mask=memory_mask, cache=cache)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
+class Transformer(Module):
+    """The paper's model (figure 1): words in, words out.   (B, S), (B, T) → (B, T, V)
+
+    Words become rows of an embedding, times √d_model (section 3.4), so that they are not drowned by
+    the positions added to them: rows of variance 1/d_model become rows of variance 1. The matrix
+    that turns the decoder's output into scores is the target's embedding again, transposed.
+    """
+
+    def __init__(
+        self,
+        num_source_words: int,
+        num_target_words: int,
+        *,
+        d_model: int = 512,
+        num_heads: int = 8,
+        num_blocks: int = 6,
+        d_ff: int = 2048,
+        norm_first: bool = False,
+        dropout: float = 0.0,
+        attend: Attend = attention,
+        rng: np.random.Generator,
+    ) -> None:
+        std = 1 / math.sqrt(d_model)
+        self.source_words = Embedding(num_source_words, d_model, std=std, rng=rng)
+        self.target_words = Embedding(num_target_words, d_model, std=std, rng=rng)
+        self.positions = SinusoidalPositions()
+        sizes = (num_blocks, d_model, num_heads, d_ff)
+        options: dict[str, Any] = {
+            "norm_first": norm_first,
+            "dropout": dropout,
+            "attend": attend,
+            "rng": rng,
+        }
+        self.encoder = Encoder(*sizes, **options)
+        self.decoder = Decoder(*sizes, **options)
+        self.dropout = Dropout(dropout, rng=rng)
+
+    def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
+        """The memory of a source.   (B, S) → (B, S, d_model)"""
+        return self.encoder(self._embed(source, self.source_words, 0), mask=source_mask)
+
+    def decode(
+        self,
+        target: Any,
+        memory: Tensor,
+        *,
+        source_mask: Any = None,
+        caches: list[KVCache] | None = None,
+    ) -> Tensor:
+        """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
+        start = 0 if caches is None else caches[0].length
+        x = self._embed(target, self.target_words, start)  # (B, T, d_model)
+        T = x.shape[-2]
+        y = self.decoder(
+            x,
+            memory,
+            mask=causal_mask(T, start + T),
+            memory_mask=source_mask,
+            caches=caches,
+        )  # (B, T, d_model)
+        return y @ self.target_words.weight.mT  # (B, T, V)
+
+    def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
+        """Scores of the next word at each target position; source_mask is padding's, (B, 1, S)."""
+        memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
+        return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
+
+    def caches(self) -> list[KVCache]:
+        """An empty cache for each block of the decoder."""
+        return [KVCache() for _ in self.decoder.blocks]
+
+    def _embed(self, words: Any, table: Embedding, start: int) -> Tensor:
+        x = math.sqrt(table.weight.shape[1]) * table(words)
+        return self.dropout(self.positions(x, start))
+
+
+class GPT(Module):
+    """A decoder alone: the next word from the words before it.   (B, T) → (B, T, V)
+
+    GPT(words, blocks, norm, *, positions=None, head=None)
+
+    words      an `Embedding`; blocks a list of `Block`; norm what follows the last of them
+    positions  added to the words' rows, or None where the blocks know them (rotary)
+    head       a `Linear` to scores of words; None takes the embedding again, transposed
+    """
+
+    def __init__(
+        self,
+        words: Embedding,
+        blocks: list[Block],
+        norm: Module,
+        *,
+        positions: LearnedPositions | SinusoidalPositions | None = None,
+        head: Linear | None = None,
+        dropout: float = 0.0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self.words = words
+        self.positions = positions
+        self.blocks = blocks
+        self.norm = norm
+        self.head = head
+        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+
+    def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
+        """Scores of the next word at each position. With caches, `words` are the new ones alone."""
+        start = 0 if caches is None else caches[0].length
+        x = self.words(words)  # (B, T, d_model)
+        if self.positions is not None:
+            x = self.positions(x, start)  # (B, T, d_model)
+        if self.dropout is not None:
+            x = self.dropout(x)
+        T = x.shape[-2]
+        for i, block in enumerate(self.blocks):
+            cache = None if caches is None else caches[i]
+            x = block(x, mask=causal_mask(T, start + T), cache=cache)  # (B, T, d_model)
+        x = self.norm(x)  # type: ignore[operator]
+        return x @ self.words.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+
+    def caches(self) -> list[KVCache]:
+        """An empty cache for each block."""
+        return [KVCache() for _ in self.blocks]
+
+
+def gpt2(
+    num_words: int,
+    max_length: int,
+    *,
+    d_model: int = 768,
+    num_heads: int = 12,
+    num_blocks: int = 12,
+    dropout: float = 0.0,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of words.
+
+    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the
+    residual stream smaller by √(2 · blocks), since so many are added up.
+    """
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng
+            ),
+            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng),
+            norm_first=True,
+            dropout=dropout,
+            rng=rng,
+        )
+        for _ in range(num_blocks)
+    ]
+    for block in blocks:
+        for name, parameter in block.named_parameters():
+            if parameter.ndim == 2:
+                writes = name.endswith(("w_o.weight", "w_2.weight"))
+                std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
+                parameter.data = std * rng.standard_normal(parameter.shape)
+    return GPT(
+        Embedding(num_words, d_model, std=0.02, rng=rng),
+        blocks,
+        LayerNorm(d_model),
+        positions=LearnedPositions(max_length, d_model, rng=rng),
+        dropout=dropout,
+        rng=rng,
+    )
+
+
+def llama(
+    num_words: int,
+    *,
+    d_model: int = 512,
+    num_heads: int = 8,
+    num_kv_heads: int = 2,
+    num_blocks: int = 8,
+    d_ff: int | None = None,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """Llama (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases."""
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model,
+                num_heads,
+                num_kv_heads=num_kv_heads,
+                rotate=rotary,
+                attend=attend,
+                rng=rng,
+            ),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            norm_first=True,
+            norm=RMSNorm,
+        )
+        for _ in range(num_blocks)
+    ]
+    return GPT(
+        Embedding(num_words, d_model, std=0.02, rng=rng),
+        blocks,
+        RMSNorm(d_model),
+        head=Linear(d_model, num_words, bias=False, rng=rng),
+    )
+
+
+class Classifier(Module):
+    """An encoder, the mean of its positions, and scores of classes.   (B, S, d_model) → (B, C)"""
+
+    def __init__(self, encoder: Encoder, num_classes: int, *, rng: np.random.Generator) -> None:
+        d_model = encoder.blocks[0].attention.w_q.weight.shape[0]
+        self.encoder = encoder
+        self.head = Linear(d_model, num_classes, rng=rng)
+
+    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
+        y = self.encoder(x, mask=mask)  # (B, S, d_model)
+        if mask is None:
+            return self.head(y.mean(axis=-2))
+        kept = np.asarray(mask).swapaxes(-1, -2)  # (B, S, 1)
+        total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
+        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))
