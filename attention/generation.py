@@ -1,4 +1,4 @@
-"""15.3 · Generation: one word after the other.
+"""15.4 · Generation: one word after the other.
 
 A model gives scores for the next word. How does it come to write a text? Choose a word, append it,
 ask again. What "choose" means makes all the difference. **Greedy** takes the highest score: right
@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.transformer import GPT, Transformer
+from attention.models import GPT
+from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
 from minigrad.nn import Dropout, Module
 

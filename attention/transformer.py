@@ -1,14 +1,10 @@
-"""15.2 · Transformers: encoder, decoder, and what is made of them.
+"""15.2 · Transformer: encoder, decoder, and the paper's model of both.
 
-What can be built from blocks? Three things, by who may look at whom. An **encoder** lets every
+What can be built from blocks? It depends on who may look at whom. An **encoder** lets every
 position look at every other: it reads a whole text at once. A **decoder** lets a position look only
 back, so that it can be trained to say the next word at all positions at once and then say it, one
 after the other. The paper's **Transformer** is both: an encoder reads the source, and a decoder
 writes the target, looking at the encoder's output (the memory) through cross-attention.
-
-What changed since: GPT dropped the encoder and moved the norms; Llama took RMSNorm for LayerNorm,
-SwiGLU for relu, rotary for learned positions, and let heads share keys and values. `gpt2` and
-`llama` below build the same `GPT` of other parts, and the difference can be read off.
 
 Legend: B batch, T positions (of the target), S positions of the source, V words, d_model features.
 
@@ -28,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from attention.blocks import Activation, Block, FeedForward, GatedFeedForward
+from attention.blocks import Activation, Block, FeedForward
 from attention.masks import causal_mask
 from attention.multi_head import KVCache, MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.positions import SinusoidalPositions
 from attention.scaled_dot_product import attention
-from minigrad import Tensor, gelu_tanh, relu, where
-from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+from minigrad import Tensor, relu
+from minigrad.nn import Dropout, Embedding, LayerNorm, Module
 
 Attend = Callable[..., Tensor]
 
@@ -216,149 +212,3 @@ class Transformer(Module):
     def _embed(self, words: Any, table: Embedding, start: int) -> Tensor:
         x = math.sqrt(table.weight.shape[1]) * table(words)
         return self.dropout(self.positions(x, start))
-
-
-class GPT(Module):
-    """A decoder alone: the next word from the words before it.   (B, T) → (B, T, V)
-
-    GPT(words, blocks, norm, *, positions=None, head=None)
-
-    words      an `Embedding`; blocks a list of `Block`; norm what follows the last of them
-    positions  added to the words' rows, or None where the blocks know them (rotary)
-    head       a `Linear` to scores of words; None takes the embedding again, transposed
-    """
-
-    def __init__(
-        self,
-        words: Embedding,
-        blocks: list[Block],
-        norm: Module,
-        *,
-        positions: LearnedPositions | SinusoidalPositions | None = None,
-        head: Linear | None = None,
-        dropout: float = 0.0,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        self.words = words
-        self.positions = positions
-        self.blocks = blocks
-        self.norm = norm
-        self.head = head
-        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
-
-    def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Scores of the next word at each position. With caches, `words` are the new ones alone."""
-        start = 0 if caches is None else caches[0].length
-        x = self.words(words)  # (B, T, d_model)
-        if self.positions is not None:
-            x = self.positions(x, start)  # (B, T, d_model)
-        if self.dropout is not None:
-            x = self.dropout(x)
-        T = x.shape[-2]
-        for i, block in enumerate(self.blocks):
-            cache = None if caches is None else caches[i]
-            x = block(x, mask=causal_mask(T, start + T), cache=cache)  # (B, T, d_model)
-        x = self.norm(x)  # type: ignore[operator]
-        return x @ self.words.weight.mT if self.head is None else self.head(x)  # (B, T, V)
-
-    def caches(self) -> list[KVCache]:
-        """An empty cache for each block."""
-        return [KVCache() for _ in self.blocks]
-
-
-def gpt2(
-    num_words: int,
-    max_length: int,
-    *,
-    d_model: int = 768,
-    num_heads: int = 12,
-    num_blocks: int = 12,
-    dropout: float = 0.0,
-    attend: Attend = attention,
-    rng: np.random.Generator,
-) -> GPT:
-    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of words.
-
-    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the
-    residual stream smaller by √(2 · blocks), since so many are added up.
-    """
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng
-            ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng),
-            norm_first=True,
-            dropout=dropout,
-            rng=rng,
-        )
-        for _ in range(num_blocks)
-    ]
-    for block in blocks:
-        for name, parameter in block.named_parameters():
-            if parameter.ndim == 2:
-                writes = name.endswith(("w_o.weight", "w_2.weight"))
-                std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
-                parameter.data = std * rng.standard_normal(parameter.shape)
-    return GPT(
-        Embedding(num_words, d_model, std=0.02, rng=rng),
-        blocks,
-        LayerNorm(d_model),
-        positions=LearnedPositions(max_length, d_model, rng=rng),
-        dropout=dropout,
-        rng=rng,
-    )
-
-
-def llama(
-    num_words: int,
-    *,
-    d_model: int = 512,
-    num_heads: int = 8,
-    num_kv_heads: int = 2,
-    num_blocks: int = 8,
-    d_ff: int | None = None,
-    attend: Attend = attention,
-    rng: np.random.Generator,
-) -> GPT:
-    """Llama (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases."""
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model,
-                num_heads,
-                num_kv_heads=num_kv_heads,
-                rotate=rotary,
-                attend=attend,
-                rng=rng,
-            ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
-            norm_first=True,
-            norm=RMSNorm,
-        )
-        for _ in range(num_blocks)
-    ]
-    return GPT(
-        Embedding(num_words, d_model, std=0.02, rng=rng),
-        blocks,
-        RMSNorm(d_model),
-        head=Linear(d_model, num_words, bias=False, rng=rng),
-    )
-
-
-class Classifier(Module):
-    """An encoder, the mean of its positions, and scores of classes.   (B, S, d_model) → (B, C)"""
-
-    def __init__(self, encoder: Encoder, num_classes: int, *, rng: np.random.Generator) -> None:
-        d_model = encoder.blocks[0].attention.w_q.weight.shape[0]
-        self.encoder = encoder
-        self.head = Linear(d_model, num_classes, rng=rng)
-
-    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
-        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
-        y = self.encoder(x, mask=mask)  # (B, S, d_model)
-        if mask is None:
-            return self.head(y.mean(axis=-2))
-        kept = np.asarray(mask).swapaxes(-1, -2)  # (B, S, 1)
-        total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
-        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))

@@ -1,0 +1,227 @@
+"""18 · Weights that travel: the same numbers under other names.
+
+Why does a checkpoint of the same model not fit? Because the same matrix is called `w_1` here and
+`linear1` there, is stored transposed, or stands side by side with two others in one array. Nothing
+about it is difficult, and all of it goes wrong silently: a square matrix loads just as well
+transposed. So each layout is written down once, as a list of pieces, and used in both directions.
+
+A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
+computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
+below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three stand side by side.
+
+    ours (in block i)          PyTorch (layer i)     GPT-2 (h.i)    BERT (encoder.layer.i)
+    attention.w_q, w_k, w_v    self_attn.in_proj     attn.c_attn    attention.self.query, …
+    attention.w_o              self_attn.out_proj    attn.c_proj    attention.output.dense
+    cross.…                    multihead_attn.…
+    feed_forward.w_1           linear1               mlp.c_fc       intermediate.dense
+    feed_forward.w_2           linear2               mlp.c_proj     output.dense
+    norm_attention             norm1                 ln_1           attention.output.LayerNorm
+    norm_cross                 norm2
+    norm_feed_forward          norm2 (or norm3)      ln_2           output.LayerNorm
+
+    >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
+    ...         "w_v.weight": np.array([[5, 6]]), "w_o.weight": np.array([[7], [8]])}
+    >>> theirs = to_theirs(ours, multi_head())
+    >>> theirs["in_proj_weight"].tolist()
+    [[1], [2], [3], [4], [5], [6]]
+    >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head()).items())
+    True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One array of theirs, made of one or several of ours.
+
+    ours        names of our arrays, which stand side by side in theirs
+    transposed  whether matrices are stored (d_out, d_in)
+    optional    whether both sides may lack it (a layer without biases)
+    """
+
+    theirs: str
+    ours: tuple[str, ...]
+    transposed: bool
+    optional: bool = False
+
+
+def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
+    """Our state under their names and in their shapes.
+
+    ValueError, with the names, if a piece lacks an array or an array is in no piece.
+    """
+    left = dict(state)
+    found: dict[str, Array] = {}
+    for piece in pieces:
+        if piece.optional and not any(name in state for name in piece.ours):
+            continue
+        arrays = [_taken(left, name) for name in piece.ours]
+        if piece.transposed:
+            arrays = [a.T for a in arrays]
+        axis = 0 if piece.transposed else -1
+        found[piece.theirs] = np.concatenate(arrays, axis=axis) if len(arrays) > 1 else arrays[0]
+    _refuse_left(left)
+    return found
+
+
+def to_ours(
+    state: Mapping[str, Any], pieces: Iterable[Piece], *, ignore: Iterable[str] = ()
+) -> dict[str, Array]:
+    """Their state under our names and in our shapes, for `load_state_dict`.
+
+    state values are arrays, or anything that NumPy makes an array of. Names that end in one of
+    `ignore` are left out, such as the masks that GPT-2's checkpoints carry. ValueError as above.
+    """
+    left = {name: x for name, x in state.items() if not name.endswith(tuple(ignore) or ("\0",))}
+    found: dict[str, Array] = {}
+    for piece in pieces:
+        if piece.optional and piece.theirs not in left:
+            continue
+        array = _taken(left, piece.theirs)
+        if array.shape[0 if piece.transposed else -1] % len(piece.ours):
+            raise ValueError(
+                f"{piece.theirs} {array.shape} cannot be cut into {len(piece.ours)} equal parts"
+            )
+        parts = np.split(array, len(piece.ours), axis=0 if piece.transposed else -1)
+        for name, part in zip(piece.ours, parts, strict=True):
+            found[name] = np.ascontiguousarray(part.T if piece.transposed else part)
+    _refuse_left(left)
+    return found
+
+
+def multi_head(ours: str = "", theirs: str = "") -> list[Piece]:
+    """`MultiHeadAttention` and PyTorch's `nn.MultiheadAttention`. The names may have prefixes."""
+    qkv = ("w_q", "w_k", "w_v")
+    return [
+        Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
+        Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
+        *_linear(f"{ours}w_o", f"{theirs}out_proj"),
+    ]
+
+
+def encoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
+    """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
+    return [
+        *multi_head(f"{ours}attention.", f"{theirs}self_attn."),
+        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
+        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
+        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
+        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm2"),
+    ]
+
+
+def decoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
+    """`Block` with cross-attention, and PyTorch's `nn.TransformerDecoderLayer`."""
+    return [
+        *multi_head(f"{ours}attention.", f"{theirs}self_attn."),
+        *multi_head(f"{ours}cross.", f"{theirs}multihead_attn."),
+        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
+        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
+        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
+        *_norm(f"{ours}norm_cross", f"{theirs}norm2"),
+        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm3"),
+    ]
+
+
+def transformer(num_encoder: int, num_decoder: int) -> list[Piece]:
+    """An object with an `Encoder` and a `Decoder`, and PyTorch's `nn.Transformer`.
+
+    PyTorch's has a last norm on each side, also post-LN: ask for `final_norm=True`.
+    """
+    pieces = []
+    for side, count, layer in (
+        ("encoder", num_encoder, encoder_layer),
+        ("decoder", num_decoder, decoder_layer),
+    ):
+        for i in range(count):
+            pieces += layer(f"{side}.blocks.{i}.", f"{side}.layers.{i}.")
+        pieces += _norm(f"{side}.final_norm", f"{side}.norm", optional=True)
+    return pieces
+
+
+def gpt2(num_blocks: int, theirs: str = "") -> list[Piece]:
+    """The `GPT` that `gpt2` builds, and the layout of GPT-2's checkpoints.
+
+    Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
+    "lm_head.weight" (the word embedding again).
+    """
+    pieces = [
+        Piece(f"{theirs}wte.weight", ("words.weight",), False),
+        Piece(f"{theirs}wpe.weight", ("positions.weight",), False),
+        *_norm("norm", f"{theirs}ln_f"),
+    ]
+    for i in range(num_blocks):
+        ours, layer = f"blocks.{i}.", f"{theirs}h.{i}."
+        qkv = tuple(f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v"))
+        pieces += [
+            Piece(f"{layer}attn.c_attn.weight", tuple(f"{w}.weight" for w in qkv), False),
+            Piece(f"{layer}attn.c_attn.bias", tuple(f"{w}.bias" for w in qkv), False),
+            *_linear(f"{ours}attention.w_o", f"{layer}attn.c_proj", transposed=False),
+            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.c_fc", transposed=False),
+            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.c_proj", transposed=False),
+            *_norm(f"{ours}norm_attention", f"{layer}ln_1"),
+            *_norm(f"{ours}norm_feed_forward", f"{layer}ln_2"),
+        ]
+    return pieces
+
+
+def bert(num_blocks: int, theirs: str = "") -> list[Piece]:
+    """The `TextEncoder` that `bert` builds, and the layout of BERT's checkpoints.
+
+    Theirs may have the prefix "bert."; ignore "position_ids", and "pooler.dense.weight" and
+    "pooler.dense.bias", which belong to a task.
+    """
+    pieces = [
+        Piece(f"{theirs}embeddings.word_embeddings.weight", ("words.weight",), False),
+        Piece(f"{theirs}embeddings.position_embeddings.weight", ("positions.weight",), False),
+        Piece(f"{theirs}embeddings.token_type_embeddings.weight", ("kinds.weight",), False),
+        *_norm("norm", f"{theirs}embeddings.LayerNorm"),
+    ]
+    for i in range(num_blocks):
+        ours, layer = f"encoder.blocks.{i}.", f"{theirs}encoder.layer.{i}."
+        pieces += [
+            *_linear(f"{ours}attention.w_q", f"{layer}attention.self.query"),
+            *_linear(f"{ours}attention.w_k", f"{layer}attention.self.key"),
+            *_linear(f"{ours}attention.w_v", f"{layer}attention.self.value"),
+            *_linear(f"{ours}attention.w_o", f"{layer}attention.output.dense"),
+            *_norm(f"{ours}norm_attention", f"{layer}attention.output.LayerNorm"),
+            *_linear(f"{ours}feed_forward.w_1", f"{layer}intermediate.dense"),
+            *_linear(f"{ours}feed_forward.w_2", f"{layer}output.dense"),
+            *_norm(f"{ours}norm_feed_forward", f"{layer}output.LayerNorm"),
+        ]
+    return pieces
+
+
+def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
+    return [
+        Piece(f"{theirs}.weight", (f"{ours}.weight",), transposed),
+        Piece(f"{theirs}.bias", (f"{ours}.bias",), transposed, optional=True),
+    ]
+
+
+def _norm(ours: str, theirs: str, *, optional: bool = False) -> list[Piece]:
+    return [
+        Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional),
+        Piece(f"{theirs}.bias", (f"{ours}.bias",), False, optional),
+    ]
+
+
+def _taken(left: dict[str, Any], name: str) -> Array:
+    """Remove an array from what is left to be mapped."""
+    if name not in left:
+        raise ValueError(f"this layout needs {name}, which the state does not have")
+    return np.asarray(left.pop(name))
+
+
+def _refuse_left(left: Mapping[str, Any]) -> None:
+    if left:
+        raise ValueError(f"this layout has no place for {', '.join(sorted(left))}")

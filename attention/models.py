@@ -1,0 +1,250 @@
+"""15.3 · Models: what today's models changed.
+
+How far is GPT-2, or Llama, from the paper? A few parts. GPT dropped the encoder, put the norms
+first and learned its positions; BERT dropped the decoder instead, so that every word may look at
+both sides. Llama took RMSNorm for LayerNorm, a gate for relu, rotary positions for learned ones,
+let heads share keys and values, and left out the biases. The functions `gpt2`, `llama` and `bert`
+build them from the same blocks, and the differences can be read off.
+
+Legend: B batch, T positions, S positions of an encoder's text, V words, C classes, d_model
+features.
+
+    >>> rng = np.random.default_rng(0)
+    >>> small = {"d_model": 8, "num_heads": 4, "num_blocks": 2, "rng": rng}
+    >>> gpt2(11, 5, **small)([[1, 2, 3]]).shape, llama(11, **small)([[1, 2, 3]]).shape
+    ((1, 3, 11), (1, 3, 11))
+    >>> bert(11, 5, **small)([[1, 2, 3]]).shape
+    (1, 3, 8)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.masks import causal_mask
+from attention.multi_head import KVCache, MultiHeadAttention
+from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.scaled_dot_product import attention
+from attention.transformer import Encoder
+from minigrad import Tensor, gelu, gelu_tanh, where
+from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+
+Attend = Callable[..., Tensor]
+
+
+class GPT(Module):
+    """A decoder alone: the next word from the words before it.   (B, T) → (B, T, V)
+
+    GPT(words, blocks, norm, *, positions=None, head=None)
+
+    words      an `Embedding`; blocks a list of `Block`; norm what follows the last of them
+    positions  added to the words' rows, or None where the blocks know them (rotary)
+    head       a `Linear` to scores of words; None takes the embedding again, transposed
+    """
+
+    def __init__(
+        self,
+        words: Embedding,
+        blocks: list[Block],
+        norm: Module,
+        *,
+        positions: LearnedPositions | SinusoidalPositions | None = None,
+        head: Linear | None = None,
+        dropout: float = 0.0,
+        rng: np.random.Generator | None = None,
+    ) -> None:
+        self.words = words
+        self.positions = positions
+        self.blocks = blocks
+        self.norm = norm
+        self.head = head
+        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+
+    def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
+        """Scores of the next word at each position. With caches, `words` are the new ones alone."""
+        start = 0 if caches is None else caches[0].length
+        x = self.words(words)  # (B, T, d_model)
+        if self.positions is not None:
+            x = self.positions(x, start)  # (B, T, d_model)
+        if self.dropout is not None:
+            x = self.dropout(x)
+        T = x.shape[-2]
+        for i, block in enumerate(self.blocks):
+            cache = None if caches is None else caches[i]
+            x = block(x, mask=causal_mask(T, start + T), cache=cache)  # (B, T, d_model)
+        x = self.norm(x)
+        return x @ self.words.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+
+    def caches(self) -> list[KVCache]:
+        """An empty cache for each block."""
+        return [KVCache() for _ in self.blocks]
+
+
+def gpt2(
+    num_words: int,
+    max_length: int,
+    *,
+    d_model: int = 768,
+    num_heads: int = 12,
+    num_blocks: int = 12,
+    dropout: float = 0.0,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of words.
+
+    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the
+    residual stream smaller by √(2 · blocks), since so many are added up.
+    """
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng
+            ),
+            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng),
+            norm_first=True,
+            dropout=dropout,
+            rng=rng,
+        )
+        for _ in range(num_blocks)
+    ]
+    for block in blocks:
+        for name, parameter in block.named_parameters():
+            if parameter.ndim == 2:
+                writes = name.endswith(("w_o.weight", "w_2.weight"))
+                std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
+                parameter.data = std * rng.standard_normal(parameter.shape)
+    return GPT(
+        Embedding(num_words, d_model, std=0.02, rng=rng),
+        blocks,
+        LayerNorm(d_model),
+        positions=LearnedPositions(max_length, d_model, rng=rng),
+        dropout=dropout,
+        rng=rng,
+    )
+
+
+def llama(
+    num_words: int,
+    *,
+    d_model: int = 512,
+    num_heads: int = 8,
+    num_kv_heads: int = 2,
+    num_blocks: int = 8,
+    d_ff: int | None = None,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """Llama (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases."""
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model,
+                num_heads,
+                num_kv_heads=num_kv_heads,
+                rotate=rotary,
+                attend=attend,
+                rng=rng,
+            ),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            norm_first=True,
+            norm=RMSNorm,
+        )
+        for _ in range(num_blocks)
+    ]
+    return GPT(
+        Embedding(num_words, d_model, std=0.02, rng=rng),
+        blocks,
+        RMSNorm(d_model),
+        head=Linear(d_model, num_words, bias=False, rng=rng),
+    )
+
+
+class TextEncoder(Module):
+    """Words, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
+
+    kinds  an `Embedding` of what each word belongs to, such as the first or the second sentence
+    norm   of the three vectors' sum
+    """
+
+    def __init__(
+        self,
+        words: Embedding,
+        positions: LearnedPositions,
+        kinds: Embedding,
+        norm: Module,
+        encoder: Encoder,
+    ) -> None:
+        self.words = words
+        self.positions = positions
+        self.kinds = kinds
+        self.norm = norm
+        self.encoder = encoder
+
+    def __call__(self, words: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
+        """A vector for each word; all are of kind 0 unless said. mask is padding's, (B, 1, S)."""
+        kinds = np.zeros(np.shape(words), int) if kinds is None else kinds
+        x = self.positions(self.words(words) + self.kinds(kinds))  # (B, S, d_model)
+        return self.encoder(self.norm(x), mask=mask)  # (B, S, d_model)
+
+
+def bert(
+    num_words: int,
+    max_length: int,
+    *,
+    d_model: int = 768,
+    num_heads: int = 12,
+    num_blocks: int = 12,
+    num_kinds: int = 2,
+    dropout: float = 0.0,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> TextEncoder:
+    """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
+
+    Its norms add 1e-12 to the variance, not 1e-5.
+    """
+    encoder = Encoder(
+        num_blocks,
+        d_model,
+        num_heads,
+        4 * d_model,
+        activation=gelu,
+        dropout=dropout,
+        attend=attend,
+        rng=rng,
+    )
+    model = TextEncoder(
+        Embedding(num_words, d_model, std=0.02, rng=rng),
+        LearnedPositions(max_length, d_model, rng=rng),
+        Embedding(num_kinds, d_model, std=0.02, rng=rng),
+        LayerNorm(d_model),
+        encoder,
+    )
+    for module in model.modules():
+        if isinstance(module, LayerNorm):
+            module.eps = 1e-12
+    return model
+
+
+class Classifier(Module):
+    """An encoder, the mean of its positions, and scores of classes.   (B, S, d_model) → (B, C)"""
+
+    def __init__(self, encoder: Encoder, num_classes: int, *, rng: np.random.Generator) -> None:
+        d_model = encoder.blocks[0].attention.w_q.weight.shape[0]
+        self.encoder = encoder
+        self.head = Linear(d_model, num_classes, rng=rng)
+
+    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
+        y = self.encoder(x, mask=mask)  # (B, S, d_model)
+        if mask is None:
+            return self.head(y.mean(axis=-2))
+        kept = np.asarray(mask).swapaxes(-1, -2)  # (B, S, 1)
+        total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
+        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))
