@@ -1,8 +1,9 @@
-"""Chapter 3 · Primitives: every rule, in every case, against NumPy and against its own derivative.
+"""Chapters 3 and 6 · Operations: any shape, any strides, any option, and NumPy's own functions.
 
-One table holds the cases. Primitives carry NumPy's names, so NumPy's function of the same name
-is the oracle; what NumPy lacks is written out in `ORACLES`. What only one rule promises (ties,
-infinities, adjoints, refusals) stands in the subchapters' own tests.
+The fixed cases stand in `cases.py`, and `test_coverage_table.py` runs them. Here hypothesis draws:
+for each operation the shapes that fit it, its options, and arrays whose memory is stepped through
+in any order, also backwards. What only single operations promise (ties, infinities, refusals)
+stands in the subchapters' own tests.
 """
 
 from typing import Any, NamedTuple
@@ -11,316 +12,590 @@ import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
-from minigrad import Tensor, gradcheck, ops
+from minigrad import Tensor, gradcheck, gradients, ops
+from minigrad.functional.vocabulary import NUMPY, PLAIN
+from tests import cases, oracles
+from tests.cases import CASES, CURVES, PAIRS, REDUCTIONS, Case, apart, apart_below, mask, x
+from tests.coverage_table import ROWS
 
-
-class Case(NamedTuple):
-    name: str
-    inputs: tuple[Any, ...]
-    options: dict[str, Any]
-
-    def __str__(self):
-        shapes = [
-            str(a.shape).replace(" ", "") if isinstance(a, np.ndarray) else repr(a)
-            for a in self.inputs
-        ]
-        return " ".join([self.name, *shapes, *(f"{k}={v}" for k, v in self.options.items())])
-
-    def primitive(self, *inputs):
-        if self.name == "concatenate":
-            return ops.concatenate(inputs, **self.options)
-        return getattr(ops, self.name)(*inputs, **self.options)
-
-    def oracle(self, *inputs):
-        oracle = ORACLES.get(self.name) or getattr(np, self.name)
-        return np.asarray(oracle(*inputs, **self.options))
+# ---------------------------------------------------------------- what is drawn
 
 
-def scattered(x, shape, index):
-    y = np.zeros(shape, x.dtype)
-    places = np.arange(y.size).reshape(shape)[index]
-    for place, value in zip(np.ravel(places), np.ravel(x), strict=True):
-        y.flat[place] += value
-    return y
+class Strided(NamedTuple):
+    """An array, and the steps through its memory that make a view of it."""
+
+    base: np.ndarray[Any, Any]
+    steps: tuple[slice, ...]
+    axes: tuple[int, ...]
+
+    def view(self, base):
+        """The view, of the array or of a Tensor that holds it."""
+        part = base[self.steps]
+        return (part if isinstance(part, Tensor) else np.asarray(part)).transpose(self.axes)
 
 
-ORACLES = {
-    "astype": lambda x, dtype: x.astype(dtype),
-    "concatenate": lambda *xs, axis=0: np.concatenate(xs, axis),
-    "getitem": lambda x, index: x[index],
-    "log_softmax": lambda x, axis=-1: x - np.log(np.exp(x).sum(axis, keepdims=True)),
-    "logsumexp": lambda x, **options: np.log(np.exp(x).sum(**options)),
-    "reshape": lambda x, shape: x.reshape(shape),
-    "scatter_add": scattered,
-    "softmax": lambda x, axis=-1: np.exp(x) / np.exp(x).sum(axis, keepdims=True),
+def strided(draw, values, shape):
+    """A view of the given shape: axes in any order of memory, in steps of 1, 2, -1 or -2."""
+    axes = tuple(draw(st.permutations(range(len(shape)))))
+    steps = [draw(st.sampled_from([1, 2, -1, -2])) for _ in shape]
+    lengths = [shape[axes.index(i)] for i in range(len(shape))]
+    base = values(
+        *(n * abs(step) for n, step in zip(lengths, steps, strict=True)),
+        rng=np.random.default_rng(draw(st.integers(0, 99))),
+    )
+    return Strided(base, tuple(slice(None, None, step) for step in steps), axes)
+
+
+def a_shape(draw, least=0, most=3, shortest=0):
+    dims = {"min_dims": least, "max_dims": most}
+    return draw(hnp.array_shapes(**dims, min_side=shortest, max_side=4)) if most else ()
+
+
+def shapes_that_broadcast(draw, n, shortest=0):
+    drawn = hnp.mutually_broadcastable_shapes(
+        num_shapes=n, min_side=shortest, max_side=4, max_dims=3
+    )
+    return draw(drawn).input_shapes
+
+
+def an_axis(draw, ndim):
+    return draw(st.integers(-ndim, ndim - 1))
+
+
+def some_axes(draw, ndim, none=True):
+    """None, one axis, or a tuple of different ones; each counted from the front or the end."""
+    tuples = st.lists(st.integers(0, ndim - 1), unique=True).flatmap(
+        lambda axes: st.tuples(*(st.sampled_from([a, a - ndim]) for a in axes))
+    )
+    one = st.integers(-ndim, ndim - 1)
+    return draw((st.none() if none else st.nothing()) | one | tuples) if ndim else None
+
+
+def indices_below(draw, n, shape=None, negative=True):
+    shape = a_shape(draw, most=2) if shape is None else shape
+    return draw(hnp.arrays(int, shape, elements=st.integers(-n if negative else 0, n - 1)))
+
+
+# Each takes hypothesis' draw, and gives the inputs and the options of one case.
+
+
+def curve(values):
+    return lambda draw: ([strided(draw, values, a_shape(draw))], {})
+
+
+def pair(*values):
+    def drawn(draw):
+        shapes = shapes_that_broadcast(draw, len(values))
+        return [strided(draw, v, s) for v, s in zip(values, shapes, strict=True)], {}
+
+    return drawn
+
+
+def reduction(values, **options):
+    """`options` are strategies. An empty axis has no largest element, and no mean."""
+
+    def drawn(draw):
+        shape = a_shape(draw, shortest=1)
+        drawn_options = {"axis": some_axes(draw, len(shape)), "keepdims": draw(st.booleans())}
+        drawn_options |= {name: draw(of) for name, of in options.items()}
+        return [strided(draw, values, shape)], drawn_options
+
+    return drawn
+
+
+def clip(draw):
+    limits = [lambda *s, rng, k=k: apart(*s, start=k / 16, rng=rng) for k in (-10, 3)]
+    shapes = shapes_that_broadcast(draw, 3)
+    return [strided(draw, v, s) for v, s in zip([apart, *limits], shapes, strict=True)], {}
+
+
+def where(draw):
+    c, a, b = shapes_that_broadcast(draw, 3)
+    condition = mask(*c, rng=np.random.default_rng(draw(st.integers(0, 99))))
+    return [condition, strided(draw, x, a), strided(draw, x, b)], {}
+
+
+def layer_norm(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    gain, bias = (draw(hnp.broadcastable_shapes(shape, max_dims=len(shape))) for _ in "ab")
+    if any(n > m for s in (gain, bias) for n, m in zip(s[::-1], shape[::-1], strict=False)):
+        gain = bias = shape[-1:]  # x is not what stretches
+    return [strided(draw, v, s) for v, s in ((apart, shape), (x, gain), (x, bias))], {"eps": 0.25}
+
+
+def reshape(draw):
+    shape = a_shape(draw)
+    new = list(draw(st.permutations([*shape, *[1] * draw(st.integers(0, 2))])))
+    if new and 0 not in shape and draw(st.booleans()):
+        new[draw(st.integers(0, len(new) - 1))] = -1
+    return [strided(draw, x, shape)], {"shape": tuple(new)}
+
+
+def transpose(draw):
+    shape = a_shape(draw)
+    order = draw(st.permutations(range(len(shape))))
+    axes = tuple(i - len(shape) if draw(st.booleans()) else i for i in order)
+    return [strided(draw, x, shape)], {"axes": draw(st.sampled_from([axes, None]))}
+
+
+def reshape_method(draw):
+    inputs, options = reshape(draw)
+    return inputs, {"shape": options["shape"] or (1,)}
+
+
+def transpose_method(draw):
+    inputs, options = transpose(draw)
+    return inputs, {"axes": options["axes"] or ()}
+
+
+def swapaxes(draw):
+    shape = a_shape(draw, least=1)
+    return [strided(draw, x, shape)], {
+        name: an_axis(draw, len(shape)) for name in ("axis1", "axis2")
+    }
+
+
+def broadcast_to(draw):
+    shape = a_shape(draw)
+    target = draw(hnp.mutually_broadcastable_shapes(num_shapes=1, base_shape=shape, max_side=4))
+    return [strided(draw, x, shape)], {"shape": target.result_shape}
+
+
+def moveaxis(draw):
+    shape = a_shape(draw, least=1)
+    source, destination = (draw(st.permutations(range(len(shape)))) for _ in "ab")
+    n = draw(st.integers(1, len(shape)))
+    return [strided(draw, x, shape)], {"source": source[:n], "destination": destination[:n]}
+
+
+def expand_dims(draw):
+    shape, n = a_shape(draw), draw(st.integers(1, 2))
+    axes = draw(st.lists(st.integers(0, len(shape) + n - 1), min_size=n, max_size=n, unique=True))
+    axis = axes[0] if n == 1 else tuple(axes)
+    return [strided(draw, x, shape)], {"axis": axis}
+
+
+def squeeze(draw):
+    shape = tuple(draw(st.lists(st.sampled_from([1, 1, 3]), max_size=4)))
+    ones = [i - draw(st.sampled_from([0, len(shape)])) for i, n in enumerate(shape) if n == 1]
+    some = tuple(draw(st.lists(st.sampled_from(ones), unique=True))) if ones else ()
+    return [strided(draw, x, shape)], {"axis": draw(st.sampled_from([None, some, *ones]))}
+
+
+def flip(draw):
+    shape = a_shape(draw)
+    return [strided(draw, x, shape)], {"axis": some_axes(draw, len(shape))}
+
+
+def roll(draw):
+    shape = a_shape(draw)
+    shifts = st.integers(-7, 7)
+    if not shape or draw(st.booleans()):
+        return [strided(draw, x, shape)], {"shift": draw(shifts)}
+    n = draw(st.integers(1, 3))
+    options = {
+        "shift": tuple(draw(shifts) for _ in range(n)),
+        "axis": tuple(an_axis(draw, len(shape)) for _ in range(n)),
+    }
+    return [strided(draw, x, shape)], options
+
+
+def take(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    n = int(np.prod(shape)) if axis is None else shape[axis]
+    return [strided(draw, x, shape)], {"indices": indices_below(draw, n), "axis": axis}
+
+
+def take_along_axis(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    axis = an_axis(draw, len(shape))
+    places = [draw(st.sampled_from([n, 1])) for n in shape]
+    places[axis] = draw(st.integers(0, 4))
+    of_x = [draw(st.sampled_from([n, 1])) for n in shape]
+    of_x[axis] = shape[axis]
+    indices = indices_below(draw, shape[axis], tuple(places))
+    return [strided(draw, x, of_x)], {"indices": indices, "axis": axis}
+
+
+def along_one_axis(draw):
+    shape = a_shape(draw, least=1)
+    return [strided(draw, apart, shape)], {"axis": an_axis(draw, len(shape))}
+
+
+def cumsum(draw):
+    shape = a_shape(draw)
+    axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    return [strided(draw, x, shape)], {"axis": axis}
+
+
+def softmax(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    return [strided(draw, x, shape)], {"axis": some_axes(draw, len(shape))}
+
+
+def repeat(draw):
+    shape = a_shape(draw)
+    axis = draw(st.sampled_from([None, *range(-len(shape), len(shape))]))
+    n = int(np.prod(shape)) if axis is None else shape[axis]
+    each = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    repeats = draw(st.integers(0, 3) | each.map(lambda counts: np.array(counts, int)))
+    return [strided(draw, x, shape)], {"repeats": repeats, "axis": axis}
+
+
+def tile(draw):
+    counts = st.integers(0, 3)
+    reps = draw(counts | st.lists(counts, max_size=4).map(tuple))
+    return [strided(draw, x, a_shape(draw, most=2))], {"reps": reps}
+
+
+def pad(draw):
+    mode = draw(st.sampled_from(("constant", *cases.MODES)))
+    shape = a_shape(draw, least=1, shortest=0 if mode == "constant" else 1)
+    widths = st.tuples(st.integers(0, 5), st.integers(0, 5))
+    pad_width = [draw(widths) for _ in shape]
+    options = {"constant_values": draw(st.integers(-2, 2))} if mode == "constant" else {}
+    return [strided(draw, x, shape)], {"pad_width": pad_width, "mode": mode, **options}
+
+
+def diagonal(draw):
+    shape = a_shape(draw, least=2)
+    axis1, axis2 = draw(st.permutations(range(len(shape))))[:2]
+    options = {"axis1": axis1, "axis2": axis2 - draw(st.sampled_from([0, len(shape)]))}
+    return [strided(draw, x, shape)], {"offset": draw(st.integers(-5, 5)), **options}
+
+
+def triangle(draw):
+    return [strided(draw, x, a_shape(draw, least=1))], {"k": draw(st.integers(-5, 5))}
+
+
+def an_index(draw, shape):
+    """Basic with negative steps, integers with repeats, or a mask."""
+    kinds = hnp.basic_indices(shape, allow_newaxis=True, allow_ellipsis=True) | hnp.arrays(
+        bool, shape
+    )
+    if shape and 0 not in shape:
+        kinds |= hnp.integer_array_indices(shape) | st.tuples(
+            st.none(),
+            st.lists(st.integers(-shape[0], shape[0] - 1), min_size=1, max_size=7),
+            st.just(...),
+        )
+    return draw(kinds)
+
+
+def getitem(draw):
+    shape = a_shape(draw)
+    return [strided(draw, x, shape)], {"index": an_index(draw, shape)}
+
+
+def scatter_add(draw):
+    shape = a_shape(draw)
+    index = an_index(draw, shape)
+    picked = np.shape(np.zeros(shape)[index])
+    return [strided(draw, x, picked)], {"shape": shape, "index": index}
+
+
+def concatenate(draw):
+    shape = list(a_shape(draw, least=1))
+    axis = an_axis(draw, len(shape))
+    lengths = draw(st.lists(st.integers(0, 4), min_size=1, max_size=3))
+    shapes = [[*shape] for _ in lengths]
+    for each, n in zip(shapes, lengths, strict=True):
+        each[axis] = n
+    return [strided(draw, x, each) for each in shapes], {"axis": axis}
+
+
+def stack(draw):
+    shape = a_shape(draw)
+    n = draw(st.integers(1, 3))
+    return [strided(draw, x, shape) for _ in range(n)], {"axis": an_axis(draw, len(shape) + 1)}
+
+
+def split(draw):
+    shape = a_shape(draw, least=1)
+    axis = an_axis(draw, len(shape))
+    parts = [n for n in (1, 2, 3, 4) if shape[axis] % n == 0]
+    cuts = st.lists(st.integers(-6, 6), max_size=3)
+    at = draw(st.sampled_from(parts) | cuts)
+    if isinstance(at, list):  # cuts that overtake each other give parts that overlap
+        at = sorted(at, key=lambda i: i % (shape[axis] or 1))
+    return [strided(draw, x, shape)], {"indices_or_sections": at, "axis": axis}
+
+
+def matmul(draw):
+    drawn = hnp.mutually_broadcastable_shapes(
+        signature=np.matmul.signature, min_side=0, max_side=3, max_dims=2
+    )
+    return [strided(draw, x, shape) for shape in draw(drawn).input_shapes], {}
+
+
+def einsum(draw):
+    """Letters a, b and c, at will: repeated, alone, stretched from length 1, summed or kept."""
+    lengths = {c: draw(st.integers(1, 3)) for c in "abc"}
+    terms = draw(st.lists(st.text("abc", max_size=3), min_size=1, max_size=3))
+    dots = draw(st.sampled_from(["", "..."]))
+    stacks = shapes_that_broadcast(draw, len(terms), shortest=1) if dots else [()] * len(terms)
+    inputs = []
+    for term, stack in zip(terms, stacks, strict=True):
+        own = {c: draw(st.sampled_from([n, n, 1])) for c, n in lengths.items()}
+        inputs.append(strided(draw, x, (*stack[-2:], *(own[c] for c in term))))
+    kept = draw(st.lists(st.sampled_from(sorted(set("".join(terms)))), unique=True)) if any(
+        terms
+    ) else []
+    arrow = draw(st.booleans())
+    subscripts = ",".join(dots + term for term in terms)
+    return inputs, {"subscripts": f"{subscripts}->{dots}{''.join(kept)}" if arrow else subscripts}
+
+
+def dot(draw):
+    n = draw(st.integers(0, 3))
+    a = (*a_shape(draw, most=2), n)
+    b = draw(st.sampled_from([(n,), (*a_shape(draw, most=1), n, draw(st.integers(0, 3)))]))
+    a, b = draw(st.sampled_from([(a, b), (a, b), ((), b), (a, ())]))
+    return [strided(draw, x, a), strided(draw, x, b)], {}
+
+
+def outer(draw):
+    return [strided(draw, x, a_shape(draw, most=2)) for _ in "ab"], {}
+
+
+def tensordot(draw):
+    paired = a_shape(draw, most=2)
+    shapes, axes = [], []
+    for _ in "ab":
+        rest = a_shape(draw, most=2)
+        order = draw(st.permutations(range(len(paired) + len(rest))))
+        lengths = [*paired, *rest]
+        shapes.append(tuple(lengths[i] for i in order))
+        axes.append([order.index(i) for i in range(len(paired))])
+    return [strided(draw, x, shape) for shape in shapes], {"axes": axes}
+
+
+def norm(draw):
+    """Of vectors with any `ord`, of several axes with none. No largest element in no elements."""
+    order = draw(st.sampled_from([None, 1, 2, np.inf]))
+    shape = a_shape(draw, least=1, shortest=1 if order == np.inf else 0)
+    one = st.integers(-len(shape), len(shape) - 1)
+    axis = draw(one | st.none() if order is None or len(shape) == 1 else one)
+    if order is None and len(shape) > 1 and draw(st.booleans()):
+        axis = tuple(draw(st.permutations(range(len(shape))))[:2])
+
+    def sizes_apart(*shape, rng):
+        return apart(*shape, start=0.125, rng=rng) * rng.choice([-1, 1], shape)
+
+    options = {"ord": order, "axis": axis, "keepdims": draw(st.booleans())}
+    return [strided(draw, sizes_apart, shape)], options
+
+
+def two_of_one_shape(*values):
+    def drawn(draw):
+        shape = a_shape(draw, shortest=1)
+        return [strided(draw, v, shape) for v in values], {}
+
+    return drawn
+
+
+def between_0_and_1(*shape, rng):
+    return np.asarray(rng.uniform(0, 1, shape))
+
+
+def targets(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    chosen = indices_below(draw, shape[-1], shape[:-1], negative=False)
+    ignore = draw(st.sampled_from([None, -1, 0, 1]))
+    if ignore is not None and (chosen == ignore).all():
+        ignore = None  # a mean over something
+    return [strided(draw, x, shape), chosen], {"ignore_index": ignore}
+
+
+def cross_entropy(draw):
+    inputs, options = targets(draw)
+    return inputs, options | {"label_smoothing": draw(st.sampled_from([0.0, 0.1, 0.7]))}
+
+
+def embedding(draw):
+    n, d = draw(st.integers(1, 5)), draw(st.integers(0, 3))
+    indices = indices_below(draw, n, negative=False)
+    return [strided(draw, x, (n, d))], {"indices": indices}
+
+
+def dropout(draw):
+    return [strided(draw, x, a_shape(draw))], {"p": draw(st.sampled_from([0.0, 0.3, 0.9]))}
+
+
+def with_option(drawn, **more):
+    def both(draw):
+        inputs, options = drawn(draw)
+        return inputs, options | {name: draw(of) for name, of in more.items()}
+
+    return both
+
+
+ANY = curve(x)
+DRAWN = {
+    **{name: curve(values) for name, values in CURVES.items()},
+    **{name: pair(*values) for name, values in PAIRS.items()},
+    **{name: reduction(values) for name, values in REDUCTIONS.items()},
+    "astype": with_option(ANY, dtype=st.just(np.float64)),
+    "binary_cross_entropy_with_logits": two_of_one_shape(x, between_0_and_1),
+    "broadcast_to": broadcast_to,
+    "clip": clip,
+    "concatenate": concatenate,
+    "cross_entropy": cross_entropy,
+    "cumsum": cumsum,
+    "diagonal": diagonal,
+    "dot": dot,
+    "dropout": dropout,
+    "einsum": einsum,
+    "elu": with_option(curve(CURVES["elu"]), alpha=st.sampled_from([0.5, 1.0, 3])),
+    "embedding": embedding,
+    "expand_dims": expand_dims,
+    "flip": flip,
+    "getitem": getitem,
+    "layer_norm": layer_norm,
+    "leaky_relu": with_option(curve(CURVES["leaky_relu"]), slope=st.sampled_from([0.3, 0, -2.0])),
+    "log_softmax": softmax,
+    "matmul": matmul,
+    "moveaxis": moveaxis,
+    "mse": two_of_one_shape(x, x),
+    "nll": targets,
+    "norm": norm,
+    "outer": outer,
+    "pad": pad,
+    "ravel": ANY,
+    "repeat": repeat,
+    "reshape": reshape,
+    "roll": roll,
+    "scatter_add": scatter_add,
+    "softmax": softmax,
+    "sort": along_one_axis,
+    "split": split,
+    "squeeze": squeeze,
+    "stack": stack,
+    "std": reduction(apart, ddof=st.sampled_from([0, 0.5])),
+    "swapaxes": swapaxes,
+    "t.T": ANY,
+    "t.copy": ANY,
+    "t.flatten": ANY,
+    "t.mT": lambda draw: ([strided(draw, x, a_shape(draw, least=2))], {}),
+    "t.reshape": reshape_method,
+    "t.transpose": transpose_method,
+    "take": take,
+    "take_along_axis": take_along_axis,
+    "tensordot": tensordot,
+    "tile": tile,
+    "trace": diagonal,
+    "transpose": transpose,
+    "tril": triangle,
+    "triu": triangle,
+    "var": reduction(apart, ddof=st.sampled_from([0, 0.5])),
+    "where": where,
 }
 
-random = np.random.default_rng(3)
+# ---------------------------------------------------------------- value and derivative
 
 
-def case(name, *inputs, **options):
-    return Case(name, inputs, options)
+def test_hypothesis_draws_for_every_row():
+    assert DRAWN.keys() == set(ROWS)
 
 
-def x(*shape):
-    return random.standard_normal(shape)
+@pytest.mark.parametrize("name", ROWS)
+@settings(max_examples=12)
+@given(st.data())
+def test_any_shape_any_strides_and_any_options_give_the_value_and_its_derivative(name, data):
+    drawn, options = DRAWN[name](data.draw)
+    views = [d.view(d.base) if isinstance(d, Strided) else d for d in drawn]
+    case = Case(name, tuple(views), options)
+    wanted = oracles.expected(case)
+    y = case.ours(*(Tensor(v) if v.dtype.kind == "f" else v for v in views))  # the same memory
+    assert y.dtype == wanted.dtype
+    np.testing.assert_allclose(y.data, wanted, rtol=1e-13, atol=1e-14, strict=True)
 
+    def f(*bases):
+        bases = iter(bases)
+        return case.ours(*(d.view(next(bases)) if isinstance(d, Strided) else d for d in drawn))
 
-def positive(*shape):
-    return random.uniform(0.5, 2.0, shape)
-
-
-def nonzero(*shape):
-    return positive(*shape) * random.choice([-1, 1], shape)
-
-
-def apart(*shape, start=-1.0):
-    """Distinct, in steps of ¼: a finite difference must not step over a tie."""
-    return np.asarray(random.permutation(int(np.prod(shape))).reshape(shape) / 4 + start)
-
-
-def mask(*shape):
-    return random.random(shape) < 0.5
-
-
-BROADCASTS = [
-    ((), ()),
-    ((3, 5), (3, 5)),
-    ((3, 5), ()),
-    ((), (3, 5)),
-    ((2, 3, 5), (5,)),
-    ((5,), (2, 3, 5)),
-    ((3, 1), (1, 5)),
-    ((2, 1, 5), (3, 1)),
-    ((1, 1), (2, 3, 5)),
-]
-NUMBERS = [2, 0.75, np.int64(2), np.float64(0.75), np.float32(0.75)]
-AXES = [None, 1, -1, (0, 2), (-1, 0), (0, 1, 2), ()]
-INDICES = [  # each into an array of shape (3, 5)
-    2,
-    -1,
-    np.int64(1),
-    slice(1, None),
-    slice(None, None, -1),
-    (slice(None, None, -2), slice(4, 0, -3)),
-    slice(2, 2),
-    (),
-    ...,
-    None,
-    (..., 0),
-    (1, 3),
-    (slice(None), None, 2),
-    [2, 0, 2],
-    [],
-    (slice(None), [1, 1, 4]),
-    ([0, 2, 2, 0], [1, 4, 4, 3]),
-    ([[0], [2]], [4, 4, 1]),
-    ([1, 1], None, [2, 2]),
-    (None, [1, 1], ..., 2),
-    np.array([[2, 2], [0, 2]]),
-    np.array([True, False, True]),
-    (slice(1, None), np.array([True, False, True, True, False])),
-    np.arange(15).reshape(3, 5) % 2 == 0,
-    (np.array([True, False, True]), [3, 3]),
-]
-PRODUCTS = [
-    ((3, 5), (5, 7)),
-    ((5,), (5,)),
-    ((3, 5), (5,)),
-    ((5,), (5, 7)),
-    ((2, 3, 5), (5,)),
-    ((5,), (2, 5, 7)),
-    ((2, 3, 5), (5, 7)),
-    ((3, 5), (2, 5, 7)),
-    ((2, 3, 5), (2, 5, 7)),
-    ((2, 1, 3, 5), (11, 5, 7)),
-    ((1, 5), (5, 1)),
-    ((1, 3, 5), (2, 5, 1)),
-]
-
-CASES = [
-    # 3.1 elementwise
-    *(
-        case(name, positive(*a), positive(*b))
-        for name in ("add", "subtract", "multiply", "divide", "power")
-        for a, b in BROADCASTS
-    ),
-    *(case("maximum", apart(*a), apart(*b, start=-0.875)) for a, b in BROADCASTS),
-    *(
-        case(name, *pair)
-        for name in ("add", "subtract", "multiply", "divide", "power")
-        for n in NUMBERS
-        for pair in ((positive(3, 5), n), (n, positive(3, 5)))
-    ),
-    *(
-        case("maximum", *pair)
-        for n in NUMBERS
-        for pair in ((apart(3, 5, start=-0.875), n), (n, apart(3, 5, start=-0.875)))
-    ),
-    *(case(name, nonzero(3, 5), nonzero(5)) for name in ("add", "subtract", "multiply", "divide")),
-    *(case("power", nonzero(3, 5), n) for n in (0, 1, 2, 3, -1, -2)),
-    case("power", nonzero(3, 5), np.array([2, 3, 0, 1, -1], np.int8)),
-    *(case(name, x(3, 5)) for name in ("exp", "negative", "positive", "tanh")),
-    *(case(name, positive(3, 5)) for name in ("log", "sqrt")),
-    *(case(name, positive()) for name in ("exp", "log", "negative", "positive", "sqrt", "tanh")),
-    # 3.2 shape
-    *(case("reshape", x(2, 3, 5), shape=s) for s in ((5, 6), 30, -1, (3, -1), (2, 1, 15), (30, 1))),
-    *(case("reshape", x(*s), shape=t) for s, t in (((), (1, 1)), ((1, 1), ()), ((1,), -1))),
-    *(case("transpose", x(2, 3, 5), axes=a) for a in (None, (2, 0, 1), (-1, 0, 1), (0, 1, 2))),
-    *(case("transpose", x(*s)) for s in ((), (3,))),
-    *(case("swapaxes", x(2, 3, 5), axis1=i, axis2=j) for i, j in ((0, 2), (-1, -2), (1, 1))),
-    *(
-        case("broadcast_to", x(*s), shape=(2, 3, 5))
-        for s in ((), (1,), (5,), (3, 1), (2, 1, 1), (1, 3, 5), (2, 3, 5))
-    ),
-    case("broadcast_to", x(), shape=()),
-    *(case("astype", x(*s), dtype=np.float64) for s in ((), (3, 5))),
-    # 3.3 indexing
-    *(case("getitem", x(3, 5), index=i) for i in INDICES),
-    *(case("getitem", x(), index=i) for i in ((), ..., None, True)),
-    *(
-        case("scatter_add", x(*np.shape(np.zeros((3, 5))[i])), shape=(3, 5), index=i)
-        for i in INDICES
-    ),
-    *(
-        case("where", mask(*c), x(*a), x(*b))
-        for c, a, b in (
-            ((3, 5), (3, 5), (3, 5)),
-            ((3, 5), (), (5,)),
-            ((5,), (2, 3, 5), ()),
-            ((2, 3, 5), (3, 1), (1, 5)),
-            ((3, 1), (1, 5), (2, 1, 1)),
-            ((), (3, 5), (5,)),
-        )
-    ),
-    *(case("where", mask(3, 5), *p) for n in NUMBERS for p in ((x(3, 5), n), (n, x(3, 5)))),
-    case("where", np.array([0, 1, 2]), x(3), x(3)),
-    case("concatenate", x(2, 5), x(3, 5)),
-    case("concatenate", x(3, 2), x(3, 5), x(3, 1), axis=1),
-    case("concatenate", x(2, 3, 5), x(2, 7, 5), axis=-2),
-    case("concatenate", x(3), x(0), x(2), axis=-1),
-    case("concatenate", x(3, 5)),
-    # 3.4 reduce, and 3.6's reduction
-    *(
-        case(name, apart(2, 3, 5), axis=axis, keepdims=keepdims)
-        for name in ("sum", "mean", "max", "logsumexp")
-        for axis in AXES
-        for keepdims in (False, True)
-    ),
-    *(
-        case(name, x(*shape), axis=axis)
-        for name in ("sum", "mean", "max", "logsumexp")
-        for shape, axis in (((), None), ((3, 1), 1), ((1, 1), None))
-    ),
-    *(case(name, x(), axis=-1) for name in ("sum", "max", "logsumexp")),  # NumPy allows it
-    *(case("sum", x(0, 3), axis=axis) for axis in (None, 0, 1)),
-    # 3.5 linear algebra
-    *(case("matmul", x(*a), x(*b)) for a, b in PRODUCTS),
-    case("matmul", x(3, 0), x(0, 5)),
-    # 3.6 softmax
-    *(case(name, x(2, 3, 5)) for name in ("softmax", "log_softmax")),
-    *(
-        case(name, x(2, 3, 5), axis=axis)
-        for name in ("softmax", "log_softmax")
-        for axis in (0, 1, -2, None, (0, 2))
-    ),
-    *(case(name, x(*s)) for name in ("softmax", "log_softmax") for s in ((), (1,), (3, 1))),
-]
-
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
-
-
-# ---------------------------------------------------------------- value
-
-
-def test_the_table_has_a_row_for_every_primitive():
-    assert {case.name for case in CASES} == set(ops.__all__)
-
-
-@every_case
-def test_the_value_is_numpys(case):
-    y, expected = case.primitive(*map(Tensor, case.inputs)).data, case.oracle(*case.inputs)
-    assert y.shape == expected.shape
-    assert y.dtype == expected.dtype
-    np.testing.assert_allclose(y, expected, rtol=1e-13, atol=1e-15)
-
-
-@pytest.mark.parametrize("case", [c for c in CASES if getattr(np, c.name, 0) in ops.NUMPY], ids=str)
-def test_numpys_own_function_on_tensors_is_the_primitive(case):
-    function = getattr(np, case.name)
-    inputs = [
-        Tensor(a, requires_grad=True) if np.asarray(a).dtype.kind == "f" else a for a in case.inputs
-    ]
-    y = function(*([inputs] if case.name == "concatenate" else inputs), **case.options)
-    assert y.requires_grad
-    np.testing.assert_array_equal(y.data, case.primitive(*inputs).data)
-
-
-# ---------------------------------------------------------------- derivative
-
-
-@every_case
-def test_first_and_second_derivatives_agree_with_finite_differences(case):
-    assert gradcheck(case.primitive, *case.inputs)
+    assert gradcheck(f, *(d.base for d in drawn if isinstance(d, Strided)), order=1)
 
 
 # ---------------------------------------------------------------- law
 
-
-@pytest.mark.parametrize("case", [c for c in CASES if c.name != "astype"], ids=str)
-def test_float32_stays_float32_in_the_value_and_in_every_vjp(case):
-    """Looks at what each VJP itself gives, before the engine casts it: on arrays, and on Tensors
-    as in the second order. Numbers stand beside the tensors as they are."""
-    inputs = [
-        Tensor(a, dtype=np.float32, requires_grad=True)
-        if isinstance(a, np.ndarray) and a.dtype.kind == "f"
-        else a
-        for a in case.inputs
-    ]
-    found = [case.primitive(*inputs)]
-    for t in found:
-        assert t.dtype == np.float32
-        if t.node is None:
-            continue
-        g = np.ones(t.shape, np.float32)
-        _, *again = t.node.rule(*t.node.inputs, **t.node.options)
-        for x, first, second in zip(t.node.inputs, t.node.vjps, again, strict=True):
-            if isinstance(x, Tensor):
-                assert first(g, t.data).dtype == np.float32
-                assert second(Tensor(g), t).dtype == np.float32
-                found.append(x)
+FUSED = [c for c in CASES if hasattr(getattr(ops, c.name, None), "definition")]
 
 
-@st.composite
-def strided_views(draw):
-    """An array, and what makes a view of it: any strides, also negative ones; any size, also 0."""
-    shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=5))
-    array = np.random.default_rng(draw(st.integers(0, 99))).uniform(0.5, 2.0, shape)
-    index = draw(hnp.basic_indices(shape, allow_newaxis=True))
-    axes = draw(st.permutations(range(np.ndim(array[index]))))
-    return array, lambda a: (a if isinstance(a, Tensor) else np.asarray(a))[index].transpose(axes)
+@pytest.mark.parametrize("case", FUSED, ids=str)
+def test_a_fused_operation_is_its_definition_in_value_and_gradient(case):
+    operation = getattr(ops, case.name)
+    inputs = [Tensor(a, requires_grad=True) if a.dtype.kind == "f" else a for a in case.inputs]
+    leaves = [t for t in inputs if isinstance(t, Tensor)]
+    y, composed = (f(*inputs, **case.options) for f in (operation, operation.definition))
+    assert y.node.rule is not composed.node.rule
+    np.testing.assert_allclose(y.data, composed.data, rtol=1e-13, atol=1e-15, strict=True)
+    g = np.random.default_rng(7).standard_normal(y.shape)
+    for one, other in zip(gradients(y, leaves, g), gradients(composed, leaves, g), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, strict=True)
 
 
 @pytest.mark.parametrize(
-    "f",
-    [
-        lambda a: a * np.exp(a[..., ::-1]) if a.ndim else a * a,
-        lambda a: a.reshape(-1)[::-2],
-        lambda a: a.sum(axis=0, keepdims=True) if a.ndim else a.sum(),
-        lambda a: np.concatenate([a.reshape(-1), a.T.reshape(-1)]),
-        lambda a: np.broadcast_to(a, (2, *a.shape)) / 3,
-        lambda a: a.mT @ a if a.ndim > 1 else a**3,
-    ],
-    ids=["multiply", "reshape", "sum", "concatenate", "broadcast_to", "matmul"],
+    "case", {c.name: c for c in CASES[::-1] if not c.name.startswith("t.")}.values(), ids=str
 )
-@given(strided_views())
-def test_any_strides_and_any_size_give_the_same(f, drawn):
-    array, view = drawn
-    expected = f(view(array))
-    constant = Tensor(view(array))  # it shares the strided memory, where a leaf copies it
-    for t in (constant, view(Tensor(array, requires_grad=True))):
-        assert f(t).shape == expected.shape
-        np.testing.assert_allclose(f(t).data, expected, rtol=1e-14)
-    assert gradcheck(lambda a: f(view(a)), array, order=1)
+def test_lists_are_inputs_as_arrays_are(case):
+    lists = [a.tolist() if isinstance(a, np.ndarray) else a for a in case.inputs]
+    np.testing.assert_array_equal(case.ours(*lists), case.ours(*case.inputs))
+
+
+# NumPy's functions whose row in the table has another name.
+SAME = {np.abs: "abs", np.fabs: "abs", np.copy: "t.copy", np.matrix_transpose: "t.mT"}
+
+
+@pytest.mark.parametrize("function", NUMPY, ids=lambda f: f.__name__)
+def test_numpys_own_function_on_tensors_is_the_operation(function):
+    name = SAME.get(function, function.__name__)
+    call = function if function in SAME else oracles.CALLS.get(name, function)
+    its_cases = [case for case in CASES if case.name == name]
+    assert its_cases
+    for case in its_cases:
+        inputs = [
+            Tensor(a, requires_grad=True) if i in case.floating else a
+            for i, a in enumerate(case.inputs)
+        ]
+        y, ours = call(*inputs, **case.options), case.ours(*inputs)
+        assert isinstance(y, Tensor) and y.requires_grad == ours.requires_grad
+        assert y.node.name == ours.node.name
+        np.testing.assert_array_equal(y.data, ours.data, strict=True)
+
+
+T, U = apart(3, 5), apart_below(3, 5)
+# How the questions are asked that take more than one array, or two for a ufunc of two.
+ASKED = {
+    "allclose": lambda t, u: np.allclose(t, u),
+    "array_equal": lambda t, u: np.array_equal(t, u),
+    "full_like": lambda t, u: np.full_like(t, 7.0),
+    "empty_like": lambda t, u: np.empty_like(t).shape,
+    "isclose": lambda t, u: np.isclose(t, u, atol=0.5),
+    "may_share_memory": lambda t, u: np.may_share_memory(t, t[1:]),
+    "result_type": lambda t, u: np.result_type(t, np.float32),
+    "searchsorted": lambda t, u: np.searchsorted(t[0, :1], u),
+    "shares_memory": lambda t, u: np.shares_memory(t, u),
+    "unravel_index": lambda t, u: np.unravel_index(np.argmax(t), np.shape(u)),
+}
+
+
+@pytest.mark.parametrize("function", sorted(PLAIN, key=lambda f: f.__name__), ids=lambda f: f.__name__)
+def test_a_question_is_answered_by_numpy_with_a_plain_array(function):
+    def ask(t, u):
+        if function.__name__ in ASKED:
+            return ASKED[function.__name__](t, u)
+        return function(t, u) if getattr(function, "nin", 1) == 2 else function(t)
+
+    answer = ask(Tensor(T, requires_grad=True), Tensor(U, requires_grad=True))
+    wanted = ask(T, U)
+    assert type(answer) is type(wanted)
+    for one, other in zip(*((a if isinstance(a, tuple) else (a,)) for a in (answer, wanted)), strict=True):
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(one, other)
+    if function.__name__ not in ("may_share_memory", "shares_memory", "unravel_index"):
+        mixed = ask(T, Tensor(U, requires_grad=True))
+        np.testing.assert_array_equal(np.asarray(mixed), np.asarray(wanted))

@@ -1,6 +1,7 @@
-"""Chapter 2.1 · Replay."""
+"""Chapter 2.1 · Replay: order, shares, borders, and hooks on the way."""
 
 import functools
+import re
 import threading
 import weakref
 
@@ -11,7 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from numpy.lib.stride_tricks import sliding_window_view
 
-from minigrad import Tensor, concatenate, gradcheck, gradients, primitive
+from minigrad import (
+    Tensor,
+    concatenate,
+    fused,
+    gradcheck,
+    gradients,
+    no_grad,
+    primitive,
+    recompute,
+)
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])
@@ -27,41 +37,6 @@ def copy_with(vjp):
 
 
 # ---------------------------------------------------------------- value
-
-
-def test_100_000_operations_in_a_row_go_forward_and_backward_without_recursion():
-    x = leaf(2.0)
-    y = x
-    for _ in range(100_000):
-        y = y + x
-    y.backward()
-    assert x.grad == 100_001
-
-
-def test_a_long_chain_is_differentiated_twice():
-    x = leaf(0.5)
-    y = x * x
-    for _ in range(20_000):
-        y = +y
-    (slope,) = gradients(y, [x], create_graph=True)
-    assert gradients(slope, [x]) == (2.0,)
-
-
-def test_2_to_the_18_paths_are_walked_in_36_steps():
-    steps = []
-
-    def vjp(g, y):
-        steps.append(g)
-        return g
-
-    plus = primitive(lambda a, b, /: (a + b, vjp, vjp))
-    x = leaf(3.0)
-    y = x
-    for _ in range(18):
-        y = plus(y, y)
-    y.backward()
-    assert x.grad == 2**18
-    assert len(steps) == 36
 
 
 SHARES = {
@@ -351,3 +326,324 @@ def test_a_write_is_noticed_wherever_a_vjp_holds_the_array(vjp):
     p.data *= 10
     with pytest.raises(RuntimeError, match="squared cannot be replayed"):
         y.backward()
+
+
+# ---------------------------------------------------------------- hooks: value
+
+
+def test_a_hook_is_called_once_when_all_shares_are_in():
+    x, seen = leaf(), []
+    h = np.exp(x)
+    h.register_hook(lambda g: seen.append(g.copy()))
+    (h * h + h * B).sum().backward()
+    np.testing.assert_allclose(seen, [2 * np.exp(A) + B])
+    np.testing.assert_allclose(x.grad, (2 * np.exp(A) + B) * np.exp(A))
+
+
+def test_hooks_are_called_in_the_order_they_were_registered_from_the_root_to_the_leaves():
+    x, called = leaf(), []
+    h = x * 2.0
+    y = (h * h).sum()
+    for name, t in [("leaf", x), ("root", y), ("h", h), ("h again", h), ("leaf again", x)]:
+        t.register_hook(lambda g, name=name: called.append(name))
+    y.backward()
+    assert called == ["root", "h", "h again", "leaf", "leaf again"]
+
+
+def test_what_a_hook_returns_takes_the_gradients_place_for_the_next_hook_and_all_below():
+    x = leaf()
+    h = x * 2.0
+    seen = []
+    h.register_hook(lambda g: g.clip(-1.0, 1.0))
+    h.register_hook(lambda g: seen.append(g))
+    h.register_hook(lambda g: 10.0 * g)
+    (h * B).sum().backward()
+    np.testing.assert_array_equal(seen, [B.clip(-1.0, 1.0)])
+    np.testing.assert_array_equal(x.grad, 20.0 * B.clip(-1.0, 1.0))
+
+
+REPLACEMENTS = {
+    "a list": lambda g: [1, 2, 3],
+    "integers": lambda g: np.array([1, 2, 3]),
+    "float32": lambda g: np.array([1, 2, 3], np.float32),
+    "a tensor": lambda g: Tensor([1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("hook", REPLACEMENTS.values(), ids=REPLACEMENTS)
+@pytest.mark.parametrize("at", ["leaf", "result", "root"])
+def test_a_hook_may_return_anything_of_the_right_shape(hook, at):
+    x = leaf()
+    h = x * 1.0
+    y = h * 1.0
+    {"leaf": x, "result": h, "root": y}[at].register_hook(hook)
+    y.backward(B)
+    assert type(x.grad) is np.ndarray and x.grad.flags.writeable
+    np.testing.assert_array_equal(x.grad, [1.0, 2.0, 3.0], strict=True)
+
+
+def test_a_0d_hook_gets_an_array_and_may_return_a_number():
+    x, kinds = leaf(3.0), []
+    x.register_hook(lambda g: kinds.append((type(g), g.shape)))
+    x.register_hook(lambda g: 7.0)
+    (x * x + x).backward()
+    assert kinds == [(np.ndarray, ())]
+    assert type(x.grad) is np.ndarray and x.grad == 7.0
+
+
+def test_a_hook_stays_for_every_pass_until_it_is_removed():
+    x, seen = leaf(), []
+    hook = x.register_hook(lambda g: seen.append(1))
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward(retain_graph=True)
+    assert len(seen) == 2
+    hook.remove()
+    y.backward(retain_graph=True)
+    hook.remove()  # a second time does nothing
+    y.backward()
+    assert len(seen) == 2
+
+
+def test_removing_one_hook_leaves_the_others_also_the_same_function():
+    x, seen = leaf(), []
+    first, second = x.register_hook(seen.append), x.register_hook(seen.append)
+    other = x.register_hook(lambda g: seen.append("other"))
+    first.remove()
+    first.remove()
+    (x * 1.0).sum().backward()
+    assert len(seen) == 2
+    second.remove()
+    (x * 1.0).sum().backward()
+    assert seen[2:] == ["other"]
+    other.remove()
+
+
+def test_a_hook_is_removed_also_after_retain_grad():
+    x, seen = leaf(), []
+    h = x * 1.0
+    hook = h.register_hook(seen.append)
+    h.retain_grad()
+    hook.remove()
+    h.sum().backward()
+    assert seen == [] and h.grad is not None
+
+
+def test_a_hook_may_remove_itself_or_register_another():
+    x, seen = leaf(), []
+
+    def once(g):
+        seen.append("once")
+        hook.remove()
+        x.register_hook(lambda g: seen.append("later"))
+
+    hook = x.register_hook(once)
+    x.register_hook(lambda g: seen.append("second"))
+    (x * 1.0).sum().backward()
+    assert seen[:2] == ["once", "second"]
+    (x * 1.0).sum().backward()
+    assert seen.count("once") == 1 and seen[-2:] == ["second", "later"]
+
+
+def test_hooks_on_what_leads_to_nothing_wanted_are_not_called():
+    x, seen = leaf(), []
+    aside, wanted = np.exp(x), x * 2.0
+    aside.register_hook(lambda g: seen.append("aside"))
+    x.register_hook(lambda g: seen.append("below"))
+    wanted.register_hook(lambda g: 10.0 * g)
+    (found,) = gradients((aside * wanted).sum(), [wanted])
+    np.testing.assert_allclose(found, 10.0 * np.exp(A))
+    assert seen == []
+
+
+# ---------------------------------------------------------------- hooks: derivative
+
+
+def test_with_a_recorded_gradient_a_hook_gets_tensors_everywhere():
+    x, kinds = leaf(), []
+    h = x + 1.0  # whose VJP computes nothing: g is still the seed
+    y = (h * 2.0).sum()
+    for t in (x, h, y):
+        t.register_hook(lambda g: kinds.append(type(g)))
+    gradients(y, [x], create_graph=True, retain_graph=True)
+    assert kinds == [Tensor] * 3
+    kinds.clear()
+    gradients(y, [x])
+    assert kinds == [np.ndarray] * 3
+
+
+def test_what_a_hook_does_to_a_recorded_gradient_is_differentiated_too():
+    x = leaf()
+    h = x * x
+    hook = h.register_hook(lambda g: g * g)  # ∂L/∂h = 3h² becomes 9x⁸, and ∂L/∂x = 18x⁹
+    (slope,) = gradients((h**3).sum(), [x], create_graph=True)
+    hook.remove()  # or it would be called in the next pass too
+    np.testing.assert_allclose(slope.data, 18 * A**9, rtol=1e-14)
+    np.testing.assert_allclose(gradients(slope, [x], np.ones(3))[0], 162 * A**8, rtol=1e-14)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_at_the_inputs_of_a_fused_rule_are_called_once_at_both_orders(create_graph):
+    @fused(definition=lambda a, b: a * b + a)
+    def both(a, b, /):
+        return a * b + a, lambda g, y, needs: (g * b + g, g * a)
+
+    x, w, called = leaf(), leaf(B, "w"), []
+    h = np.exp(x)
+    y = both(h, w)
+    for name, t in [("x", x), ("w", w), ("h", h), ("y", y)]:
+        t.register_hook(lambda g, name=name: called.append(name) or 2.0 * g)
+    found = gradients(y, [x, w], np.ones(3), create_graph=create_graph)
+    assert sorted(called) == ["h", "w", "x", "y"]
+    expected = 2 * 2 * 2 * (B + 1) * np.exp(A), 2 * 2 * np.exp(A)
+    for g, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(g.data if create_graph else g, right, rtol=1e-14)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("where", ["outside", "inside"])
+def test_hooks_around_and_in_what_is_recomputed_are_called_once_at_both_orders(where, create_graph):
+    x, w, called = leaf(), leaf(B, "w"), []
+
+    def hook(name, factor):
+        return lambda g: called.append(name) or factor * g
+
+    def f(x):
+        h = x * x
+        if where == "inside":
+            h.register_hook(hook("h", 3.0))
+        return h * w
+
+    t = np.exp(x)
+    y = recompute(f, t)
+    if where == "outside":
+        for name, tensor in [("t", t), ("w", w), ("y", y)]:
+            tensor.register_hook(hook(name, 2.0))
+    found = gradients(y, [x, w], np.ones(3), create_graph=create_graph)
+    assert sorted(called) == (["t", "w", "y"] if where == "outside" else ["h"])
+    factors = (4.0, 4.0) if where == "outside" else (3.0, 1.0)
+    expected = factors[0] * 2 * B * np.exp(2 * A), factors[1] * np.exp(2 * A)
+    for g, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(g.data if create_graph else g, right, rtol=1e-14)
+
+
+# ---------------------------------------------------------------- hooks: retain_grad
+
+
+def test_retain_grad_leaves_the_gradient_of_a_result_in_its_grad():
+    x = leaf()
+    h, unasked = np.exp(x), x * 2.0
+    h.retain_grad()
+    (h * h * unasked).sum().backward()
+    np.testing.assert_allclose(h.grad, 2 * np.exp(A) * 2 * A)
+    assert unasked.grad is None
+    others = [x.grad, h.data, x.data]
+    assert type(h.grad) is np.ndarray and h.grad.flags.writeable
+    assert not any(np.may_share_memory(h.grad, other) for other in others)
+
+
+def test_what_is_retained_accumulates_and_comes_after_the_hooks():
+    x = leaf()
+    h = x * 1.0
+    h.retain_grad()
+    h.register_hook(lambda g: 3.0 * g)
+    h.retain_grad()  # a second time does nothing
+    y = (h * B).sum()
+    for n in (1, 2):
+        y.backward(retain_graph=True)
+        np.testing.assert_allclose(h.grad, n * 3 * B)
+    h.grad = None
+    y.backward()
+    np.testing.assert_allclose(h.grad, 3 * B)
+
+
+def test_retain_grad_on_the_root_on_a_leaf_and_on_a_view():
+    x = leaf()
+    x.retain_grad()
+    rows = np.broadcast_to(x, (2, 3))
+    rows.retain_grad()
+    y = rows.sum()
+    y.retain_grad()
+    y.backward()
+    np.testing.assert_array_equal(y.grad, 1.0)
+    np.testing.assert_array_equal(rows.grad, np.ones((2, 3)))
+    np.testing.assert_array_equal(x.grad, [2.0, 2.0, 2.0])
+    rows.grad += 1.0
+
+
+def test_gradients_touches_no_retained_grad():
+    x = leaf()
+    h = x * 2.0
+    h.retain_grad()
+    gradients(h.sum(), [x, h])
+    assert h.grad is None and x.grad is None
+
+
+# ---------------------------------------------------------------- hooks: refusal
+
+
+def test_a_hook_cannot_write_into_the_gradient_it_is_shown():
+    x = leaf()
+    h = x + 0.0
+
+    def hook(g):
+        g *= 2.0
+
+    h.register_hook(hook)
+    with pytest.raises(ValueError, match="read-only"):
+        h.sum().backward()
+    assert x.grad is None
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3), (3, 1)])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_hook_that_changes_the_shape_is_refused_with_both_shapes(shape, create_graph):
+    x = leaf()
+    h = x * 2.0
+    h.name = "h"
+    h.register_hook(lambda g: np.ones(shape))
+    words = rf"^a hook of 'h' \(3,\) returned a gradient of shape {re.escape(str(shape))}: it must "
+    with pytest.raises(ValueError, match=words):
+        gradients(h * h, [x], A, create_graph=create_graph)
+
+
+@pytest.mark.parametrize("at", ["root", "result", "leaf", "other leaf"])
+def test_an_exception_in_a_hook_leaves_every_grad_and_is_remembered(at):
+    def fails(g):
+        raise KeyError("half-way")
+
+    a, b = leaf(), leaf(B)
+    b.grad = B.copy()
+    h = np.exp(a)
+    h.retain_grad()
+    y = (h * b).sum()
+    hooked = {"root": y, "result": h, "leaf": a, "other leaf": b}[at]
+    hook = hooked.register_hook(fails)
+    with pytest.raises(KeyError, match="half-way"):
+        y.backward()
+    assert a.grad is None and h.grad is None
+    np.testing.assert_array_equal(b.grad, B)
+    hook.remove()
+    if at == "root":  # nothing had been replayed yet
+        y.backward()
+        np.testing.assert_allclose(a.grad, B * np.exp(A))
+    else:
+        with pytest.raises(RuntimeError, match="^the record of sum .* a pass that was interrupted"):
+            y.backward()
+
+
+@pytest.mark.parametrize("t", [Tensor(A, name="c"), leaf().detach()])
+def test_what_requires_no_gradient_has_no_hook_and_retains_nothing(t):
+    with pytest.raises(TypeError, match=r"^a hook waits for a gradient, and .*\(3,\) does not req"):
+        t.register_hook(print)
+    with pytest.raises(TypeError, match=r"\(3,\) does not require a gradient: none will be retain"):
+        t.retain_grad()
+    with no_grad():
+        h = np.exp(leaf())
+    with pytest.raises(TypeError, match="does not require"):
+        h.retain_grad()
+
+
+def test_a_hook_must_be_a_function():
+    with pytest.raises(TypeError, match="hook"):
+        leaf().register_hook(3.0)
