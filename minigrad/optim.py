@@ -1,0 +1,242 @@
+"""8 · Optimizers: what to do with a gradient.
+
+The gradient says which way the loss grows, and how steeply, here. How far should a step go against
+it? All that follows is an answer to that.
+
+    SGD       a step of lr times the gradient. With **momentum**, a ball that rolls: steps in the
+              same direction add up, and steps to and fro cancel
+    Adam      divides each parameter's step by the size that its gradient has lately had, so that
+              all move equally fast, whatever the scale of their gradients (Kingma & Ba 2014)
+    AdamW     Adam, and weights that shrink by themselves, apart from the gradient: pulled through
+              Adam's division, a penalty would shrink least what has large gradients
+              (Loshchilov & Hutter 2017)
+
+An optimizer reads `.grad` and writes `p.data -= …`, the one way that the record notices (chapter
+1.5). A training loop is then five lines, which nobody hides from you:
+
+    >>> import numpy as np
+    >>> w = Tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = SGD([w], lr=0.25)
+    >>> for step in range(20):
+    ...     loss = (w * w).sum()
+    ...     optimizer.zero_grad()
+    ...     loss.backward()
+    ...     optimizer.step()
+    >>> np.abs(w.data).max() < 1e-5
+    np.True_
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from minigrad.tensor import Array, Tensor, describe
+
+
+class Optimizer:
+    """Parameters, a learning rate, and for each parameter what a rule remembers of it.
+
+    `lr` may be set between steps: that is all a schedule does.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError("an optimizer needs parameters: the list is empty")
+        for i, p in enumerate(self.parameters):
+            if not isinstance(p, Tensor) or p.node is not None or not p.requires_grad:
+                raise TypeError(f"parameters[{i}] is no leaf that requires a gradient: {p!r:.60}")
+        if len({id(p) for p in self.parameters}) < len(self.parameters):
+            raise ValueError("a parameter is in the list twice: it would be updated twice")
+        if not lr >= 0:
+            raise ValueError(f"lr must not be negative: got {lr}")
+        self.lr = lr
+        self.steps = 0
+        self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of the last step; `backward` would add to them."""
+        for p in self.parameters:
+            p.grad = None
+
+    def step(self) -> None:
+        """Move every parameter that has a gradient."""
+        self.steps += 1
+        for i, p in enumerate(self.parameters):
+            if p.grad is not None:
+                self.update(p, p.grad, self.memory[i])
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """Move one parameter, given its gradient and what is remembered of it."""
+        raise NotImplementedError(f"{type(self).__name__} defines no update")
+
+    def state_dict(self) -> dict[str, Array]:
+        """All that a run must know to go on: step, rate, and the memory of each parameter."""
+        state: dict[str, Array] = {"steps": np.array(self.steps), "lr": np.array(self.lr)}
+        for i, memory in enumerate(self.memory):
+            state |= {f"{i}.{name}": array.copy() for name, array in memory.items()}
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a state. ValueError, and nothing changed, if it is of other parameters."""
+        memory: list[dict[str, Array]] = [{} for _ in self.parameters]
+        for key, value in state.items():
+            if key in ("steps", "lr"):
+                continue
+            place, _, name = key.partition(".")
+            if not place.isdecimal() or int(place) >= len(memory):
+                raise ValueError(f"this state is of more parameters than {len(memory)}: {key}")
+            p = self.parameters[int(place)]
+            if np.shape(value) not in (p.shape, ()):
+                raise ValueError(
+                    f"this state does not fit parameter {place}, {describe(p)}: {key} has shape "
+                    f"{np.shape(value)}"
+                )
+            memory[int(place)][name] = np.array(value)
+        self.steps, self.lr, self.memory = int(state["steps"]), float(state["lr"]), memory
+
+
+class SGD(Optimizer):
+    """p ← p - lr · v, with v = g, or v = momentum · v + g.
+
+    nesterov  look where the momentum leads, and correct there: the step is g + momentum · v
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float,
+        *,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+    ) -> None:
+        super().__init__(parameters, lr)
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum lies between 0 and 1: got {momentum}")
+        if nesterov and not momentum:
+            raise ValueError("nesterov looks ahead along the momentum, and there is none")
+        self.momentum = momentum
+        self.nesterov = nesterov
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """One step of one parameter."""
+        if self.momentum:
+            velocity = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
+            g = g + self.momentum * velocity if self.nesterov else velocity
+        p.data -= self.lr * g
+
+
+class Adam(Optimizer):
+    """p ← p - lr · m̂/(√v̂ + eps), with running means m of g and v of g² (Kingma & Ba 2014).
+
+    m and v start at 0, and are too small at first: after t steps a mean with rate β has seen a
+    share 1 - βᵗ of what it should, so it is divided by that (the hats).
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        super().__init__(parameters, lr)
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"betas lie between 0 and 1: got {betas}")
+        self.betas = betas
+        self.eps = eps
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """One step of one parameter."""
+        if not memory:
+            memory |= {"m": np.zeros_like(g), "v": np.zeros_like(g), "t": np.zeros(())}
+        (beta1, beta2), m, v, t = self.betas, memory["m"], memory["v"], memory["t"]
+        t += 1
+        m += (1 - beta1) * (g - m)
+        v += (1 - beta2) * (g * g - v)
+        unbiased_m, unbiased_v = m / (1 - beta1 ** float(t)), v / (1 - beta2 ** float(t))
+        p.data -= self.lr * unbiased_m / (np.sqrt(unbiased_v) + self.eps)
+
+
+class AdamW(Adam):
+    """Adam, and p ← (1 - lr · decay) p before it, apart from the gradient (Loshchilov & Hutter).
+
+    matrices_only  let biases and the gains of norms, whatever has fewer than two axes, not decay
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        decay: float = 0.01,
+        matrices_only: bool = False,
+    ) -> None:
+        super().__init__(parameters, lr, betas=betas, eps=eps)
+        if decay < 0:
+            raise ValueError(f"decay must not be negative: got {decay}")
+        self.decay = decay
+        self.matrices_only = matrices_only
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """One step of one parameter."""
+        if p.ndim > 1 or not self.matrices_only:
+            p.data *= 1 - self.lr * self.decay
+        super().update(p, g, memory)
+
+
+def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
+    """Shorten all gradients together so that their common length is at most max_norm.
+
+    Returns the length before. One factor for all keeps the direction: a rare steep place then costs
+    one short step and not the run. FloatingPointError if the length is no finite number.
+    """
+    given = [(p, p.grad) for p in parameters if p.grad is not None]
+    # Squares are summed in float64: those of large float32 gradients would overflow.
+    length = math.sqrt(math.fsum(np.sum(np.square(g, dtype=float)) for _, g in given))
+    if not math.isfinite(length):
+        wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
+        raise FloatingPointError(
+            f"the gradient of {', '.join(wrong)} is not finite: run the step under detect_anomaly()"
+        )
+    if length > max_norm:
+        for p, g in given:
+            p.grad = np.asarray(g * (max_norm / length), g.dtype)
+    return length
+
+
+def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: float = 0.0) -> float:
+    """The rate of a step, counted from 1: up to peak in a line, down to floor in half a cosine.
+
+    Early gradients point every way, and Adam's means know nothing yet: so it begins small. At the
+    end small steps settle what large ones leave jumping.
+
+    >>> [warmup_cosine(t, peak=1.0, warmup=2, total=6) for t in (1, 2, 4, 6)]
+    [0.5, 1.0, 0.5, 0.0]
+    """
+    if step <= warmup:
+        return peak * step / warmup
+    done = min((step - warmup) / max(total - warmup, 1), 1.0)
+    return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+
+
+def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:
+    """The paper's rate of a step, counted from 1 (Vaswani et al. 2017, equation 3).
+
+        d_model^-½ · min(step^-½, step · warmup^-1½)
+
+    A line up to the end of the warm-up, where both are equal, then 1/√step.
+
+    >>> round(inverse_sqrt(4000, d_model=512) * math.sqrt(512 * 4000), 12)
+    1.0
+    """
+    if step < 1:
+        raise ValueError(f"steps are counted from 1: got {step}")
+    return float(min(step**-0.5, step * warmup**-1.5) / math.sqrt(d_model))
