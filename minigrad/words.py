@@ -133,10 +133,10 @@ class Words:
         return minigrad.ops.divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor:
-        return minigrad.functional.remainder(self, other)
+        return minigrad.ops.remainder(self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return minigrad.functional.remainder(other, self)
+        return minigrad.ops.remainder(other, self)
 
     def __pow__(self, other: Any) -> Tensor:
         return minigrad.ops.power(self, other)

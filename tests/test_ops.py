@@ -341,9 +341,11 @@ def einsum(draw):
     for term, stack in zip(terms, stacks, strict=True):
         own = {c: draw(st.sampled_from([n, n, 1])) for c, n in lengths.items()}
         inputs.append(strided(draw, x, (*stack[-2:], *(own[c] for c in term))))
-    kept = draw(st.lists(st.sampled_from(sorted(set("".join(terms)))), unique=True)) if any(
-        terms
-    ) else []
+    kept = (
+        draw(st.lists(st.sampled_from(sorted(set("".join(terms)))), unique=True))
+        if any(terms)
+        else []
+    )
     arrow = draw(st.booleans())
     subscripts = ",".join(dots + term for term in terms)
     return inputs, {"subscripts": f"{subscripts}->{dots}{''.join(kept)}" if arrow else subscripts}
@@ -583,7 +585,9 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize("function", sorted(PLAIN, key=lambda f: f.__name__), ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", sorted(PLAIN, key=lambda f: f.__name__), ids=lambda f: f.__name__
+)
 def test_a_question_is_answered_by_numpy_with_a_plain_array(function):
     def ask(t, u):
         if function.__name__ in ASKED:
@@ -593,7 +597,9 @@ def test_a_question_is_answered_by_numpy_with_a_plain_array(function):
     answer = ask(Tensor(T, requires_grad=True), Tensor(U, requires_grad=True))
     wanted = ask(T, U)
     assert type(answer) is type(wanted)
-    for one, other in zip(*((a if isinstance(a, tuple) else (a,)) for a in (answer, wanted)), strict=True):
+    for one, other in zip(
+        *((a if isinstance(a, tuple) else (a,)) for a in (answer, wanted)), strict=True
+    ):
         assert type(one) is type(other)
         np.testing.assert_array_equal(one, other)
     if function.__name__ not in ("may_share_memory", "shares_memory", "unravel_index"):

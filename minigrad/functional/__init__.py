@@ -15,10 +15,10 @@ Which word is which:
     rules, derived      abs add arctan astype broadcast_to concatenate cos cross_entropy cumsum
     (chapter 3)         divide einsum erf exp expm1 getitem layer_norm log log1p log_softmax
                         logaddexp logsumexp matmul max maximum mean multiply negative positive
-                        power reshape scatter_add sigmoid sign sin softmax sqrt subtract sum
-                        swapaxes tanh transpose where
+                        power remainder reshape scatter_add sigmoid sign sin softmax sqrt
+                        subtract sum swapaxes tanh transpose where
     composed            clip cosh elu gelu gelu_tanh leaky_relu log2 minimum reciprocal relu
-    (this chapter)      remainder silu sinh softplus square tan · diagonal expand_dims flip
+    (this chapter)      silu sinh softplus square tan · diagonal expand_dims flip
                         moveaxis pad ravel repeat roll sort split squeeze stack take
                         take_along_axis tile tril triu · dot min norm outer prod std tensordot
                         trace var · binary_cross_entropy_with_logits dropout embedding mse
@@ -60,7 +60,6 @@ from minigrad.functional.curves import (
     minimum,
     reciprocal,
     relu,
-    remainder,
     silu,
     sinh,
     softplus,
@@ -115,7 +114,6 @@ __all__ = [
     "ravel",
     "reciprocal",
     "relu",
-    "remainder",
     "repeat",
     "roll",
     "silu",

@@ -11,6 +11,7 @@ have nobody to send a gradient to.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -123,7 +124,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     pairs = np.broadcast(shift, axis)
     y = x
     for by, along in pairs:
-        n = _shape(x)[along]
+        n = _shape(x)[normalize_axis_index(int(along), len(_shape(x)))]
         cut = (n - int(by)) % n if n else 0
         back = getitem(y, _along(int(along), len(_shape(x)), slice(cut, None)))
         front = getitem(y, _along(int(along), len(_shape(x)), slice(None, cut)))
@@ -164,12 +165,14 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     return getitem(x, tuple(index))
 
 
-def sort(x: Any, axis: int = -1) -> Tensor:
+def sort(x: Any, axis: int | None = -1) -> Tensor:
     """In rising order along the axis. Equal elements keep their order, and so do their gradients.
 
     >>> sort([3, 1, 2])
     array([1, 2, 3])
     """
+    if axis is None:
+        return sort(ravel(x))
     return take_along_axis(x, np.argsort(x, axis=axis, kind="stable"), axis)
 
 
@@ -180,8 +183,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     array([1, 1, 2, 2])
     """
     x = ravel(x) if axis is None else x
-    axis = 0 if axis is None else axis
-    return take(x, np.repeat(np.arange(_shape(x)[axis]), repeats), axis)
+    along = normalize_axis_index(0 if axis is None else axis, len(_shape(x)))
+    return take(x, np.repeat(np.arange(_shape(x)[along]), repeats), along)
 
 
 def tile(x: Any, reps: Any) -> Tensor:
@@ -192,7 +195,7 @@ def tile(x: Any, reps: Any) -> Tensor:
     >>> tile([1, 2], 2)
     array([1, 2, 1, 2])
     """
-    counts = (reps,) if isinstance(reps, int | np.integer) else tuple(reps)
+    counts = tuple(map(operator.index, reps if np.ndim(reps) else (reps,)))
     ndim = len(counts) if len(counts) > len(_shape(x)) else len(_shape(x))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(_shape(x))) + _shape(x)
@@ -225,6 +228,8 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
             "pad knows the modes constant, edge, reflect, symmetric and wrap, "
             f"but was asked for {mode!r}"
         )
+    if not (np.ndim(constant_values) == 0 and constant_values == 0):
+        raise ValueError(f"pad with mode={mode!r} copies elements: constant_values say nothing")
     # NumPy pads the indices in the same way, and says with them which element is copied where.
     places = [np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True)]  # type: ignore[call-overload]
     return getitem(x, np.ix_(*places))
@@ -251,7 +256,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     >>> split([1, 2, 3, 4], 2), split([1, 2, 3, 4], [1])
     ([array([1, 2]), array([3, 4])], [array([1]), array([2, 3, 4])])
     """
-    n = _shape(x)[axis]
+    n = _shape(x)[normalize_axis_index(axis, len(_shape(x)))]
     if isinstance(indices_or_sections, int | np.integer):
         parts = int(indices_or_sections)
         if parts < 1 or n % parts:
@@ -288,7 +293,7 @@ def tril(x: Any, k: int = 0) -> Tensor:
     array([[1, 0],
            [3, 4]])
     """
-    return where(np.tril(np.ones(_shape(x)[-2:], bool), k), x, 0)
+    return where(np.tril(np.ones(_matrices(x, "tril"), bool), k), x, 0)
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
@@ -298,4 +303,11 @@ def triu(x: Any, k: int = 0) -> Tensor:
     array([[1, 2],
            [0, 4]])
     """
-    return where(np.triu(np.ones(_shape(x)[-2:], bool), k), x, 0)
+    return where(np.triu(np.ones(_matrices(x, "triu"), bool), k), x, 0)
+
+
+def _matrices(x: Any, asked: str) -> tuple[int, ...]:
+    """The shape of the matrices that x is a stack of; a vector is taken for equal rows."""
+    if not _shape(x):
+        raise ValueError(f"{asked} takes matrices: got {describe(x)}")
+    return _shape(x)[-2:]

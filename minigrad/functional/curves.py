@@ -55,18 +55,6 @@ def reciprocal(x: Any) -> Tensor:
     return divide(1.0, x)
 
 
-def remainder(a: Any, b: Any) -> Tensor:
-    """a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
-
-    The number of whole steps is a constant between its jumps, so it is computed without a record:
-    ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
-
-    >>> remainder(7.0, 3.0)
-    array(1.)
-    """
-    return subtract(a, multiply(b, np.floor_divide(a, b)))
-
-
 def log2(x: Any) -> Tensor:
     """log x / log 2.
 

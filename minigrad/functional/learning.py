@@ -67,7 +67,9 @@ def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
     counts = np.ones(given.shape, bool) if ignore_index is None else given != ignore_index
     if not counts.any():
         raise ValueError("nll: no target is left to take the mean over")
-    chosen = integers_below(np.where(counts, given, 0), np.shape(log_p)[-1], "nll")
+    chosen = integers_below(
+        np.where(counts, given, np.zeros_like(given)), np.shape(log_p)[-1], "nll"
+    )
     picked = take_along_axis(log_p, np.expand_dims(chosen, -1), -1)[..., 0]
     return negative(divide(sum(where(counts, picked, 0)), counts.sum()))
 
@@ -86,6 +88,8 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
             f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
             f"the targets {np.shape(targets)}"
         )
+    if not isinstance(targets, Tensor) and np.asarray(targets).dtype.kind in "iub":
+        targets = np.asarray(targets, getattr(logits, "dtype", float))  # float32 stays float32
     return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
 
 

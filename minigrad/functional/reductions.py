@@ -60,7 +60,7 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     n, others = math.prod(shape[i] for i in axes), tuple(shape[i] for i in rest)
     factors: Any = reshape(transpose(x, (*axes, *rest)), (n, *others))
     if n == 0:  # the product of nothing is 1
-        factors, n = np.ones((1, *others), factors.dtype), 1
+        factors, n = 1 + sum(factors, axis=0, keepdims=True), 1
     while n > 1:
         half = n // 2
         pairs = factors[:half] * factors[half : 2 * half]
@@ -110,7 +110,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
             f"norm with ord={ord!r} over two axes would be a norm of matrices, which has no rule: "
             "give one axis, or leave ord out for the root of all squares"
         )
-    if ord not in (None, 1, 2, np.inf):
+    if not (ord is None or (np.isscalar(ord) and ord in (1, 2, np.inf))):
         raise TypeError(f"norm has ord 1, 2 (or None) and np.inf, but was asked for ord={ord!r}")
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
@@ -142,7 +142,10 @@ def outer(a: Any, b: Any) -> Tensor:
     array([[3, 4],
            [6, 8]])
     """
-    return multiply(reshape(a, (np.size(a), 1)), reshape(b, (1, np.size(b))))
+    shape = np.size(a), np.size(b)
+    column = reshape(a, (-1, 1)) if np.ndim(a) else a  # a number stays one, and takes b's dtype
+    row = reshape(b, (1, -1)) if np.ndim(b) else b
+    return reshape(multiply(column, row), shape)
 
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
@@ -156,6 +159,10 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """
     shapes = np.shape(a), np.shape(b)
     if isinstance(axes, int | np.integer):
+        if not 0 <= axes <= sorted(map(len, shapes))[0]:
+            raise ValueError(
+                f"tensordot of {describe(a)} and {describe(b)} cannot pair {axes} axes"
+            )
         axes = range(len(shapes[0]) - axes, len(shapes[0])), range(axes)
     of_a, of_b = (normalize_axis_tuple(i, len(s)) for i, s in zip(axes, shapes, strict=True))
     lengths = [tuple(s[i] for i in of) for s, of in zip(shapes, (of_a, of_b), strict=True)]

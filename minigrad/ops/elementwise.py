@@ -104,6 +104,18 @@ def divide(a, b, /):
 
 
 @primitive
+def remainder(a, b, /):
+    """y = a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
+
+    The number of whole steps is constant between its jumps: ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
+
+    >>> remainder(7.0, 3.0)
+    array(1.)
+    """
+    return lambda: np.remainder(a, b), _g, lambda g, y: -g * np.floor_divide(a, b)
+
+
+@primitive
 def negative(x, /):
     """y = -x: f′ = -1.
 
@@ -302,8 +314,9 @@ def logaddexp(a, b, /):
     """
 
     def share(x, y):
-        empty = y == -np.inf
-        return np.where(empty, 0, np.exp(np.where(empty, 0, x - y)))
+        alike = x == y  # also where both are infinite, and x - y would be NaN
+        difference = np.where(alike, 0, x) - np.where(alike, 0, y)
+        return np.where(y == -np.inf, 0, np.exp(difference))
 
     return (
         lambda: np.logaddexp(a, b),
@@ -325,6 +338,6 @@ def maximum(a, b, /):
     """
     return (
         np.maximum(a, b),
-        lambda g, y: np.where(a > b, g, np.where(a == b, g / 2, 0)),
-        lambda g, y: np.where(b > a, g, np.where(a == b, g / 2, 0)),
+        lambda g, y: np.where(a > b, g, np.where(a < b, 0, g / 2)),  # neither: a tie, or a NaN
+        lambda g, y: np.where(b > a, g, np.where(b < a, 0, g / 2)),
     )

@@ -10,11 +10,14 @@ Beside each stands its `definition`, the same function composed. It says what is
 over where the derivative itself is differentiated; and the tests hold the two together.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minigrad.ops.indexing import integers_below
 from minigrad.ops.softmaxes import log_softmax
 from minigrad.rules import fused
+from minigrad.tensor import Tensor
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
@@ -62,14 +65,9 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     return normed * gain + bias, backward
 
 
-def _cross_entropy(logits, targets, /, ignore_index=None, label_smoothing=0.0):
-    truth = _truth(np.shape(logits), np.asarray(targets), ignore_index, label_smoothing)
-    log_p = log_softmax(logits)
-    return -np.sum(truth.astype(logits.dtype) * np.where(truth == 0, 0, log_p))
-
-
-@fused(definition=_cross_entropy)
-def cross_entropy(logits, targets, /, ignore_index=None, label_smoothing=0.0):
+def cross_entropy(
+    logits: Any, targets: Any, *, ignore_index: int | None = None, label_smoothing: float = 0.0
+) -> Tensor:
     """-Σ t ⊙ log softmax(z), a mean over rows: the usual loss of a classifier.   (…, C), (…) → ()
 
     logits   z, the scores of C classes, before any softmax
@@ -92,31 +90,50 @@ def cross_entropy(logits, targets, /, ignore_index=None, label_smoothing=0.0):
     >>> grad(cross_entropy)([[0.0, 0.0]], [1])              # (½, ½) minus (0, 1)
     array([[ 0.5, -0.5]])
     """
-    truth = _truth(logits.shape, targets, ignore_index, label_smoothing).astype(logits.dtype)
-    log_p = log_softmax(logits)
+    return _cross_entropy(
+        logits,
+        targets=np.array(targets),  # a copy: the record needs them as they are now
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )
+
+
+def _composed_cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+    truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
+    log_p = log_softmax(np.where(counts, logits, 0))
+    return -np.sum(truth * np.where(truth == 0, 0, log_p))
+
+
+@fused(definition=_composed_cross_entropy)
+def _cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+    truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
+    # A row that does not count may hold anything, also NaN: it is not looked at.
+    log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
     def backward(g, y, needs):
         p = np.exp(log_p)
         p *= truth.sum(axis=-1, keepdims=True)
         p -= truth
         p *= g
-        return p, None
+        return (p,)
 
     # A class that cannot be, with logit -∞, has log p = -∞: not to be multiplied by 0.
     return -(truth * np.where(truth == 0, 0, log_p)).sum(), backward
 
 
-def _truth(shape, targets, ignore_index, label_smoothing):
-    """The probability of each class in each row, divided by the number of rows that count."""
+def _truth(logits, targets, ignore_index, label_smoothing):
+    """The probability of each class in each row, over the number of rows that count; which do."""
+    shape = logits.shape
     if not shape or targets.shape != shape[:-1]:
-        raise ValueError(f"one target for each row of logits {shape} has shape {shape[:-1]}")
+        raise ValueError(f"one target for each row: the targets have shape {targets.shape}")
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     n = counts.sum()
     if n == 0:
         raise ValueError("no target is left to take the mean over")
-    chosen = integers_below(np.where(counts, targets, 0), shape[-1], "targets")
+    chosen = integers_below(np.where(counts, targets, np.zeros_like(targets)), shape[-1], "targets")
     one_hot = chosen[..., None] == np.arange(shape[-1])
     even = label_smoothing / shape[-1]
-    return ((1 - label_smoothing) * one_hot + even) * (counts[..., None] / n)
+    counts = counts[..., None]
+    return (((1 - label_smoothing) * one_hot + even) * (counts / n)).astype(logits.dtype), counts

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.ops.shape import broadcast_to
 from minigrad.rules import primitive
 from minigrad.tensor import Array, Tensor
 
@@ -33,11 +34,10 @@ def getitem(x: Any, index: Any) -> Tensor:
 @primitive
 def _getitem(x, /, index):
     shape = x.shape
-    return x[index], lambda g, y: scatter_add(g, shape, index)
+    return x[index], lambda g, y: _scatter_add(g, shape, index)
 
 
-@primitive
-def scatter_add(x, /, shape, index):
+def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     """Zeros of the given shape, with x added at [index]: getitem's transpose.
 
     Added, not assigned: `y[index] = x` would keep only the last of several values for one
@@ -46,12 +46,19 @@ def scatter_add(x, /, shape, index):
 
         ∂L/∂x = g[index]
 
+    x has a value for each place of y[index], or is broadcast to have one.
+
     >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
     array([4., 0., 3.])
     """
-
     index = _own(index)
+    places = np.broadcast_to(0, shape)[index].shape
+    x = x if np.shape(x) == places else broadcast_to(x, places)
+    return _scatter_add(x, shape, index)
 
+
+@primitive
+def _scatter_add(x, /, shape, index):
     def value():
         y = np.zeros(shape, x.dtype)
         if _may_repeat(index):

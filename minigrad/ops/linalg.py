@@ -143,7 +143,7 @@ def _einsum(*xs, inputs, output, optimize=False):
                 [c for c, n in own.items() if n == lengths[c] and any(c in t for t in terms)]
             )
             share = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
-            share = share.reshape([n if c in kept else 1 for c, n in own.items()])
+            share = share[tuple([slice(None) if c in kept else None for c in own])]
             return np.broadcast_to(share, shapes[k])
 
         return of_this
@@ -193,6 +193,8 @@ def _spelled_out(subscripts, ndims):
         inputs[k] = letters.replace("...", "".join(free[len(free) - extra :]))
     batch = "".join(free[len(free) - most :])
     if arrow:
+        if batch and "..." not in output:
+            raise ValueError(f"einsum {subscripts!r}: the output must name the ellipsis too")
         output = output.replace("...", batch)
     else:
         every = "".join(inputs)

@@ -82,7 +82,7 @@ def max(x, /, axis=None, *, keepdims=False):
 
     def vjp(g, y):
         shape = kept_shape(x.shape, axis)
-        largest = x == y.reshape(shape)
+        largest = (x == y.reshape(shape)) | (x != x)  # a NaN is NumPy's maximum, equal to nothing
         ties = largest.sum(axis=axis, keepdims=True, dtype=x.dtype)
         return np.where(largest, g.reshape(shape) / ties, 0)
 

@@ -48,6 +48,7 @@ def transpose(x, /, axes=None):
     >>> transpose([[1, 2, 3]]).shape
     (3, 1)
     """
+    axes = (axes,) if isinstance(axes, int) else axes
     y = x.transpose(axes)
     back = None if axes is None else sorted(range(x.ndim), key=lambda i: axes[i] % x.ndim)
     return y, lambda g, y: g.transpose(back)
