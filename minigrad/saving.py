@@ -1,4 +1,4 @@
-"""9 · Saving: a file is written whole or not at all.
+"""9.1 · Saving: a file is written whole or not at all.
 
 What does a reader find when the program that was writing a file is killed half-way? With a
 plain `open(path, "wb")`: half a file, under the name of the good one that was there before.

@@ -1,0 +1,116 @@
+"""9.2 · Checkpoints: a run that can be stopped at any moment.
+
+What must be in a checkpoint, so that a run that is resumed from it ends with the same weights, to
+the last bit, as one that never stopped? All that the next step depends on: the parameters, what
+the optimizer remembers of each, the step (schedules count it), and the state of the random
+generator. The file format is safetensors: names, shapes, dtypes and bytes, and nothing that is
+executed when it is read.
+
+    >>> import tempfile
+    >>> from minigrad.nn import Linear
+    >>> from minigrad.optim import Adam
+    >>> rng = np.random.default_rng(0)
+    >>> layer = Linear(3, 2, rng=rng)
+    >>> run = {"model": layer, "optimizer": Adam(layer.parameters()), "rng": rng}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save_checkpoint(f"{folder}/run.safetensors", step=7, **run)
+    ...     before = rng.random()
+    ...     facts = load_checkpoint(path, **run)
+    >>> facts, rng.random() == before                   # the generator is back where it was
+    ({'step': 7}, True)
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minigrad.nn import Module
+from minigrad.optim import Optimizer
+from minigrad.saving import write_whole
+from minigrad.tensor import Array
+
+
+def save_checkpoint(
+    path: str | Path,
+    *,
+    model: Module,
+    optimizer: Optimizer | None = None,
+    rng: np.random.Generator | None = None,
+    **facts: Any,
+) -> Path:
+    """Write all that a run needs to go on, whole or not at all, and return the path.
+
+    facts  what else to remember, such as step=7: anything that JSON can write
+    """
+    arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
+    if optimizer is not None:
+        state = optimizer.state_dict()
+        arrays |= {f"optimizer.{name}": array for name, array in state.items()}
+    about = {"facts": facts, "rng": None if rng is None else rng.bit_generator.state}
+    # safetensors stores the memory of an array as it lies there, and a transposed view lies there
+    # untransposed: its values would come back in another order. So each is laid out anew.
+    laid_out = {name: np.array(array, order="C") for name, array in arrays.items()}
+    return write_whole(path, _safetensors().save(laid_out, {"minigrad": json.dumps(about)}))
+
+
+def load_checkpoint(
+    path: str | Path,
+    *,
+    model: Module,
+    optimizer: Optimizer | None = None,
+    rng: np.random.Generator | None = None,
+) -> dict[str, Any]:
+    """Set a model, its optimizer and its generator from a file, and return the facts.
+
+    ValueError if the file is no such checkpoint, is damaged, or does not fit; then nothing has
+    been changed.
+    """
+    arrays, about = _read(Path(path))
+    for name, wanted in (("optimizer", optimizer), ("rng", rng)):
+        held = about["rng"] if name == "rng" else any(n.startswith("optimizer.") for n in arrays)
+        if wanted is not None and not held:
+            raise ValueError(f"{path} holds no {name}")
+    parts: dict[str, dict[str, Array]] = {"model": {}, "optimizer": {}}
+    for name, array in arrays.items():
+        part, _, inner = name.partition(".")
+        parts[part][inner] = array
+    before = model.state_dict()
+    model.load_state_dict(parts["model"])
+    try:
+        if optimizer is not None:
+            optimizer.load_state_dict(parts["optimizer"])
+        if rng is not None:
+            rng.bit_generator.state = about["rng"]
+    except (ValueError, KeyError, TypeError):
+        model.load_state_dict(before)
+        raise
+    return dict(about["facts"])
+
+
+def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
+    """The arrays of a checkpoint, and what is written about them."""
+    data = path.read_bytes()
+    try:
+        arrays = _safetensors().load(data)
+        # The format: 8 bytes with the length of a JSON header, the header, then the arrays.
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        about = json.loads(header["__metadata__"]["minigrad"])
+    except ImportError:
+        raise
+    except Exception as error:  # (safetensors has errors of its own, and JSON others)
+        raise ValueError(f"{path} is no checkpoint of minigrad, or is damaged: {error}") from None
+    return arrays, about
+
+
+def _safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise ImportError(
+            'checkpoints need safetensors: pip install "minigrad-attention[save]"'
+        ) from None
+    return safetensors.numpy
