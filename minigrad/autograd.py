@@ -62,7 +62,8 @@ def gradients(
     Plain arrays; with `create_graph=True` recorded Tensors, which can be differentiated again
     (the record is then kept; otherwise it is dropped, unless `retain_graph=True`). An x that y
     does not depend on has the derivative 0 and gets it. An x that does not require a gradient
-    is a ValueError, because nobody can know whether y depends on it.
+    is a ValueError, because nobody can know whether y depends on it; so is a y that depends on
+    nothing that does. (How a gradient comes to be recorded: `_pass_on` in chapter 2.1.)
 
     >>> x = Tensor(3.0, requires_grad=True)
     >>> (slope,) = gradients(x**3, [x], create_graph=True)

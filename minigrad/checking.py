@@ -1,18 +1,19 @@
 """4.3 · Gradient check: believe no derivative you have not tested.
 
-One **random direction** u tests all elements of a gradient at once. If the analytic gradient is
-off by an error vector e, it differs from the finite difference along u by ⟨e, u⟩, which for a
-Gaussian u is a Gaussian of standard deviation ‖e‖: below ‖e‖/100 in 8 draws of 1,000, and in
-three draws out of three once in two million. So a check of a million parameters costs the same
-few evaluations as a check of one; element by element is only needed to say *where* a gradient
-is wrong.
+How many evaluations does it take to test a million derivatives? As many as to test one. Move all
+inputs at once, along a **random direction** u. If the analytic gradient is off by an error e, it
+differs from the finite difference along u by ⟨e, u⟩. For a Gaussian u (each element scaled by how
+far it may move, chapter 4.1) that is a Gaussian whose standard deviation is the size of e: below a
+hundredth of it in 8 draws of 1,000, and in three draws out of three once in two million. Element by
+element is only needed to say *where* a gradient is wrong.
 
-A wrong element hides behind right ones that are a billion times larger, as ‖e‖ is then nothing
-beside the slope. So where a gradient's elements differ much in size, those of similar size are
-also moved by themselves, a **band** at a time, each band measured against its own slope.
+A wrong element hides behind right ones that are a billion times larger, as its error is then
+nothing beside the slope. So where a gradient's elements differ much in size, those of similar size
+are also moved by themselves, a **band** at a time, each band measured against its own slope.
 
-At a kink nothing can be checked. A central difference gives the mean of the slopes on both
-sides, and the report says "unresolved" or, where a rule promises that mean, agrees.
+At a kink a central difference gives the mean of the slopes on both sides. A rule that promises that
+mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`) is called wrong: keep inputs
+away from its kink. Where a difference is too coarse to tell, the report says "unresolved".
 
     >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))
     >>> bool(report), len(report.comparisons)        # 2 gradients, and 2 · 3 blocks of order 2
@@ -98,7 +99,7 @@ def gradcheck(
     """Check f's first and second derivatives with respect to every floating input.
 
     f takes Tensors and returns one Tensor; unless it is a scalar, a random seed makes it one.
-    Inputs are checked in float64, each against the norm of *its own* gradient, so a small
+    Inputs are checked in float64, each against the size of *its own* gradient, so a small
     wrong gradient beside a large right one is found. Inputs of integers or booleans are handed
     through as arrays.
 

@@ -3,8 +3,8 @@
 What exactly is compared with a finite difference? A number that moves when an input moves. The
 first order has one: L = ⟨seed, f(x₁, …, xₙ)⟩, whose gradients are the claim. Second order costs no
 new idea. The gradient, dotted with a direction v, is itself a function of x: φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩. It
-also depends on the seed ∂L/∂y, and that derivative is a claim as well: a VJP that cuts the record
-of g is wrong only there.
+also depends on the seed ∂L/∂y, and that derivative is a claim as well. (A rule that computes with
+`g.data` has right first derivatives, right second ones in x, and 0 in the seed.)
 
     >>> rng = np.random.default_rng(0)
     >>> claims = first_order(lambda x: (x * x).sum(), [np.array([1.0, 3.0])], rng)

@@ -1,19 +1,20 @@
 """2.3 · Derivatives: functions in, functions out.
 
-What can be asked of a function besides its gradient? For y = f(x) with Jacobian J = ∂y/∂x, five
-things, and one replay answers each of them or is repeated until it does:
+What can be asked of a function? For y = f(x) with Jacobian J = ∂y/∂x, five things, all of them
+made of replays:
 
     grad, value_and_grad   ∂f/∂x for a scalar f                     one replay
     vjp                    Jᵀ g, for any g                          one replay for each g
     jvp                    J u, for any u                           two
     jacobian               J itself                                 one for each row
-    hessian, hvp           the Jacobian of ∂f/∂x, and it times v    two for each row; two
+    hessian                the Jacobian of ∂f/∂x                    one, and one for each row
+    hvp                    the Hessian times v                      two
 
 The trick is in `jvp`. Reverse mode can only multiply by Jᵀ: it carries a row from the output back.
 How can it push a direction u forward? The map g ↦ Jᵀ g is linear, so *its* Jacobian is Jᵀ,
 whatever g is, and reverse mode through that map multiplies by Jᵀᵀ = J. So: run the first replay
 with a seed g that requires a gradient, and differentiate ⟨Jᵀ g, u⟩ with respect to g. That is J u.
-The value of g never matters; zeros do.
+The value of g never matters, so zeros will do.
 
 Handed arrays or numbers, everything here returns arrays; handed Tensors, Tensors. If the result
 depends on a tensor outside that requires a gradient, it is a recorded Tensor in either case. That
@@ -48,6 +49,7 @@ def grad(
 
     `argnums` chooses the argument; a tuple of them gives a tuple of gradients. With
     `has_aux=True` f returns (value, anything), and the derivative (gradient, anything).
+    ValueError if f returns no scalar, or argnums asks for an argument that is not there.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)
@@ -124,8 +126,8 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
 def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
     """f(x), and J u: how f moves when x moves along u.
 
-    xs and us are tuples for a function of several arguments. For the reason why differentiating
-    twice in reverse goes forward, see the head of this chapter.
+    xs and us are tuples for a function of several arguments, and have equal shapes (ValueError
+    otherwise). Why differentiating twice in reverse goes forward: see the head of this chapter.
 
     >>> jvp(lambda x: x * x, [1.0, 2.0], [10.0, 1.0])
     (array([1., 4.]), array([20.,  4.]))

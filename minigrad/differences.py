@@ -14,7 +14,7 @@ on. Of all these estimates keep the one that departs least from the two it was m
 
 That departure is worth as much as the estimate: it says how far the result can be believed. We
 call it the **resolution**. A comparison with something finer than it means nothing, and chapter
-4.2 says so instead of passing.
+4.3 says so instead of passing.
 
 Steps are relative: each element moves by a fraction of itself. A step of .1 is small for x = 5,
 but it carries x = .01 across the pole of 1/x.
@@ -40,6 +40,8 @@ def slopes(
 ) -> tuple[Array, Array]:
     """The slope of φ at point, along u, for n functions at once, and the resolution of each.
 
+    (Chapter 4.2 has several φ of the same point, which one evaluation gives all at once.)
+
     phi        point → (n,), the value of every function
     u          the direction, as long as a step may be: the first is u / 8
     magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
@@ -47,6 +49,7 @@ def slopes(
     No estimate is credited with less error than the rounding of φ, spread over its step. Two
     estimates may agree by accident, most easily where rounding makes stairs of a smooth φ.
     """
+    # Row k has the step STEPS[k]; its column m has cancelled c₂ … c₂ₘ.
     rows: list[list[Array]] = []
     with np.errstate(all="ignore"):  # a long step may leave φ's domain; a shorter one counts
         for h in STEPS:
@@ -54,7 +57,7 @@ def slopes(
             for m, parent in enumerate(rows[-1][:4] if rows else [], 1):  # cancels c₂ … c₈
                 row.append((4**m * row[-1] - parent) / (4**m - 1))
             rows.append(row)
-        # On the last rungs, curvature is long gone from the third column. What still moves there
+        # On the last rungs, curvature is long gone from column 2. What still moves there
         # is the rounding of φ, divided by h: so this is how large that rounding is.
         moves = [STEPS[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
         rounding = np.maximum(np.finfo(float).eps * magnitude, np.max(moves, axis=0))
@@ -66,8 +69,8 @@ def slopes(
                 doubt = parents + rounding / h
                 better = doubt < resolution
                 best[better], resolution[better] = row[m][better], doubt[better]
-        # An estimate that its own resolution swamps says no more than this: the slope is no
-        # steeper than the steepest one seen.
+        # An estimate with a resolution above a tenth of itself is not believed. All that is known
+        # then: the slope is no steeper than the steepest one seen, which becomes the resolution.
         steepest = np.fmax.reduce([abs(row[0]) for row in rows])
         swamped = (best != 0) & (resolution > abs(best) / 10)
     return best, np.where(swamped, np.fmax(resolution, steepest), resolution)

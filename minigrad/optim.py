@@ -1,12 +1,12 @@
 """8 · Optimizers: what to do with a gradient.
 
-The gradient says which way the loss grows, and how steeply, here. How far should a step go against
-it? All that follows is an answer to that.
+How far should a step go against the gradient? It says which way the loss grows, and how steeply,
+but only here. All that follows is an answer to that.
 
     SGD       a step of lr times the gradient. With **momentum**, a ball that rolls: steps in the
               same direction add up, and steps to and fro cancel
-    Adam      divides each parameter's step by the size that its gradient has lately had, so that
-              all move equally fast, whatever the scale of their gradients (Kingma & Ba 2014)
+    Adam      divides each element's step by the size that its own gradient has lately had, so that
+              all elements move about equally fast (Kingma & Ba 2014)
     AdamW     Adam, and weights that shrink by themselves, apart from the gradient: pulled through
               Adam's division, a penalty would shrink least what has large gradients
               (Loshchilov & Hutter 2017)
@@ -101,9 +101,10 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """p ← p - lr · v, with v = g, or v = momentum · v + g.
+    """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g and p ← p - lr · velocity.
 
-    nesterov  look where the momentum leads, and correct there: the step is g + momentum · v
+    momentum  how much of its velocity a step keeps, from 0 to below 1
+    nesterov  look where the momentum leads, and correct there: p ← p - lr (g + momentum · velocity)
     """
 
     def __init__(
@@ -131,10 +132,13 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """p ← p - lr · m̂/(√v̂ + eps), with running means m of g and v of g² (Kingma & Ba 2014).
+    """p ← p - lr · m′/(√v′ + eps), with running means m of g and v of g² (Kingma & Ba 2014).
 
     m and v start at 0, and are too small at first: after t steps a mean with rate β has seen a
-    share 1 - βᵗ of what it should, so it is divided by that (the hats).
+    share 1 - βᵗ of what it should. So m′ = m/(1 - β₁ᵗ) and v′ = v/(1 - β₂ᵗ).
+
+    betas  how much of the means a step keeps: m remembers some 10 steps, v some 1,000
+    eps    keeps the quotient finite where no gradient has ever been
     """
 
     def __init__(
@@ -166,6 +170,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and p ← (1 - lr · decay) p before it, apart from the gradient (Loshchilov & Hutter).
 
+    decay          the share, times lr, that a weight loses with each step
     matrices_only  let biases and the gains of norms, whatever has fewer than two axes, not decay
     """
 

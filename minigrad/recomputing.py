@@ -4,7 +4,8 @@ Where does the memory of training go? Not into parameters: into the record, whic
 every operation's derivative will need until the replay comes by. A network of N equal blocks
 keeps N blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes
 f(x) and forgets how; when the replay arrives, it runs f once more, this time with a record, and
-sends the gradient through it at once. One block's record exists at a time, and f is computed twice
+sends the gradient through it at once. One block's record exists at a time, beside each block's
+input: of 8 blocks of 16 operations, 24 arrays instead of 128. The price is one more forward pass
 (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 
 f may use tensors it was not handed, such as the parameters of a layer. They get their gradients

@@ -2,13 +2,12 @@
 
 What must an operation remember, so that someone can go back through it later? Which rule ran,
 on which inputs, and how to send a gradient back. That is a `Node`. Its `vjps` are that way back:
-for each input one VJP (vector-Jacobian product), a function of g = ∂L/∂y, the gradient that
-arrives at the output y, which gives ∂L/∂input, the gradient that leaves. (g as a row times the
-Jacobian is, as a column, Jᵀ g: the chapters write whichever is shorter.) L is whatever scalar
-you will differentiate later; a node never needs to know it.
+for each input one VJP, a function of g = ∂L/∂y, the gradient that arrives at the output y, which
+gives ∂L/∂input, the gradient that leaves. (VJP is short for vector-Jacobian product; chapter 2.1
+says of what.) L is whatever scalar you will differentiate later; a node never needs to know it.
 
 The record has no tape and no owner. It is nothing but these nodes, each held by the tensor that it
-made, and gone with it. Chapter 1.3 makes them; `no_grad` switches that off.
+describes, and freed with that tensor. Chapter 1.3 makes them; `no_grad` switches that off.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -109,6 +108,7 @@ class Node:
     output: the output holds the node. References then point only from results to what they
     were made of, never round in a circle, and Python frees a graph with its last result.
 
+    `made` is when, by the clock of writes (chapter 1.5).
     `vjps` is a tuple, one for each input, or the one `backward` of a fused rule. `spent` is None
     until a backward pass has replayed the node and let its inputs go; then it is that pass, so
     that an error about a second pass can say what happened to the first. `watch` is what

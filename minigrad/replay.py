@@ -1,15 +1,16 @@
 """2.1 · Replay: the record, in reverse.
 
-A loss L is computed from y, y from h, h from x. Which derivative should be multiplied first? The
-**Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. The chain rule is a
-product of such tables,
+In which order should the derivatives of a chain be multiplied? A loss L is computed from y, y from
+h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. The
+chain rule is a product of such tables,
 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
 everything carried along stays one row, no longer than the tensor it belongs to; from the right
-it would be a matrix with a column for every x. And from the left no Jacobian is ever built: a
-rule needs only the product of a row with its Jacobian, and has a formula for that. This is
+it would be a matrix with a column for every element of x. And from the left no Jacobian is ever
+built: a rule needs only the product of a row with its Jacobian, and has a formula for that, its
+VJP. (The row g times J is, as a column, Jᵀ g: the chapters write whichever is shorter.) This is
 reverse mode. It is right for training, where one loss meets a million parameters.
 
 The pass needs an order. If x is used twice, as in x · x, moving x by ε moves the left factor by
@@ -110,7 +111,8 @@ def replay(
 
     With `create_graph` the gradients are recorded Tensors, otherwise arrays. With
     `retain_graph` the record is kept for another pass, otherwise dropped on the way. `borders`
-    are tensors at which the pass ends, and `hooks=False` is for a pass within another one, which
+    are tensors at which the pass ends (a derivative of f, chapter 2.3, has no business behind f's
+    arguments), and `hooks=False` is for a pass within another one, which
     will come by the same tensors and call their hooks itself.
 
     `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave

@@ -5,12 +5,12 @@ function that returns its value and then one VJP for each tensor input.
 
     @primitive
     def multiply(a, b, /):
-        return a * b, lambda g, y: g * b, lambda g, y: a * g
+        return a * b, lambda g, y: g * b, lambda g, y: g * a
 
-A rule is written in NumPy's words, and that is the second idea. In the forward pass it gets
+A rule is written in NumPy's words, and that has a consequence. In the forward pass it gets
 plain arrays: the closures hold arrays, and a first backward pass runs at NumPy's speed with no
 `Tensor` in sight. When the derivative itself is to be differentiated, chapter 2 asks the same
-rule again, with Tensors in place of the arrays. `a * g` then means `Tensor.__mul__`, is
+rule again, with Tensors in place of the arrays. `g * a` then means `Tensor.__mul__`, is
 recorded like everything else, and can be replayed in turn. One text serves every order.
 
 So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
@@ -48,6 +48,10 @@ def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
     no closure needs to capture it. A VJP whose result still carries broadcast axes is summed
     back to its input's shape by the engine (chapter 2); no rule does that itself.
 
+    The operation's result is read-only. Numbers take the dtype of the tensor beside them. TypeError
+    if the rule has no `/`, or returns too few or too many VJPs, or a Tensor; NumPy's ValueError or
+    IndexError, with the operation and the shapes in front.
+
     The value may also be a function of no arguments, for what only arrays can say (`np.cbrt` is
     no operation of chapter 3): it is called once, in the forward pass, and never with Tensors.
 
@@ -72,7 +76,8 @@ def fused(
     rule returns its value and one function `backward(g, y, needs)`, which gives a tuple: for
     each tensor input its gradient, or None where `needs` says that nobody wants it. One function
     for all inputs, because fused derivatives share their work. It speaks to arrays only, so it may
-    write in place and use whatever the forward pass has saved.
+    write in place to arrays of its own (g and y cannot be written) and use what the forward pass
+    has saved.
 
     Such tricks cannot be differentiated again. Where a derivative of the derivative is wanted,
     the engine goes back to the definition. So does `unfused()`, for a drawing of all the steps.
@@ -103,13 +108,15 @@ _unfused: ContextVar[bool] = ContextVar("unfused", default=False)
 def unfused() -> Iterator[None]:
     """Inside, fused operations are computed by their definitions: for drawing all their steps.
 
-    >>> from minigrad import layer_norm
-    >>> x = Tensor([[1.0, 3.0]], requires_grad=True)
-    >>> layer_norm(x, [1.0, 1.0], [0.0, 0.0], eps=0.0)
-    Tensor([[-1.,  1.]], node=layer_norm)
+    >>> def thrice(x, /):
+    ...     return x + x + x
+    >>> fast_thrice = fused(definition=thrice)(lambda x, /: (3 * x, lambda g, y, needs: (3 * g,)))
+    >>> x = Tensor(2.0, requires_grad=True)
+    >>> fast_thrice(x).node.inputs is not None
+    True
     >>> with unfused():
-    ...     layer_norm(x, [1.0, 1.0], [0.0, 0.0], eps=0.0)      # … the last step adds the bias
-    Tensor([[-1.,  1.]], node=add)
+    ...     fast_thrice(x)
+    Tensor(6., node=add)
     """
     token = _unfused.set(True)
     try:
@@ -119,6 +126,9 @@ def unfused() -> Iterator[None]:
 
 
 def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that computes and records: (1) options by name, (2) arrays of one dtype, (3) the
+    rule's answer, (4) what memory the value shares, (5) the node.
+    """
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
@@ -130,14 +140,14 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rule)
     def operation(*args: Any, **options: Any) -> Any:
         # Every operation of every model passes here, so this one function is written out at
-        # length: a call to a helper costs as much as four lines.
-        inputs = args
+        # length (what it costs: python -m tests.benchmark).
+        inputs = args  # (1)
         if len(args) != arity and not variadic:
             inputs = args[:arity]
             options = _by_name(rule, option_names, args, len(inputs), options)
         if is_fused and _unfused.get():
             return rule.definition(*inputs, **options)  # type: ignore[attr-defined]
-        arrays: list[Any] = []
+        arrays: list[Any] = []  # (2)
         dtype = None
         mixed, constants, requires_grad = False, False, False
         for x in inputs:
@@ -158,7 +168,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         elif constants:
             beside = dtype if dtype is not None and dtype.kind == "f" else None
             arrays = _in_one_dtype(rule, inputs, arrays, beside)
-        try:
+        try:  # (3)
             answer = rule(*arrays, **options)
             if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + len(inputs)):
                 raise _not_an_answer(rule, inputs, answer)
@@ -169,7 +179,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
             raise _explained(error, rule, inputs) from error
         if dtype is None:  # a rule may call primitives on arrays: then it wants an array back
             return value
-        for a in arrays:
+        for a in arrays:  # (4)
             if value is a:
                 value = value.view()  # it will be read-only, which must not happen to an input
         shared = None if value.base is None else _shared_time(value, inputs)
@@ -178,7 +188,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
                 for look in WATCHERS:
                     look(rule, inputs, value, None)
             return _wrap(value, None, shared or [0, 0])
-        value.flags.writeable = False
+        value.flags.writeable = False  # (5)
         if constants:
             inputs = tuple(
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]

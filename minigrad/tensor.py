@@ -41,6 +41,7 @@ Array = np.ndarray[Any, Any]
 
 # Every write to a tensor's data advances this clock by one. A tensor remembers the time of its
 # last write and a node the time it was made, so a node knows which inputs are newer than it.
+# (What for: chapter 1.5.)
 _CLOCK = [0]
 # A recorded result is read-only: it is never written, and all of them can share that.
 _NEVER = [0, 0]
@@ -198,11 +199,12 @@ class Tensor(Words):
         return _wrap(self._array, None, [0, 0] if self._written is _NEVER else self._written)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Hook:
-        """Call `hook(g)` with ∂L/∂(this) in every replay, as soon as all its shares are in.
+        """Call `hook(g)` with ∂L/∂(this) in every backward pass, as soon as it is complete.
 
         What the hook returns takes the gradient's place on the way further back; None leaves it.
         g is an array that cannot be written, or a Tensor with `create_graph=True`. The hook is
-        called until `.remove()` is called on what is returned here.
+        called until `.remove()` is called on what is returned here. TypeError if this tensor
+        does not require a gradient.
 
         >>> x = Tensor([3.0, 4.0], requires_grad=True)
         >>> y = x * 2.0
@@ -308,7 +310,11 @@ class Tensor(Words):
         return self._rebound(self @ other)
 
     def __reduce__(self) -> Any:
-        """How a leaf is copied and pickled. A copied result would lead to copied leaves."""
+        """How a leaf is copied and pickled.
+
+        A copied result would carry copies of its leaves, and backward() would fill the copies'
+        `.grad`.
+        """
         if self.node is not None:
             raise TypeError(
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "

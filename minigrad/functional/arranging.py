@@ -46,7 +46,7 @@ def ravel(x: Any) -> Tensor:
     >>> ravel([[1, 2], [3, 4]])
     array([1, 2, 3, 4])
     """
-    return reshape(x, -1) if np.size(x) else reshape(x, 0)
+    return reshape(x, -1)
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:

@@ -1,10 +1,11 @@
 """6.4 · Learning: losses, lookups and dropout, composed.
 
 What is left to write before a model can learn? A number that says how wrong it is. A loss is a
-function like any other; these take the *logits*, the scores before any softmax or sigmoid. A
-probability that has underflowed to 0 has an infinite logarithm and no way back. Its logit is an
-ordinary number, and the gradient with respect to it, prediction minus truth, is alive whenever the
-two differ. (`cross_entropy`, the loss of classifiers, is chapter 3.7's.)
+function like any other. Those of classifiers, chapter 3.7's `cross_entropy` and the binary one
+below, take the *logits*, the scores before any softmax or sigmoid. A probability that has
+underflowed to 0 has an infinite logarithm and no way back. Its logit is an ordinary number, and the
+gradient with respect to it, prediction minus truth, is alive whenever the two differ. `nll` is for
+a model that gives log-probabilities already, `mse` for plain numbers.
 
 Every loss is the mean over its targets, so that its gradient does not grow with the batch.
 """
@@ -49,7 +50,9 @@ def mse(prediction: Any, target: Any) -> Tensor:
 
 
 def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
-    """The mean of -log p(target): how surprised the model is by the truth.
+    """The mean of -log p(target): how surprised the model is by the truth.   (…, C), (…) → ()
+
+    `nll(log_softmax(z), t)` is `cross_entropy(z, t)`.
 
     log_p    (…, C): log-probabilities of C classes, from `log_softmax`
     targets  (…): integers from 0 to C - 1

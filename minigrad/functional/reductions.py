@@ -97,7 +97,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
 
     Without an axis all elements are one vector. The length has a kink at 0, where it grows with
     slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN; so at 0 the root is never
-    asked, and the gradient is 0, the mean of all those slopes. Its own derivative is 0 there too.
+    asked, and the gradient is 0, the mean of all those slopes. For the second derivative 0 is used
+    there too. (As in NumPy, squares below 1e-308 count as 0.)
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
@@ -129,10 +130,7 @@ def dot(a: Any, b: Any) -> Tensor:
     """
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return multiply(a, b)
-    if np.ndim(a) <= 2 or np.ndim(b) == 1:
-        product = matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
-        return product
-    return tensordot(a, b, (-1, -2))
+    return matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -159,7 +157,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """
     shapes = np.shape(a), np.shape(b)
     if isinstance(axes, int | np.integer):
-        if not 0 <= axes <= sorted(map(len, shapes))[0]:
+        if axes < 0 or axes > len(shapes[0]) or axes > len(shapes[1]):
             raise ValueError(
                 f"tensordot of {describe(a)} and {describe(b)} cannot pair {axes} axes"
             )

@@ -2,8 +2,9 @@
 
 What does the record of chapter 1 look like? `graph(y)` walks it once, from y back to the leaves
 (5.1, the data model), writes it down as DOT text (5.2), has it drawn (5.3), and puts all of that
-in one object (5.4). Every tensor is a box: leaves with their names, results with the operation
-they came from. Constants are plain text. Every use of a tensor is one arrow, so x · x shows two.
+in one object (5.4). Every tensor that requires a gradient is a box: leaves with their names,
+results with the operation they came from. Constants are plain text. Every use of a tensor is one
+arrow, so x · x shows two.
 
 With `grads=True` each box also shows the root mean square of ∂L/∂(that tensor), and is coloured
 by it on a log scale. That turns a vanishing gradient from a sentence into a picture.
@@ -12,7 +13,7 @@ by it on a log scale. That turns a vanishing gradient from a sentence into a pic
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
     >>> drawing = graph((x * x).sum())
     >>> drawing
-    Graph(3 tensors, 3 arrows)
+    Graph(3 vertices, 3 arrows)
     >>> [f"{v.title} {v.shape}" for v in drawing.vertices]
     ['x (2,)', 'multiply (2,)', 'sum ()']
     >>> [(arrow.source, arrow.target) for arrow in drawing.arrows]

@@ -42,6 +42,8 @@ class Graph:
     def save(self, path: str | Path) -> Path:
         """Draw to path, in the format its ending names: .svg, .png, .pdf or .dot.
 
+        The file is written whole or not at all (chapter 9.1).
+
         Raises ValueError for another ending, and ImportError, with the install command, where
         no program can draw the format.
         """
@@ -62,7 +64,7 @@ class Graph:
             return None
 
     def __repr__(self) -> str:
-        return f"Graph({len(self.vertices)} tensors, {len(self.arrows)} arrows)"
+        return f"Graph({len(self.vertices)} vertices, {len(self.arrows)} arrows)"
 
 
 def graph(

@@ -22,7 +22,7 @@ from minigrad.tensor import Tensor
 class Vertex:
     """One tensor or constant of the record.
 
-    kind      "leaf" (requires a gradient), "constant", or "operation"
+    kind      "leaf" (one that requires a gradient), "constant" (any other), or "operation"
     title     the name its owner gave it, the operation's name, or a scalar constant's value
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text

@@ -10,11 +10,14 @@ smaller. So Var(w) = 1/d_in keeps the size of what goes forward. The gradient go
 a sum of d_out products, and asks for 1/d_out instead. d_in is the **fan-in** and d_out the
 **fan-out** of a weight (d_in, d_out); for several matrices in one array they are the last two axes.
 
+    Var(w) is, for
+
     xavier    2/(d_in + d_out): between the two wishes (Glorot & Bengio 2010, section 4.2.1)
     kaiming   2/d_in: a relu sets half of what it is given to 0, and half of the mean square
               with it, so twice the variance goes in (He et al. 2015, section 2.2)
 
-A uniform number between -b and b has variance b²/3, hence the bound √3 · σ.
+A uniform number between -b and b has variance b²/3, hence b = √(3 Var(w)), for xavier √(6/(d_in +
+d_out)).
 
     >>> rng = np.random.default_rng(0)
     >>> w = kaiming_normal((400, 300), rng=rng)

@@ -46,7 +46,7 @@ class Linear(Module):
         self.bias = _parameter(np.zeros(d_out), dtype, "bias") if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Apply the layer to the last axis of x."""
+        """Apply the layer to the last axis of x; ValueError if that is not d_in long."""
         if x.ndim == 0 or x.shape[-1] != self.weight.shape[0]:
             raise ValueError(
                 f"Linear takes {self.weight.shape[0]} features on the last axis: got {describe(x)}"
@@ -112,10 +112,13 @@ class RMSNorm(Module):
 class Dropout(Module):
     """Each element 0 with probability p while training, untouched otherwise (chapter 6.4).
 
-    The generator belongs to the layer and moves on with each call.
+    The generator belongs to the layer and moves on with each call. Give all layers the one that
+    the run's checkpoint keeps (chapter 9.2).
     """
 
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
+        if not 0.0 <= p < 1.0:
+            raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
         self.p = p
         self.rng = rng
 

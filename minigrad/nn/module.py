@@ -7,7 +7,8 @@ and their names fall out of the attributes' names: `blocks.0.w_q.weight` is the 
 of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registered anywhere.
 
 The **parameters** are the leaves that require a gradient. The **state** is every leaf, so that a
-frozen parameter is saved with the rest.
+frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is no leaf and is not
+found: scale the array before.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -18,6 +19,9 @@ frozen parameter is saved with the rest.
     >>> model.load_state_dict({"factor": np.array(3.0)})
     >>> model(Tensor(5.0)), model.state_dict()
     (Tensor(15., node=multiply), {'factor': array(3.)})
+    >>> model.factor.requires_grad = False                      # frozen
+    >>> model.parameters(), model.state_dict()
+    ([], {'factor': array(3.)})
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ composed of them, and the chain rule does the rest. Each rule stands with its de
     3.4  reduce        sum, mean, max, … : many to one
     3.5  linalg        matmul, einsum
     3.6  softmaxes     softmax, log_softmax, logsumexp
-    3.7  fused         layer_norm, cross_entropy: several steps, one node
+    3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
 
 How to read a rule: g is ∂L/∂y, the gradient arriving at the output y; each lambda gives the
 gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -49,7 +49,7 @@ from minigrad.ops.elementwise import (
     subtract,
     tanh,
 )
-from minigrad.ops.fused import cross_entropy, layer_norm
+from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import einsum, matmul
 from minigrad.ops.reduce import cumsum, max, mean, sum
@@ -71,6 +71,7 @@ __all__ = [
     "erf",
     "exp",
     "expm1",
+    "gelu_tanh",
     "getitem",
     "layer_norm",
     "log",

@@ -38,22 +38,6 @@ def _g_y(g, y):
     return g * y
 
 
-def _tanh_vjp(g, y):
-    return g * (1 - y * y)
-
-
-def _sqrt_vjp(g, y):
-    return g / (2 * y)
-
-
-def _expm1_vjp(g, y):
-    return g * (y + 1)
-
-
-def _sigmoid_vjp(g, y):
-    return g * y * (1 - y)
-
-
 def _nothing(g, y):
     return 0 * g
 
@@ -166,9 +150,13 @@ def exp(x, /):
     return np.exp(x), _g_y
 
 
+def _expm1_vjp(g, y):
+    return g * (y + 1)
+
+
 @primitive
 def expm1(x, /):
-    """y = exp(x) - 1: f′ = exp(x) = y + 1. Near 0, where the difference cancels, it is exact.
+    """y = exp(x) - 1: f′ = exp(x) = y + 1. All digits are kept near 0, where 1s cancel.
 
     >>> expm1(0.0), expm1(1e-20)
     (array(0.), array(1.e-20))
@@ -188,12 +176,16 @@ def log(x, /):
 
 @primitive
 def log1p(x, /):
-    """y = log(1 + x): f′ = 1/(1 + x). Near 0, where 1 + x drops digits of x, it is exact.
+    """y = log(1 + x): f′ = 1/(1 + x). Near 0, where 1 + x drops digits of x, it keeps all digits.
 
     >>> log1p(0.0), log1p(1e-20)
     (array(0.), array(1.e-20))
     """
     return lambda: np.log1p(x), lambda g, y: g / (1 + x)
+
+
+def _sqrt_vjp(g, y):
+    return g / (2 * y)
 
 
 @primitive
@@ -204,6 +196,10 @@ def sqrt(x, /):
     array(3.)
     """
     return np.sqrt(x), _sqrt_vjp
+
+
+def _tanh_vjp(g, y):
+    return g * (1 - y * y)
 
 
 @primitive
@@ -220,14 +216,18 @@ def tanh(x, /):
     return np.tanh(x), _tanh_vjp
 
 
+def _sigmoid_vjp(g, y):
+    return g * y * (1 - y)
+
+
 @primitive
 def sigmoid(x, /):
-    """y = 1/(1 + exp(-x)). With u = 1 + exp(-x), ∂y/∂x = exp(-x)/u² = (1/u) (1 - 1/u), that is
+    """y = 1/(1 + exp(-x)). With s = 1 + exp(-x), ∂y/∂x = exp(-x)/s² = (1/s) (1 - 1/s), that is
 
         f′ = y (1 - y)
 
-    The slope is ¼ at 0 and dies on both sides, as tanh's does: σ(x) = ½ (1 + tanh(x/2)). The value
-    is computed as exp(-log(1 + exp(-x))), which cannot overflow.
+    The slope is ¼ at 0 and dies on both sides, as tanh's does: y = ½ (1 + tanh(x/2)). The value is
+    computed as exp(-logaddexp(0, -x)), and logaddexp never forms exp(-x), which could overflow.
 
     >>> sigmoid(0.0)
     array(0.5)

@@ -141,7 +141,7 @@ def concatenate(arrays: Any, axis: int = 0) -> Tensor:
 def _concatenate(*xs, axis=0):
     y = np.concatenate(xs, axis=axis)
     ends = [0, *accumulate([x.shape[axis] for x in xs])]
-    return y, *[partial(_stretch, axis, a, b) for a, b in pairwise(ends)]
+    return y, *[partial(_stretch, axis, start, end) for start, end in pairwise(ends)]
 
 
 def _stretch(axis, start, end, g, y):

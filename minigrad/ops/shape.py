@@ -14,6 +14,7 @@ came. Where something is (broadcast_to) the copies' gradients are summed.
 
 import numpy as np
 
+from minigrad.ops.elementwise import _g
 from minigrad.rules import primitive
 
 
@@ -40,8 +41,8 @@ def reshape(x, /, shape):
 def transpose(x, /, axes=None):
     """Axis i of the result is axis axes[i] of x; by default all axes reversed.
 
-    The Jacobian is a permutation, and the transpose of a permutation is its inverse. As
-    argsort(axes) lists where each axis went, it undoes the move:
+    The Jacobian is a permutation, and the transpose of a permutation is its inverse. Axis axes[i]
+    of x stands at place i of y; argsort turns that list round, and undoes the move:
 
         ∂L/∂x = transpose(g, argsort(axes))
 
@@ -50,6 +51,7 @@ def transpose(x, /, axes=None):
     """
     axes = (axes,) if isinstance(axes, int) else axes
     y = x.transpose(axes)
+    # argsort, for axes that may be negative
     back = None if axes is None else sorted(range(x.ndim), key=lambda i: axes[i] % x.ndim)
     return y, lambda g, y: g.transpose(back)
 
@@ -62,10 +64,6 @@ def swapaxes(x, /, axis1, axis2):
     (3, 1)
     """
     return x.swapaxes(axis1, axis2), lambda g, y: g.swapaxes(axis1, axis2)
-
-
-def _g(g, y):
-    return g
 
 
 @primitive

@@ -1,11 +1,11 @@
 """3.6 · Softmax: derivatives worth doing by hand.
 
-The three operations here could be composed from `exp`, `sum` and `log`, and their gradients
-would come out right. Why derive them by hand? Because the composed record keeps three to five
-nodes where one formula suffices, because exp overflows at 710 (in float32 at 89), and above all
-because the formula shows what the composed record hides: when attention stops learning.
+Why derive by hand what could be composed? From `exp`, `sum` and `log` the three operations here
+would come out right, gradients too. But the composed record keeps three to five nodes where one
+formula suffices, exp overflows at 710 (in float32 at 89), and above all the formula shows what the
+composed record hides: when attention stops learning.
 
-All three subtract the largest element m first. It changes nothing in the result, since
+All three subtract the largest element first. It changes nothing in the result, since
 exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
 under 0. *That* is the numerical stability which texts often credit to attention's scale 1/√d_k.
 """
@@ -35,7 +35,8 @@ def softmax(x, /, axis=-1):
     multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
     (chapter 16). The result sums to 0, because raising all scores together changes no weight.
 
-    x has any shape; the weights sum to 1 along `axis`.
+    x has any shape; the weights sum to 1 along `axis`. A row of nothing but -∞ has no weights and
+    gives NaN; chapter 11 says what attention does instead.
 
     >>> softmax([0.0, np.log(3.0)])
     array([0.25, 0.75])
@@ -55,8 +56,8 @@ def log_softmax(x, /, axis=-1):
     """yᵢ = xᵢ - log Σⱼ exp(xⱼ): the logarithm of softmax, without ever forming a weight.
 
     Taking the log afterwards fails where it matters: a weight that underflowed to 0 has log
-    -∞, and its gradient is NaN. Here the smallest yᵢ is a plain negative number. The chain rule
-    gives ∂/∂xⱼ log Σ exp = exp(xⱼ) / Σ exp = pⱼ, with p = exp(y) the softmax, so
+    -∞, and its gradient is NaN. Here the smallest yᵢ of finite scores is a plain negative number.
+    The chain rule gives ∂/∂xⱼ log Σ exp = exp(xⱼ) / Σ exp = pⱼ, with p = exp(y) the softmax, so
 
         ∂yᵢ/∂xⱼ = δᵢⱼ - pⱼ        ∂L/∂x = g - p Σᵢ gᵢ
 
