@@ -44,8 +44,12 @@ def save_checkpoint(
 ) -> Path:
     """Write all that a run needs to go on, whole or not at all, and return the path.
 
+    rng    the one generator that the data and every Dropout share: a layer with another one would
+           go on with other masks. Of NumPy's default kind, PCG64, whose state JSON can write
     facts  what else to remember, such as step=7: anything that JSON can write
     """
+    if rng is not None and not isinstance(rng.bit_generator, np.random.PCG64):
+        raise TypeError(f"a checkpoint keeps a PCG64 generator: got {rng.bit_generator!r}")
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
     if optimizer is not None:
         state = optimizer.state_dict()
@@ -78,16 +82,19 @@ def load_checkpoint(
     for name, array in arrays.items():
         part, _, inner = name.partition(".")
         parts[part][inner] = array
-    before = model.state_dict()
-    model.load_state_dict(parts["model"])
+    # The generator last: it changes nothing if it refuses, and what was set before is set back.
+    before = model.state_dict(), None if optimizer is None else optimizer.state_dict()
     try:
+        model.load_state_dict(parts["model"])
         if optimizer is not None:
             optimizer.load_state_dict(parts["optimizer"])
         if rng is not None:
             rng.bit_generator.state = about["rng"]
-    except (ValueError, KeyError, TypeError):
-        model.load_state_dict(before)
-        raise
+    except (ValueError, KeyError, TypeError) as error:
+        model.load_state_dict(before[0])
+        if optimizer is not None and before[1] is not None:
+            optimizer.load_state_dict(before[1])
+        raise ValueError(f"{path} does not fit: {error}") from None
     return dict(about["facts"])
 
 

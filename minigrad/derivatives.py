@@ -117,7 +117,9 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
 
     def back(g: Any) -> tuple[Any, ...]:
         seed = check_seed(y, g, "vjp", recorded=True)
-        again = outside or (is_recording() and isinstance(seed, Tensor) and seed.requires_grad)
+        of_seed = isinstance(seed, Tensor) and seed.requires_grad
+        again = is_recording() and (outside or of_seed)
+        seed = seed.data if of_seed and not again else seed
         return tuple(_as_given(collect(y, seed, inputs, again, True, borders=True), (*xs, g)))
 
     return _as_given([y if outside else y.data.copy()], xs)[0], back
@@ -166,7 +168,7 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
             row = [each[k].reshape(1, *x.shape) for each in found]
             # (concatenate is chapter 3's, and for recorded rows it records)
             block = np.concatenate(row) if row else np.zeros((0, *x.shape), x.dtype)
-            blocks.append(block.reshape(*y.shape, *x.shape))
+            blocks.append(block.reshape((*y.shape, *x.shape)))
         blocks = _as_given(blocks, args)
         return tuple(blocks) if isinstance(argnums, tuple) else blocks[0]
 

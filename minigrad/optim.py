@@ -76,20 +76,34 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Array]:
         """All that a run must know to go on: step, rate, and the memory of each parameter."""
-        state: dict[str, Array] = {"steps": np.array(self.steps), "lr": np.array(self.lr)}
+        state: dict[str, Array] = {
+            "kind": np.frombuffer(type(self).__name__.encode(), np.uint8),
+            "count": np.array(len(self.parameters)),
+            "steps": np.array(self.steps),
+            "lr": np.array(self.lr),
+        }
         for i, memory in enumerate(self.memory):
             state |= {f"{i}.{name}": array.copy() for name, array in memory.items()}
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state. ValueError, and nothing changed, if it is of other parameters."""
+        """Go on from a state. ValueError, and nothing changed, if it is another optimizer's."""
+        missing = {"kind", "count", "steps", "lr"} - state.keys()
+        if missing:
+            raise ValueError(
+                f"this is no optimizer's state: {', '.join(sorted(missing))} is missing"
+            )
+        kind, count = bytes(np.asarray(state["kind"])).decode(), int(state["count"])
+        if (kind, count) != (type(self).__name__, len(self.parameters)):
+            raise ValueError(
+                f"this state is of {kind} with {count} parameters, not of {type(self).__name__} "
+                f"with {len(self.parameters)}"
+            )
         memory: list[dict[str, Array]] = [{} for _ in self.parameters]
         for key, value in state.items():
-            if key in ("steps", "lr"):
+            place, dot, name = key.partition(".")
+            if not dot:
                 continue
-            place, _, name = key.partition(".")
-            if not place.isdecimal() or int(place) >= len(memory):
-                raise ValueError(f"this state is of more parameters than {len(memory)}: {key}")
             p = self.parameters[int(place)]
             if np.shape(value) not in (p.shape, ()):
                 raise ValueError(
@@ -204,13 +218,15 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     one short step and not the run. FloatingPointError if the length is no finite number.
     """
     given = [(p, p.grad) for p in parameters if p.grad is not None]
-    # Squares are summed in float64: those of large float32 gradients would overflow.
-    length = math.sqrt(math.fsum(np.sum(np.square(g, dtype=float)) for _, g in given))
-    if not math.isfinite(length):
-        wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
+    wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
+    if wrong:
         raise FloatingPointError(
             f"the gradient of {', '.join(wrong)} is not finite: run the step under detect_anomaly()"
         )
+    # Divided by the largest element first: squares of large gradients would overflow.
+    largest = max([float(np.abs(g).max(initial=0)) for _, g in given], default=0.0)
+    shares = [np.sum(np.square(g / (largest or 1.0), dtype=float)) for _, g in given]
+    length = largest * math.sqrt(math.fsum(shares))
     if length > max_norm:
         for p, g in given:
             p.grad = np.asarray(g * (max_norm / length), g.dtype)
@@ -226,6 +242,8 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     >>> [warmup_cosine(t, peak=1.0, warmup=2, total=6) for t in (1, 2, 4, 6)]
     [0.5, 1.0, 0.5, 0.0]
     """
+    if step < 1:
+        raise ValueError(f"steps are counted from 1: got {step}")
     if step <= warmup:
         return peak * step / warmup
     done = min((step - warmup) / max(total - warmup, 1), 1.0)

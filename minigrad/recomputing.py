@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import Node, is_recording, recording
+from minigrad.record import WATCHERS, Node, is_recording, recording
 from minigrad.replay import replay
 from minigrad.tensor import _CLOCK, Array, Tensor, _wrap, describe
 
@@ -55,6 +55,9 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     borders = {id(x) for x in inputs}
     made = _CLOCK[0]
 
+    value = y._array.view()
+    value.flags.writeable = False
+
     def again(*_: Any) -> Tensor:
         """f, as a function of all it depends on; those that it was not handed, it has anyway."""
         for x in inputs:
@@ -64,15 +67,16 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
                     "forward pass; run the forward pass again after each change"
                 )
         with recording(True):
-            return f(*xs)  # type: ignore[no-any-return]
-
-    def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        now = again()
-        if not np.array_equal(now.data, y, equal_nan=True):
+            now: Tensor = f(*xs)
+        if not np.array_equal(now.data, value, equal_nan=True):
             raise RuntimeError(
                 "recompute(f, …): f gave another value the second time; draw random numbers "
                 "outside and hand them in, and leave what f uses as it is until backward()"
             )
+        return now
+
+    def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
+        now = again()
         wanted = {id(x) for x, need in zip(inputs, needs, strict=True) if need}
         arrived = replay(now, g, wanted, False, False, borders=borders, hooks=False)
         gradients = {id(x): share for x, share in arrived}
@@ -86,7 +90,10 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
 
     rule.__name__ = "recompute"
     rule.definition = again  # type: ignore[attr-defined]
-    return _wrap(y._array, Node(rule, inputs, {}, backward, made), y._written)
+    node = Node(rule, inputs, {}, backward, made)
+    for look in list(WATCHERS):
+        look(rule, inputs, value, node)
+    return _wrap(value, node, y._written)
 
 
 def _behind(y: Tensor, handed: set[int], start: int) -> list[Tensor]:

@@ -24,7 +24,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 from minigrad.tensor import Array
@@ -34,6 +34,8 @@ from minigrad.tensor import Array
 _recording: ContextVar[bool] = ContextVar("recording", default=True)
 
 is_recording = _recording.get
+# What was so outside of each no_grad() block that this thread or task is in.
+_outside: ContextVar[tuple[bool, ...]] = ContextVar("outside", default=())
 
 
 @contextmanager
@@ -60,19 +62,19 @@ class no_grad:
     False
     """
 
-    _tokens: list[Token[bool]]
-
     def __new__(cls, function: Any = None) -> Any:
         """`@no_grad` and `@no_grad()` are the same decorator."""
         self = super().__new__(cls)
-        self._tokens = []
         return self if function is None else self(function)
 
     def __enter__(self) -> None:
-        self._tokens.append(_recording.set(False))
+        _outside.set((*_outside.get(), _recording.get()))
+        _recording.set(False)
 
     def __exit__(self, *_: object) -> None:
-        _recording.reset(self._tokens.pop())
+        *outer, before = _outside.get()
+        _outside.set(tuple(outer))
+        _recording.set(before)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, computing without a record whenever it is called."""

@@ -137,7 +137,7 @@ def replay(
         if node_to_replay(t) is not None:
             refuse_changed_inputs(node, leads, create_graph)
             if node.watch is not None:
-                node.watch.refuse_changed_arrays(node)
+                node.watch.refuse_changed_arrays(node, leads)
     this_pass = _Pass()
     shares: dict[int, Any] = {id(root): seed}
     arrived: list[tuple[Tensor, Any]] = []
@@ -148,8 +148,8 @@ def replay(
             if g is not None:
                 if not create_graph:
                     g = np.asarray(g)  # 0-d results are scalars in NumPy: make them arrays again
-                if t._hooks and hooks:
-                    g = _hooked(t, g)
+                if t._hooks and (hooks or id(t) not in borders):
+                    g = _hooked(t, Tensor(g) if create_graph and not isinstance(g, Tensor) else g)
                 is_wanted = _keeps_grad(t) if wanted is None else id(t) in wanted
                 if is_wanted:
                     arrived.append((t, g))
@@ -253,6 +253,11 @@ def _by_definition(node: Node, g: Any, leads: set[int]) -> list[Any]:
     whole gradient at the first.
     """
     y = node.rule.definition(*node.inputs, **node.options)  # type: ignore[attr-defined]
+    if not isinstance(y, Tensor) or y.shape != g.shape:
+        gave = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
+        raise TypeError(
+            f"the definition of {node.name} gave {gave}, but the operation has shape {g.shape}"
+        )
     needed = {id(x) for x in node.inputs if id(x) in leads}
     borders = {id(x) for x in node.inputs}
     arrived = replay(y, g, needed, True, True, borders, hooks=False)

@@ -94,6 +94,9 @@ def fused(
     (Tensor(12., node=fast_scaled_sum), array(4.))
     """
 
+    if not callable(definition):
+        raise TypeError(f"a definition is a function: got {type(definition).__name__}")
+
     def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         rule.definition = definition  # type: ignore[attr-defined]
         return _operation(rule)
@@ -175,6 +178,13 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
             value = answer[0]
             if type(value) is not np.ndarray:
                 value = _as_array(rule, value)
+            if value.dtype.kind not in "fiub":
+                raise TypeError(
+                    f"the rule {rule.__name__} must return a value of real numbers, "
+                    f"but it returned dtype {value.dtype}"
+                )
+            if is_fused and not callable(answer[1]):
+                raise _not_an_answer(rule, inputs, answer)
         except (ValueError, IndexError) as error:
             raise _explained(error, rule, inputs) from error
         if dtype is None:  # a rule may call primitives on arrays: then it wants an array back
@@ -185,7 +195,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         shared = None if value.base is None else _shared_time(value, inputs)
         if not requires_grad or not is_recording():
             if WATCHERS:
-                for look in WATCHERS:
+                for look in list(WATCHERS):
                     look(rule, inputs, value, None)
             return _wrap(value, None, shared or [0, 0])
         value.flags.writeable = False  # (5)
@@ -196,7 +206,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         vjps = answer[1] if is_fused else answer[1:]
         node = Node(rule, inputs, options, vjps, _CLOCK[0])
         if WATCHERS:
-            for look in WATCHERS:
+            for look in list(WATCHERS):
                 look(rule, inputs, value, node)
         return _wrap(value, node, shared or _NEVER)
 
@@ -227,7 +237,8 @@ def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: An
     if hasattr(rule, "definition"):
         return TypeError(
             f"the fused rule {rule.__name__} must return its value and one function "
-            f"backward(g, y, needs), but it returned {len(answer)} things"
+            f"backward(g, y, needs), but it returned "
+            + (f"{len(answer)} things" if len(answer) != 2 else type(answer[1]).__name__)
         )
     return TypeError(
         f"the rule {rule.__name__} must return one VJP for each of its "

@@ -145,12 +145,13 @@ class _Watch:
 
     def __init__(self, called: str, line: str, node: Node) -> None:
         self.called, self.line = called, line
-        vjps = node.vjps if isinstance(node.vjps, tuple) else (node.vjps,)
-        self.prints = [(array, _fingerprint(array)) for array in _held(vjps)]
+        vjps = node.vjps if isinstance(node.vjps, tuple) else (node.vjps,) * len(node.inputs)
+        self.prints = [[(a, _fingerprint(a)) for a in _held([vjp])] for vjp in vjps]
 
-    def refuse_changed_arrays(self, node: Node) -> None:
-        """Raise if an array that a VJP holds is not what it was."""
-        for array, before in self.prints:
+    def refuse_changed_arrays(self, node: Node, leads: set[int]) -> None:
+        """Raise if an array that a needed VJP holds is not what it was."""
+        needed = [p for x, p in zip(node.inputs, self.prints, strict=True) if id(x) in leads]
+        for array, before in [each for prints in needed for each in prints]:
             if _fingerprint(array) != before:
                 raise RuntimeError(
                     f"{node.name} cannot be replayed: an array {array.shape} that its derivative "
@@ -177,11 +178,11 @@ def _users_line() -> str:
 
 
 def _has_nan(a: Array) -> bool:
-    return bool(np.isnan(a).any())
+    return a.dtype.kind == "f" and bool(np.isnan(a).any())
 
 
 def _is_finite(a: Array) -> bool:
-    return bool(np.isfinite(a).all())
+    return a.dtype.kind != "f" or bool(np.isfinite(a).all())
 
 
 def _fingerprint(a: Array) -> int:

@@ -26,6 +26,7 @@ slope for each element: the **gradient** of L.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -217,9 +218,11 @@ class Tensor(Words):
             raise TypeError(
                 f"a hook waits for a gradient, and {describe(self)} does not require one"
             )
-        self._hooks = self._hooks or []
-        self._hooks.append(hook)
-        return Hook(self._hooks, hook)
+        if not callable(hook):
+            raise TypeError(f"a hook is a function of the gradient: got {type(hook).__name__}")
+        called = Hook(self, hook)
+        self._hooks = [*(self._hooks or []), called]
+        return called
 
     def retain_grad(self) -> None:
         """Let `backward()` leave the gradient in `.grad` here too, although this is no leaf."""
@@ -303,6 +306,12 @@ class Tensor(Words):
     def __itruediv__(self, other: Any) -> Tensor:
         return self._rebound(self / other)
 
+    def __imod__(self, other: Any) -> Tensor:
+        return self._rebound(self % other)
+
+    def __ifloordiv__(self, other: Any) -> Any:
+        return self._rebound(self // other)
+
     def __ipow__(self, other: Any) -> Tensor:
         return self._rebound(self**other)
 
@@ -343,13 +352,17 @@ class Tensor(Words):
 class Hook:
     """What `register_hook` returns: `remove()` ends the calls."""
 
-    def __init__(self, hooks: list[Callable[[Any], Any]], hook: Callable[[Any], Any]) -> None:
-        self._hooks, self._hook = hooks, hook
+    def __init__(self, tensor: Tensor, hook: Callable[[Any], Any]) -> None:
+        self._tensor, self._hook = weakref.ref(tensor), hook
+
+    def __call__(self, g: Any) -> Any:
+        return self._hook(g)
 
     def remove(self) -> None:
         """Call the hook no more. A second time does nothing."""
-        if self._hook in self._hooks:
-            self._hooks.remove(self._hook)
+        tensor = self._tensor()
+        if tensor is not None:
+            tensor._hooks = [hook for hook in tensor._hooks or [] if hook is not self] or None
 
 
 def _retain(g: Any) -> None:
@@ -378,7 +391,7 @@ def describe(x: Any) -> str:
 
 def _restored(values: Array, requires_grad: bool, name: str | None, grad: Array | None) -> Tensor:
     tensor = Tensor(values, requires_grad=requires_grad, name=name)
-    tensor.grad = grad
+    tensor.grad = None if grad is None else grad.copy()
     return tensor
 
 

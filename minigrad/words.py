@@ -279,6 +279,9 @@ class Words:
 
     def copy(self) -> Tensor:
         """The same values in memory of their own, recorded."""
+        array = _plain(self)
+        if array.dtype.kind == "b":  # NumPy has no + for booleans
+            return minigrad.Tensor(array.copy())
         return minigrad.ops.positive(self)
 
     @property
@@ -323,7 +326,7 @@ class Words:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
             if name in OTHER_WORDS:
                 advice = f": instead of t.{name} use {OTHER_WORDS[name]}"
-            elif not name.startswith("_") and callable(getattr(minigrad, name, None)):
+            elif name in minigrad.ops.__all__ or name in minigrad.functional.__all__:
                 where = "np" if hasattr(np, name) else "minigrad"
                 advice = f": {name} is a function, {where}.{name}(t)"
             else:

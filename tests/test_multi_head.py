@@ -9,11 +9,16 @@ from attention import (
     MultiHeadAttention,
     attention,
     causal_mask,
+    fused_attention,
     merge_heads,
     padding_mask,
     split_heads,
+    window_mask,
 )
-from minigrad import Tensor, gradcheck, gradients
+from attention.multi_head import KVCache
+from attention.positions import RelativeBias, alibi, rotary
+from minigrad import Tensor, gradcheck, gradients, no_grad
+from minigrad.nn import Dropout
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V, D_MODEL = 2, 3, 5, 7, 11, 13, 17
@@ -55,6 +60,50 @@ def three_loops(layer, q, k, v, mask):
     return weights, output
 
 
+def turned(x, position):
+    """Rotary positions, one pair of features at a time (Su et al. 2021, equation 34)."""
+    y = np.zeros_like(x)
+    for i in range(0, len(x), 2):
+        angle = position / 10_000 ** (i / len(x))
+        y[i] = x[i] * math.cos(angle) - x[i + 1] * math.sin(angle)
+        y[i + 1] = x[i] * math.sin(angle) + x[i + 1] * math.cos(angle)
+    return y
+
+
+def three_loops_of_groups(layer, q, k, mask, bias, d_k, d_v):
+    """The same where heads share keys, are turned by their positions, and scores have a bias."""
+    p = {name: parameter.data for name, parameter in layer.named_parameters()}
+    H, shared_by = layer.num_heads, layer.num_heads // layer.num_kv_heads
+    turn = turned if layer.rotate else lambda x, position: x
+    output = np.zeros((B, len(q[0]), D_MODEL))
+    for b in range(B):
+        for h in range(H):
+            group = h // shared_by
+            ours, keys = (slice(n * d_k, (n + 1) * d_k) for n in (h, group))
+            values = slice(group * d_v, (group + 1) * d_v)
+            for t in range(len(q[0])):
+                query = turn(q[b, t] @ p["w_q.weight"][:, ours] + p["w_q.bias"][ours], t)
+                e = np.zeros(len(k[0]))
+                for s in range(len(k[0])):
+                    key = turn(k[b, s] @ p["w_k.weight"][:, keys] + p["w_k.bias"][keys], s)
+                    if mask[b, h, t, s]:
+                        e[s] = math.exp(query @ key / math.sqrt(d_k) + bias[b, h, t, s])
+                averaged = (e / (e.sum() or 1.0)) @ (
+                    k[b] @ p["w_v.weight"][:, values] + p["w_v.bias"][values]
+                )
+                output[b, t] += averaged @ p["w_o.weight"][h * d_v : (h + 1) * d_v]
+        output[b] += p["w_o.bias"]
+    return output
+
+
+def randomised(layer):
+    """The layer, with every parameter that starts at 0 drawn instead."""
+    for parameter in layer.parameters():
+        if not parameter.data.any():
+            parameter.data = random.standard_normal(parameter.shape)
+    return layer
+
+
 # ---------------------------------------------------------------- value
 
 
@@ -87,6 +136,77 @@ def test_self_attention_equals_three_nested_loops(mask):
     weights, output = three_loops(made, x.data, x.data, x.data, allowed)
     np.testing.assert_allclose(made(x, mask=mask).data, output, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(made.weights(x, mask=mask).data, weights, rtol=1e-11)
+
+
+GROUPS = {  # of 6 heads: how many of them have keys and values of their own
+    "each its own": 6,
+    "pairs": 3,
+    "threes": 2,
+    "one for all": 1,
+}
+groups = pytest.mark.parametrize("num_kv_heads", GROUPS.values(), ids=GROUPS)
+SCORE_BIASES = {  # with the shape (B, 6, T, S) that each stands for
+    "no bias": (),
+    "(T, S)": (T, S),
+    "(H, T, S)": (6, T, S),
+    "(H, 1, 1)": (6, 1, 1),
+    "(B, H, T, S)": (B, 6, T, S),
+}
+
+
+@groups
+@pytest.mark.parametrize("rotate", [None, rotary], ids=["", "rotary"])
+@pytest.mark.parametrize("shape", SCORE_BIASES.values(), ids=SCORE_BIASES)
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
+    attend, shape, rotate, num_kv_heads
+):
+    d_k, d_v, mask = 14, 13, window_mask(T, S, size=3)
+    made = randomised(
+        layer(
+            num_heads=6,
+            num_kv_heads=num_kv_heads,
+            d_k=d_k,
+            d_v=d_v,
+            bias=True,
+            rotate=rotate,
+            attend=attend,
+        )
+    )
+    q, memory = sequences(T), sequences(S)
+    bias = random.standard_normal(shape) if shape else None
+    whole = np.broadcast_to(0.0 if bias is None else bias, (B, 6, T, S))
+    allowed = np.broadcast_to(mask, (B, 6, T, S))
+    expected = three_loops_of_groups(made, q.data, memory.data, allowed, whole, d_k, d_v)
+    found = made(q, memory, mask=mask, bias=bias)
+    np.testing.assert_allclose(found.data, expected, rtol=1e-10, atol=1e-12)
+
+
+@groups
+def test_shared_keys_take_a_share_of_the_parameters(num_kv_heads):
+    made = layer(num_heads=6, num_kv_heads=num_kv_heads, d_k=D_K, d_v=D_V)
+    assert {name: p.shape for name, p in made.named_parameters()} == {
+        "w_q.weight": (D_MODEL, 6 * D_K),
+        "w_k.weight": (D_MODEL, num_kv_heads * D_K),
+        "w_v.weight": (D_MODEL, num_kv_heads * D_V),
+        "w_o.weight": (6 * D_V, D_MODEL),
+    }
+
+
+def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
+    calls = []
+
+    def rotate(x, start):
+        calls.append((x.shape, start))
+        return x
+
+    made, cache = layer(d_k=D_K, d_v=D_V, rotate=rotate), KVCache()
+    made(sequences(T), sequences(S))
+    made.weights(sequences(T), sequences(S))
+    made(sequences(S), cache=cache)
+    made(sequences(T), cache=cache)
+    q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
+    assert calls == [(q, 0), (k, 0)] * 2 + [(k, 0)] * 2 + [(new, S)] * 2
 
 
 def test_a_head_is_a_stretch_of_features():
@@ -152,6 +272,24 @@ def test_every_derivative_agrees_with_finite_differences(mask):
     )
 
 
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend):
+    made = layer(5, 4, num_kv_heads=2, d_k=2, d_v=3, rotate=rotary, attend=attend)
+    owners = [made.w_q, made.w_k, made.w_v, made.w_o]
+
+    def f(x, bias, *weights):
+        for owner, weight in zip(owners, weights, strict=True):
+            owner.weight = weight
+        return made(x, mask=causal_mask(3), bias=bias)
+
+    assert gradcheck(
+        f,
+        random.standard_normal((2, 3, 5)),
+        random.standard_normal((4, 3, 3)),
+        *(owner.weight.data for owner in owners),
+    )
+
+
 def test_every_parameter_receives_a_gradient():
     made = wide(scale=Tensor(0.3, requires_grad=True))
     made(sequences(T), sequences(S)).sum().backward()
@@ -163,9 +301,17 @@ def test_every_parameter_receives_a_gradient():
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)])
-def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(mask):
-    made, x = wide(dtype=np.float32), sequences(T, dtype=np.float32)
-    y = made(x, mask=mask)
+@pytest.mark.parametrize("turned_into", ["made so", "astype"])
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(
+    attend, turned_into, mask
+):
+    options = {"num_kv_heads": 1, "attend": attend}
+    made = wide(dtype=np.float32, **options)
+    if turned_into == "astype":
+        made = wide(**options).astype(np.float32)
+    x = sequences(T, dtype=np.float32)
+    y = made(x, mask=mask, bias=alibi(H, T))
     found = [y]
     for t in found:
         assert t.dtype == np.float32
@@ -206,6 +352,152 @@ def test_heads_never_mix_before_the_last_projection():
         np.testing.assert_array_equal(columns, np.arange(H) == 3, err_msg=w.name)
 
 
+@groups
+@pytest.mark.parametrize("rotate", [None, rotary], ids=["", "rotary"])
+def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads, rotate):
+    """The layer whose heads each have their own, equal, gives the same; their gradients add up."""
+    options = {"d_k": 14, "d_v": D_V, "bias": True, "rotate": rotate}
+    few = randomised(layer(num_heads=6, num_kv_heads=num_kv_heads, **options))
+    all_own, times = layer(num_heads=6, **options), 6 // num_kv_heads
+
+    def repeated(x):
+        """(…, kv heads · d) → (…, 6 · d)"""
+        return np.repeat(x.reshape(*x.shape[:-1], num_kv_heads, -1), times, -2).reshape(
+            *x.shape[:-1], -1
+        )
+
+    all_own.load_state_dict(
+        {
+            name: repeated(x) if name.startswith(("w_k", "w_v")) else x
+            for name, x in few.state_dict().items()
+        }
+    )
+    x = sequences(T)
+    one, other = few(x, mask=causal_mask(T)), all_own(x, mask=causal_mask(T))
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(few.weights(x).data, all_own.weights(x).data, rtol=1e-12)
+    g = random.standard_normal(one.shape)
+    one.backward(g)
+    other.backward(g)
+    for (name, p), own in zip(few.named_parameters(), all_own.parameters(), strict=True):
+        expected = own.grad
+        if name.startswith(("w_k", "w_v")):
+            shared = (*own.shape[:-1], num_kv_heads, times, own.shape[-1] // 6)
+            expected = own.grad.reshape(shared).sum(axis=-2).reshape(p.shape)
+        np.testing.assert_allclose(p.grad, expected, rtol=1e-10, atol=1e-12, err_msg=name)
+
+
+def test_as_many_shared_heads_as_heads_are_no_shared_heads():
+    one, other = layer(6, 6), layer(6, 6, num_kv_heads=6)
+    x = sequences(T, d_model=6)
+    np.testing.assert_array_equal(one(x).data, other(x).data)
+
+
+@pytest.mark.parametrize(
+    ("mask", "bias"),
+    [
+        (None, None),
+        (causal_mask(T), None),
+        (padding_mask([2, 0], T), alibi(H, T)),
+        (random.random((B, H, T, T)) < 0.5, random.standard_normal((B, H, T, T))),
+    ],
+    ids=["", "causal", "padding and ALiBi", "(B, H, T, T)"],
+)
+def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bias):
+    options = {"rotate": lambda x, start: 2.0 * x, "scale": Tensor(0.3, requires_grad=True)}
+    made, x, found = wide(**options), sequences(T), []
+    learned = None if bias is None else Tensor(bias, requires_grad=True)
+    inputs = [x, *made.parameters(), *([] if bias is None else [learned])]
+    g = random.standard_normal(x.shape)
+    for attend in (attention, fused_attention):
+        made.attend = attend
+        y = made(x, mask=mask, bias=learned)
+        found.append([y.data, *gradients(y, inputs, g)])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+CHUNKS = {"one by one": [1] * 5, "in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
+
+
+@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize("made_mask", [causal_mask, lambda T, S: window_mask(T, S, size=2)])
+def test_with_a_cache_the_new_positions_get_what_they_get_among_all(made_mask, attend, chunks):
+    made = randomised(
+        layer(num_heads=6, num_kv_heads=2, d_k=14, d_v=D_V, bias=True, rotate=rotary, attend=attend)
+    )
+    x, cache, done = sequences(S), KVCache(), 0
+    assert cache.length == 0
+    whole = made(x, mask=made_mask(S, S), bias=alibi(6, S)).data
+    for n in chunks:
+        new = x[:, done : done + n]
+        done += n
+        y = made(new, mask=made_mask(n, done), bias=alibi(6, n, done), cache=cache).data
+        np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
+        assert cache.length == done
+    assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
+
+
+def test_a_cache_belongs_to_its_user_and_carries_gradients_where_a_record_is_made():
+    made, x, cache = wide(), sequences(S), KVCache()
+    made(x[:, :2], cache=cache)
+    y = made(x[:, 2:], mask=causal_mask(3, S), cache=cache)
+    (dx,) = gradients(y, [x], random.standard_normal(y.shape))
+    assert dx.any(axis=-1).all()  # also the first two positions, through the cache
+    other = KVCache()
+    with no_grad():
+        made(x, cache=other)
+    assert not other.k.requires_grad and other.length == S and cache.length == S
+
+
+def test_weights_are_dropped_while_training_and_not_after():
+    made, x = wide(dropout=0.5), sequences(T)
+    whole = wide()
+    whole.load_state_dict(made.state_dict())
+    assert (made(x).data != whole(x).data).any()
+    assert (made(x).data != made(x).data).any()
+    np.testing.assert_array_equal(made.weights(x).data, whole.weights(x).data)
+    np.testing.assert_array_equal(made.eval()(x).data, whole(x).data)
+    assert (made.train()(x).data != whole(x).data).any()
+
+
+def test_equal_seeds_drop_equal_weights():
+    x, states = sequences(T), []
+    one, other = layer(d_k=D_K, d_v=D_V, dropout=0.5), layer(d_k=D_K, d_v=D_V, dropout=0.5)
+    for _ in range(3):
+        np.testing.assert_array_equal(one(x).data, other(x).data)
+        states.append(one(x).data)
+        other(x)
+    assert (states[0] != states[1]).any()
+
+
+def test_the_function_that_attends_is_handed_drop_and_bias_only_where_they_are_used():
+    calls = []
+
+    def attend(q, k, v, **options):
+        calls.append(sorted(options))
+        return attention(q, k, v, **options)
+
+    made, x = layer(d_k=D_K, d_v=D_V, dropout=0.5, attend=attend), sequences(T)
+    made(x)
+    made(x, bias=np.zeros((T, T)))
+    made.eval()(x)
+    assert calls == [
+        ["drop", "mask", "scale"],
+        ["bias", "drop", "mask", "scale"],
+        ["mask", "scale"],
+    ]
+    assert isinstance(made.dropout, Dropout)
+
+
+def test_a_learned_relative_bias_is_trained_with_the_layer():
+    made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
+    relative = RelativeBias(H, 2, rng=np.random.default_rng(5))
+    made(x, bias=relative(T)).sum().backward()
+    assert relative.weight.grad.shape == (5, H) and relative.weight.grad.all()
+
+
 def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
     made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
     before, order = made(x).data, random.permutation(H)
@@ -215,16 +507,21 @@ def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
     np.testing.assert_allclose(made(x).data, before, rtol=1e-12, atol=1e-14)
 
 
-def test_the_weights_it_shows_are_the_weights_it_uses():
-    made, x, mask = wide(), sequences(T), causal_mask(T)
-    shown = made.weights(x, mask=mask)
+@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 1, "rotate": lambda x, _: x[..., ::-1]}])
+@pytest.mark.parametrize("bias", [None, alibi(H, T)], ids=["", "ALiBi"])
+def test_the_weights_it_shows_are_the_weights_it_uses(bias, options):
+    made, x, mask = wide(**options), sequences(T), causal_mask(T)
+    shown = made.weights(x, mask=mask, bias=bias)
     assert shown.shape == (B, H, T, T)
-    again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), H)))
-    np.testing.assert_array_equal(again.data, made(x, mask=mask).data)
+    again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
+    np.testing.assert_allclose(
+        again.data, made(x, mask=mask, bias=bias).data, rtol=1e-13, atol=1e-14
+    )
 
 
-def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input():
-    made, x = wide(), sequences(S)
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input(attend):
+    made, x = wide(num_kv_heads=1, attend=attend), sequences(S)
     for t in range(S):
         y = made(x, mask=causal_mask(S))
         (dx,) = gradients(y[:, t], [x], random.standard_normal((B, D_MODEL)))
@@ -338,6 +635,9 @@ def test_equal_generators_give_equal_layers():
         ((8, 3), {}, "^d_model=8 cannot be shared equally by num_heads=3$"),
         ((8, 3), {"d_k": 5}, "^d_model=8 cannot be shared equally by num_heads=3$"),
         ((8, 0), {}, "^num_heads must be at least 1: got 0$"),
+        ((8, 4), {"num_kv_heads": 3}, "^num_heads=4 cannot share num_kv_heads=3 equally$"),
+        ((8, 4), {"num_kv_heads": 8}, "^num_heads=4 cannot share num_kv_heads=8 equally$"),
+        ((8, 4), {"num_kv_heads": 0}, "^num_heads=4 cannot share num_kv_heads=0 equally$"),
     ],
 )
 def test_a_model_that_cannot_be_shared_among_the_heads_is_refused(arguments, options, message):
@@ -398,3 +698,38 @@ def test_a_mask_that_does_not_fit_is_refused_in_the_shape_that_was_given(mask, e
 def test_keys_and_values_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="one row for each of the 5 keys"):
         layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S), sequences(T))
+
+
+@pytest.mark.parametrize(
+    ("bias", "error", "message"),
+    [
+        (np.ones((T, S), bool), TypeError, "a mask, with True .*, is passed as mask=$"),
+        (np.ones((S, T)), ValueError, r"bias of shape \(5, 3\) does not broadcast"),
+        (np.ones((B, T, S)), ValueError, r"bias of shape \(2, 3, 5\) does not broadcast"),
+        (Tensor(np.ones((H, T, S), int)), TypeError, "floating dtype: got int64"),
+    ],
+)
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_bias_that_does_not_fit_is_refused(attend, bias, error, message):
+    made = layer(d_k=D_K, d_v=D_V, attend=attend)
+    for ask in (made, made.weights):
+        with pytest.raises(error, match=message):
+            ask(sequences(T), sequences(S), bias=bias)
+
+
+def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():
+    made = layer(d_k=D_K, d_v=D_V, attend=fused_attention, dropout=0.1)
+    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
+        made(sequences(T))
+    assert made.eval()(sequences(T)).shape == (B, T, D_MODEL)
+
+
+def test_batches_that_do_not_fit_are_refused_with_both():
+    with pytest.raises(ValueError, match=r"the batch axes of q \(2,\) and k \(3,\) do not fit"):
+        layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S, (3,)), mask=causal_mask(T, S))
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 1.5])
+def test_a_probability_that_is_none_is_refused_when_the_layer_is_made(p):
+    with pytest.raises(ValueError, match=f"0 ≤ p < 1: got {p}"):
+        layer(dropout=p, d_k=D_K, d_v=D_V)

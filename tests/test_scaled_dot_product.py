@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, causal_mask, padding_mask
-from minigrad import Tensor, gradcheck, gradients
+from attention import attention, attention_weights, causal_mask, padding_mask, window_mask
+from minigrad import Tensor, detect_anomaly, gradcheck, gradients
+from minigrad.nn import Dropout
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
@@ -25,6 +26,18 @@ MASKS = {
 masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 
 
+BIASES = {  # each axis of (B, T, S) there, of length 1, or missing
+    "one for all": (),
+    "one a key (S,)": (S,),
+    "one a query (T, 1)": (T, 1),
+    "one a pair (T, S)": (T, S),
+    "one a sequence (B, 1, 1)": (B, 1, 1),
+    "one a key of a sequence (B, 1, S)": (B, 1, S),
+    "one a score (B, T, S)": (B, T, S),
+}
+biases = pytest.mark.parametrize("shape", BIASES.values(), ids=BIASES.keys())
+
+
 def qkv(*batch, dtype=float):
     return [
         Tensor(random.standard_normal((*batch, *shape)), dtype=dtype, requires_grad=True)
@@ -32,14 +45,15 @@ def qkv(*batch, dtype=float):
     ]
 
 
-def three_loops(q, k, v, mask, scale):
+def three_loops(q, k, v, mask, scale, bias=0.0):
     """Attention as one would write it for one query, one key and one feature at a time."""
+    bias = np.broadcast_to(bias, (B, T, S))
     weights, output = np.zeros((B, T, S)), np.zeros((B, T, D_V))
     for b in range(B):
         for t in range(T):
             for s in range(S):
                 if mask[b, t, s]:
-                    weights[b, t, s] = math.exp(scale * sum(q[b, t] * k[b, s]))
+                    weights[b, t, s] = math.exp(scale * sum(q[b, t] * k[b, s]) + bias[b, t, s])
             weights[b, t] /= sum(weights[b, t]) or 1.0
             for s in range(S):
                 output[b, t] += weights[b, t, s] * v[b, s]
@@ -72,6 +86,38 @@ def test_attention_equals_three_nested_loops(mask, scale, factor):
     np.testing.assert_allclose(
         attention(q, k, v, mask=mask, scale=scale).data, output, rtol=1e-12, atol=1e-14
     )
+
+
+@biases
+@pytest.mark.parametrize("mask", [None, MASKS["a row that sees nothing"]], ids=["none", "masked"])
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_bias_is_added_to_the_scaled_scores(learned, mask, shape):
+    q, k, v = qkv(B)
+    bias = random.standard_normal(shape)
+    allowed = np.broadcast_to(True if mask is None else mask, (B, T, S))
+    weights, output = three_loops(q.data, k.data, v.data, allowed, 0.3, bias)
+    given = {"mask": mask, "bias": Tensor(bias, requires_grad=True) if learned else bias}
+    np.testing.assert_allclose(
+        attention_weights(q, k, scale=0.3, **given).data, weights, rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        attention(q, k, v, scale=0.3, **given).data, output, rtol=1e-12, atol=1e-14
+    )
+
+
+def test_what_is_dropped_is_dropped_from_the_weights_and_the_rest_averages_the_values():
+    q, k, v = qkv(B)
+    seen = []
+
+    def drop(weights):
+        seen.append(weights)
+        return weights * np.arange(S)
+
+    y = attention(q, k, v, mask=causal_mask(T, S), drop=drop)
+    [weights] = seen
+    expected = attention_weights(q, k, mask=causal_mask(T, S)).data
+    np.testing.assert_array_equal(weights.data, expected)
+    np.testing.assert_allclose(y.data, (expected * np.arange(S)) @ v.data, rtol=1e-13)
 
 
 @pytest.mark.parametrize("batches", [((H, 1), (1, B), (B,)), ((), (B,), ()), ((B,), (), (H, B))])
@@ -128,10 +174,53 @@ def test_a_learned_scale_has_first_and_second_derivatives_too(scale, mask):
     )
 
 
+@pytest.mark.parametrize("shape", [(S,), (T, S), (B, 1, S), (B, T, S)])
+@pytest.mark.parametrize("mask", [None, MASKS["a row that sees nothing"]], ids=["none", "masked"])
+def test_a_learned_bias_has_first_and_second_derivatives_too(mask, shape):
+    """(One number for a whole row of scores changes nothing, so its gradient is rounding.)"""
+    q, k, v = (x.data / 2 for x in qkv(B))
+    bias = random.standard_normal(shape)
+    assert gradcheck(
+        lambda q, k, bias: attention(q, k, Tensor(v), mask=mask, bias=bias), q, k, bias
+    )
+
+
+def test_the_gradient_of_a_bias_is_summed_over_all_the_scores_it_was_added_to():
+    q, k, v = qkv(B)
+    g, full = random.standard_normal((B, T, D_V)), Tensor(np.zeros((B, T, S)), requires_grad=True)
+    (each,) = gradients(attention(q, k, v, bias=full), [full], g)
+    for shape in BIASES.values():
+        bias = Tensor(np.zeros(shape), requires_grad=True)
+        (total,) = gradients(attention(q, k, v, bias=bias), [bias], g)
+        missing = tuple(range(3 - len(shape)))
+        ones = tuple(i for i in range(3) if ((1,) * len(missing) + shape)[i] == 1)
+        expected = each.sum(axis=ones, keepdims=True).reshape(shape)
+        np.testing.assert_allclose(total, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_a_bias_receives_exactly_0_where_a_query_may_not_look():
+    q, k, v = qkv(B)
+    mask = MASKS["one a sequence (B, T, S)"]
+    bias = Tensor(random.standard_normal((B, T, S)), requires_grad=True)
+    (found,) = gradients(
+        attention(q, k, v, mask=mask, bias=bias), [bias], random.standard_normal((B, T, D_V))
+    )
+    several = mask.sum(axis=-1, keepdims=True) > 1
+    np.testing.assert_array_equal(found != 0, mask & several)
+
+
+def test_dropped_weights_have_first_and_second_derivatives():
+    q, k, v = (x.data / 2 for x in qkv())
+    kept = 2.0 * (random.random((T, S)) < 0.5)
+    assert gradcheck(lambda q, k, v: attention(q, k, v, drop=lambda w: w * kept), q, k, v)
+
+
 @masks
-def test_float32_stays_float32_in_everything_that_is_recorded(mask):
+@pytest.mark.parametrize("bias", [None, np.zeros((T, S))], ids=["no bias", "a float64 bias"])
+def test_float32_stays_float32_in_everything_that_is_recorded(bias, mask):
     q, k, v = qkv(B, dtype=np.float32)
-    found = [attention(q, k, v, mask=mask)]
+    drop = Dropout(0.5, rng=np.random.default_rng(5))
+    found = [attention(q, k, v, mask=mask, bias=bias, drop=drop)]
     for t in found:
         assert t.dtype == np.float32
         found += [x for x in (t.node.inputs if t.node else ()) if isinstance(x, Tensor)]
@@ -156,6 +245,66 @@ def test_weights_sum_to_1_however_low_the_scores_that_a_query_may_see(dtype, low
     q, k = Tensor([[1.0]], dtype=dtype), Tensor([[low], [0.0], [low]], dtype=dtype)
     weights = attention_weights(q, k, mask=np.array([True, False, True]), scale=1.0)
     np.testing.assert_array_equal(weights.data, [[0.5, 0, 0.5]])
+
+
+@masks
+def test_adding_one_number_to_all_scores_of_a_query_changes_nothing(mask):
+    q, k, v = qkv(B)
+    row = Tensor(100 * random.standard_normal((B, T, 1)), requires_grad=True)
+    one, other = attention(q, k, v, mask=mask), attention(q, k, v, mask=mask, bias=row)
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-11, atol=1e-13)
+    (of_row,) = gradients(other, [row], random.standard_normal(other.shape))
+    np.testing.assert_allclose(of_row, 0, atol=1e-14)
+
+
+def test_a_bias_of_log_n_counts_a_key_n_times():
+    q, k, v = qkv(B)
+    times = np.array([1, 3, 2, 1, 5])
+    several = [np.repeat(x.data, times, axis=-2) for x in (k, v)]
+    one = attention(q, k, v, bias=np.log(times))
+    np.testing.assert_allclose(one.data, attention(q, *map(Tensor, several)).data, rtol=1e-12)
+
+
+def test_a_bias_of_minus_infinity_forbids_what_a_mask_forbids():
+    """If the query may look elsewhere. One number less than all others does what False does."""
+    q, k, v = qkv(B)
+    mask = window_mask(T, S, size=2)
+    one = attention(q, k, v, mask=mask)
+    other = attention(q, k, v, bias=np.where(mask, 0, -np.inf))
+    np.testing.assert_array_equal(one.data, other.data)
+    g = random.standard_normal(one.shape)
+    for a, b in zip(gradients(one, [q, k, v], g), gradients(other, [q, k, v], g), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+def test_dropout_of_the_weights_keeps_the_output_on_average():
+    """The mean of n outputs lies within 5 of its standard deviations, of each element by itself."""
+    q, k, v = qkv()
+    drop, n = Dropout(0.3, rng=np.random.default_rng(5)), 2000
+    outputs = np.array([attention(q, k, v, drop=drop).data for _ in range(n)])
+    away = outputs.mean(axis=0) - attention(q, k, v).data
+    assert (abs(away) < 5 * outputs.std(axis=0) / math.sqrt(n)).all()
+    weights = attention_weights(q, k).data  # a weight p is 0 or p/.7, which has variance p² 3/7
+    variance = (weights**2) @ (v.data**2) * 3 / 7
+    np.testing.assert_allclose(outputs.var(axis=0), variance, rtol=0.2)
+
+
+def test_equal_seeds_drop_equal_weights_and_after_eval_nothing_is_dropped():
+    q, k, v = qkv(B)
+    draw = [Dropout(0.5, rng=np.random.default_rng(seed)) for seed in (5, 5, 7)]
+    one, same, other = (attention(q, k, v, drop=drop).data for drop in draw)
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    drop = draw[0].eval()
+    np.testing.assert_array_equal(attention(q, k, v, drop=drop).data, attention(q, k, v).data)
+
+
+@masks
+def test_nothing_in_it_is_an_anomaly(mask):
+    q, k, v = qkv(B)
+    with detect_anomaly():
+        y = attention(q, k, v, mask=mask, bias=np.zeros((T, S)))
+        y.backward(random.standard_normal(y.shape))
 
 
 def test_permuting_keys_and_values_together_changes_nothing():
@@ -260,12 +409,47 @@ def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("name", ["q", "k"])
-def test_plain_arrays_are_refused_by_name(name):
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+def test_plain_arrays_and_lists_are_refused_by_name(name):
     arguments = dict(zip("qkv", qkv(), strict=True))
-    arguments[name] = arguments[name].data
-    with pytest.raises(TypeError, match=f"^{name} must be a Tensor: got ndarray"):
+    for plain in (arguments[name].data, arguments[name].data.tolist()):
+        with pytest.raises(
+            TypeError, match=f"^{name} must be a Tensor: got {type(plain).__name__}"
+        ):
+            attention(**arguments | {name: plain})
+
+
+@pytest.mark.parametrize("name", ["q", "k"])
+def test_integers_are_refused_by_name(name):
+    arguments = dict(zip("qkv", qkv(), strict=True))
+    arguments[name] = Tensor(np.ones(arguments[name].shape, int))
+    with pytest.raises(TypeError, match=f"^{name} must have a floating dtype: got int64"):
         attention(**arguments)
+
+
+def test_features_there_are_none_of_are_refused():
+    with pytest.raises(ValueError, match=r"no features to compare: q has shape \(3, 0\)"):
+        attention(Tensor(np.ones((T, 0))), Tensor(np.ones((S, 0))), Tensor(np.ones((S, D_V))))
+
+
+@pytest.mark.parametrize("dtype", [bool, int, np.uint8])
+def test_a_bias_of_booleans_or_integers_is_refused_and_told_where_a_mask_goes(dtype):
+    q, k, v = qkv()
+    for bias in (np.ones((T, S), dtype), Tensor(np.ones((T, S), dtype))):
+        with pytest.raises(
+            TypeError,
+            match=f"^bias is added to the scores and has a floating dtype: got {np.dtype(dtype)}; "
+            "a mask, with True where a query may look, is passed as mask=$",
+        ):
+            attention(q, k, v, bias=bias)
+
+
+@pytest.mark.parametrize("shape", [(S, T), (T,), (B, T, S), (T, S + 1), (1, T, S)])
+def test_a_bias_that_does_not_fit_the_scores_is_refused_with_both_shapes(shape):
+    q, k, v = qkv()
+    with pytest.raises(ValueError, match="^bias of shape .* does not broadcast") as error:
+        attention(q, k, v, bias=np.ones(shape))
+    assert f"bias of shape {shape} does not broadcast to the scores' (3, 5)" in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Shape comments are executed: each `# (…, T, S)` in attention/ is compared with a real call.
 
-The source is parsed, and on every line with such a comment the expression that ends there is
-wrapped in a check. Then the chapters run on prime sizes, where no two axes can be confused.
+The source of a chapter is parsed, and on every line with such a comment the expression that ends
+there is wrapped in a check. Then the chapter runs on prime sizes, where no two axes can be
+confused. The other chapters are imported as they are: each is traced in its own call.
 """
 
 import ast
@@ -13,13 +14,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import attention  # noqa: F401 (its modules must be there, to be put back)
-from minigrad import Tensor
+from attention import MultiHeadAttention
+from attention.blocks import Block, FeedForward
+from attention.models import llama
+from attention.positions import LearnedPositions
+from attention.transformer import Encoder, Transformer
+from minigrad import Tensor, gradients
+from minigrad.nn import Embedding, LayerNorm, Linear
 
 FOLDER = Path(__file__).parents[1] / "attention"
-COMMENT = re.compile(r"#\s+\(([^()]*)\)$")
-SIZES = {"B": 2, "T": 3, "S": 5, "H": 7, "d_k": 11, "d_v": 13, "d_model": 17}
-CHAPTERS = ("masks", "scaled_dot_product", "multi_head")  # in the order of their imports
+COMMENT = re.compile(r"#\s+(?:\S+, )?\(([^()]*)\)$")
+SIZES = {"B": 2, "T": 3, "S": 5, "H": 7, "d_k": 11, "d_v": 13, "d_model": 17, "V": 19, "d": 23}
+B, T, S, H, V = (SIZES[letter] for letter in "BTSHV")
+D_K, D_V, D_MODEL, D = (SIZES[letter] for letter in ("d_k", "d_v", "d_model", "d"))
 
 
 def commented_lines(source):
@@ -58,51 +65,177 @@ class Wrap(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
-@pytest.fixture(scope="module")
-def traced():
-    """The chapters with their checks in place, and the set of (chapter, line) that have run."""
-    ran, modules, before = set(), {}, dict(sys.modules)
-    for name in CHAPTERS:
-        source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-        lines = commented_lines(source)
-
-        def check(value, line, name=name, lines=lines):
-            # A letter that the function gives a meaning of its own has that one: split_heads
-            # calls the positions T, whether they are queries or keys.
-            sizes = SIZES | {k: v for k, v in sys._getframe(1).f_locals.items() if k in SIZES}
-            where = f"{name}:{line}: {value.shape} is not ({lines[line]})"
-            assert fits(value.shape, lines[line], sizes), where
-            ran.add((name, line))
-            return value
-
-        module = types.ModuleType(f"attention.{name}")
-        module._check = check
-        tree = ast.fix_missing_locations(Wrap(lines).visit(ast.parse(source)))
-        sys.modules[module.__name__] = module
-        exec(compile(tree, name, "exec"), module.__dict__)
-        modules[name] = module
-    sys.modules.update({f"attention.{name}": before[f"attention.{name}"] for name in CHAPTERS})
-    return modules, ran
+# ---------------------------------------------------------------- a call of each chapter
 
 
-def test_every_shape_comment_of_attention_is_true_and_was_reached(traced):
-    modules, ran = traced
-    rng = np.random.default_rng(0)
-    B, T, S, H = (SIZES[letter] for letter in "BTSH")
-    d_k, d_v, d_model = (SIZES[letter] for letter in ("d_k", "d_v", "d_model"))
-    padding = modules["masks"].padding_mask([2, 5], S)
-    modules["masks"].causal_mask(T, S)
-    layer = modules["multi_head"].MultiHeadAttention(d_model, H, d_k=d_k, d_v=d_v, rng=rng)
-    x, memory = (Tensor(rng.standard_normal((B, n, d_model))) for n in (T, S))
-    layer(x, memory, mask=padding)
-    layer.weights(x, memory)
-    stated = {
-        (name, line)
-        for name in CHAPTERS
-        for line in commented_lines((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
-    }
-    assert len(stated) > 12
-    assert ran == stated
+def random(*shape):
+    return Tensor(np.random.default_rng(5).standard_normal(shape), requires_grad=True)
+
+
+def masks(chapter):
+    chapter.padding_mask([2, 5], S)
+    chapter.window_mask(T, S, size=2)
+
+
+def scaled_dot_product(chapter):
+    q, k, v = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V)
+    chapter.attention(q, k, v, mask=np.ones((T, S), bool), bias=np.zeros((H, T, S)))
+
+
+def additive(chapter):
+    chapter.additive_attention(random(B, T, D), random(B, S, D), random(B, S, D_V), random(D))
+
+
+def fused(chapter):
+    """In blocks of 4, which is more than T and less than S, and of 2, where the last are of 1."""
+    inputs = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V), random(H, T, S)
+    for block in (4, 2):
+        mask = np.ones((T, S), bool)
+        y = chapter.fused_attention(*inputs[:3], bias=inputs[3], mask=mask, block=block)
+        gradients(y, inputs, np.ones(y.shape))
+
+
+def multi_head(chapter):
+    rng = np.random.default_rng(5)
+    layer = chapter.MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng)
+    layer(random(B, T, D_MODEL), random(B, S, D_MODEL), mask=np.ones((B, 1, S), bool))
+    layer.weights(random(B, T, D_MODEL), random(B, S, D_MODEL))
+
+
+def positions(chapter):
+    rng = np.random.default_rng(5)
+    chapter.rotary(random(B, H, T, 2 * D_K))  # features come in pairs
+    chapter.alibi(H, T, S)
+    chapter.RelativeBias(H, 2, rng=rng)(T, S)
+
+
+def transformer(chapter):
+    """With 14 features: sinusoidal positions come in pairs, and 7 heads share them."""
+    rng = np.random.default_rng(5)
+    sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1, "d_ff": D}
+    model = chapter.Transformer(V + 10, V, **sizes, rng=rng)
+    model(np.ones((B, S), int), np.ones((B, T), int))
+
+
+def models(chapter):
+    rng = np.random.default_rng(5)
+    block = Block(
+        MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng),
+        FeedForward(D_MODEL, D, rng=rng),
+    )
+    words, norm, head = (
+        Embedding(V, D_MODEL, rng=rng),
+        LayerNorm(D_MODEL),
+        Linear(D_MODEL, V, rng=rng),
+    )
+    places = LearnedPositions(2 * S, D_MODEL, rng=rng)
+    for last in (None, head):
+        chapter.GPT(words, [block], norm, positions=places, head=last)(np.ones((B, T), int))
+    encoder = Encoder(1, D_MODEL, 1, D, rng=rng)
+    kinds = Embedding(2, D_MODEL, rng=rng)
+    chapter.TextEncoder(words, places, kinds, norm, encoder)(np.ones((B, S), int))
+    mask = np.ones((B, 1, S), bool)
+    chapter.Classifier(encoder, D, rng=rng)(random(B, S, D_MODEL), mask=mask)
+
+
+def generation(chapter):
+    rng = np.random.default_rng(5)
+    sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1}
+    gpt = llama(V, num_kv_heads=1, **sizes, rng=rng)
+    chapter.generate(gpt, np.ones((B, T), int), 2, rng=rng)
+    both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
+    chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_words=2)
+
+
+CALLS = {
+    call.__name__: call
+    for call in (
+        masks,
+        scaled_dot_product,
+        additive,
+        fused,
+        multi_head,
+        positions,
+        transformer,
+        models,
+        generation,
+    )
+}
+# Sizes that a chapter's call replaces.
+OWN = {"positions": {"d_k": 2 * D_K}, "transformer": {"d_model": 14}, "generation": {"d_model": 14}}
+
+
+def meaning(name, frame):
+    """Letter → size, in a frame of a chapter that runs.
+
+    A letter that the function gives a meaning of its own has that one: split_heads calls the
+    positions T, whether they are queries or keys. A block is R queries by C keys.
+    """
+    own = {k: v for k, v in frame.f_locals.items() if k in SIZES and isinstance(v, int)}
+    for letter, place in (("R", "rows"), ("C", "columns")):
+        if isinstance(part := frame.f_locals.get(place), slice):
+            own[letter] = part.stop - part.start
+    return SIZES | OWN.get(name, {}) | own
+
+
+def trace(name, source):
+    """Run a chapter with its checks in place: line → the shapes that were there, with the sizes."""
+    lines, seen = commented_lines(source), {}
+
+    def check(value, line):
+        if value is not None:  # a mask that was not given has no shape
+            seen.setdefault(line, []).append((value.shape, meaning(name, sys._getframe(1))))
+        return value
+
+    module = types.ModuleType(f"attention.{name}")
+    module._check = check
+    tree = ast.fix_missing_locations(Wrap(lines).visit(ast.parse(source)))
+    exec(compile(tree, name, "exec"), module.__dict__)
+    CALLS[name](module)
+    return seen
+
+
+SOURCES = {
+    path.stem: source
+    for path in sorted(FOLDER.glob("*.py"))
+    if commented_lines(source := path.read_text(encoding="utf-8"))
+}
+chapters = pytest.mark.parametrize("name", SOURCES)
+
+
+# ---------------------------------------------------------------- value
+
+
+@chapters
+def test_every_shape_comment_is_true_and_was_reached(name):
+    assert name in CALLS, f"{name}.py states shapes, but no call of it is traced"
+    stated, seen = commented_lines(SOURCES[name]), trace(name, SOURCES[name])
+    for line, found in seen.items():
+        for shape, sizes in found:
+            where = f"attention/{name}.py, line {line}: {shape} is not ({stated[line]})"
+            assert fits(shape, stated[line], sizes), where
+    assert sorted(seen) == sorted(stated), f"lines of attention/{name}.py that were not reached"
+
+
+def test_all_chapters_with_a_call_state_shapes():
+    assert set(CALLS) == set(SOURCES)
+    assert sum(len(commented_lines(source)) for source in SOURCES.values()) > 45
+
+
+# ---------------------------------------------------------------- law
+
+
+@chapters
+def test_no_comment_would_be_true_of_any_other_order_of_its_last_two_axes(name):
+    """The checker is checked: each comment, turned round, is noticed."""
+    stated = commented_lines(SOURCES[name])
+    for line, found in trace(name, SOURCES[name]).items():
+        parts = stated[line].split(", ")
+        if len(parts) < 2 or parts[-2] == "…":
+            continue
+        turned = ", ".join([*parts[:-2], parts[-1], parts[-2]])
+        where = f"attention/{name}.py, line {line}: ({turned}) would be true as well"
+        assert not all(fits(shape, turned, sizes) for shape, sizes in found), where
 
 
 def test_a_wrong_shape_comment_would_be_noticed():
@@ -111,3 +244,10 @@ def test_a_wrong_shape_comment_would_be_noticed():
     assert not fits((2, 3, 7, 11), "…, H, T, d_k")
     assert fits((2, 3, 91), "…, T, H · d_v") and not fits((2, 3, 77), "…, T, H · d_v")
     assert fits((5,), "S,") and not fits((1, 5), "S,")
+
+
+def test_comments_are_found_in_each_form_they_are_written_in():
+    source = (
+        "x = f(y)  # (…, T, S)\nx = f(\n    y,  # (S,)\n)  # λ, (…, T, 1)\nif x:  # (B, T): no\n"
+    )
+    assert commented_lines(source) == {1: "…, T, S", 3: "S,", 4: "…, T, 1"}

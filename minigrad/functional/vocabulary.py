@@ -89,6 +89,8 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.triu: F.triu,
     # 3.4, 3.5 and 6.3, reductions and products
     np.cumsum: ops.cumsum,
+    np.amax: ops.max,
+    np.amin: F.min,
     np.max: ops.max,
     np.mean: ops.mean,
     np.sum: ops.sum,
@@ -137,6 +139,7 @@ PLAIN: frozenset[Any] = frozenset(
         np.searchsorted,
         np.unravel_index,
         # steps: flat between their jumps
+        np.around,
         np.ceil,
         np.floor,
         np.floor_divide,
@@ -145,7 +148,6 @@ PLAIN: frozenset[Any] = frozenset(
         np.trunc,
         # what an array is like
         np.empty_like,
-        np.full_like,
         np.ndim,
         np.ones_like,
         np.shape,
@@ -169,8 +171,8 @@ INSTEAD: dict[Any, str] = {
     np.hypot: "np.sqrt(a * a + b * b)",
     np.inner: "np.einsum or @",
     np.median: "np.sort and an index",
-    np.nanmean: "np.where(np.isnan(x), 0, x)",
-    np.nansum: "np.where(np.isnan(x), 0, x)",
+    np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
+    np.nansum: "np.where(np.isnan(x), 0, x).sum()",
     np.put: "scatter_add or np.where",
     np.vdot: "np.dot of two np.ravel",
     np.vstack: "np.stack or np.concatenate",

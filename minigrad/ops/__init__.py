@@ -7,9 +7,10 @@ composed of them, and the chain rule does the rest. Each rule stands with its de
     3.2  shape         reshape, transpose, … : moving and copying
     3.3  indexing      getitem, where, … : picking and putting back
     3.4  reduce        sum, mean, max, … : many to one
-    3.5  linalg        matmul, einsum
+    3.5  linalg        matmul
     3.6  softmaxes     softmax, log_softmax, logsumexp
     3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
+    3.8  products      einsum
 
 How to read a rule: g is ∂L/∂y, the gradient arriving at the output y; each lambda gives the
 gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -51,7 +52,8 @@ from minigrad.ops.elementwise import (
 )
 from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
-from minigrad.ops.linalg import einsum, matmul
+from minigrad.ops.linalg import matmul
+from minigrad.ops.products import einsum
 from minigrad.ops.reduce import cumsum, max, mean, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
 from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax

@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.ops.shape import broadcast_to
 from minigrad.rules import primitive
-from minigrad.tensor import Array, Tensor
+from minigrad.tensor import Array, Tensor, describe
 
 
 def getitem(x: Any, index: Any) -> Tensor:
@@ -52,8 +52,11 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     array([4., 0., 3.])
     """
     index = _own(index)
-    places = np.broadcast_to(0, shape)[index].shape
-    x = x if np.shape(x) == places else broadcast_to(x, places)
+    try:
+        places = np.broadcast_to(0, shape)[index].shape
+        x = x if np.shape(x) == places else broadcast_to(x, places)
+    except (ValueError, IndexError) as error:
+        raise type(error)(f"scatter_add of {describe(x)}: {error}") from None
     return _scatter_add(x, shape, index)
 
 

@@ -1,14 +1,11 @@
-"""3.5 · Linear algebra: the matrix product, and the general one.
+"""3.5 · Linear algebra: the matrix product.
 
-Attention is two matrix products with a softmax between them, so `matmul` does most of the work
-of the project. Where do the two transposes in its derivative come from? Its docstring follows one
-element. `einsum` is what remains when the rule is freed from two axes: products of any tensors,
-summed over any axes, and a derivative that needs no transposes because it names them.
+Where do the two transposes in the derivative of A B come from? Attention is two matrix products
+with a softmax between them, so this rule does most of the work of the project. Its docstring
+follows one element.
 """
 
 import math
-from functools import cache
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -105,137 +102,3 @@ def _refuse_shapes(a, b):
         np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:
         raise ValueError(f"{asked}: the axes before the last two do not broadcast") from None
-
-
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
-    """Products of elements, summed: every axis has a letter, and a letter not kept is summed over.
-
-        "ij,jk->ik"   Cᵢₖ = Σⱼ Aᵢⱼ Bⱼₖ
-
-    For fixed letters, y is a sum of products, and ∂y/∂A is the product of the other factors. So
-    the gradient of A is g times the others, summed over every letter that A does not have: again
-    an einsum, with the letters of A as its output.
-
-        ∂L/∂Aᵢⱼ = Σₖ Gᵢₖ Bⱼₖ                      "ik,jk->ij"
-
-    A letter that only A has was summed over all by itself; each of its places gets the same
-    gradient, as in `sum`. A letter that stands twice in one operand ("ii") walks its diagonal:
-    that diagonal is picked first (chapter 3.3), so the rule never sees it. "..." stands for
-    leading axes, which broadcast; without "->" the letters that occur once are kept, in the order
-    of the alphabet, all as in NumPy. So is `optimize=True`, which is faster on large operands.
-
-    >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
-    array([12, 34])
-    >>> einsum("ii", [[1, 2], [3, 4]])                      # the trace
-    array(5)
-    """
-    if not isinstance(subscripts, str):
-        raise TypeError('einsum takes its subscripts first, as text: einsum("ij,jk->ik", a, b)')
-    tensors: Any = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
-    inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
-    if repeats:
-        inputs, tensors = zip(*map(_diagonal, inputs, tensors), strict=True)
-    return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
-
-
-@primitive
-def _einsum(*xs, inputs, output, optimize=False):
-    try:
-        y = np.einsum(f"{','.join(inputs)}->{output}", *xs, optimize=optimize)
-    except ValueError:
-        _lengths(inputs, [x.shape for x in xs])  # says it in the caller's letters
-        raise
-    shapes = [x.shape for x in xs]
-
-    def vjp(k):
-        others = (*xs[:k], *xs[k + 1 :])
-
-        def of_this(g, y):
-            lengths = _lengths(inputs, shapes)
-            # g and the other factors say what this one's letters get. A letter that it has alone
-            # is not among them, and an axis of length 1 that was stretched is summed over.
-            terms = [output, *inputs[:k], *inputs[k + 1 :]]
-            own = dict(zip(inputs[k], shapes[k], strict=True))
-            kept = "".join(
-                [c for c, n in own.items() if n == lengths[c] and any(c in t for t in terms)]
-            )
-            share = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
-            share = share[tuple([slice(None) if c in kept else None for c in own])]
-            return np.broadcast_to(share, shapes[k])
-
-        return of_this
-
-    return y, *[vjp(k) for k in range(len(xs))]
-
-
-def _lengths(inputs, shapes):
-    """How long the axis of each letter is; one of length 1 is stretched to the others' length."""
-    lengths = {}
-    for letters, shape in zip(inputs, shapes, strict=True):
-        for c, n in zip(letters, shape, strict=True):
-            if n != 1 and lengths.get(c, 1) not in (1, n):
-                raise ValueError(f"axis {c!r} has length {lengths[c]} and length {n}")
-            lengths[c] = n if n != 1 else lengths.get(c, 1)
-    return lengths
-
-
-@cache
-def _spelled_out(subscripts, ndims):
-    """The letters of each operand and of the output, with letters in the place of "...".
-
-    And whether an operand has a letter twice.
-
-    >>> _spelled_out("...ij,jk", (3, 2))
-    (('Zij', 'jk'), 'Zik', False)
-    """
-    left, arrow, output = subscripts.replace(" ", "").partition("->")
-    inputs = left.split(",")
-    if len(inputs) != len(ndims):
-        raise ValueError(
-            f"einsum {subscripts!r} names {len(inputs)} operands, but got {len(ndims)}"
-        )
-    free = [c for c in ascii_letters if c not in subscripts]
-    most = 0
-    for k, (letters, ndim) in enumerate(zip(inputs, ndims, strict=True)):
-        named = letters.replace("...", "", 1)
-        if named and not (named.isascii() and named.isalpha()):
-            raise ValueError(f"einsum {subscripts!r}: {letters!r} is not letters and one ellipsis")
-        extra = ndim - len(named)
-        if extra < 0 or (extra and named == letters):
-            raise ValueError(
-                f"einsum {subscripts!r}: {letters!r} names {len(named)} axes, but operand {k} "
-                f"has {ndim}"
-            )
-        most = max(most, extra)
-        inputs[k] = letters.replace("...", "".join(free[len(free) - extra :]))
-    batch = "".join(free[len(free) - most :])
-    if arrow:
-        if batch and "..." not in output:
-            raise ValueError(f"einsum {subscripts!r}: the output must name the ellipsis too")
-        output = output.replace("...", batch)
-    else:
-        every = "".join(inputs)
-        output = batch + "".join(sorted(c for c in set(every) - {*batch} if every.count(c) == 1))
-    if len(set(output)) < len(output) or not set(output) <= set("".join(inputs)):
-        raise ValueError(
-            f"einsum {subscripts!r}: the output names letters of the operands, each once"
-        )
-    return tuple(inputs), output, any(len(set(letters)) < len(letters) for letters in inputs)
-
-
-def _diagonal(letters, x):
-    """Axes with the same letter become one: the places where their indices are equal.
-
-    >>> _diagonal("iji", np.arange(8).reshape(2, 2, 2))
-    ('ij', array([[0, 2],
-                  [5, 7]]))
-    """
-    once = "".join(dict.fromkeys(letters))
-    if once == letters:
-        return letters, x
-    lengths = _lengths([*letters], [(n,) for n in x.shape])
-    index = [
-        (np.arange(lengths[c]) * (n > 1)).reshape([-1 if c == other else 1 for other in once])
-        for c, n in zip(letters, x.shape, strict=True)
-    ]
-    return once, x[tuple(index)]

@@ -1,0 +1,588 @@
+"""Chapter 2.3 · Derivatives: grad to hvp, against each other, against differences, nested."""
+
+import math
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import (
+    Tensor,
+    grad,
+    gradcheck,
+    gradients,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    no_grad,
+    numerical_gradient,
+    primitive,
+    value_and_grad,
+    vjp,
+)
+
+rng = np.random.default_rng(7)
+X = rng.uniform(0.5, 2.0, (2, 3))
+Y = rng.uniform(0.5, 2.0, (3, 5))
+V = rng.standard_normal(3)
+
+
+def leaf(values, name="w"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+# Functions of two arguments (2, 3) and (3, 5): of one vector and one matrix, to many shapes.
+FUNCTIONS = {
+    "scalar": lambda a, b: (np.tanh(a) @ b).sum(),
+    "vector": lambda a, b: (a @ b**2).sum(axis=0),
+    "matrix": lambda a, b: mg.softmax(a @ b),
+    "cube": lambda a, b: a[:, :, None] * np.exp(b),
+    "of the first alone": lambda a, b: a * a,
+    "of the second alone": lambda a, b: np.sin(b).sum(),
+    "of neither": lambda a, b: Tensor(V),
+    "one element": lambda a, b: a[:1, :1] * b[:1, :1],
+    "linear": lambda a, b: a @ b,
+    "empty": lambda a, b: (a @ b)[:0],
+}
+SCALARS = {
+    "tanh": lambda a, b: (np.tanh(a) @ b).sum(),
+    "softmax": lambda a, b: (mg.softmax(a @ b) ** 2).mean(),
+    "norm": lambda a, b: np.linalg.norm(a @ np.sqrt(b)),
+    "of the first alone": lambda a, b: np.exp(a).sum(),
+    "linear": lambda a, b: (a @ b).sum(),
+    "of neither": lambda a, b: Tensor(5.0),
+    "one element": lambda a, b: (a[:1] @ b[:, :1]) ** 3,
+}
+
+
+# ---------------------------------------------------------------- value: grad, value_and_grad
+
+
+@pytest.mark.parametrize("kind", [float, np.array, np.float64, Tensor])
+@pytest.mark.parametrize(
+    ("argnums", "expected"),
+    [
+        (0, [35.0]),
+        (1, [21.0]),
+        (-1, [15.0]),
+        (np.int64(2), [15.0]),
+        (np.int32(-2), [21.0]),
+        ((0, 2), [35.0, 15.0]),
+        ((-2,), [21.0]),
+        ((np.int64(2), 0), [15.0, 35.0]),
+        ((0, -3), [35.0, 35.0]),
+        ((), []),
+    ],
+)
+def test_grad_answers_in_kind_for_the_arguments_chosen(argnums, expected, kind):
+    args = [kind(3.0), kind(5.0), kind(7.0)]
+    value, found = value_and_grad(lambda a, b, c: a * b * c, argnums)(*args)
+    assert isinstance(found, tuple) == isinstance(argnums, tuple)
+    again = grad(lambda a, b, c: a * b * c, argnums)(*args)
+    for slopes in (found, again):
+        slopes = slopes if isinstance(slopes, tuple) else (slopes,)
+        assert [g.item() for g in slopes] == expected
+        assert all(type(g) is (Tensor if kind is Tensor else np.ndarray) for g in slopes)
+        assert not any(isinstance(g, Tensor) and g.requires_grad for g in slopes)
+    assert value.item() == 105.0 and type(value) is (Tensor if kind is Tensor else np.ndarray)
+
+
+def test_grad_takes_integers_and_options_and_functions_that_ignore_their_argument():
+    assert grad(lambda x, power=1: x**power)(3, power=2) == 6.0
+    assert grad(lambda x: 5.0)(3.0) == 0.0
+    assert grad(lambda x: np.float32(5.0))(3.0) == 0.0
+    assert grad(lambda x: leaf(5.0) * 2.0)(3.0) == 0.0
+    assert value_and_grad(lambda x: 5)([3.0, 2.0])[0] == 5.0
+    np.testing.assert_array_equal(grad(lambda x: 5)([3.0, 2.0]), [0.0, 0.0])
+
+
+def test_has_aux_hands_through_whatever_f_gives_besides_its_value():
+    aux = {"anything": object()}
+    f = lambda x: (x**2, aux)
+    (value, found), slope = value_and_grad(f, has_aux=True)(3.0)
+    assert (value, slope) == (9.0, 6.0) and found is aux
+    slope, found = grad(f, has_aux=True)(3.0)
+    assert slope == 6.0 and found is aux
+    slopes, found = grad(lambda a, b: (a * b, aux), (0, 1), has_aux=True)(3.0, 5.0)
+    assert slopes == (5.0, 3.0) and found is aux
+
+
+def test_what_grad_gives_is_the_callers_to_write():
+    x = X.copy()
+    value, slope = value_and_grad(lambda x: x.sum())(x)
+    slope += 1.0
+    value[...] = 0.0
+    np.testing.assert_array_equal(x, X)
+    kept = []
+    value, _ = value_and_grad(lambda x: kept.append(x[0, 0]) or kept[0])(x)
+    value[...] = 7.0
+    assert kept[0].item() == X[0, 0]
+
+
+@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("i", [0, 1])
+def test_a_gradient_agrees_with_finite_differences(name, i):
+    f, args = SCALARS[name], [X, Y]
+
+    def along(x):
+        return f(*map(Tensor, args[:i]), x, *map(Tensor, args[i + 1 :]))
+
+    found = grad(f, i)(*args)
+    expected, resolution = numerical_gradient(along, args[i])
+    assert (np.abs(found - expected) <= 20 * resolution).all()
+    assert found.shape == args[i].shape
+
+
+# ---------------------------------------------------------------- value: vjp, jvp, jacobian
+
+
+def numerical_jacobian(f, x, y):
+    """∂f/∂x, one element of f at a time."""
+    shape = f(Tensor(x), Tensor(y)).shape
+    rows = [
+        numerical_gradient(lambda x, k=k: f(x, Tensor(y)).reshape(-1)[k], x)[0]
+        for k in range(math.prod(shape))
+    ]
+    return np.reshape(rows, (*shape, *x.shape))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_jacobian_agrees_with_finite_differences(name):
+    f = FUNCTIONS[name]
+    x, y = X[:, :2], Y[:2, :2]
+    if name == "cube":
+        y = y[:, :1]
+    found = jacobian(f)(x, y)
+    np.testing.assert_allclose(found, numerical_jacobian(f, x, y), rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vjp_jvp_and_jacobian_agree_for_every_argument(name):
+    f = FUNCTIONS[name]
+    y, back = vjp(f, X, Y)
+    g, u, v = (rng.standard_normal(shape) for shape in (y.shape, X.shape, Y.shape))
+    by_x, by_y = jacobian(f, (0, 1))(X, Y)
+    assert by_x.shape == (*y.shape, *X.shape) and by_y.shape == (*y.shape, *Y.shape)
+    np.testing.assert_array_equal(jacobian(f, -1)(X, Y), by_y)
+    from_left = np.tensordot(g, by_x, g.ndim), np.tensordot(g, by_y, g.ndim)
+    for found, expected in zip(back(g), from_left, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    value, pushed = jvp(f, (X, Y), (u, v))
+    np.testing.assert_array_equal(value, y)
+    from_right = np.tensordot(by_x, u, 2) + np.tensordot(by_y, v, 2)
+    np.testing.assert_allclose(pushed, from_right, rtol=1e-12, atol=1e-13)
+    assert pushed.shape == y.shape
+    np.testing.assert_allclose(  # ⟨g, J u⟩ = ⟨Jᵀ g, u⟩
+        (g * pushed).sum(), (back(g)[0] * u).sum() + (back(g)[1] * v).sum(), rtol=1e-11, atol=1e-13
+    )
+
+
+def test_a_vjp_is_asked_many_times_and_with_many_seeds():
+    y, back = vjp(lambda a, b: np.tanh(a @ b), X, Y)
+    unit = np.zeros(y.shape)
+    first = back(unit + 1.0)
+    rows = 0.0
+    for k in np.ndindex(y.shape):
+        unit[k] = 1.0
+        rows = rows + back(unit)[0]
+        unit[k] = 0.0
+    np.testing.assert_allclose(rows, first[0], rtol=1e-12)
+    first[0][...] = 0.0  # and what it gave before is not what it gives again
+    assert (back(unit + 1.0)[0] != 0.0).all()
+
+
+def test_the_seed_of_a_vjp_may_be_a_list_or_of_another_dtype_and_a_scalar_needs_none():
+    _, back = vjp(lambda x: x * x, np.array([1.0, 2.0, 3.0], np.float32))
+    for seed in ([1, 0, 2], np.array([1.0, 0.0, 2.0]), np.array([1, 0, 2])):
+        (found,) = back(seed)
+        np.testing.assert_array_equal(found, np.array([2, 0, 12], np.float32), strict=True)
+    assert vjp(lambda x: x * x, 3.0)[1](None) == (6.0,)
+
+
+# ---------------------------------------------------------------- value: hessian, hvp
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_hessian_and_hvp_agree_with_each_other_and_with_finite_differences(name):
+    f = SCALARS[name]
+    vs = rng.standard_normal(X.shape), rng.standard_normal(Y.shape)
+    blocks = hessian(f, (0, 1))(X, Y)
+    products = hvp(f, (X, Y), vs)
+    for i, (row, x) in enumerate(zip(blocks, (X, Y), strict=True)):
+        for block, z in zip(row, (X, Y), strict=True):
+            assert block.shape == (*x.shape, *z.shape)
+        expected = sum(np.tensordot(h, v, 2) for h, v in zip(row, vs, strict=True))
+        np.testing.assert_allclose(products[i], expected, rtol=1e-11, atol=1e-13)
+    whole = np.block([[h.reshape(6 if i == 0 else 15, -1) for h in blocks[i]] for i in (0, 1)])
+    np.testing.assert_allclose(whole, whole.T, rtol=1e-11, atol=1e-13)  # ∂²f/∂x∂y = ∂²f/∂y∂x
+    np.testing.assert_array_equal(hessian(f, 1)(X, Y), blocks[1][1])
+    found = hessian(f)(X[:, :2], Y[:2, :2])
+    expected = numerical_jacobian(lambda a, b: grad(f)(a, b), X[:, :2], Y[:2, :2])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
+
+
+def test_hvp_of_one_argument_is_hessian_times_v():
+    f = lambda x: (np.exp(x) * x[::-1] ** 2).sum()
+    x = np.array([0.3, 0.7, 1.1])
+    np.testing.assert_allclose(hvp(f, x, V), hessian(f)(x) @ V, rtol=1e-13)
+    ((found,), alone) = hvp(f, (x,), (V,)), hvp(f, x, V)
+    np.testing.assert_array_equal(found, alone)
+    assert type(hvp(f, Tensor(x), V)) is Tensor and type(alone) is np.ndarray
+
+
+def test_hvp_costs_the_same_number_of_rules_whatever_the_size_of_x():
+    asked = []
+
+    @primitive
+    def cube(x, /):
+        asked.append(1)
+        return x**3, lambda g, y: 3 * g * x**2
+
+    counts = []
+    for n in (2, 31):
+        asked.clear()
+        found = hvp(lambda x: cube(x).sum(), np.full(n, 2.0), np.ones(n))
+        np.testing.assert_array_equal(found, np.full(n, 12.0))
+        counts.append(len(asked))
+    assert counts[0] == counts[1] == 2  # forward, and once more with Tensors
+
+
+# ---------------------------------------------------------------- value: PyTorch's
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's, about itself
+@pytest.mark.parametrize("name", ["tanh", "softmax", "norm", "linear"])
+def test_torch_func_gives_the_same(name):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    theirs = {
+        "tanh": lambda a, b: (torch.tanh(a) @ b).sum(),
+        "softmax": lambda a, b: (torch.softmax(a @ b, -1) ** 2).mean(),
+        "norm": lambda a, b: torch.linalg.norm(a @ torch.sqrt(b)),
+        "linear": lambda a, b: (a @ b).sum(),
+    }[name]
+    ours, args, them = SCALARS[name], (X, Y), (torch.tensor(X), torch.tensor(Y))
+    u = rng.standard_normal(X.shape), rng.standard_normal(Y.shape)
+    at = tuple(map(torch.tensor, u))
+    pairs = [
+        (grad(ours, (0, 1))(*args), torch.func.grad(theirs, (0, 1))(*them)),
+        (jvp(ours, args, u), torch.func.jvp(theirs, them, at)),
+        (vjp(ours, *args)[1](2.0), torch.func.vjp(theirs, *them)[1](torch.tensor(2.0).double())),
+        (jacobian(ours, (0, 1))(*args), torch.func.jacrev(theirs, (0, 1))(*them)),
+        (hessian(ours)(*args), torch.func.hessian(theirs)(*them)),
+        (
+            hvp(ours, args, u),
+            torch.func.jvp(torch.func.grad(theirs, (0, 1)), them, at)[1],
+        ),
+    ]
+    for found, expected in pairs:
+        found = found if isinstance(found, tuple) else (found,)
+        expected = expected if isinstance(expected, tuple) else (expected,)
+        for y, z in zip(found, expected, strict=True):
+            np.testing.assert_allclose(y, z.numpy(), rtol=1e-11, atol=1e-13)
+
+
+# ---------------------------------------------------------------- derivative: nesting
+
+
+def test_the_third_derivative_of_tanh_is_a_tower_of_three_grads():
+    y = np.tanh(0.4)
+    third = grad(grad(grad(np.tanh)))(0.4)
+    np.testing.assert_allclose(third, (1 - y**2) * (6 * y**2 - 2), rtol=1e-12)
+
+
+TOWERS = {
+    "grad(grad)": (lambda f: grad(grad(f)), 0),
+    "hessian": (lambda f: hessian(f), 0),
+    "jacobian(jacobian)": (lambda f: jacobian(jacobian(f)), 0),
+    "jacobian(grad)": (lambda f: jacobian(grad(f)), 0),
+    "grad(jacobian)": (lambda f: grad(jacobian(f)), 0),
+    "hvp": (lambda f: lambda x: hvp(f, x, 1.0), 0),
+    "jvp of grad": (lambda f: lambda x: jvp(grad(f), x, 1.0)[1], 0),
+    "grad of jvp": (lambda f: grad(lambda x: jvp(f, x, 1.0)[1]), 0),
+    "jvp of jvp": (lambda f: lambda x: jvp(lambda x: jvp(f, x, 1.0)[1], x, 1.0)[1], 0),
+    "vjp of grad": (lambda f: lambda x: vjp(grad(f), x)[1](1.0)[0], 0),
+    "grad of vjp": (lambda f: grad(lambda x: vjp(f, x)[1](1.0)[0]), 0),
+    "jvp of vjp": (lambda f: lambda x: jvp(lambda x: vjp(f, x)[1](1.0)[0], x, 1.0)[1], 0),
+    "value_and_grad": (lambda f: grad(lambda x: value_and_grad(f)(x)[1]), 0),
+    "grad of hvp": (lambda f: grad(lambda x: hvp(f, x, 1.0)), 1),
+    "hvp of grad": (lambda f: lambda x: hvp(grad(f), x, 1.0), 1),
+    "hessian of grad": (lambda f: hessian(grad(f)), 1),
+    "grad of hessian": (lambda f: grad(hessian(f)), 1),
+    "hvp of hvp": (lambda f: lambda x: hvp(lambda x: hvp(f, x, 1.0), x, 1.0), 2),
+}
+
+
+@pytest.mark.parametrize("kind", [float, np.array, Tensor])
+@pytest.mark.parametrize(("tower", "more"), TOWERS.values(), ids=TOWERS)
+def test_whatever_is_nested_gives_the_higher_derivative(tower, more, kind):
+    found = tower(np.sin)(kind(0.4))
+    expected = [-np.sin(0.4), -np.cos(0.4), np.sin(0.4)][more]
+    assert type(found) is (Tensor if kind is Tensor else np.ndarray)
+    np.testing.assert_allclose(found.item(), expected, rtol=1e-13)
+
+
+def test_the_jacobian_of_a_jacobian_has_every_axis_in_its_place():
+    f = lambda x: np.stack([x[0] ** 2 * x[1], x[1] ** 3 * x[2]])
+    a, b, c = x = np.array([0.3, 0.7, 1.1])
+    expected = np.zeros((2, 3, 3))
+    expected[0, 0, 0], expected[0, 0, 1], expected[0, 1, 0] = 2 * b, 2 * a, 2 * a
+    expected[1, 1, 1], expected[1, 1, 2], expected[1, 2, 1] = 6 * b * c, 3 * b**2, 3 * b**2
+    np.testing.assert_allclose(jacobian(jacobian(f))(x), expected, rtol=1e-13)
+
+
+NESTED = {
+    "perturbation confusion": (lambda x: x * grad(lambda y: x + y)(1.0), 1.0),  # gives 2
+    "at the same point": (lambda x: x * grad(lambda y: x + y)(x), 1.0),
+    "through both": (lambda x: grad(lambda y: x * y * y)(x), 12.0),  # 2x² ↦ 4x
+    "through the closure": (lambda x: x * grad(lambda y: x * y)(x), 6.0),
+    "three deep": (lambda x: grad(lambda y: grad(lambda z: x * y * z * z)(y))(x), 24.0),  # 4x² ↦ 8x
+    "of two arguments": (lambda x: x * grad(lambda y, z: y * z * z, (0, 1))(x, x)[1], 54.0),  # 2x³
+    "cut by detach": (lambda x: grad(lambda y: y * y)(x.detach()), 0.0),
+    "jvp": (lambda x: jvp(lambda y: x * y * y, x, 1.0)[1], 12.0),
+    "jvp, at another point": (lambda x: jvp(lambda y: x * y * y, 5.0, 1.0)[1], 10.0),  # 10x
+    "jvp along x": (lambda x: jvp(lambda y: y**3, 1.0, x)[1], 3.0),  # 3x
+    "jvp, its value": (lambda x: jvp(lambda y: x * y, x, 1.0)[0], 6.0),
+    "vjp with seed x": (lambda x: vjp(lambda y: y**3, 1.0)[1](x)[0], 3.0),
+    "vjp": (lambda x: vjp(lambda y: x * y**3, x)[1](x)[0], 324.0),  # 3x⁴ ↦ 12x³
+    "vjp, called twice": (lambda x: sum(2 * [vjp(lambda y: x * y, 1.0)[1](1.0)[0]]), 2.0),
+    "jacobian": (lambda x: jacobian(lambda y: np.stack([y, x * y * y]))(x).sum(), 12.0),
+    "hessian": (lambda x: hessian(lambda y: x * y**3)(x), 36.0),  # 6x²
+    "hvp along x": (lambda x: hvp(lambda y: y**3, 1.0, x), 6.0),
+    "hvp": (lambda x: hvp(lambda y: x * y**3, x, x), 162.0),  # 6x³ ↦ 18x²
+    "value": (lambda x: value_and_grad(lambda y: x * y)(x)[0], 6.0),
+    "an option": (lambda x: grad(lambda y, by: by * y * y)(1.0, by=x), 2.0),
+    "another argument": (lambda x: grad(lambda y, z: y * y * z)(1.0, x), 2.0),
+}
+
+
+@pytest.mark.parametrize(("f", "slope"), NESTED.values(), ids=NESTED)
+def test_nested_derivatives_keep_the_outer_variable_and_the_inner_one_apart(f, slope):
+    assert grad(f)(3.0) == slope
+    assert jvp(f, 3.0, 1.0)[1] == slope
+    w = leaf(3.0)
+    y = f(w)
+    if not isinstance(y, Tensor) or not y.requires_grad:
+        assert slope == 0.0
+        return
+    y.backward()  # and they are recorded for whoever stands outside of all
+    assert w.grad == slope
+
+
+DERIVATIVES = {
+    "grad": lambda f, x: grad(f)(x),
+    "value_and_grad": lambda f, x: value_and_grad(f)(x)[1],
+    "vjp": lambda f, x: vjp(f, x)[1](1.0)[0],
+    "jvp": lambda f, x: jvp(f, x, 1.0)[1],
+    "jacobian": lambda f, x: jacobian(f)(x),
+}
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
+def test_a_derivative_that_depends_on_a_tensor_outside_is_recorded(derivative):
+    w = leaf(5.0)
+    slope = derivative(lambda x: w * w * x, 3.0)
+    assert type(slope) is Tensor and slope.item() == 25.0
+    assert gradients(slope, [w]) == (10.0,)
+    assert w.grad is None
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
+def test_a_derivative_within_no_grad_differentiates_and_leaves_no_record(derivative):
+    w = leaf(5.0)
+    with no_grad():
+        plain = derivative(lambda x: w * x * x, 3.0)
+        of_tensor = derivative(lambda x: w * x * x, leaf(3.0))
+        twice = derivative(lambda x: derivative(lambda x: w * x**3, x), 2.0)
+    assert type(plain) is np.ndarray and (plain, twice) == (30.0, 60.0)
+    assert of_tensor.node is None and of_tensor.item() == 30.0
+
+
+def test_the_way_back_of_a_vjp_leaves_no_record_within_no_grad():
+    w = leaf(5.0)
+    _, back = vjp(lambda x: w * x * x, 3.0)
+    with no_grad():
+        (found,) = back(leaf(1.0))
+        (plain,) = back(1.0)
+    assert found.item() == plain.item() == 30.0
+    assert not found.requires_grad and not getattr(plain, "requires_grad", False)
+
+
+def test_no_grad_inside_f_makes_a_constant():
+    def f(x):
+        with no_grad():
+            factor = x * x
+        return factor * x
+
+    assert grad(f)(3.0) == 9.0
+
+
+@pytest.mark.parametrize("name", ["grad", "vjp", "jvp", "jacobian", "hvp"])
+def test_derivatives_are_functions_that_pass_the_gradient_check_themselves(name):
+    f = lambda x: (np.tanh(x) * x[::-1]).sum()
+    h = lambda x: np.tanh(x) * x[::-1]
+    g = {
+        "grad": grad(f),
+        "vjp": lambda x: vjp(h, x)[1](V)[0],
+        "jvp": lambda x: jvp(h, x, V)[1],
+        "jacobian": jacobian(h),
+        "hvp": lambda x: hvp(f, x, V),
+    }[name]
+    assert gradcheck(g, np.array([0.3, 0.7, 1.1]))
+
+
+# ---------------------------------------------------------------- law
+
+CONSTANTS = {
+    "a number": lambda x: 5.0,
+    "an array": lambda x: np.array(5.0),
+    "a constant tensor": lambda x: Tensor(5.0),
+    "an integer": lambda x: 5,
+    "zero times x, detached": lambda x: 5.0 + 0.0 * x.detach().sum(),
+}
+
+
+@pytest.mark.parametrize("f", CONSTANTS.values(), ids=CONSTANTS)
+def test_a_function_that_ignores_its_argument_has_zeros_of_every_shape(f):
+    zeros = np.zeros((2, 3))
+    value, slope = value_and_grad(f)(X)
+    assert value == 5.0
+    np.testing.assert_array_equal(slope, zeros, strict=True)
+    np.testing.assert_array_equal(vjp(f, X)[1](1.0)[0], zeros, strict=True)
+    np.testing.assert_array_equal(jvp(f, X, X)[1], 0.0)
+    np.testing.assert_array_equal(jacobian(f)(X), zeros, strict=True)
+    np.testing.assert_array_equal(hessian(f)(X), np.zeros((2, 3, 2, 3)), strict=True)
+    np.testing.assert_array_equal(hvp(f, X, X), zeros, strict=True)
+    np.testing.assert_array_equal(grad(lambda x: grad(f)(x).sum())(X), zeros, strict=True)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (0,), (0, 3), (2, 3)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_derivative_has_the_shape_and_dtype_of_its_argument(shape, dtype):
+    x, v = np.full(shape, 0.5, dtype), np.ones(shape)
+    f, h = (lambda x: (x**3).sum()), (lambda x: x**3)
+    found = {
+        "value": value_and_grad(f)(x)[0],
+        "grad": grad(f)(x),
+        "vjp": vjp(h, x)[1](v)[0],
+        "jvp": jvp(h, x, v)[1],
+        "jacobian": jacobian(h)(x),
+        "hessian": hessian(f)(x),
+        "hvp": hvp(f, x, v),
+    }
+    shapes = dict.fromkeys(found, shape) | {
+        "value": (),
+        "jacobian": shape + shape,
+        "hessian": shape + shape,
+    }
+    assert {name: y.shape for name, y in found.items()} == shapes
+    assert {y.dtype for y in found.values()} == {np.dtype(dtype)}
+    np.testing.assert_allclose(found["grad"], np.full(shape, 0.75))
+    np.testing.assert_allclose(found["hvp"], np.full(shape, 3.0))
+    n = x.size
+    np.testing.assert_allclose(found["jacobian"].reshape(n, n), 0.75 * np.eye(n))
+    np.testing.assert_allclose(found["hessian"].reshape(n, n), 3.0 * np.eye(n))
+
+
+def test_a_recorded_jacobian_of_nothing_has_its_shape_too():
+    w = leaf(2.0)
+    found = jacobian(lambda x: (w * x)[:0])(X)
+    assert found.shape == (0, 3, 2, 3)
+
+
+def test_no_derivative_touches_a_grad_or_the_record_of_what_f_reaches_for():
+    w = leaf(X)
+    h = np.tanh(w)  # a record from before, which f uses and someone else needs afterwards
+    f = lambda x: (h * x**3).sum()
+    x = leaf(X)
+    for found in (
+        grad(f)(x),
+        vjp(f, x)[1](1.0)[0],
+        jvp(f, x, X)[1],
+        jacobian(f)(x),
+        hvp(f, x, X),
+        hessian(f)(x),
+    ):
+        assert found.requires_grad
+    assert w.grad is None and x.grad is None and h.grad is None
+    h.sum().backward()
+    np.testing.assert_allclose(w.grad, 1 - np.tanh(X) ** 2)
+
+
+def test_f_is_called_once_for_each_derivative():
+    calls = []
+
+    def f(x):
+        calls.append(type(x))
+        return (x * x).sum()
+
+    for ask in (
+        lambda: grad(f)(X),
+        lambda: jacobian(f)(X),
+        lambda: jvp(f, X, X),
+        lambda: hvp(f, X, X),
+        lambda: hessian(f)(X),
+        lambda: [back := vjp(f, X)[1], back(1.0), back(2.0)],
+    ):
+        calls.clear()
+        ask()
+        assert calls == [Tensor]
+
+
+# ---------------------------------------------------------------- refusal
+
+NEEDS_SCALAR = r"needs a scalar: f returned shape \(2, 3\), not \(\)"
+ASKED = {
+    "grad, not scalar": (lambda: grad(np.exp)(X), ValueError, NEEDS_SCALAR),
+    "hessian, not scalar": (lambda: hessian(np.exp)(X), ValueError, NEEDS_SCALAR),
+    "hvp, not scalar": (lambda: hvp(np.exp, X, X), ValueError, NEEDS_SCALAR),
+    "grad of a list": (lambda: grad(lambda x: [x])(1.0), TypeError, "f returned list"),
+    "grad of None": (lambda: grad(lambda x: None)(1.0), TypeError, "f returned NoneType"),
+    "jvp of a tuple": (
+        lambda: jvp(lambda x: (x, x), 1.0, 1.0),
+        TypeError,
+        r"^jvp\(f\) needs one Tensor: f returned tuple$",
+    ),
+    "vjp of a tuple": (lambda: vjp(lambda x: (x, x), 1.0), TypeError, r"^vjp\(f\) needs one Tens"),
+    "jacobian of a tuple": (
+        lambda: jacobian(lambda x: (x, x))(1.0),
+        TypeError,
+        r"^jacobian\(f\) needs one Tensor: f returned tuple$",
+    ),
+    "no aux": (
+        lambda: grad(lambda x: x, has_aux=True)(1.0),
+        TypeError,
+        r"^with has_aux=True f returns a pair \(value, aux\): got Tensor$",
+    ),
+    "argnums 1": (lambda: grad(np.exp, 1)(2.0), ValueError, "argument 1, but f got 1 by position$"),
+    "argnums -2": (lambda: grad(np.exp, (0, -2))(2.0), ValueError, "argument -2, but f got 1 by"),
+    "by name": (lambda: grad(lambda x: x)(x=2.0), ValueError, "argument 0, but f got 0 by"),
+    "jacobian, argnums": (lambda: jacobian(np.exp, 3)(2.0), ValueError, "^jacobian: argnums asks"),
+    "argnums 0.5": (lambda: grad(np.exp, 0.5), TypeError, "'float' object cannot be interpreted"),
+    "a word": (lambda: grad(lambda x: x)("word"), TypeError, "takes real numbers.*<U4"),
+    "a complex number": (lambda: grad(lambda x: x)(1j), TypeError, "takes real numbers.*complex"),
+    "jvp, one tuple": (
+        lambda: jvp(np.exp, (1.0,), 1.0),
+        TypeError,
+        "^jvp takes two tuples, or one array and one direction$",
+    ),
+    "hvp, shapes": (
+        lambda: hvp(lambda x: x.sum(), [1.0], [1.0, 2.0]),
+        ValueError,
+        r"^hvp: the directions have shapes \[\(2,\)\], but the inputs \[\(1,\)\]$",
+    ),
+    "jvp, count": (lambda: jvp(np.add, (1.0, 2.0), (1.0,)), ValueError, "the directions have shap"),
+    "jvp, complex": (lambda: jvp(np.exp, 1.0, 1j), TypeError, "^jvp takes real numbers.*complex"),
+    "vjp, seed": (
+        lambda: vjp(np.exp, X)[1](V),
+        ValueError,
+        r"^vjp: the seed gradient has shape \(3,\), but the root has \(2, 3\)$",
+    ),
+    "vjp, no seed": (lambda: vjp(np.exp, X)[1](None), ValueError, "^vjp needs a seed gradient"),
+}
+
+
+@pytest.mark.parametrize(("ask", "error", "words"), ASKED.values(), ids=ASKED)
+def test_what_cannot_be_differentiated_is_refused_in_a_sentence(ask, error, words):
+    with pytest.raises(error, match=words):
+        ask()

@@ -1,0 +1,456 @@
+"""Chapter 12 · Fused attention: in any blocks, what chapter 11's attention is, in O(T) memory."""
+
+import itertools
+import math
+import tracemalloc
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+import attention.fused as chapter
+from attention import attention, causal_mask, fused_attention, padding_mask, window_mask
+from attention.positions import alibi
+from minigrad import Tensor, detect_anomaly, gradcheck, gradients, no_grad, unfused
+
+random = np.random.default_rng(3)
+B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
+BLOCKS = [1, 2, 3, 17]
+
+
+def t(*shape, dtype=float):
+    return Tensor(random.standard_normal(shape), dtype=dtype, requires_grad=True)
+
+
+def qkv(*batch, dtype=float):
+    return [t(*batch, *shape, dtype=dtype) for shape in ((T, D_K), (S, D_K), (S, D_V))]
+
+
+MASKS = {
+    "none": None,
+    "causal": causal_mask(T, S),
+    "window": window_mask(T, S, size=2),
+    "padding": padding_mask([2, 5], S)[:, None],
+    "causal and padding": (causal_mask(T, S) & padding_mask([1, 4], S))[:, None],
+    "one a key": np.array([False, True, False, True, True]),
+    "one a query": np.array([[True], [False], [True]]),
+    "random": random.random((B, H, T, S)) < 0.5,
+    "an empty sequence": padding_mask([3, 0], S)[:, None],
+    "nothing at all": np.array(False),
+    "a list": causal_mask(T, S).tolist(),
+    "a tensor": Tensor(causal_mask(T, S)),
+}
+masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
+blocks = pytest.mark.parametrize("block", BLOCKS)
+
+# Every way in which a bias with axes can broadcast to scores (B, H, T, S).
+BROADCAST = [
+    shape
+    for axes in range(1, 5)
+    for shape in itertools.product(*[(1, n) for n in (B, H, T, S)[4 - axes :]])
+]
+
+
+def first_and_second(y, inputs, g):
+    """The value, the gradients, and the gradient of their squared norm."""
+    first = gradients(y, inputs, g, create_graph=True)
+    second = gradients(sum((d * d).sum() for d in first), inputs)
+    return [y.data, *(d.data for d in first), *second]
+
+
+def agree(ours, theirs, rtol=1e-10, atol=1e-12):
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+
+
+def both(inputs, g=None, block=2, **options):
+    """The fused function and its definition: their values and the gradients of the inputs."""
+    found = []
+    for attend, more in ((fused_attention, {"block": block}), (attention, {})):
+        y = attend(*inputs[:3], **options, **more)
+        g = random.standard_normal(y.shape) if g is None else g
+        found.append([y.data, *gradients(y, inputs, g)])
+    return found
+
+
+# ---------------------------------------------------------------- value and derivatives
+
+
+@masks
+@blocks
+def test_value_and_gradients_are_those_of_the_definition(mask, block):
+    agree(*both(qkv(B, H), mask=mask, block=block))
+
+
+@masks
+def test_so_is_the_backward_pass_that_is_written_by_hand(mask):
+    """Not the definition's: the first order of create_graph=True is, of `gradients` it is not."""
+    inputs = qkv(B, H)
+    y = fused_attention(*inputs, mask=mask, block=2)
+    g = random.standard_normal(y.shape)
+    by_hand = gradients(y, inputs, g, retain_graph=True)
+    agree(by_hand, [d.data for d in gradients(y, inputs, g, create_graph=True)])
+
+
+@masks
+@pytest.mark.parametrize("block", [2, 17])
+def test_second_derivatives_are_those_of_the_definition(mask, block):
+    inputs = [*qkv(B), t(T, S)]
+    mask = mask if mask is None else np.asarray(mask.data if isinstance(mask, Tensor) else mask)
+    mask = mask[:, 0] if mask is not None and mask.ndim == 4 else mask
+    g = random.standard_normal((B, T, D_V))
+    found = [
+        first_and_second(attend(*inputs[:3], bias=inputs[3], mask=mask, **more), inputs, g)
+        for attend, more in ((fused_attention, {"block": block}), (attention, {}))
+    ]
+    agree(*found, rtol=1e-9)
+
+
+@blocks
+@pytest.mark.parametrize("mask", ["none", "causal", "one a query", "window"])
+def test_first_and_second_derivatives_agree_with_finite_differences(block, mask):
+    inputs = [random.standard_normal(s) / 2 for s in ((B, T, 5), (S, 5), (B, S, 7))]
+    assert gradcheck(
+        lambda q, k, v: fused_attention(q, k, v, mask=MASKS[mask], block=block), *inputs
+    )
+
+
+@blocks
+def test_so_do_those_of_a_learned_bias_and_a_learned_scale(block):
+    inputs = [random.standard_normal(s) / 2 for s in ((T, 5), (S, 5), (S, 7), (T, S))]
+    assert gradcheck(
+        lambda q, k, v, bias, scale: fused_attention(
+            q, k, v, bias=bias, scale=scale, mask=causal_mask(T, S), block=block
+        ),
+        *inputs,
+        np.array(0.7),
+    )
+
+
+@pytest.mark.parametrize("block", [2, 17])
+def test_a_bias_may_broadcast_in_every_axis(block):
+    assert len(BROADCAST) == 2 + 4 + 8 + 16
+    q, k, v = qkv(B, H)
+    g = random.standard_normal((B, H, T, D_V))
+    for shape in BROADCAST:
+        bias = t(*shape)
+        agree(*both([q, k, v, bias], g, block, bias=bias, mask=MASKS["random"]))
+
+
+def test_a_bias_may_be_a_single_number_and_changes_nothing():
+    """Not the weights, and so it has no gradient. (The definition's gradient is rounding.)"""
+    q, k, v = qkv(B)
+    bias = t()
+    agree(*both([q, k, v, bias], bias=bias, mask=causal_mask(T, S)))
+    agree(*both([q, k, v], bias=1.5))
+
+
+def test_a_bias_may_be_an_array_and_may_be_alibi():
+    inputs, bias = qkv(B, H), alibi(H, T, S)
+    agree(*both(inputs, bias=bias))
+    agree(*both(inputs, bias=bias.astype(np.float32)))
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [None, 0.3, np.float64(0.3), lambda d_k: 1 / d_k, t(), lambda d_k: Tensor(0.3)],
+    ids=["1/√d_k", "number", "NumPy's number", "function", "learned", "function to a tensor"],
+)
+def test_the_scale_is_the_definitions(scale):
+    inputs = [*qkv(B), *([scale] if isinstance(scale, Tensor) else [])]
+    agree(*both(inputs, scale=scale, mask=causal_mask(T, S)))
+
+
+BATCHES = {
+    "q (B, H), k and v (B, 1)": ((B, H), (B, 1), (B, 1)),
+    "k and v shared by all": ((B, H), (), ()),
+    "q shared by all": ((), (B, H), (B, H)),
+    "v alone has a batch": ((), (), (B,)),
+    "each has its own": ((H, 1), (1, B), (B,)),
+}
+
+
+@blocks
+@pytest.mark.parametrize("batches", BATCHES.values(), ids=BATCHES)
+@pytest.mark.parametrize("mask", [None, causal_mask(T, S), MASKS["one a query"]])
+def test_batch_axes_broadcast_as_the_definitions_do(mask, batches, block):
+    shapes = (T, D_K), (S, D_K), (S, D_V)
+    inputs = [t(*batch, *shape) for batch, shape in zip(batches, shapes, strict=True)]
+    agree(*both(inputs, mask=mask, block=block))
+
+
+@pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2), (3,)])
+def test_each_gradient_may_be_the_only_one_that_somebody_needs(needed):
+    inputs = [
+        Tensor(random.standard_normal(shape), requires_grad=i in needed)
+        for i, shape in enumerate([(B, T, D_K), (B, S, D_K), (B, S, D_V), (T, S)])
+    ]
+    ours, theirs = (
+        gradients(
+            attend(*inputs[:3], bias=inputs[3]),
+            [inputs[i] for i in needed],
+            np.arange(B * T * D_V).reshape(B, T, D_V),
+        )
+        for attend in (fused_attention, attention)
+    )
+    agree(ours, theirs)
+
+
+def test_values_of_integers_are_averaged_as_the_definition_averages_them():
+    q, k, _ = qkv()
+    v = Tensor(random.integers(-9, 9, (S, D_V)))
+    found = []
+    for attend in (attention, fused_attention):
+        y = attend(q, k, v)
+        found.append([y.data, *gradients(y, [q, k], np.ones(y.shape))])
+    agree(*found)
+
+
+@masks
+@blocks
+def test_float32_stays_float32_and_is_float64_to_its_rounding(mask, block):
+    inputs, bias = qkv(B, H, dtype=np.float32), alibi(H, T, S)
+    wide = [Tensor(x.data, dtype=float, requires_grad=True) for x in inputs]
+    g = random.standard_normal((B, H, T, D_V))
+    found, _ = both(inputs, g, block, mask=mask, bias=bias)
+    exact, _ = both(wide, g, block, mask=mask, bias=bias)
+    for one, other in zip(found, exact, strict=True):
+        assert one.dtype == np.float32
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_inputs_of_two_dtypes_give_the_definitions_dtype():
+    q, k, v = qkv()
+    for narrow in range(3):
+        inputs = [
+            Tensor(x.data, dtype=np.float32) if i == narrow else x for i, x in enumerate((q, k, v))
+        ]
+        assert fused_attention(*inputs).dtype == attention(*inputs).dtype == np.float64
+
+
+# ---------------------------------------------------------------- law
+
+
+@given(
+    n=st.tuples(*[st.integers(1, 7)] * 4),
+    block=st.integers(1, 8),
+    share=st.sampled_from([0.1, 0.5, 0.9]),
+    seed=st.integers(0, 99),
+)
+def test_any_sizes_in_any_blocks_under_any_mask_give_what_the_definition_gives(
+    n, block, share, seed
+):
+    rng = np.random.default_rng(seed)
+    T, S, d_k, d_v = n
+    inputs = [
+        Tensor(rng.standard_normal(shape), requires_grad=True)
+        for shape in ((T, d_k), (S, d_k), (S, d_v), (T, S))
+    ]
+    agree(*both(inputs, block=block, mask=rng.random((T, S)) < share, bias=inputs[3]))
+
+
+@pytest.mark.parametrize("extreme", [1e4, -1e4])
+@pytest.mark.parametrize("mask", ["none", "causal", "one a query"])
+@blocks
+def test_extreme_scores_neither_overflow_nor_make_a_nan(block, mask, extreme):
+    """A later block may bring a maximum 10,000 larger, or smaller, than all before it.
+
+    ∂L/∂S is a difference of sums of 13 products, rounded at 1e-15, and ∂L/∂Q that times keys of up
+    to 20,000: hence the 1e-10.
+    """
+    q, k, v = t(T, 1), t(S, 1), t(S, D_V)
+    k.data = extreme * np.array([[0.0], [1], [-1], [2], [0.5]])
+    ours, theirs = both([q, k, v], block=block, mask=MASKS[mask], scale=1.0)
+    agree(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(("dtype", "extreme"), [(float, 1e100), (np.float32, 1e20)])
+@blocks
+def test_the_most_extreme_scores_look_at_the_best_key_only(block, dtype, extreme):
+    q, k = Tensor([[1.0], [-1]], dtype=dtype), extreme * np.array([[0.0], [1], [-1], [2], [0.5]])
+    v = t(S, D_V, dtype=dtype)
+    y = fused_attention(q, Tensor(k, dtype=dtype), v, block=block, scale=1.0)
+    np.testing.assert_array_equal(y.data, v.data[[3, 2]])
+
+
+def test_a_block_of_keys_that_all_are_minus_infinity_away_counts_for_nothing():
+    inputs = qkv(B)
+    for mask in (window_mask(T, S, size=2), causal_mask(T, S)[:, ::-1]):
+        agree(*both(inputs, bias=np.where(mask, 0, -np.inf)))
+
+
+@masks
+def test_nothing_in_it_is_an_anomaly(mask):
+    inputs = qkv(B, H)
+    with detect_anomaly():
+        y = fused_attention(*inputs, mask=mask, block=2)
+        y.backward(random.standard_normal(y.shape))
+
+
+def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
+    q, k, v = qkv()
+
+    def names(y):
+        found, stack = [], [y]
+        while stack:
+            x = stack.pop()
+            if isinstance(x, Tensor) and x.node is not None:
+                found.append(x.node.name)
+                stack += x.node.inputs
+        return sorted(found)
+
+    mask = causal_mask(T, S)
+    assert names(fused_attention(q, k, v, mask=mask)) == ["fused_attention", "multiply"]
+    with unfused():
+        composed = fused_attention(q, k, v, mask=mask)
+    plain = names(attention(q, k, v, mask=mask))
+    assert {"matmul", "softmax", "where"} <= set(plain)
+    assert set(names(composed)) == set(plain)
+    agree([composed.data], [attention(q, k, v, mask=mask).data])
+
+
+def test_without_a_record_it_gives_the_same():
+    q, k, v = qkv(B)
+    with no_grad():
+        y = fused_attention(q, k, v, mask=causal_mask(T, S), block=2)
+    assert not y.requires_grad
+    agree([y.data], [attention(q, k, v, mask=causal_mask(T, S)).data])
+
+
+def test_it_is_asked_for_its_gradient_twice_and_gives_it_twice():
+    inputs = qkv(B)
+    y = fused_attention(*inputs, mask=causal_mask(T, S), block=2)
+    g = random.standard_normal(y.shape)
+    agree(gradients(y, inputs, g, retain_graph=True), gradients(y, inputs, g), rtol=0, atol=0)
+
+
+class CountingNumPy:
+    """NumPy, which counts the exponentials of whole blocks of scores."""
+
+    def __init__(self, block):
+        self.block, self.blocks = block, 0
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    def exp(self, x):
+        self.blocks += np.shape(x)[-2:] == (self.block, self.block)
+        return np.exp(x)
+
+
+N = 12  # positions, in 4 blocks of 3: 16 blocks of scores
+SKIPPED = {
+    "no mask": (None, 16),
+    "causal: half, and the diagonal": (causal_mask(N), 4 + 3 + 2 + 1),
+    "window of 1: the diagonal": (window_mask(N, size=1), 4),
+    "window of 4: the diagonal and its neighbour": (window_mask(N, size=4), 4 + 3),
+    "window of 5: and one block more": (window_mask(N, size=5), 4 + 3 + 2),
+    "padding: the blocks in which any sequence has a key": (padding_mask([2, 5], N), 4 * 2),
+    "causal and padding": (causal_mask(N) & padding_mask([2, 5], N), 1 + 2 + 2 + 2),
+    "nothing at all": (np.array(False), 0),
+}
+
+
+@pytest.mark.parametrize(("mask", "count"), SKIPPED.values(), ids=SKIPPED)
+def test_blocks_that_a_mask_forbids_are_not_computed_forward_nor_backward(mask, count, monkeypatch):
+    counting = CountingNumPy(3)
+    monkeypatch.setattr(chapter, "np", counting)
+    inputs = [t(B, N, d) for d in (D_K, D_K, D_V)]
+    y = fused_attention(*inputs, mask=mask, block=3)
+    assert counting.blocks == count
+    gradients(y, inputs, np.ones(y.shape))
+    assert counting.blocks == 2 * count
+
+
+def peak(attend, T, mask):
+    """The most bytes that forward and backward hold at once, beyond what they were handed."""
+    inputs = [t(T, 8) for _ in range(3)]
+    g = np.ones((T, 8))
+    tracemalloc.start()
+    gradients(attend(*inputs, mask=mask), inputs, g)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_forward_and_backward_hold_far_less_than_the_weights_would_take(masked):
+    """T² weights are 8 T² bytes. Composed it is 5 to 7 times that; fused, a sixth of it."""
+    T = 1024
+    mask = causal_mask(T) if masked else None
+    assert peak(fused_attention, T, mask) < 8 * T * T / 5
+    assert peak(attention, T, mask) > 4 * 8 * T * T
+
+
+def test_memory_grows_with_the_number_of_positions_and_not_with_its_square():
+    small, large = (peak(fused_attention, T, None) for T in (512, 2048))
+    assert large < 3 * small
+    small, large = (peak(attention, T, None) for T in (128, 512))
+    assert large > 12 * small
+
+
+def test_smaller_blocks_take_less_memory():
+    mask = None
+    small = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=16), 1024, mask)
+    large = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=512), 1024, mask)
+    assert 4 * small < large
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_there_are_no_weights_to_drop():
+    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
+        fused_attention(*qkv(), drop=lambda w: w)
+
+
+@pytest.mark.parametrize("block", [0, -1])
+def test_a_block_of_nothing_is_refused(block):
+    with pytest.raises(ValueError, match=f"^block must be at least 1: got {block}$"):
+        fused_attention(*qkv(), block=block)
+
+
+WRONG = {
+    "an array for q": {"q": np.ones((T, D_K))},
+    "an array for k": {"k": np.ones((S, D_K))},
+    "integers for q": {"q": Tensor(np.ones((T, D_K), int))},
+    "other features": {"k": t(S, 2)},
+    "q with one axis": {"q": t(D_K)},
+    "k with one axis": {"k": t(D_K)},
+    "no features": {"q": t(T, 0), "k": t(S, 0)},
+    "too few values": {"v": t(S - 1, D_V)},
+    "v with one axis": {"v": t(S)},
+    "a scale with axes": {"scale": np.ones(2)},
+    "a mask of numbers": {"mask": np.ones((T, S))},
+    "a mask of integers": {"mask": np.ones((T, S), int)},
+    "a mask turned round": {"mask": np.ones((S, T), bool)},
+    "a mask with a batch": {"mask": np.ones((B, T, S), bool)},
+    "a mask with the batch of v": {"v": t(B, S, D_V), "mask": np.ones((B, T, S), bool)},
+    "a bias of booleans": {"bias": np.ones((T, S), bool)},
+    "a bias turned round": {"bias": np.ones((S, T))},
+    "a bias with the batch of v": {"v": t(B, S, D_V), "bias": np.ones((B, T, S))},
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_what_attention_refuses_is_refused_in_the_same_words(change):
+    arguments = dict(zip("qkv", qkv(), strict=True)) | change
+    words = []
+    for attend in (attention, fused_attention):
+        with pytest.raises((TypeError, ValueError)) as error:
+            attend(**arguments)
+        words.append((error.type, str(error.value)))
+    assert words[0] == words[1]
+
+
+def test_batches_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="broadcast"):
+        fused_attention(t(2, T, D_K), t(3, S, D_K), t(3, S, D_V))
+
+
+def test_the_scale_is_one_over_the_root_of_d_k():
+    q, k, v = qkv()
+    one, other = fused_attention(q, k, v), fused_attention(q, k, v, scale=1 / math.sqrt(D_K))
+    np.testing.assert_array_equal(one.data, other.data)

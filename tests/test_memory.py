@@ -1,0 +1,466 @@
+"""Chapter 2 · Memory and depth: what a record keeps alive, how long, and how deep it may be."""
+
+import contextlib
+import gc
+import sys
+import threading
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import (
+    Node,
+    Tensor,
+    detect_anomaly,
+    fused,
+    grad,
+    gradients,
+    graph,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    no_grad,
+    ops,
+    primitive,
+    recompute,
+    unfused,
+    vjp,
+)
+
+A = np.array([0.3, 0.7, 1.1])
+B = np.array([1.9, -0.4, 0.6])
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+@fused(definition=lambda x: np.tanh(x) * x)
+def soft(x, /):
+    y = np.tanh(x)
+    return y * x, lambda g, _, needs: (g * (y + x * (1 - y * y)),)
+
+
+@primitive
+def failing(x, /):
+    def vjp(g, y):
+        raise KeyError("half-way")
+
+    return x * 2.0, vjp
+
+
+# ---------------------------------------------------------------- what is kept alive
+
+
+@contextlib.contextmanager
+def watching(monkeypatch, build):
+    """Without the garbage collector: a weak reference to every tensor made, and to its array."""
+    build(leaf())  # what Python and NumPy do at the first call of all is not ours
+    alive = []
+
+    def watched(wrap):
+        def wrapper(array, *rest):
+            t = wrap(array, *rest)
+            alive.extend([weakref.ref(t), weakref.ref(array)])
+            return t
+
+        return wrapper
+
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] == "minigrad" and hasattr(module, "_wrap"):
+            monkeypatch.setattr(module, "_wrap", watched(module._wrap))
+    gc.collect()
+    gc.disable()
+    try:
+        yield alive
+    finally:
+        gc.enable()
+
+
+def expecting(error, call):
+    """Call, and forget the error it must raise."""
+    try:
+        call()
+    except error:
+        return
+    raise AssertionError("no error was raised")
+
+
+def refused(t):
+    h = np.exp(t)
+    expecting(ValueError, lambda: h + np.ones(7))
+    return np.exp(h)
+
+
+def interrupted(t):
+    y = (failing(np.exp(t)) * t).sum()
+    expecting(KeyError, y.backward)
+    expecting(RuntimeError, y.backward)
+    return y
+
+
+def hooked(t):
+    h = np.exp(t)
+    h.register_hook(lambda g: 2.0 * g)
+    t.register_hook(lambda g: None)
+    h.retain_grad()
+    y = (h * h).sum()
+    y.backward()
+    return y, h
+
+
+def interrupted_by_a_hook(t):
+    def hook(g):
+        raise KeyError
+
+    h = np.exp(t)
+    h.register_hook(hook)
+    y = (h * h).sum()
+    expecting(KeyError, y.backward)
+    return y
+
+
+def anomalous(t):
+    with detect_anomaly():
+        h = np.exp(t)
+        expecting(FloatingPointError, lambda: np.log(h - 100.0))
+        y = np.sqrt(h * 0.0).sum()
+        expecting(FloatingPointError, y.backward)
+        return h * 2.0
+
+
+def watched(t):
+    with detect_anomaly():
+        y = (soft(np.exp(t)) * t).sum()
+        y.backward()
+    return y
+
+
+def twice(t, f):
+    (g,) = gradients(f(t).sum(), [t], create_graph=True)
+    return gradients((g * g).sum(), [t]), g
+
+
+def recomputed_and_refused(t):
+    calls = []
+    y = recompute(lambda t: calls.append(1) or np.exp(t) * len(calls), t).sum()
+    expecting(RuntimeError, y.backward)
+    return y
+
+
+def unfused_steps(t):
+    with unfused():
+        return soft(t) * 2.0
+
+
+GRAPHS = {
+    "forward": lambda t: (np.sin(t) * t + np.exp(t)).sum(),
+    "views": lambda t: np.broadcast_to(t.reshape(3, 1).T, (5, 3))[1:],
+    "backward": lambda t: [y := (np.tanh(t) / t).sum(), y.backward()],
+    "kept": lambda t: [y := (ops.softmax(t) ** 2).sum(), y.backward(retain_graph=True)],
+    "einsum": lambda t: [y := mg.einsum("i,j,ij->", t, t, np.outer(t, t)), y.backward()],
+    "second order": lambda t: gradients((t * np.exp(t)).sum(), [t], create_graph=True),
+    "differentiated twice": lambda t: twice(t, lambda t: t * np.exp(t)),
+    "fused": lambda t: [y := soft(t * 2.0).sum(), y.backward()],
+    "fused, twice": lambda t: twice(t, lambda t: soft(t * 2.0)),
+    "unfused": unfused_steps,
+    "recomputed": lambda t: [y := recompute(lambda t: np.exp(t) * t, t).sum(), y.backward()],
+    "recomputed, not replayed": lambda t: recompute(lambda u: np.exp(u) * t, t * 2.0),
+    "recomputed, twice": lambda t: twice(t, lambda t: recompute(lambda u: np.exp(u) * t, t)),
+    "recomputed and refused": recomputed_and_refused,
+    "nested": lambda t: grad(grad(lambda x: (np.tanh(x) * t).sum()))(0.5),
+    "vjp": lambda t: [back := vjp(lambda x: x * t, t)[1], back(A), back(B)],
+    "jvp": lambda t: jvp(lambda x: np.sin(x) * t, t, A),
+    "jacobian": lambda t: jacobian(lambda x: x * t)(t),
+    "hessian": lambda t: hessian(lambda x: (x**3 * t).sum())(t),
+    "hvp": lambda t: hvp(lambda x: (x**3 * t).sum(), t, A),
+    "hooks": hooked,
+    "watched": watched,
+    "a graph": lambda t: [y := (np.exp(t) * t).sum(), graph(y, grads=True)],
+    "refused": refused,
+    "a nan": anomalous,
+    "an error in a vjp": interrupted,
+    "an error in a hook": interrupted_by_a_hook,
+    "in place": lambda t: [h := t * 1.0, h := h * h, h := h + t],
+}
+
+
+@pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
+def test_a_graph_is_freed_with_its_last_result_without_the_garbage_collector(build, monkeypatch):
+    with np.errstate(all="ignore"), watching(monkeypatch, build) as alive:
+        result = build(leaf())
+        assert alive
+        del result
+        assert [ref() for ref in alive if ref() is not None] == []
+        assert gc.collect() == 0  # not one object that only a search would have found
+
+
+@pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
+def test_the_leaf_may_live_on_and_nothing_else_does(build, monkeypatch):
+    t = leaf()
+    with np.errstate(all="ignore"), watching(monkeypatch, build) as alive:
+        build(t)
+        assert [ref() for ref in alive if ref() is not None] == []
+        assert gc.collect() == 0
+
+
+LARGE = np.linspace(0.5, 1.5, 200_000)  # 1.6 MB
+
+
+SQUARES = {"einsum", "jacobian", "hessian", "views"}  # these would need n² of memory
+
+
+@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in SQUARES])
+def test_all_memory_is_returned_also_that_which_only_a_vjp_holds(name, monkeypatch):
+    build = GRAPHS[name]
+    monkeypatch.setattr(f"{__name__}.A", LARGE)
+    monkeypatch.setattr(f"{__name__}.B", LARGE)
+    if name == "nested":
+        build = lambda t: grad(lambda x: (np.tanh(x) * t).sum())(0.5)
+    if name == "refused":
+        build = lambda t: expecting(ValueError, lambda: np.exp(np.exp(t)) + np.ones(7))
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with np.errstate(all="ignore"):
+            build(leaf(LARGE))
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert most > LARGE.nbytes > 10 * kept
+
+
+def test_what_a_vjp_does_not_need_is_gone_before_the_pass():
+    t = leaf()
+    h = np.exp(t)
+    gone = weakref.ref(h), weakref.ref(h.data)
+    y = h + 1.0  # needs no value of h, but its node has h as an input
+    del h
+    assert gone[0]() is not None
+    y.backward(A)
+    assert [ref() for ref in gone] == [None, None]
+    assert t.grad is not None
+
+
+def test_without_a_record_nothing_is_kept_alive():
+    t = leaf()
+    with no_grad():
+        h = np.exp(t)
+        gone = weakref.ref(h), weakref.ref(h.data)
+        h = h * h
+        assert [ref() for ref in gone] == [None, None]
+
+
+def test_without_a_record_ten_thousand_steps_need_no_more_memory_than_one():
+    t = leaf(LARGE)
+    tracemalloc.start()
+    try:
+        with no_grad():
+            for _ in range(31):
+                t = np.tanh(t)
+        assert tracemalloc.get_traced_memory()[1] < 3.1 * LARGE.nbytes
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_pass_that_is_spent_keeps_only_the_results_that_someone_holds():
+    t = leaf()
+    results = []
+    y = t
+    for _ in range(7):
+        y = np.sin(y)
+        results.append(weakref.ref(y))
+    y.backward(A)
+    assert [ref() is not None for ref in results] == [False] * 6 + [True]
+
+
+def test_training_for_long_leaves_nothing_behind():
+    w = leaf(np.ones((5, 3)), "w")
+    x = np.linspace(-1.0, 1.0, 21).reshape(7, 3)
+
+    def step():
+        w.grad = None
+        with detect_anomaly():
+            loss = (recompute(lambda h: soft(h), x @ w.mT) ** 2).mean()
+        loss.register_hook(lambda g: g)
+        loss.backward()
+        w.data -= 0.01 * w.grad
+
+    step()
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(31):
+            step()
+        assert len(gc.get_objects()) - before < 31
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+# ---------------------------------------------------------------- how deep it may be
+
+
+def chain(step, n, x):
+    y = x
+    for _ in range(n):
+        y = step(y, x)
+    return y
+
+
+STEPS = {
+    "add": (lambda y, x: y + x, 100_000, 100_001.0),
+    "multiply": (lambda y, x: y * x, 100_000, 100_001.0),  # x is 1, so ∂xⁿ⁺¹/∂x = n + 1
+    "positive": (lambda y, x: +y, 20_000, 1.0),
+    "getitem": (lambda y, x: y[...], 20_000, 1.0),
+    "softmax": (lambda y, x: ops.softmax(y) * x, 5_000, 1.0),
+}
+
+
+@pytest.mark.parametrize(("step", "n", "slope"), STEPS.values(), ids=STEPS)
+def test_100_000_operations_go_forward_and_backward_and_are_freed(step, n, slope):
+    x = leaf(1.0)
+    y = chain(step, n, x)
+    y.backward(retain_graph=True)
+    assert x.grad == slope
+    gone = weakref.ref(y.node.inputs[0])
+    del y  # it was kept, so all its nodes fall at once
+    assert gone() is None
+
+
+def test_20_000_operations_are_differentiated_twice_and_freed():
+    n = 20_000
+    x = leaf(1.0)
+    (slope,) = gradients(chain(lambda y, x: y * x, n, x), [x], create_graph=True)
+    assert slope.item() == n + 1
+    (second,) = gradients(slope, [x], retain_graph=True)
+    assert second == n * (n + 1)
+    gone = weakref.ref(slope.node.inputs[0])
+    del slope
+    assert gone() is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda f: grad(f)(1.0),
+        lambda f: vjp(f, 1.0)[1](1.0)[0],
+        lambda f: jvp(f, 1.0, 1.0)[1],
+        lambda f: jacobian(lambda x: f(x).reshape(1))(1.0)[0],
+    ],
+    ids=["grad", "vjp", "jvp", "jacobian"],
+)
+def test_a_function_of_3_000_operations_has_every_derivative(ask):
+    n = 3_000  # three times as deep as Python's own stack
+    w = leaf(1.0)
+    assert ask(lambda x: chain(lambda y, x: y * x, n, x)) == n + 1
+    assert ask(lambda x: chain(lambda y, x: y * x, n, x * w)).item() == n + 1
+
+
+def test_3_000_operations_are_recomputed_and_3_000_blocks_in_a_row():
+    n = 3_000
+    x = leaf(1.0)
+    recompute(lambda x: chain(lambda y, x: y * x, n, x), x).backward()
+    assert x.grad == n + 1
+    x.grad = None
+    chain(lambda y, x: recompute(lambda y: y * x, y), n, x).backward()
+    assert x.grad == n + 1
+
+
+def test_the_graph_of_100_000_operations_is_found_and_coloured_and_all_of_it_watched():
+    drawn = graph(chain(lambda y, x: y + x, 100_000, leaf(1.0)))
+    assert (len(drawn.vertices), len(drawn.arrows)) == (100_001, 200_000)
+    with detect_anomaly():
+        y = chain(lambda y, x: y + x, 3_000, leaf(1.0))
+        drawn = graph(y, grads=True)
+        y.backward()
+    assert drawn.vertices[0].grad_rms == 3_001
+
+
+def test_a_thread_with_a_small_stack_goes_as_deep():
+    found = []
+
+    def work():
+        x = leaf(1.0)
+        chain(lambda y, x: y * x, 20_000, x).backward()
+        found.append(x.grad)
+
+    before = threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert found == [20_001]
+
+
+# ---------------------------------------------------------------- how many paths there may be
+
+DOUBLES = {  # step, and ∂y/∂x, ∂²y/∂x² at 1 after n steps
+    "add": (lambda y: y + y, lambda n: (2.0**n, 0.0)),
+    "multiply": (lambda y: y * y, lambda n: (2.0**n, 2.0**n * (2.0**n - 1))),  # x to the 2ⁿ
+    "a diamond": (lambda y: np.sin(y) - np.sin(y) + y * 1.0 + y * 1.0, lambda n: (2.0**n, 0.0)),
+}
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+@pytest.mark.parametrize(("double", "slopes"), DOUBLES.values(), ids=DOUBLES)
+def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes, in_blocks):
+    n = 18
+    if in_blocks:
+        double = (lambda step: lambda y: recompute(step, y))(double)
+    x = leaf(1.0)
+    y = x
+    for _ in range(n):
+        y = double(y)
+    first, second = slopes(n)
+    (found,) = gradients(y, [x], retain_graph=True)
+    np.testing.assert_allclose(found, first, rtol=1e-9)
+    assert len(graph(y, grads=True).vertices) <= 9 * n + 1
+    (slope,) = gradients(y, [x], create_graph=True)
+    np.testing.assert_allclose(slope.data, first, rtol=1e-9)
+    if slope.requires_grad:
+        np.testing.assert_allclose(gradients(slope, [x])[0], second, rtol=1e-9)
+    else:
+        assert second == 0.0
+
+
+def test_every_node_is_asked_once_however_many_paths_there_are():
+    asked = []
+
+    @primitive
+    def product(a, b, /):
+        asked.append(type(a))
+        return (
+            a * b,
+            lambda g, y: asked.append("vjp") or g * b,
+            lambda g, y: asked.append("vjp") or (g * a),
+        )
+
+    x = leaf(1.0)
+    y = x
+    for _ in range(18):
+        y = product(y, y)
+    assert asked == [np.ndarray] * 18
+    asked.clear()
+    gradients(y, [x], retain_graph=True)
+    assert asked == ["vjp"] * 36
+    asked.clear()
+    gradients(y, [x], create_graph=True)
+    assert asked.count(Tensor) == 18 and asked.count("vjp") == 36
+
+
+def test_a_wide_graph_is_as_fine_as_a_deep_one():
+    x = leaf(1.0)
+    y = ops.concatenate([(x * 2.0).reshape(1) for _ in range(10_000)]).sum()
+    y.backward()
+    assert x.grad == 20_000
+    assert sum(type(o) is Node for o in gc.get_objects()) < 10

@@ -1,0 +1,289 @@
+"""Chapter 14 · Positions: their formulas, and what each promises about shifts and distances."""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention import attention, attention_weights, causal_mask, fused_attention
+from attention.positions import (
+    LearnedPositions,
+    RelativeBias,
+    SinusoidalPositions,
+    alibi,
+    distances,
+    rotary,
+    sinusoidal,
+)
+from minigrad import Tensor, gradcheck, gradients
+
+random = np.random.default_rng(3)
+B, T, S, H, D_K, D_MODEL = 2, 3, 5, 7, 22, 34  # features come in pairs
+
+
+def t(*shape, dtype=float):
+    return Tensor(random.standard_normal(shape), dtype=dtype, requires_grad=True)
+
+
+def learned(rows=11):
+    return LearnedPositions(rows, D_MODEL, rng=np.random.default_rng(5))
+
+
+# ---------------------------------------------------------------- value
+
+
+@pytest.mark.parametrize("start", [0, 7])
+@pytest.mark.parametrize("base", [10_000.0, 10.0])
+def test_sinusoidal_rows_are_the_papers_equation(start, base):
+    rows = sinusoidal(T, D_MODEL, start=start, base=base)
+    assert rows.shape == (T, D_MODEL)
+    for row, position in enumerate(range(start, start + T)):
+        for i in range(D_MODEL // 2):
+            angle = position / base ** (2 * i / D_MODEL)
+            assert rows[row, 2 * i] == pytest.approx(math.sin(angle), abs=1e-14)
+            assert rows[row, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-14)
+
+
+@pytest.mark.parametrize("start", [0, 7])
+def test_positions_are_added_row_by_row_to_every_sequence(start):
+    x, made = t(B, T, D_MODEL), learned()
+    np.testing.assert_array_equal(made(x, start).data, x.data + made.weight.data[start : start + T])
+    fixed = SinusoidalPositions()
+    np.testing.assert_array_equal(
+        fixed(x, start).data, x.data + sinusoidal(T, D_MODEL, start=start)
+    )
+    assert [p.shape for p in made.parameters()] == [(11, D_MODEL)]
+    assert fixed.parameters() == []
+
+
+@pytest.mark.parametrize("start", [0, 7])
+@pytest.mark.parametrize("base", [10_000.0, 10.0])
+def test_rotary_turns_each_pair_by_its_angle(start, base):
+    x = t(B, H, T, D_K)
+    expected = np.zeros(x.shape)
+    for row, position in enumerate(range(start, start + T)):
+        for i in range(D_K // 2):
+            angle = position / base ** (2 * i / D_K)
+            turn = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+            pair = slice(2 * i, 2 * i + 2)
+            expected[..., row, pair] = x.data[..., row, pair] @ np.transpose(turn)
+    np.testing.assert_allclose(rotary(x, start, base=base).data, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("T", "S"), [(3, 5), (5, 5), (1, 7)])
+def test_a_distance_is_how_far_the_key_lies_behind_the_query(T, S):
+    expected = [[(S - T + t) - s for s in range(S)] for t in range(T)]
+    np.testing.assert_array_equal(distances(T, S), expected, strict=True)
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 7, 8])
+def test_alibi_subtracts_a_slope_times_the_distance(num_heads):
+    bias = alibi(num_heads, T, S)
+    for h, t, s in np.ndindex(num_heads, T, S):
+        slope = 2 ** (-8 * (h + 1) / num_heads)
+        assert bias[h, t, s] == pytest.approx(-slope * abs(S - T + t - s), rel=1e-14)
+    assert bias.shape == (num_heads, T, S)
+
+
+@pytest.mark.parametrize("reach", [1, 2, 11])
+def test_a_relative_bias_is_one_learned_number_a_head_and_distance_up_to_its_reach(reach):
+    made = RelativeBias(H, reach, rng=np.random.default_rng(5))
+    assert made.weight.shape == (2 * reach + 1, H)
+    bias = made(T, S).data
+    for h, t, s in np.ndindex(H, T, S):
+        place = max(-reach, min(reach, S - T + t - s))
+        assert bias[h, t, s] == made.weight.data[place + reach, h]
+    assert bias.shape == (H, T, S)
+
+
+def test_learned_positions_start_small():
+    rng = np.random.default_rng(5)
+    for made in (LearnedPositions(211, D_MODEL, rng=rng), RelativeBias(H, 499, rng=rng)):
+        assert made.weight.data.std() == pytest.approx(0.02, rel=0.05)
+        assert made.weight.data.mean() == pytest.approx(0, abs=0.001)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@pytest.mark.parametrize("start", [0, 7])
+def test_first_and_second_derivatives_agree_with_finite_differences(start):
+    assert gradcheck(lambda x: rotary(x, start) ** 2, random.standard_normal((B, T, 6)))
+    made = LearnedPositions(11, 6, rng=np.random.default_rng(5))
+
+    def f(x, weight):
+        made.weight = weight
+        return made(x, start) ** 2
+
+    assert gradcheck(f, random.standard_normal((B, T, 6)), made.weight.data)
+
+
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_relative_bias_is_learned_through_attention(attend):
+    made = RelativeBias(H, 2, rng=np.random.default_rng(5))
+    q, k, v = t(H, T, 5), t(H, S, 5), t(H, S, 2)
+
+    def f(weight):
+        made.weight = weight
+        return attend(q, k, v, bias=made(T, S), mask=causal_mask(T, S))
+
+    # (A bias of one number a row would change nothing: here rows hold several distances.)
+    assert gradcheck(f, random.standard_normal((5, H)))
+
+
+def test_a_number_of_a_relative_bias_gets_the_gradient_of_every_pair_at_its_distance():
+    made = RelativeBias(H, 2, rng=np.random.default_rng(5))
+    g = random.standard_normal((H, T, S))
+    (found,) = gradients(made(T, S), [made.weight], g)
+    place = np.clip(distances(T, S), -2, 2)
+    for row, distance in enumerate(range(-2, 3)):
+        expected = np.where(place == distance, g, 0).sum(axis=(1, 2))
+        np.testing.assert_allclose(found[row], expected, rtol=1e-12, atol=1e-14)
+
+
+def test_only_positions_that_were_used_receive_a_gradient():
+    made = learned()
+    made(t(B, T, D_MODEL), start=4).sum().backward()
+    expected = np.where((np.arange(11) >= 4) & (np.arange(11) < 4 + T), B, 0)
+    np.testing.assert_array_equal(made.weight.grad, np.repeat(expected[:, None], D_MODEL, axis=1))
+
+
+def test_float32_stays_float32():
+    x = t(B, T, D_MODEL, dtype=np.float32)
+    made = learned().astype(np.float32)
+    for y in (rotary(x), made(x), SinusoidalPositions()(x)):
+        assert y.dtype == np.float32
+        assert gradients(y, [x], np.ones(y.shape))[0].dtype == np.float32
+    relative = RelativeBias(H, 2, rng=np.random.default_rng(5)).astype(np.float32)
+    q = t(H, T, 5, dtype=np.float32)
+    for bias in (alibi(H, T), relative(T)):
+        for attend in (attention, fused_attention):
+            assert attend(q, q, q, bias=bias).dtype == np.float32
+
+
+# ---------------------------------------------------------------- law
+
+
+def test_without_positions_a_sentence_is_a_bag_of_words_and_with_them_it_is_not():
+    x, order = t(B, S, 6), [1, 2, 3, 4, 0]
+    shaken = x[:, order]
+    y = attention(x, x, x).data
+    np.testing.assert_allclose(attention(x, shaken, shaken).data, y, rtol=1e-11, atol=1e-13)
+    y = attention(rotary(x), rotary(x), x).data
+    assert abs(attention(rotary(x), rotary(shaken), shaken).data - y).max() > 0.01
+    y = attention(x, x, x, bias=alibi(1, S)).data
+    assert abs(attention(x, shaken, shaken, bias=alibi(1, S)).data - y).max() > 0.01
+
+
+@pytest.mark.parametrize("shift", [1, 7, 100])
+def test_a_shift_of_sinusoidal_positions_is_linear(shift):
+    """Row t + Δ is row t times one matrix, the same for all t: the turn of each pair by Δ."""
+    rows, later = sinusoidal(50, D_MODEL), sinusoidal(50, D_MODEL, start=shift)
+    matrix = np.zeros((D_MODEL, D_MODEL))
+    for i in range(0, D_MODEL, 2):
+        angle = shift / 10_000 ** (i / D_MODEL)
+        c, s = math.cos(angle), math.sin(angle)
+        matrix[i : i + 2, i : i + 2] = [[c, -s], [s, c]]
+    np.testing.assert_allclose(rows @ matrix, later, atol=1e-12)
+    np.testing.assert_allclose(matrix @ matrix.T, np.eye(D_MODEL), atol=1e-14)
+
+
+def test_products_of_sinusoidal_rows_depend_on_the_distance_only_and_all_are_equally_long():
+    rows = sinusoidal(100, D_MODEL)
+    products = rows @ rows.T
+    for distance in (0, 1, 7, 50):
+        along = np.diagonal(products, distance)
+        np.testing.assert_allclose(along, along[0], atol=1e-11)
+    np.testing.assert_allclose(np.diagonal(products), D_MODEL / 2, rtol=1e-13)
+
+
+def test_positions_that_start_later_are_the_later_rows():
+    """So a cache of what came before changes nothing (chapter 13)."""
+    np.testing.assert_array_equal(sinusoidal(7, D_MODEL)[3:], sinusoidal(4, D_MODEL, start=3))
+    for f, x in ((rotary, t(B, 7, D_K)), (learned(), t(B, 7, D_MODEL))):
+        np.testing.assert_array_equal(f(x).data[:, 3:], f(x[:, 3:], 3).data)
+
+
+def test_the_clocks_run_from_one_turn_in_2_pi_positions_to_one_in_nearly_20000_pi():
+    d_model = 512
+    angle = np.arctan2(*sinusoidal(2, d_model)[1].reshape(-1, 2).T)  # of one position
+    turns = 2 * math.pi / angle
+    assert turns[0] == pytest.approx(2 * math.pi)
+    assert 0.95 * 20_000 * math.pi < turns[-1] < 20_000 * math.pi
+    assert (np.diff(turns) > 0).all()
+
+
+def test_turning_keeps_lengths_and_angles_between_what_stands_at_one_position():
+    q, k = t(B, H, T, D_K), t(B, H, T, D_K)
+    one, other = rotary(q, 5), rotary(k, 5)
+    norms = [np.linalg.norm(x.data, axis=-1) for x in (q, one)]
+    np.testing.assert_allclose(*norms, rtol=1e-13)
+    np.testing.assert_allclose(
+        (one.data * other.data).sum(-1), (q.data * k.data).sum(-1), rtol=1e-11, atol=1e-12
+    )
+    np.testing.assert_array_equal(rotary(q[..., :1, :], 0).data, q.data[..., :1, :])
+
+
+@pytest.mark.parametrize("shift", [1, 7, 1000])
+def test_logits_of_turned_queries_and_keys_depend_on_differences_of_positions_only(shift):
+    q, k = t(B, H, T, D_K), t(B, H, S, D_K)
+    here = rotary(q, 2) @ rotary(k, 0).mT
+    there = rotary(q, 2 + shift) @ rotary(k, shift).mT
+    np.testing.assert_allclose(here.data, there.data, rtol=1e-9, atol=1e-11)
+    elsewhere = rotary(q, 2 + shift) @ rotary(k, 0).mT
+    assert abs(here.data - elsewhere.data).max() > 0.1
+
+
+def test_equal_queries_and_keys_see_each_other_by_their_distance_alone():
+    x = Tensor(np.tile(random.standard_normal(D_K), (11, 1)))
+    logits = (rotary(x) @ rotary(x).mT).data
+    for distance in range(-10, 11):
+        along = np.diagonal(logits, distance)
+        np.testing.assert_allclose(along, along[0], rtol=1e-11)
+
+
+def test_the_gradient_of_a_turn_is_the_turn_back():
+    x, g = t(B, T, D_K), t(B, T, D_K)
+    (dx,) = gradients(rotary(x, 7), [x], g.data)
+    np.testing.assert_allclose(rotary(Tensor(dx), 7).data, g.data, rtol=1e-11, atol=1e-13)
+
+
+def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
+    """Each position back divides the weight by exp(slope), at every position, for each head."""
+    q, k = Tensor(np.zeros((H, S, 2))), Tensor(np.zeros((H, S, 2)))
+    weights = attention_weights(q, k, bias=alibi(H, S), mask=causal_mask(S)).data
+    for h in range(H):
+        slope = 2 ** (-8 * (h + 1) / H)
+        for t in range(1, S):
+            ratios = weights[h, t, 1 : t + 1] / weights[h, t, :t]
+            np.testing.assert_allclose(ratios, math.exp(slope), rtol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [lambda *n: alibi(H, *n), RelativeBias(H, 2, rng=random)])
+def test_the_bias_of_the_last_queries_is_the_last_rows_of_the_bias_of_all(bias):
+    whole, last = bias(S), bias(T, S)
+    np.testing.assert_array_equal(np.asarray(whole.data)[:, -T:], np.asarray(last.data))
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: sinusoidal(T, 5),
+        lambda: rotary(t(B, T, 5)),
+        lambda: SinusoidalPositions()(t(B, T, 5)),
+    ],
+)
+def test_an_odd_number_of_features_is_refused(ask):
+    with pytest.raises(ValueError, match="^positions are written in pairs of features: 5 features"):
+        ask()
+
+
+@pytest.mark.parametrize(("n", "start", "reached"), [(12, 0, 12), (3, 9, 12), (1, 11, 12)])
+def test_positions_beyond_the_learned_ones_are_refused_with_both_numbers(n, start, reached):
+    with pytest.raises(
+        ValueError, match=f"^there are 11 learned positions, but x reaches position {reached}$"
+    ):
+        learned()(t(B, n, D_MODEL), start)

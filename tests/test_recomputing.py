@@ -1,0 +1,429 @@
+"""Chapter 2.4 · Recomputing: the same function, value and gradients, without its record."""
+
+import gc
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad import (
+    Node,
+    Tensor,
+    detect_anomaly,
+    dropout,
+    grad,
+    gradcheck,
+    gradients,
+    graph,
+    hvp,
+    jacobian,
+    jvp,
+    no_grad,
+    recompute,
+    softmax,
+    vjp,
+)
+from minigrad.record import is_recording
+
+A = np.array([0.3, 0.7, 1.1])
+B = np.array([1.9, -0.4, 0.6])
+M = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3)
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+# ---------------------------------------------------------------- value and derivative
+
+FUNCTIONS = {  # of x (2, 3) and w (3,)
+    "one step": lambda x, w: np.tanh(x),
+    "many steps": lambda x, w: softmax(np.tanh(x * w) @ x.mT),
+    "its input": lambda x, w: x,
+    "a view of it": lambda x, w: x.T[1:],
+    "its second input": lambda x, w: w,
+    "a scalar": lambda x, w: (x * w).sum(),
+    "an input twice": lambda x, w: x * x * x,
+    "a constant": lambda x, w: Tensor(A),
+    "branches": lambda x, w: (h := np.exp(x)) * h + h @ w.reshape(3, 1),
+    "a fused step": lambda x, w: mg.layer_norm(x, w, w),
+    "a recomputed step": lambda x, w: recompute(np.tanh, x * w) * w,
+    "all of it recomputed": lambda x, w: recompute(lambda x, w: np.tanh(x) * w, x, w),
+    "a derivative": lambda x, w: grad(lambda x: (np.tanh(x) * w).sum())(x),
+    "a derivative in x of x": lambda x, w: x * grad(lambda u: (np.sin(u) * w).sum())(x),
+    "silence within": lambda x, w: x * no_grad(lambda: x.detach() * 2.0)(),
+}
+
+
+@pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_value_and_gradients_of_both_orders_are_those_of_the_function(f):
+    found = []
+    for g in (f, lambda *xs: recompute(f, *xs)):
+        x, w = leaf(M), leaf(A, "w")
+        y = g(x, w)
+        seed = leaf(np.linspace(1.0, 2.0, y.size).reshape(y.shape), "seed")
+        if not y.requires_grad:
+            found.append([y.data])
+            continue
+        first = gradients(y, [x, w], seed.data, retain_graph=True)
+        recorded = gradients(y, [x, w], seed, create_graph=True)
+        total = sum((r * r).sum() for r in recorded) + 0.0 * x.sum()
+        second = gradients(total, [x, w, seed])
+        found.append([y.data, *first, *[r.data for r in recorded], *second])
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15, strict=True)
+
+
+@pytest.mark.parametrize(  # (what is detached has a derivative that no difference sees)
+    "f", [f for name, f in FUNCTIONS.items() if name != "silence within"]
+)
+def test_what_is_recomputed_passes_the_gradient_check(f):
+    assert gradcheck(lambda x, w: recompute(f, x, w) * 1.0, M, A)
+
+
+def test_what_was_handed_in_twice_gets_the_sum_once():
+    x = leaf()
+    y = recompute(lambda a, b: a * a * b, x, x)
+    y.backward(np.ones(3), retain_graph=True)
+    np.testing.assert_allclose(x.grad, 3 * A**2)
+    (slope,) = gradients(y, [x], np.ones(3), create_graph=True)
+    np.testing.assert_allclose(slope.data, 3 * A**2)
+    np.testing.assert_allclose(gradients(slope.sum(), [x])[0], 6 * A)
+
+
+CLOSURES = {
+    "a leaf": (lambda w: w, 1.0),
+    "a result": (lambda w: w * 2.0, 2.0),
+    "a result of results": (lambda w: np.exp(w * 0.0) * w, 1.0),
+    "a view": (lambda w: w[:], 1.0),
+}
+
+
+@pytest.mark.parametrize("handed", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(("make", "factor"), CLOSURES.values(), ids=CLOSURES)
+def test_what_f_reaches_for_gets_its_gradient_exactly_once(make, factor, create_graph, handed):
+    x, w = leaf(), leaf(B, "w")
+    h = make(w)
+    f = lambda x, *_: np.sin(x) * h * h + h
+    y = recompute(f, x, *([h] if handed else []))
+    expected = [np.cos(A) * (factor * B) ** 2, (2 * np.sin(A) * factor * B + 1) * factor]
+    found = gradients(y, [x, w], np.ones(3), create_graph=create_graph, retain_graph=True)
+    for g, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(g.data if create_graph else g, right, rtol=1e-14)
+    y.backward(np.ones(3))
+    np.testing.assert_allclose([x.grad, w.grad], expected, rtol=1e-14)
+
+
+def test_a_result_that_is_also_used_outside_gets_both_shares():
+    w = leaf()
+    h = np.exp(w)
+    y = recompute(lambda: h * h) + recompute(lambda h: 3.0 * h, h) + h
+    y.backward(np.ones(3))
+    np.testing.assert_allclose(w.grad, (2 * np.exp(A) + 3 + 1) * np.exp(A), rtol=1e-14)
+
+
+def test_an_input_that_is_behind_another_gets_only_its_own_share():
+    a = leaf()
+    b = np.exp(a)
+    y = recompute(lambda a, b: a * b, a, b)
+    np.testing.assert_allclose(
+        gradients(y, [a, b], np.ones(3), retain_graph=True), [(1 + A) * np.exp(A), A]
+    )
+    y.backward(np.ones(3))
+    np.testing.assert_allclose(a.grad, (1 + A) * np.exp(A))
+
+
+def test_arrays_lists_and_other_arguments_are_handed_through():
+    x = leaf()
+
+    def f(x, array, how, pair):
+        return np.tanh(x) * array * how["factor"] + pair[0] * pair[1]
+
+    w = leaf(B, "w")
+    y = recompute(f, x, A, {"factor": 3.0}, (w, x))
+    y.backward(np.ones(3))
+    np.testing.assert_allclose(x.grad, (1 - np.tanh(A) ** 2) * A * 3 + B)
+    np.testing.assert_allclose(w.grad, A)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 5])
+def test_recomputed_blocks_stand_in_each_other(depth):
+    f = np.tanh
+    for _ in range(depth):
+        f = lambda x, f=f: recompute(lambda x: f(x) * 2.0, x)
+    assert gradcheck(f, A)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda f: grad(lambda x: f(x).sum())(A),
+        lambda f: jacobian(f)(A),
+        lambda f: jvp(f, A, B)[1],
+        lambda f: vjp(f, A)[1](B)[0],
+        lambda f: hvp(lambda x: f(x).sum(), A, B),
+        lambda f: grad(lambda x: grad(lambda x: f(x).sum())(x).sum())(A),
+    ],
+    ids=["grad", "jacobian", "jvp", "vjp", "hvp", "grad(grad)"],
+)
+def test_every_derivative_of_chapter_2_3_works_through_it(ask):
+    f = lambda x: np.tanh(x * x) * x[::-1]
+    np.testing.assert_allclose(ask(lambda x: recompute(f, x)), ask(f), rtol=1e-13)
+
+
+# ---------------------------------------------------------------- law
+
+
+def test_f_runs_once_forward_and_once_for_each_pass():
+    calls = []
+
+    def f(x):
+        calls.append(is_recording())
+        return np.tanh(x)
+
+    x = leaf()
+    y = recompute(f, x)
+    assert len(calls) == 1
+    y.backward(A, retain_graph=True)
+    assert len(calls) == 2
+    gradients(y, [x], A, create_graph=True)
+    assert calls == [True] * 3
+
+
+def test_it_is_one_node_with_the_inputs_and_what_f_reaches_for():
+    x, w, c = leaf(), leaf(B, "w"), Tensor(A, name="c")
+    y = recompute(lambda x, c: np.tanh(x * w) * c, x, c)
+    assert y.node.name == "recompute" and y.node.inputs == (x, c, w)
+    drawn = graph(y * 1.0)
+    assert [v.operation for v in drawn.vertices if v.operation] == ["recompute", "multiply"]
+
+
+def test_without_a_record_it_is_the_function():
+    x = leaf()
+    f = lambda x: np.tanh(x) * 2.0
+    with no_grad():
+        y = recompute(f, x)
+    assert y.node is None and not y.requires_grad
+    np.testing.assert_array_equal(y.data, f(x).data)
+    constant = recompute(f, Tensor(A))
+    assert constant.node is None and not constant.requires_grad
+    within = recompute(no_grad(f), x)
+    assert within.node is None
+
+
+@pytest.mark.parametrize("f", [lambda x: x, lambda x: x[1:], np.tanh])
+def test_its_result_is_read_only_like_every_other_and_its_input_is_not(f):
+    x = leaf()
+    y = recompute(f, x)
+    assert not y.data.flags.writeable
+    x.data -= 1.0
+    np.testing.assert_array_equal(x.data, A - 1)
+
+
+def live_nodes():
+    gc.collect()
+    return sum(type(o) is Node for o in gc.get_objects())
+
+
+def block(x):
+    for _ in range(7):
+        x = np.tanh(x)
+    return x
+
+
+def test_the_record_of_a_block_is_not_kept():
+    x = leaf()
+    before = live_nodes()
+    y = x
+    for _ in range(5):
+        y = recompute(block, y)
+    assert live_nodes() - before == 5
+    y.backward(A)
+    assert live_nodes() - before == 5  # spent ones; the blocks' own have come and gone
+    del y
+    assert live_nodes() == before
+
+
+def test_one_blocks_record_exists_at_a_time():
+    alive, most = [], [0]
+
+    def counted(x):
+        for _ in range(7):
+            x = np.tanh(x)
+            alive.append(weakref.ref(x))
+        most[0] = max(most[0], sum(ref() is not None for ref in alive))
+        return x
+
+    y = leaf()
+    for _ in range(5):
+        y = recompute(counted, y)
+    assert most[0] == 7
+    y.backward(A)
+    del y
+    # The seven of the block at hand, and the results between blocks are other tensors.
+    assert most[0] == 7 and not any(ref() for ref in alive)
+
+
+def test_a_deep_chain_needs_a_fraction_of_the_memory():
+    def deep(x):
+        for _ in range(40):
+            x = np.tanh(x)
+        return x
+
+    def peak(step):
+        x = leaf(np.full(10_000, 0.5))
+        gc.collect()
+        tracemalloc.start()
+        y = x
+        for _ in range(10):
+            y = step(y)
+        y.backward(np.ones(10_000))
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found, x.grad
+
+    kept, expected = peak(deep)
+    recomputed, found = peak(lambda x: recompute(deep, x))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    # 400 arrays against 10 results and the 40 of one block.
+    assert kept > 400 * 80_000 and recomputed < 60 * 80_000
+
+
+def test_random_numbers_that_were_drawn_outside_are_the_same_the_second_time():
+    x, rng = leaf(np.ones(1000)), np.random.default_rng(0)
+    mask = (rng.random(1000) < 0.5) / 0.5
+    y = recompute(lambda x, mask: x * mask, x, mask)
+    y.backward(np.ones(1000))
+    np.testing.assert_array_equal(x.grad, mask)
+
+
+def test_a_nan_is_the_same_nan_the_second_time():
+    x = leaf([0.5, np.nan])
+    recompute(lambda x: x * 2.0, x).backward([1.0, 1.0])
+    np.testing.assert_array_equal(x.grad, [2.0, 2.0])
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_random_numbers_drawn_inside_are_refused(create_graph):
+    rng = np.random.default_rng(0)
+    x = leaf()
+    y = recompute(lambda x: dropout(np.tanh(x), 0.5, rng=rng) + rng.random(), x)
+    with pytest.raises(RuntimeError, match="f gave another value the second time; draw random num"):
+        gradients(y, [x], A, create_graph=create_graph)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_state_that_f_changes_is_refused(create_graph):
+    calls = []
+    x = leaf()
+    y = recompute(lambda x: calls.append(1) or x * len(calls), x)
+    with pytest.raises(RuntimeError, match="f gave another value the second time"):
+        gradients(y, [x], A, create_graph=create_graph)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_shape_that_changes_is_refused(create_graph):
+    n = [3]
+    x = leaf()
+    y = recompute(lambda x: x[: n[0]] * 2.0, x)
+    n[0] = 1
+    with pytest.raises(RuntimeError, match="f gave another value the second time"):
+        gradients(y, [x], A, create_graph=create_graph)
+
+
+def write(p):
+    p.data -= 1.0
+
+
+def put(p):
+    p.data = p.data - 1.0
+
+
+CHANGED = {
+    "handed": lambda x, w: (lambda x, w: np.tanh(x * w), (x, w)),
+    "reached for": lambda x, w: (lambda x: np.tanh(x * w), (x,)),
+    "through a view": lambda x, w: (lambda x, v: np.tanh(x * v), (x, w[:])),
+    "a constant, handed": lambda x, w: (lambda x, w: np.tanh(x * w), (x, w.detach())),
+    "a constant, reached for": lambda x, w: (lambda c: (lambda x: np.tanh(x * c), (x,)))(
+        w.detach()
+    ),
+}
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("change", [write, put])
+@pytest.mark.parametrize("use", CHANGED.values(), ids=CHANGED)
+def test_a_changed_parameter_gives_the_right_gradient_or_is_refused(use, change, create_graph):
+    x, w = leaf(), leaf(B, "w")
+    f, args = use(x, w)
+    y = recompute(f, *args)
+    (expected,) = gradients(y, [x], A, retain_graph=True)
+    change(w)
+    try:
+        (found,) = gradients(y, [x], A, create_graph=create_graph)
+    except RuntimeError as error:
+        assert str(error).startswith(("recompute cannot be", "recompute(f, …)"))
+    else:
+        np.testing.assert_array_equal(found.data if create_graph else found, expected)
+
+
+def test_a_changed_parameter_is_named():
+    x, w = leaf(), leaf(B, "w")
+    y = recompute(lambda x: np.tanh(x * w), x)
+    w.data -= 1.0
+    words = r"'w' \(3,\) was changed after the forward pass; run the forward pass again"
+    with pytest.raises(RuntimeError, match=words):
+        y.backward(A)
+    assert x.grad is None and w.grad is None
+
+
+@pytest.mark.parametrize(
+    ("f", "kind"), [(lambda x: (x, x), "tuple"), (lambda x: A, "ndarray"), (lambda x: None, "None")]
+)
+def test_f_must_return_one_tensor(f, kind):
+    with pytest.raises(
+        TypeError, match=rf"^recompute\(f, …\): f must return one Tensor, but gave {kind}"
+    ):
+        recompute(f, leaf())
+
+
+def test_an_error_in_f_is_its_own_and_leaves_recording_as_it_was():
+    x = leaf()
+    fail = []
+
+    def f(x):
+        if fail:
+            raise KeyError("half-way")
+        return np.tanh(x)
+
+    y = recompute(f, x)
+    fail.append(True)
+    with pytest.raises(KeyError, match="half-way"):
+        recompute(f, x)
+    with pytest.raises(KeyError, match="half-way"):
+        y.backward(A)
+    assert is_recording() and x.grad is None
+
+
+def test_a_nan_of_the_second_run_is_named_by_its_operation_in_f():
+    x = leaf([0.0, 0.7], "x")
+    with detect_anomaly():
+        y = recompute(lambda x: np.sqrt(x) * 2.0, x)
+        with pytest.raises(FloatingPointError, match="^the derivative of sqrt of 'x'"):
+            y.backward([1.0, 1.0])
+
+
+def test_a_second_pass_through_a_dropped_block_is_refused():
+    x = leaf()
+    y = recompute(np.tanh, x)
+    y.backward(A)
+    with pytest.raises(
+        RuntimeError, match="^the record of recompute .* was already dropped by an "
+    ):
+        y.backward(A)

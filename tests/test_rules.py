@@ -1,0 +1,570 @@
+"""Chapter 1.3 · Rules: operations of one's own, of both kinds, and what is wrong with them."""
+
+import re
+
+import numpy as np
+import pytest
+
+from minigrad import (
+    Tensor,
+    fused,
+    grad,
+    gradcheck,
+    gradients,
+    graph,
+    no_grad,
+    numerical_gradient,
+    ops,
+    primitive,
+    unfused,
+)
+
+A = np.array([0.3, 0.7, 1.1])
+B = np.array([1.9, -0.4, 0.6])
+M = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3)
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+# Written by someone outside of minigrad. NumPy's spherical functions do not take Tensors, so the
+# first two return their value as a function.
+
+
+@primitive
+def sinc(x, /):
+    return lambda: np.sinc(x / np.pi), lambda g, y: g * (np.cos(x) - y) / x
+
+
+@primitive
+def arsinh(x, /):
+    return lambda: np.arcsinh(x), lambda g, y: g / np.sqrt(x * x + 1)
+
+
+@primitive
+def scaled(a, b, /, factor=1.0, offset=0.0):
+    return a * b * factor + offset, lambda g, y: g * b * factor, lambda g, y: g * a * factor
+
+
+@primitive
+def total(*xs):
+    return sum(xs), *(lambda g, y: g for _ in xs)
+
+
+# ---------------------------------------------------------------- value
+
+
+def test_a_primitive_from_outside_computes_and_is_drawn_under_its_own_name():
+    t = leaf()
+    y = sinc(t)
+    np.testing.assert_allclose(y.data, np.sin(A) / A)
+    assert (y.node.name, y.node.inputs, len(y.node.vjps)) == ("sinc", (t,), 1)
+    drawn = graph(sinc(t) * 2.0)
+    assert [v.operation for v in drawn.vertices if v.operation] == ["sinc", "multiply"]
+    assert "sinc" in drawn.source
+
+
+def test_five_lines_make_an_operation_of_ones_own():
+    lines = [
+        "@primitive",
+        "def cross(a, b, /):",
+        "    i, j = [1, 2, 0], [2, 0, 1]",
+        "    times = lambda u, v: u[..., i] * v[..., j] - u[..., j] * v[..., i]",
+        "    return times(a, b), lambda g, y: times(b, g), lambda g, y: times(g, a)",
+    ]
+    names = {"primitive": primitive}
+    exec("\n".join(lines), names)
+    cross = names["cross"]
+    np.testing.assert_allclose(cross(Tensor(M), B).data, np.cross(M, B), rtol=1e-15)
+    assert gradcheck(cross, M, B)
+    assert cross(leaf(M), B).node.name == "cross"
+
+
+def test_options_are_kept_by_name_however_they_were_given():
+    t = leaf()
+    y = scaled(2, t, 3.0, offset=1.0)
+    np.testing.assert_array_equal(y.data, A * 2 * 3 + 1)
+    assert y.node.options == {"factor": 3.0, "offset": 1.0}
+
+
+@pytest.mark.parametrize("operation", [sinc, arsinh, ops.exp, ops.sum, lambda x: total(x, 2.0)])
+def test_arrays_give_an_array_and_constant_tensors_a_constant_tensor(operation):
+    for x in (A, A.tolist(), 0.5):
+        assert type(operation(x)) is np.ndarray
+    y = operation(Tensor(A))
+    assert type(y) is Tensor and y.node is None and not y.requires_grad
+
+
+def test_a_value_given_as_a_function_is_called_once_and_on_arrays_only():
+    seen = []
+
+    @primitive
+    def doubled(x, /):
+        return (lambda: seen.append(type(x)) or 2 * x), lambda g, y: 2 * g
+
+    t = leaf()
+    (g,) = gradients(doubled(t), [t], A, create_graph=True)
+    assert seen == [np.ndarray]
+    np.testing.assert_array_equal(g.data, 2 * A)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@pytest.mark.parametrize("operation", [sinc, arsinh, lambda a: scaled(a, a, 3), total])
+def test_rules_from_outside_are_right_to_second_order(operation):
+    assert gradcheck(operation, A)
+
+
+def test_a_variadic_rule_has_a_vjp_for_each_tensor():
+    a, b, c = leaf(), leaf(), leaf()
+    total(a, b, a, c).backward(A)
+    np.testing.assert_allclose([a.grad, b.grad, c.grad], [2 * A, A, A])
+
+
+def test_a_vjp_of_a_mask_is_none_and_the_others_are_asked():
+    @primitive
+    def kept(x, mask, /):
+        return x * mask, lambda g, y: g * mask, None
+
+    t, mask = leaf(), leaf([1.0, 0.0, 1.0], "mask")
+    kept(t, mask).backward(B)
+    np.testing.assert_array_equal(t.grad, B * mask.data)
+    assert mask.grad is None
+
+
+def test_a_rule_is_asked_again_with_tensors_only_when_the_derivative_is_recorded():
+    asked = []
+
+    @primitive
+    def square(x, /):
+        asked.append(type(x))
+        return x * x, lambda g, y: g * x * 2
+
+    t = leaf()
+    y = square(t)
+    gradients(y, [t], A, retain_graph=True)
+    assert asked == [np.ndarray]
+    (g,) = gradients(y, [t], A, create_graph=True)
+    assert asked == [np.ndarray, Tensor]
+    assert g.requires_grad and g.node.name == "multiply"
+
+
+def test_a_gradient_that_nobody_needs_is_never_computed():
+    asked = []
+
+    @primitive
+    def product(a, b, /):
+        return (
+            a * b,
+            lambda g, y: asked.append("a") or g * b,
+            lambda g, y: asked.append("b") or g * a,
+        )
+
+    for inputs, expected in [
+        ((leaf(), B), ["a"]),
+        ((A, leaf()), ["b"]),
+        ((leaf(), Tensor(B)), ["a"]),
+        ((leaf(), leaf()), ["a", "b"]),
+    ]:
+        asked.clear()
+        product(*inputs).backward(A)
+        assert asked == expected
+    a, b = leaf(), leaf()
+    asked.clear()
+    gradients(product(a, b), [b], A)
+    assert asked == ["b"]
+
+
+# ---------------------------------------------------------------- fused: value and derivative
+
+
+def softened(x, w, /, power=2.0):
+    """What the fused rule below means: (x ⊙ w)^power."""
+    return (x * w) ** power
+
+
+def fresh(asked=None, definition=softened):
+    @fused(definition=definition)
+    def soft(x, w, /, power=2.0):
+        product = x * w
+
+        def backward(g, y, needs):
+            if asked is not None:
+                asked.append(needs)
+            shared = power * product ** (power - 1) * g
+            return shared * w if needs[0] else None, shared * x if needs[1] else None
+
+        return product**power, backward
+
+    return soft
+
+
+FUSED_CASES = {
+    "equal shapes": (M, M[::-1] + 0.5, {}),
+    "broadcast": (M, np.array([0.5, 1.5, 0.7]), {}),
+    "an option": (M, M[::-1] + 0.5, {"power": 3.0}),
+    "one row": (M[:1], np.array([0.5, 1.5, 0.7]), {"power": 1.0}),
+    "float32": (M.astype(np.float32), M.astype(np.float32), {}),
+}
+
+
+@pytest.mark.parametrize(("x", "w", "options"), FUSED_CASES.values(), ids=FUSED_CASES)
+def test_a_fused_rule_and_its_definition_agree_in_value_first_and_second_order(x, w, options):
+    found = []
+    for f in (fresh(), softened):
+        a, b, g = (
+            leaf(x),
+            leaf(w),
+            leaf(np.linspace(1, 2, x.size).reshape(x.shape).astype(x.dtype), "g"),
+        )
+        y = f(a, b, **options)
+        first = gradients(y, [a, b], g.data, retain_graph=True)
+        recorded = gradients(y, [a, b], g, create_graph=True)
+        assert all(r.requires_grad for r in recorded)
+        total = sum((r * r).sum() for r in recorded)
+        found.append([y.data, *first, *[r.data for r in recorded], *gradients(total, [a, b, g])])
+    rtol = 1e-5 if x.dtype == np.float32 else 1e-13
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, strict=True)
+
+
+def test_a_fused_rule_passes_the_gradient_check():
+    assert gradcheck(fresh(), M, M[::-1] + 0.5)
+    assert gradcheck(lambda x: fresh()(x, x), M)
+    assert gradcheck(lambda x, w: np.tanh(fresh()(np.exp(x), w, power=3.0)), M / 2, M[1])
+
+
+def test_a_fused_rule_is_one_node_and_is_drawn_as_one():
+    y = fresh()(leaf(M), leaf(M), power=3.0)
+    assert y.node.name == "soft" and y.node.options == {"power": 3.0}
+    assert callable(y.node.vjps)
+    assert [v.operation for v in graph(y).vertices if v.operation] == ["soft"]
+
+
+def test_unfused_computes_the_definition_and_ends_with_its_block():
+    soft, a, b = fresh(), leaf(M), leaf(M + 1)
+    with unfused():
+        y = soft(a, b, power=3.0)
+    assert y.node.name == "power"
+    assert [v.operation for v in graph(y).vertices if v.operation] == ["multiply", "power"]
+    np.testing.assert_allclose(y.data, soft(a, b, power=3.0).data, rtol=1e-15)
+    with pytest.raises(KeyError), unfused():
+        raise KeyError
+    assert soft(a, b).node.name == "soft"
+
+
+def test_backward_is_told_what_is_needed_and_called_once_with_arrays():
+    asked = []
+    soft = fresh(asked)
+    for x, w, needs in [
+        (leaf(M), leaf(M), (True, True)),
+        (leaf(M), M, (True, False)),
+        (M, leaf(M), (False, True)),
+        (Tensor(M), leaf(M), (False, True)),
+        (leaf(M).detach(), leaf(M), (False, True)),
+    ]:
+        asked.clear()
+        soft(x, w).backward(M)
+        assert asked == [needs]
+    a, b = leaf(M), leaf(M)
+    asked.clear()
+    gradients(soft(a, b), [b], M)
+    assert asked == [(False, True)]
+
+
+def test_arrays_a_constant_and_no_grad_give_what_they_give_for_every_operation():
+    soft = fresh()
+    assert type(soft(M, M)) is np.ndarray and type(soft(M.tolist(), 2.0)) is np.ndarray
+    y = soft(Tensor(M), M)
+    assert type(y) is Tensor and y.node is None
+    with no_grad():
+        assert soft(leaf(M), M).node is None
+
+
+def test_a_tensor_that_is_given_twice_gets_the_sum_once_and_at_both_orders():
+    soft, x = fresh(), leaf(M)
+    expected = 4 * M**3 * A  # of x⁴, with the seed A in each row
+    seed = np.tile(A, (2, 1))
+    np.testing.assert_allclose(gradients(soft(x, x), [x], seed)[0], expected, rtol=1e-14)
+    (recorded,) = gradients(soft(x, x), [x], seed, create_graph=True)
+    np.testing.assert_allclose(recorded.data, expected, rtol=1e-14)
+    (second,) = gradients(recorded.sum(), [x])
+    np.testing.assert_allclose(second, 12 * M**2 * A, rtol=1e-14)
+
+
+def test_the_definition_is_used_for_a_recorded_derivative_and_for_no_other():
+    used = []
+
+    def definition(x, w, /, power=2.0):
+        used.append((type(x), power))
+        return softened(x, w, power)
+
+    soft, x = fresh(definition=definition), leaf(M)
+    y = soft(x, M, power=3.0)
+    gradients(y, [x], M, retain_graph=True)
+    assert used == []
+    gradients(y, [x], M, create_graph=True)
+    assert used == [(Tensor, 3.0)]
+
+
+DEFINITIONS = {
+    "gives a constant": (lambda x: Tensor(np.ones(3)), 0.0),
+    "gives its input": (lambda x: x, 1.0),
+    "uses its input twice": (lambda x: x + x, 2.0),
+    "is fused itself": (
+        lambda x: fused(definition=lambda x: 3.0 * x)(
+            lambda x, /: (3.0 * x, lambda g, y, needs: (3.0 * g,))
+        )(x),
+        3.0,
+    ),
+}
+
+
+@pytest.mark.parametrize(("definition", "slope"), DEFINITIONS.values(), ids=DEFINITIONS)
+def test_a_definition_may_be_any_function(definition, slope):
+    operation = fused(definition=definition)(lambda x, /: (+x, lambda g, y, needs: (g,)))
+    x = leaf()
+    (recorded,) = gradients(operation(x * 1.0), [x], B, create_graph=True)
+    np.testing.assert_array_equal(recorded.data, slope * B)
+
+
+def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y():
+    def rule(how):
+        @fused(definition=np.exp)
+        def writes(x, /):
+            saved = np.ones(x.shape)
+
+            def backward(g, y, needs):
+                saved[...] = g * y
+                {"saved": saved, "g": g, "y": y}[how][...] *= 1.0
+                return (saved,)
+
+            return np.exp(x), backward
+
+        return writes
+
+    t = leaf()
+    rule("saved")(t).backward(B)
+    np.testing.assert_allclose(t.grad, B * np.exp(A))
+    for how in ("g", "y"):
+        with pytest.raises(ValueError, match="read-only"):
+            rule(how)(leaf()).backward(B)
+
+
+def test_a_variadic_rule_may_be_fused():
+    @fused(definition=lambda *xs: sum(xs))
+    def added(*xs):
+        return np.sum(xs, axis=0), lambda g, y, needs: tuple(g if n else None for n in needs)
+
+    a, b = leaf(), leaf()
+    added(a, B, b, a).backward(A)
+    np.testing.assert_array_equal([a.grad, b.grad], [2 * A, A])
+    assert gradcheck(lambda a, b: added(a, b, a) ** 2, A, B)
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def wrong(rule):
+    rule.__name__ = "wrong"
+    return primitive(rule)
+
+
+WRONG_COUNTS = {
+    "none": lambda a, b, /: (a * b,),
+    "too few": lambda a, b, /: (a * b, lambda g, y: g * b),
+    "too many": lambda a, b, /: (a * b, *[lambda g, y: g] * 3),
+}
+
+
+@pytest.mark.parametrize("rule", WRONG_COUNTS.values(), ids=WRONG_COUNTS)
+def test_a_wrong_number_of_vjps_is_one_sentence(rule):
+    words = r"^the rule wrong must return one VJP for each of its 2 tensor inputs, but [^.]*$"
+    with pytest.raises(TypeError, match=words):
+        wrong(rule)(leaf(), 2.0)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (3,)])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_rule_that_returns_its_value_alone_is_refused_and_not_unpacked(requires_grad, shape):
+    t = Tensor(np.ones(shape), requires_grad=requires_grad)
+    with pytest.raises(TypeError, match="the rule wrong must return"):
+        wrong(lambda a, b, /: a * b)(t, 2.0)
+
+
+def test_a_rule_that_names_no_tensor_is_refused_when_it_is_decorated():
+    for rule in (lambda x: (x, None), lambda x, axis=0: (x, None), lambda *, x: (x, None)):
+        with pytest.raises(TypeError, match="wrong names no tensor input.*before a '/'"):
+            wrong(rule)
+
+
+def test_a_rule_that_reaches_for_a_tensor_outside_is_refused():
+    w = leaf(B, "w")
+    in_its_closure = wrong(lambda x, /: (x * w, lambda g, y: g))
+    among_its_options = wrong(lambda x, /, factor: (x * factor, lambda g, y: g))
+    for call in (lambda: in_its_closure(leaf()), lambda: among_its_options(leaf(), w)):
+        with pytest.raises(TypeError, match="wrong got arrays and returned a Tensor.*its inputs"):
+            call()
+
+
+NO_VALUES = {
+    "nothing": lambda x, /: (None, lambda g, y: g),
+    "a word": lambda x, /: ("word", lambda g, y: g),
+    "complex": lambda x, /: (x * 1j, lambda g, y: g),
+    "complex, as a function": lambda x, /: (lambda: x * 1j, lambda g, y: g),
+    "objects": lambda x, /: (x.astype(object), lambda g, y: g),
+}
+
+
+@pytest.mark.parametrize("rule", NO_VALUES.values(), ids=NO_VALUES)
+def test_a_value_that_is_not_real_is_refused(rule):
+    with pytest.raises(TypeError, match="wrong.* real"):
+        wrong(rule)(leaf())
+
+
+def test_a_value_that_only_arrays_can_say_is_refused_when_the_rule_is_asked_with_tensors():
+    t = leaf()
+    y = wrong(lambda x, /: (np.spacing(x), lambda g, y: g))(t)
+    with pytest.raises(TypeError, match=r"np.spacing has no rule[\s\S]*return it as a function"):
+        gradients(y, [t], A, create_graph=True)
+
+
+WRONG_VJPS = {  # of an operation (3,) → (3,)
+    "another shape": (lambda g, y: np.ones(5), ValueError, r"gave shape \(5,\), which is neither "),
+    "more axes": (lambda g, y: np.ones((2, 3)), ValueError, r"gave shape \(2, 3\), which is neith"),
+    "a number": (lambda g, y: 1.0, TypeError, "gave float, not an array$"),
+    "None": (lambda g, y: None, TypeError, "gave NoneType, not an array$"),
+    "a list": (lambda g, y: [1.0, 1.0, 1.0], TypeError, "gave list, not an array$"),
+    "complex": (lambda g, y: g * 1j, TypeError, "gave dtype complex128, not a real one$"),
+    "objects": (lambda g, y: g.astype(object), TypeError, "gave dtype object, not a real one$"),
+}
+
+
+@pytest.mark.parametrize("kind", ["primitive", "fused"])
+@pytest.mark.parametrize(("vjp", "error", "words"), WRONG_VJPS.values(), ids=WRONG_VJPS)
+def test_a_vjp_that_gives_no_gradient_of_its_input_is_one_sentence(vjp, error, words, kind):
+    def doubled(x, /):
+        return 2 * x, vjp if kind == "primitive" else lambda g, y, needs: (vjp(g, y),)
+
+    make = primitive if kind == "primitive" else fused(definition=lambda x: 2 * x)
+    t = leaf()
+    with pytest.raises(error, match=f"^the VJP of doubled for input 0 {words}"):
+        make(doubled)(t).backward(A)
+    assert t.grad is None
+
+
+def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
+    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float16)))
+    counted = primitive(lambda x, /: (x * 2, lambda g, y: np.array([2, 2, 2])))
+    for operation in (halved, counted):
+        t = leaf()
+        operation(t).backward(np.ones(3))
+        assert t.grad.dtype == np.float64
+
+
+WRONG_FUSED = {
+    "its value alone": (
+        lambda x, /: np.exp(x),
+        "^the rule wrong must return its value and then its VJPs, as a tuple, but it returned nd",
+    ),
+    "three things": (
+        lambda x, /: (np.exp(x), lambda g, y: g, lambda g, y: g),
+        r"^the fused rule wrong must return its value and one function backward\(g, y, needs\), "
+        "but it returned 3 things$",
+    ),
+    "no backward": (lambda x, /: (np.exp(x),), "but it returned 1 things$"),
+    "a list": (
+        lambda x, /: (np.exp(x), lambda g, y, needs: [g]),
+        "^the backward of wrong must return a tuple with a gradient or None for each of its 1 in",
+    ),
+    "the gradient alone": (
+        lambda x, /: (np.exp(x), lambda g, y, needs: g),
+        "^the backward of wrong must return a tuple",
+    ),
+    "nothing": (
+        lambda x, /: (np.exp(x), lambda g, y, needs: None),
+        "^the backward of wrong must return a tuple",
+    ),
+    "one too many": (
+        lambda x, /: (np.exp(x), lambda g, y, needs: (g, g)),
+        "^the backward of wrong must return a tuple",
+    ),
+    "None where it is needed": (
+        lambda x, /: (np.exp(x), lambda g, y, needs: (None,)),
+        "^the VJP of wrong for input 0 gave NoneType, not an array$",
+    ),
+    "a number for backward": (lambda x, /: (np.exp(x), 5.0), "wrong .* one function backward"),
+}
+
+
+@pytest.mark.parametrize(("rule", "words"), WRONG_FUSED.values(), ids=WRONG_FUSED)
+def test_what_a_fused_rule_must_return_is_one_sentence(rule, words):
+    rule.__name__ = "wrong"
+    t = leaf()
+    with pytest.raises(TypeError, match=words):
+        fused(definition=np.exp)(rule)(t).backward(A)
+    assert t.grad is None
+
+
+WRONG_DEFINITIONS = {
+    "another shape": lambda x: x.reshape(3, 1) * 1.0,
+    "fewer elements": lambda x: x.sum(),
+    "an array": lambda x: A,
+    "a number": lambda x: 3.0,
+    "nothing": lambda x: None,
+}
+
+
+@pytest.mark.parametrize("definition", WRONG_DEFINITIONS.values(), ids=WRONG_DEFINITIONS)
+def test_a_definition_that_is_another_function_is_named(definition):
+    @fused(definition=definition)
+    def wrong(x, /):
+        return 2 * x, lambda g, y, needs: (2 * g,)
+
+    t = leaf()
+    with pytest.raises((TypeError, ValueError), match="definition of wrong"):
+        gradients(wrong(t), [t], A, create_graph=True)
+
+
+def test_a_definition_must_be_a_function():
+    for definition in (None, 3.0):
+        with pytest.raises(TypeError, match="definition"):
+            fused(definition=definition)(lambda x, /: (x * 1, lambda g, y, needs: (g,)))
+
+
+CALLS = {
+    "too many arguments": (lambda t: scaled(t, t, 1, 2, 3), TypeError, "scaled.*but 5 were given"),
+    "no options at all": (lambda t: sinc(t, 1.0), TypeError, "sinc.*but 2 were given"),
+    "an option twice": (lambda t: scaled(t, t, 1.0, factor=2.0), TypeError, "scaled.*'factor'"),
+    "too few arguments": (lambda t: scaled(t), TypeError, "scaled.*'b'"),
+    "shapes": (lambda t: t * np.ones(7), ValueError, r"^multiply of 't' \(3,\) and \(7,\): "),
+    "an index": (lambda t: t[7], IndexError, r"^getitem of 't' \(3,\): index 7 is out of bounds"),
+    "an axis": (lambda t: t.sum(axis=2), ValueError, r"^sum of 't' \(3,\): axis 2 is out of"),
+    "fused, shapes": (
+        lambda t: fresh()(t, M[:, :2]),
+        ValueError,
+        r"^soft of 't' \(3,\) and \(2, 2",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "error", "words"), CALLS.values(), ids=CALLS)
+def test_a_call_that_does_not_fit_is_explained_with_the_operation_and_its_inputs(
+    call, error, words
+):
+    with pytest.raises(error, match=words):
+        call(leaf())
+
+
+@pytest.mark.parametrize("x", ["word", 1j, None, [None], [[1.0], [2.0, 3.0]]])
+def test_an_input_that_is_no_real_array_is_refused_by_the_operation(x):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        sinc(x)
+    assert re.match("sinc takes real numbers|setting an array|sinc of", str(caught.value))
+
+
+def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
+    expected, resolution = numerical_gradient(lambda x: sinc(x).sum(), A)
+    assert (np.abs(grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()

@@ -1,0 +1,448 @@
+"""Chapter 1.5 · Safety: changed arrays and the first NaN, and who notices."""
+
+import contextlib
+import inspect
+import re
+import threading
+
+import numpy as np
+import pytest
+
+from minigrad import Tensor, detect_anomaly, fused, gradients, ops, primitive, recompute
+from minigrad.record import WATCHERS
+
+A = np.array([0.3, 0.7, 1.1])
+B = np.array([1.9, -0.4, 0.6])
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+def line():
+    """The number of the line that calls this."""
+    return inspect.currentframe().f_back.f_lineno
+
+
+def here(number):
+    """How an error names a line of this file."""
+    return re.escape(f"in {__file__}, line {number}")
+
+
+@pytest.fixture(autouse=True)
+def nobody_watches_before_or_after():
+    assert WATCHERS == []
+    yield
+    assert WATCHERS == []
+
+
+# ---------------------------------------------------------------- value
+
+SOUND = {
+    "ordinary": lambda t: np.exp(t) * np.tanh(t) / ops.softmax(t),
+    "a mask of -∞": lambda t: ops.softmax(t + np.array([0.0, -np.inf, 0.0])),
+    "-∞ as a number": lambda t: ops.softmax(np.where([True, False, True], t, -np.inf)),
+    "log_softmax of it": lambda t: ops.log_softmax(np.where([True, False, True], t, -np.inf))[::2],
+    "the largest of it": lambda t: np.where([True, False, True], t, -np.inf).max(),
+    "an empty sum": lambda t: np.logaddexp(*[np.where([False, True, True], t, -np.inf)] * 2)[1:],
+    "an infinite limit": lambda t: np.clip(t, -np.inf, 0.9),
+    "integers": lambda t: np.sqrt(t[np.array([2, 2, 0])]) * Tensor([2, 3, 5]),
+    "a large integer": lambda t: t * 10**20,
+    "a large integer beside a constant": lambda t: t * (Tensor(A) * 10**20),
+    "nothing": lambda t: t[:0] * 2.0,
+    "booleans": lambda t: np.where(t > 0.5, t, 0.0) * Tensor([True, False, True]),
+}
+
+
+@pytest.mark.parametrize("f", SOUND.values(), ids=SOUND)
+def test_what_is_sound_passes_and_gives_the_same_value_and_gradient(f):
+    plain, watched = leaf(), leaf()
+    y = f(plain)
+    y.backward(np.ones(y.shape))
+    with detect_anomaly():
+        z = f(watched)
+        z.backward(np.ones(z.shape))
+    np.testing.assert_array_equal(z.data, y.data)
+    np.testing.assert_array_equal(watched.grad, plain.grad)
+
+
+# ---------------------------------------------------------------- law: changed arrays
+
+
+def write_through_the_setter(p):
+    p.data -= 1.0
+
+
+def put_other_data(p):
+    p.data = p.data - 1.0
+
+
+def write_one_element(p):
+    p.data[1] = 7.0
+
+
+def write_through_a_view(p):
+    view = p.data[::-1]
+    view -= 1.0
+
+
+NOTED = {"data -= step": write_through_the_setter, "data = new": put_other_data}
+UNNOTED = {"data[1] = 7": write_one_element, "a view": write_through_a_view}
+NEEDS = {  # the array of p is in a VJP of each
+    "multiply": lambda p: p * p,
+    "matmul": lambda p: (p.reshape(1, 3) @ np.ones((3, 2))) @ (p[:2].reshape(2, 1)),
+    "sin": lambda p: np.sin(p),
+    "power": lambda p: p**3,
+    "log": lambda p: np.log(p),
+}
+
+
+@pytest.mark.parametrize("watched", [False, True])
+@pytest.mark.parametrize("change", NOTED.values(), ids=NOTED)
+@pytest.mark.parametrize("f", NEEDS.values(), ids=NEEDS)
+def test_a_write_through_the_setter_is_right_or_refused_with_and_without_watching(
+    f, change, watched
+):
+    p = leaf(name="p")
+    (expected,) = gradients(f(p).sum(), [p])
+    with detect_anomaly() if watched else contextlib.nullcontext():
+        y = f(p).sum()
+    change(p)
+    if change is put_other_data:  # the old memory is whole, so the gradient still is right
+        np.testing.assert_array_equal(gradients(y, [p])[0], expected)
+        return
+    with pytest.raises(
+        RuntimeError, match=r"^\w+ cannot be replayed: .* changed after the forward"
+    ):
+        gradients(y, [p])
+
+
+@pytest.mark.parametrize("change", UNNOTED.values(), ids=UNNOTED)
+@pytest.mark.parametrize("f", NEEDS.values(), ids=NEEDS)
+def test_a_write_that_calls_no_setter_is_noticed_by_watching_only(f, change):
+    p = leaf(name="p")
+    y = f(p).sum()
+    change(p)
+    y.backward()  # nothing can be said: NumPy does not tell
+    p = leaf(name="p")
+    with detect_anomaly():
+        y = f(p).sum()
+    change(p)
+    words = rf"^\w+ cannot be replayed: an array \(.*\) that its derivative .*\({here('')}\d+\)$"
+    with pytest.raises(RuntimeError, match=words):
+        y.backward()
+    assert p.grad is None
+
+
+def test_the_error_names_the_operation_the_tensor_and_the_line():
+    p, q = leaf(name="p"), leaf(B, "q")
+    with detect_anomaly():
+        h = p + q
+        y, at = (h * q).sum(), line()
+    q.data[0] = 5.0
+    with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
+        y.backward()
+    y = (p * q).sum()
+    q.data -= 1.0
+    with pytest.raises(RuntimeError, match=r"^multiply cannot be replayed: 'q' \(3,\) was changed"):
+        y.backward()
+
+
+def test_the_array_a_leaf_was_built_from_is_not_the_leafs_and_a_constants_is():
+    mine, constants = A.copy(), B.copy()
+    p, c = leaf(mine), Tensor(constants)
+    with detect_anomaly():
+        y = (p * p * c).sum()
+    mine += 1.0
+    y.backward(retain_graph=True)
+    np.testing.assert_array_equal(p.grad, 2 * A * B)
+    constants += 1.0
+    with pytest.raises(RuntimeError, match="multiply cannot be replayed: an array"):
+        y.backward()
+
+
+CONSTANTS = {
+    "a factor": lambda t, c: t * c,
+    "a divisor": lambda t, c: t / c,
+    "a matrix": lambda t, c: t @ c.reshape(3, 1),
+    "an option's array": lambda t, c: primitive(lambda x, /, by: (x * by, lambda g, y: g * by))(
+        t, by=c
+    ),
+    "a mask": lambda t, c: np.where(c, t, 0.0),
+}
+
+
+@pytest.mark.parametrize("f", CONSTANTS.values(), ids=CONSTANTS)
+def test_a_changed_constant_is_noticed_by_watching(f):
+    t, c = leaf(), B.copy()
+    with detect_anomaly():
+        y = f(t, c)
+    c[:2] = 0.0
+    with pytest.raises(RuntimeError, match="cannot be replayed: an array"):
+        y.backward(np.ones(y.shape))
+
+
+def test_a_changed_constant_is_noticed_in_a_fused_rule_too():
+    @fused(definition=lambda x, c: x * c)
+    def scaled(x, c, /):
+        return x * c, lambda g, y, needs: (g * c, None)
+
+    t, c = leaf(), B.copy()
+    with detect_anomaly():
+        y = scaled(t, c)
+    c *= 2.0
+    with pytest.raises(RuntimeError, match="scaled cannot be replayed: an array"):
+        y.backward(np.ones(3))
+
+
+NEEDS_NO_OLD_VALUE = {
+    "exp": np.exp,
+    "tanh": np.tanh,
+    "add": lambda p: p + 1.0,
+    "reshape": lambda p: p.reshape(3, 1),
+    "only the gradient of a constant would": lambda p: p * B,
+    "the numerator": lambda p: p / Tensor(B),
+}
+
+
+@pytest.mark.parametrize("f", NEEDS_NO_OLD_VALUE.values(), ids=NEEDS_NO_OLD_VALUE)
+def test_a_write_is_fine_where_no_gradient_needs_the_old_values(f):
+    p = leaf()
+    (expected,) = gradients(f(p).sum(), [p])
+    with detect_anomaly():
+        y = f(p).sum()
+    p.data[:] = 5.0
+    np.testing.assert_array_equal(gradients(y, [p])[0], expected)
+
+
+def test_an_array_that_was_written_with_what_it_held_is_not_changed():
+    p = leaf()
+    with detect_anomaly():
+        y = (p * p).sum()
+    p.data[:] = A
+    y.backward()
+    np.testing.assert_array_equal(p.grad, 2 * A)
+
+
+# ---------------------------------------------------------------- law: the first NaN
+
+
+def test_the_first_operation_that_makes_a_nan_is_named_with_its_inputs_and_the_line():
+    t = leaf(B)  # one of its elements is negative
+    with detect_anomaly(), pytest.raises(FloatingPointError) as caught:
+        h = t * 2.0
+        at = line() + 1
+        h = np.log(h)
+        h = h + 1.0
+    expected = rf"log of \(3,\) made a NaN, {here(at)}"
+    assert re.fullmatch(expected, str(caught.value))
+
+
+FORWARD = {
+    "NaN of a constant": (lambda t: np.log(Tensor(B)), r"^log of \(3,\) made a NaN, "),
+    "NaN of a leaf": (lambda t: np.sqrt(t - 2.0), r"^sqrt of \(3,\) made a NaN, "),
+    "0/0": (lambda t: (t - t) / (t - t), r"^divide of \(3,\) and \(3,\) made a NaN, "),
+    "∞ - ∞": (lambda t: (t + np.inf) - np.inf, r"^subtract of \(3,\) and \(\) made a NaN, "),
+    "overflow": (lambda t: np.exp(t * 1e5), r"^exp of \(3,\) made an infinity, "),
+    "log of 0": (lambda t: np.log(t * 0.0), r"^log of \(3,\) made an infinity, "),
+    "1/0": (lambda t: 1.0 / (t - t), r"^divide of \(\) and \(3,\) made an infinity, "),
+    "handed in": (lambda t: t * np.nan, r"^multiply of 't' \(3,\) and \(\) was handed a NaN, "),
+    "handed in by a leaf": (lambda t: +leaf([np.nan], "bad"), "^positive of 'bad' .* handed a NaN"),
+    "a method": (lambda t: (t * np.inf).mean() * 0.0, r"^multiply of \(\) and \(\) made a NaN, "),
+    "float32": (lambda t: np.exp(100 * t.astype(np.float32)), "^exp of .* made an infinity, "),
+    "a composed function": (lambda t: np.tan(t * np.inf), r"^sin of \(3,\) made a NaN, "),
+}
+
+
+@pytest.mark.parametrize(("f", "words"), FORWARD.values(), ids=FORWARD)
+def test_a_nan_or_an_infinity_stops_the_forward_pass(f, words):
+    at = inspect.getsourcelines(f)[1]
+    with detect_anomaly(), pytest.raises(FloatingPointError, match=words) as caught:
+        f(leaf())
+    assert f"in {__file__}, line {at}" in str(caught.value)
+
+
+def cutting(x):
+    return np.where(x > 0.5, np.sqrt(x), 0.0)
+
+
+BACKWARD = {
+    "√ at 0": (np.sqrt, "sqrt", "an infinity"),
+    "power at 0": (lambda x: x**0.5, "power", "an infinity"),
+    "√ at 0, cut by where": (cutting, "sqrt", "a NaN"),
+    "|x| by √": (lambda x: np.sqrt(x * x), "sqrt", "an infinity"),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(("f", "operation", "what"), BACKWARD.values(), ids=BACKWARD)
+def test_a_derivative_that_makes_a_nan_or_an_infinity_names_the_forward_operation(
+    f, operation, what, inside
+):
+    x = leaf([0.0, 0.7, 1.1], "x")
+    words = (
+        rf"^the derivative of {operation} of .* made {what} in the gradient of input 0; the "
+        rf"operation was called in {re.escape(__file__)}, line \d+$"
+    )
+    with detect_anomaly():
+        y = f(x).sum()
+        if inside:
+            with pytest.raises(FloatingPointError, match=words):
+                y.backward()
+    if not inside:
+        with (
+            pytest.raises(FloatingPointError, match=words),
+            np.errstate(divide="ignore", invalid="ignore"),
+        ):
+            y.backward()
+    assert x.grad is None
+
+
+def test_the_line_of_the_forward_operation_is_named_however_deep_it_was_called():
+    def innermost(x):
+        return np.sqrt(x)
+
+    def outer(x):
+        return innermost(x) * 2.0
+
+    at = inspect.getsourcelines(innermost)[1] + 1
+    x = leaf([0.0, 0.7])
+    with detect_anomaly(), pytest.raises(FloatingPointError, match=here(at)):
+        outer(x).sum().backward()
+
+
+def test_a_nan_at_second_order_is_named_as_well():
+    x = leaf(0.0, "x")
+    with detect_anomaly():
+        (slope,) = gradients(x**1.5, [x], create_graph=True)
+        with pytest.raises(FloatingPointError, match="^the derivative of power .* made an inf"):
+            gradients(slope, [x])
+
+
+def test_a_nan_in_what_a_fused_rule_gives_is_named():
+    @fused(definition=np.sqrt)
+    def root(x, /):
+        return np.sqrt(x), lambda g, y, needs: (g / (2 * y),)
+
+    with detect_anomaly():
+        with pytest.raises(FloatingPointError, match=r"^root of 'x' \(2,\) made a NaN"):
+            root(leaf([-1.0, 1.0], "x"))
+        y = root(leaf([0.0, 1.0], "x"))
+        with pytest.raises(FloatingPointError, match=r"^the derivative of root of 'x' \(2,\)"):
+            y.backward(np.ones(2))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_nan_in_what_is_recomputed_is_named(inside):
+    x = leaf([0.0, 0.7], "x")
+    with detect_anomaly():
+        y = recompute(lambda x: np.sqrt(x) * 2.0, x).sum()
+        if inside:
+            with pytest.raises(FloatingPointError, match="^the derivative of sqrt of 'x'"):
+                y.backward()
+    if not inside:  # the block's own record is made after watching has ended
+        with (
+            pytest.raises(FloatingPointError, match="^the derivative of recompute of 'x'"),
+            np.errstate(divide="ignore"),
+        ):
+            y.backward()
+
+
+def test_a_gradient_that_arrives_broken_is_nobodys_fault_further_down():
+    t = leaf()
+    with detect_anomaly():
+        y = t * 2.0
+    y.backward([np.inf, np.nan, 1.0])
+    np.testing.assert_array_equal(t.grad, [np.inf, np.nan, 2.0])
+
+
+# ---------------------------------------------------------------- law: in and out
+
+
+def test_nothing_is_watched_before_or_after():
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(np.log(leaf(B)).data).any()
+    with detect_anomaly():
+        pass
+    with np.errstate(invalid="ignore"):
+        y = np.log(leaf(B))
+    assert np.isnan(y.data).any() and y.node.watch is None
+
+
+def test_watching_twice_is_watching_and_ends_with_the_outer_block():
+    for broken in ("inner", "between", "after"):
+        t = leaf(B)
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(detect_anomaly())
+            stack.enter_context(pytest.raises(FloatingPointError, match="^log of 't'"))
+            with detect_anomaly():
+                assert len(WATCHERS) == 2
+                if broken == "inner":
+                    np.log(t)
+            assert len(WATCHERS) == 1
+            if broken == "between":
+                np.log(t)
+            np.log(t)
+        assert WATCHERS == []
+
+
+@pytest.mark.parametrize("error", [ValueError, FloatingPointError, KeyboardInterrupt, SystemExit])
+def test_an_exception_ends_the_watching(error):
+    with pytest.raises(error), detect_anomaly():
+        raise error
+    assert WATCHERS == []
+
+
+def test_an_interrupt_inside_a_rule_ends_the_watching():
+    @primitive
+    def interrupted(x, /):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), detect_anomaly():
+        interrupted(leaf())
+    assert WATCHERS == [] and np.exp(leaf()).node.watch is None
+
+
+def test_numpys_own_settings_come_back():
+    before = np.geterr()
+    with contextlib.suppress(FloatingPointError), detect_anomaly():
+        np.log(leaf(B))
+    assert np.geterr() == before
+
+
+def test_one_threads_watching_is_not_anothers():
+    inside, done = threading.Barrier(2, timeout=5), threading.Barrier(2, timeout=5)
+    found = {}
+
+    def watching():
+        with detect_anomaly():
+            inside.wait()
+            try:
+                np.log(leaf(B))
+            except FloatingPointError as error:
+                found["watching"] = str(error)
+            done.wait()
+
+    def careless():
+        inside.wait()
+        with np.errstate(invalid="ignore"):
+            found["careless"] = np.log(leaf(B)).data
+        done.wait()
+
+    threads = [threading.Thread(target=work) for work in (watching, careless)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found["watching"].startswith("log of 't' (3,) made a NaN, in ")
+    assert np.isnan(found["careless"]).any()
+
+
+def test_a_watch_that_ends_in_another_thread_meanwhile_hides_nothing_from_this_one():
+    def leaving(*_):  # as another thread's, whose block ends while this thread looks
+        WATCHERS.remove(leaving)
+
+    WATCHERS.append(leaving)
+    with detect_anomaly(), pytest.raises(FloatingPointError, match="^log of 't'"):
+        np.log(leaf(B))
+    assert WATCHERS == []

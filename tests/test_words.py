@@ -1,0 +1,614 @@
+"""Chapter 1.4 · Words: each records, answers, or is refused by name."""
+
+import inspect
+import math
+import operator
+import re
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad import Tensor, functional, gradcheck, ops
+from minigrad.functional.vocabulary import INSTEAD, NUMPY, PLAIN
+from minigrad.words import OTHER_WORDS, Words
+
+A = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3): two primes, and no value twice
+ROW = np.array([0.3, 1.1, 0.6])  # (3,)
+MASK = A > 1.0
+
+
+def leaf(values=A, name="t"):
+    return Tensor(values, requires_grad=True, name=name)
+
+
+# ---------------------------------------------------------------- value
+
+RECORDED = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
+UFUNCS_OF_TWO = [np.add, np.power, np.maximum, np.logaddexp]
+COMPARISONS = [
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.floordiv,  # whole steps: flat between their jumps
+]
+OTHERS = {
+    "an array": A + 0.5,
+    "a row": ROW,
+    "a list": [3, 5, 7],
+    "nested lists": A.tolist(),
+    "an integer": 3,
+    "a number": 2.5,
+    "NumPy's integer": np.int64(2),
+    "NumPy's number": np.float64(1.5),
+    "a 0-d array": np.array(0.5),
+    "integers": np.array([2, 3, 5]),
+    "booleans": np.array([True, True, True]),
+}
+
+
+@pytest.mark.parametrize("op", RECORDED + UFUNCS_OF_TWO, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(op, other):
+    array = np.array(other) if isinstance(other, list) else other
+    for y, expected in [(op(leaf(), other), op(A, array)), (op(other, leaf()), op(array, A))]:
+        assert type(y) is Tensor and y.requires_grad
+        np.testing.assert_allclose(y.data, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("op", [operator.mod, np.remainder], ids=lambda op: op.__name__)
+@pytest.mark.parametrize("other", [[3, 5, 7], np.array([0.5, -3.0, 7.0]), 3, -2.5, np.int64(2)])
+def test_a_remainder_takes_a_tensor_on_either_side(op, other):
+    eighths = np.array([[0.625, 1.25, 3.125], [-2.125, 0.375, -1.875]])  # these divide exactly
+    array = np.array(other) if isinstance(other, list) else other
+    for y, expected in [
+        (op(leaf(eighths), other), op(eighths, array)),
+        (op(other, leaf(eighths)), op(array, eighths)),
+    ]:
+        assert type(y) is Tensor and y.requires_grad
+        np.testing.assert_array_equal(y.data, expected)
+
+
+def test_a_remainder_is_exact_after_many_steps_and_of_an_infinite_one():
+    for a, b in [(1e16, 0.3), (5.0, np.inf), (-5.0, -np.inf)]:
+        np.testing.assert_array_equal((leaf(a) % b).data, a % b)
+
+
+@pytest.mark.parametrize("op", COMPARISONS, ids=lambda op: op.__name__)
+@pytest.mark.parametrize("other", [*OTHERS.values(), 1.3], ids=[*OTHERS, "an element"])
+def test_a_comparison_gives_a_plain_array_on_either_side(op, other):
+    array = np.array(other) if isinstance(other, list) else other
+    for answer, expected in [
+        (op(leaf(), other), op(A, array)),
+        (op(other, leaf()), op(array, A)),
+        (op(leaf(), Tensor(other)), op(A, array)),
+    ]:
+        assert type(answer) is np.ndarray
+        np.testing.assert_array_equal(answer, expected, strict=True)
+
+
+@pytest.mark.parametrize("op", [operator.neg, operator.pos, abs], ids=lambda op: op.__name__)
+def test_an_operator_of_one_tensor_records(op):
+    y = op(leaf(A - 1))
+    assert type(y) is Tensor and y.requires_grad
+    np.testing.assert_array_equal(y.data, op(A - 1))
+    assert gradcheck(op, A - 1)
+
+
+def test_the_matrix_product_stands_on_either_side_of_an_array_or_a_list():
+    for y, expected in [
+        (leaf() @ A.T, A @ A.T),
+        (A.T @ leaf(), A.T @ A),
+        (A.T.tolist() @ leaf(), A.T @ A),
+        (leaf() @ ROW, A @ ROW),
+        (ROW @ leaf(A.T), ROW @ A.T),
+    ]:
+        assert type(y) is Tensor and y.requires_grad
+        np.testing.assert_allclose(y.data, expected, rtol=1e-15)
+
+
+def test_a_python_integer_may_be_larger_than_64_bits():
+    np.testing.assert_allclose((leaf() * 10**20).data, A * 10**20)
+
+
+def test_a_sum_begun_by_python_records():
+    y = sum([leaf(), leaf(), leaf()])
+    assert type(y) is Tensor and y.requires_grad
+    np.testing.assert_allclose(y.data, 3 * A)
+
+
+METHODS = {
+    "sum": lambda t: t.sum(0, keepdims=True),
+    "mean": lambda t: t.mean(axis=(0, 1)),
+    "max": lambda t: t.max(axis=-1),
+    "min": lambda t: t.min(0, keepdims=True),
+    "prod": lambda t: t.prod(axis=1),
+    "var": lambda t: t.var(axis=1, ddof=1),
+    "std": lambda t: t.std(1, keepdims=True),
+    "cumsum": lambda t: t.cumsum(1),
+    "clip": lambda t: t.clip(0.5, 1.5),
+    "dot": lambda t: t.dot(A.T),
+    "trace": lambda t: t.trace(1),
+    "diagonal": lambda t: t.diagonal(-1, 1, 0),
+    "reshape": lambda t: t.reshape(3, -1) + t.reshape((3, 2)),
+    "ravel": lambda t: t.ravel(),
+    "flatten": lambda t: t.flatten(),
+    "squeeze": lambda t: t[:1].squeeze(0),
+    "transpose": lambda t: t.transpose(1, 0) + t.transpose() + t.transpose((1, 0)),
+    "swapaxes": lambda t: t.swapaxes(0, -1),
+    "repeat": lambda t: t.repeat(2, axis=1),
+    "take": lambda t: t.take([2, 0, 2], axis=1),
+    "astype": lambda t: t.astype(np.float32),
+    "copy": lambda t: t.copy(),
+    "T": lambda t: t.T,
+    "mT": lambda t: t.reshape(1, 2, 3).mT,
+}
+ANSWERS = {
+    "argmax": lambda t: t.argmax(axis=1),
+    "argmin": lambda t: t.argmin(axis=0),
+    "argsort": lambda t: t.argsort(axis=0),
+    "all": lambda t: t.all(),
+    "any": lambda t: t.any(axis=0),
+    "tolist": lambda t: t.tolist(),
+}
+
+
+def test_the_tables_have_a_line_for_every_method():
+    assert {name for name in vars(Words) if not name.startswith("_")} == {*METHODS, *ANSWERS}
+
+
+@pytest.mark.parametrize("call", METHODS.values(), ids=METHODS)
+def test_a_method_means_what_it_means_on_the_array_and_records(call):
+    y = call(leaf())
+    assert type(y) is Tensor and y.requires_grad
+    np.testing.assert_allclose(y.data, call(A), rtol=1e-15, strict=True)
+
+
+NEED_ARGUMENTS = {"dot", "repeat", "take", "astype", "reshape", "swapaxes", "clip", "T", "mT"}
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in NEED_ARGUMENTS])
+def test_a_methods_default_arguments_are_numpys(name):
+    np.testing.assert_allclose(getattr(leaf(), name)().data, getattr(A, name)(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("call", ANSWERS.values(), ids=ANSWERS)
+def test_a_question_is_answered_as_the_array_would(call):
+    assert not isinstance(call(leaf()), Tensor)
+    np.testing.assert_array_equal(call(leaf()), call(A))
+
+
+def test_a_copy_has_memory_of_its_own_for_every_dtype():
+    for values in (A, [2, 3, 5], [True, False, True]):
+        t = Tensor(values)
+        assert not np.shares_memory(t.copy().data, t.data)
+        np.testing.assert_array_equal(t.copy().data, values)
+
+
+FUNCTIONS = {
+    "exp": lambda t: np.exp(t),
+    "where": lambda t: np.where(MASK, t, 0),
+    "sum": lambda t: np.sum(t, axis=0),
+    "mean": lambda t: np.mean(t, axis=-1, keepdims=True),
+    "max": lambda t: np.max(t, axis=1),
+    "reshape": lambda t: np.reshape(t, (3, -1)),
+    "reshape by name": lambda t: np.reshape(t, shape=(3, -1)),
+    "transpose": lambda t: np.transpose(t, (1, 0)),
+    "matrix_transpose": lambda t: np.matrix_transpose(t),
+    "broadcast_to": lambda t: np.broadcast_to(t, (5, 2, 3)),
+    "concatenate": lambda t: np.concatenate([t, A, t], axis=1),
+    "stack": lambda t: np.stack([A, t], 1),
+    "einsum": lambda t: np.einsum("ij,kj->ik", t, A),
+    "linalg.norm": lambda t: np.linalg.norm(t, axis=1),
+    "an array first": lambda t: np.clip(A + 0.15, t, 1.5),
+    "a number first": lambda t: np.where(MASK, 7.0, t),
+    "out=None": lambda t: np.add(t, 1.0, out=None),
+    "t[i, slice]": lambda t: t[1, ::2],
+    "t[mask]": lambda t: t[MASK],
+    "t[integers]": lambda t: t[[1, 1, 0]],
+}
+
+
+@pytest.mark.parametrize("call", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_numpys_functions_mean_on_a_tensor_what_they_mean_on_its_array(call):
+    y = call(leaf())
+    assert type(y) is Tensor and y.requires_grad
+    np.testing.assert_allclose(y.data, call(A), rtol=1e-15)
+
+
+QUESTIONS = {
+    "isnan": lambda t: np.isnan(t),
+    "argmax": lambda t: np.argmax(t, axis=1),
+    "argmax by name": lambda t: np.argmax(a=t, axis=1),
+    "zeros_like": lambda t: np.zeros_like(t),
+    "round": lambda t: np.round(t, 1),
+    "floor_divide": lambda t: np.floor_divide(3.0, t),
+    "allclose": lambda t: np.array(np.allclose(A, b=t)),
+    "shape": lambda t: np.array(np.shape(t)),
+    "result_type": lambda t: np.array(np.result_type(t, np.float32) == np.float64),
+}
+
+
+@pytest.mark.parametrize("ask", QUESTIONS.values(), ids=QUESTIONS)
+def test_a_question_about_values_is_answered_by_a_plain_array(ask):
+    answer = ask(leaf())
+    assert type(answer) is np.ndarray
+    np.testing.assert_array_equal(answer, ask(A), strict=True)
+
+
+def test_constant_tensors_in_a_list_become_an_ordinary_array():
+    for a in (np.array([Tensor(A), Tensor(A)]), np.asarray([[Tensor(1.0), 2.0]])):
+        assert a.dtype == np.float64
+    np.testing.assert_array_equal(np.array([Tensor(A), Tensor(A)]), [A, A], strict=True)
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@pytest.mark.parametrize("op", RECORDED + UFUNCS_OF_TWO, ids=lambda op: op.__name__)
+def test_both_sides_of_an_operation_receive_their_gradient(op):
+    assert gradcheck(op, A, ROW + 0.05)
+    assert gradcheck(lambda t: op(ROW, t), A)  # an array on the left: NumPy is asked first
+
+
+def test_the_remainder_has_slope_1_and_minus_the_number_of_steps():
+    a, b = leaf([7.5, -2.0]), leaf([2.0, 0.75])
+    (a % b).backward(np.ones(2))
+    np.testing.assert_array_equal([a.grad, b.grad], [[1.0, 1.0], [-3.0, 3.0]])
+
+
+# ---------------------------------------------------------------- law
+
+UFUNCS = {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)}
+
+
+@pytest.mark.parametrize("ufunc", UFUNCS.values(), ids=UFUNCS)
+def test_every_ufunc_records_or_answers_or_refuses_by_name(ufunc):
+    args = [leaf([[0.3, 0.6], [0.2, 0.7]])] * ufunc.nin
+    if ufunc in NUMPY:
+        assert ufunc(*args).requires_grad
+    elif ufunc in PLAIN:
+        assert ufunc(*args).dtype in (np.bool_, np.float64)
+    else:
+        with pytest.raises(TypeError, match=rf"^np\.{ufunc.__name__} has no rule"):
+            ufunc(*args)
+
+
+ASKS_FIRST = {  # NumPy's functions that ask their arguments first, as np.sum does
+    f"{module.__name__}.{name}".replace("numpy", "np", 1): f
+    for module in (np, np.linalg, np.fft)
+    for name, f in vars(module).items()
+    if type(f) is type(np.sum)
+}
+OUTSIDE = {name: f for name, f in ASKS_FIRST.items() if f not in NUMPY and f not in PLAIN}
+
+
+@pytest.mark.parametrize("function", OUTSIDE.values(), ids=OUTSIDE)
+def test_every_function_outside_the_vocabulary_refuses(function):
+    for n in (1, 2, 3):
+        with pytest.raises(TypeError, match="has no rule|argument|expected str"):
+            function(*[leaf()] * n)
+
+
+def test_a_word_that_numpy_spells_in_two_ways_is_known_in_both():
+    for function, same in [(np.max, np.amax), (np.min, np.amin), (np.round, np.around)]:
+        assert function in NUMPY or function in PLAIN
+        np.testing.assert_array_equal(
+            *[getattr(y, "data", y) for y in (function(leaf()), same(leaf()))]
+        )
+
+
+def test_everything_the_vocabulary_names_is_one_of_numpys_functions_and_stands_once():
+    named = {*UFUNCS.values(), *ASKS_FIRST.values()}
+    assert set(NUMPY) | PLAIN | set(INSTEAD) <= named
+    assert not set(NUMPY) & PLAIN and not (set(NUMPY) | PLAIN) & set(INSTEAD)
+
+
+@pytest.mark.parametrize("name", ["numel", "softmax", "exp", "nummel", "_secret"])
+def test_hasattr_and_getattr_ask_a_tensor_as_they_ask_anything(name):
+    assert not hasattr(leaf(), name) and getattr(leaf(), name, 7) == 7
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    ["__array_interface__", "__array_struct__", "__dlpack__", "__fspath__", "_data", "_mask"],
+)
+def test_no_other_door_leads_to_the_array(protocol):
+    assert not hasattr(leaf(), protocol)
+
+
+# ---------------------------------------------------------------- refusal
+
+CONVERSIONS = {
+    "np.asarray": lambda t: np.asarray(t),
+    "np.asanyarray": lambda t: np.asanyarray(t),
+    "np.ascontiguousarray": lambda t: np.ascontiguousarray(t),
+    "object array": lambda t: np.array(t, dtype=object),
+    "list": lambda t: np.array([t, t]),
+    "list of scalars": lambda t: np.array([t[0, 0], t[1, 1]]),
+    "scalar among numbers": lambda t: np.array([1.0, t[0, 0], 2.0]),
+    "lists in a list": lambda t: np.array([[t[0, 0]], [t[1, 1]]]),
+    "tuple of one": lambda t: np.array((t[:1, :1],)),
+    "list, as objects": lambda t: np.array([t, t], dtype=object),
+    "list of empty": lambda t: np.array([t[:0]]),
+    "ragged list": lambda t: np.array([t[0], t[0, :2]]),
+    "Tensor of a list": lambda t: Tensor([t, t]),
+    "t + list": lambda t: 1.0 * leaf(A[None]) + [t],
+    "np.sum of a list": lambda t: np.sum([t, t]),
+    "np.maximum of a list": lambda t: np.maximum([t, t], 0.0),
+    "np.float64": lambda t: np.float64(t[0, 0]),
+    "np.full": lambda t: np.full(3, t[0, 0]),
+    "np.arange": lambda t: np.arange(t[0, 0]),
+    "np.broadcast": lambda t: np.broadcast(t, A),
+    "np.vectorize": lambda t: np.vectorize(lambda v: v)(t),
+    "np.r_": lambda t: np.r_[t, t],
+    "np.ma": lambda t: np.ma.array(t),
+    "masked array": lambda t: np.ma.array(A) * t,
+    "a[...] = t": lambda t: A.copy().__setitem__(..., t),
+    "a[0, 0] = t": lambda t: A.copy().__setitem__((0, 0), t[0, 0]),
+    "a.dot(t)": lambda t: A.T.dot(t),
+    "a.searchsorted(t)": lambda t: ROW.searchsorted(t),
+    "rng.normal": lambda t: np.random.default_rng(0).normal(t),
+    "rng.permutation": lambda t: np.random.default_rng(0).permutation(t),
+    "an index": lambda t: A[t],
+    "np.take at t": lambda t: np.take(A, t),
+}
+
+
+@pytest.mark.parametrize("lose", CONVERSIONS.values(), ids=CONVERSIONS)
+def test_no_array_is_made_of_tensors_whose_gradient_it_would_drop(lose):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        lose(leaf())
+    error = caught.value.__cause__ or caught.value  # NumPy wraps what an element of a[0] = t says
+    assert "a conversion to a NumPy array would drop the gradient of" in str(error) or (
+        "float() would drop the gradient of" in str(error)
+    )
+
+
+SCALARS = {
+    "float": lambda t: float(t),
+    "math.exp": lambda t: math.exp(t),
+    "complex": lambda t: complex(t),
+    "'%f'": lambda t: "%f" % t,  # noqa: UP031
+    "math.fsum": lambda t: math.fsum([t]),
+}
+
+
+@pytest.mark.parametrize("lose", SCALARS.values(), ids=SCALARS)
+def test_no_number_is_made_of_a_tensor_whose_gradient_it_would_drop(lose):
+    with pytest.raises(TypeError, match=r"^float\(\) would drop the gradient of 't' \(\): use .it"):
+        lose(leaf(0.5))
+
+
+def test_int_and_index_refuse_too():
+    with pytest.raises(TypeError, match=r"^int\(\) would drop the gradient of 't' \(\)"):
+        int(leaf(2.0))
+    with pytest.raises(TypeError, match="only integer"):
+        [2, 3, 5][leaf(2.0)]
+
+
+IN_PLACE = "in place, or with out=, cannot be recorded: make a new array or tensor$"
+OPTIONS = {
+    "array += t": (lambda t: operator.iadd(A.copy(), t), "^np.add " + IN_PLACE),
+    "array -= t": (lambda t: operator.isub(A.copy(), t), "^np.subtract " + IN_PLACE),
+    "array *= t": (lambda t: operator.imul(A.copy(), t), "^np.multiply " + IN_PLACE),
+    "array /= t": (lambda t: operator.itruediv(A.copy(), t), "^np.divide " + IN_PLACE),
+    "array **= t": (lambda t: operator.ipow(A.copy(), t), "^np.power " + IN_PLACE),
+    "array %= t": (lambda t: operator.imod(A.copy(), t), "^np.remainder " + IN_PLACE),
+    "array //= t": (lambda t: operator.ifloordiv(A.copy(), t), "^np.floor_divide " + IN_PLACE),
+    "array @= t": (lambda t: operator.imatmul(A[:, :2].copy(), t[:, :2]), "^np.matmul " + IN_PLACE),
+    "out=": (lambda t: np.exp(t, out=A.copy()), "^np.exp " + IN_PLACE),
+    "out= by position": (lambda t: np.exp(t, A.copy()), "^np.exp " + IN_PLACE),
+    "out=t": (lambda t: np.exp(A, out=t), "^np.exp " + IN_PLACE),
+    "out=(t,)": (lambda t: np.exp(A, out=(t,)), "^np.exp " + IN_PLACE),
+    "where=": (lambda t: np.add(t, 1, where=MASK), "^np.add with where= .* use np.where$"),
+    "where=t": (lambda t: np.add(A, 1, where=t), "^np.add with where= .* use np.where$"),
+    "dtype=": (lambda t: np.exp(t, dtype=np.float32), "^np.exp with dtype= has no rule"),
+    "casting=": (lambda t: np.exp(t, casting="same_kind"), "^np.exp with casting= has no rule"),
+    "sum, out=": (
+        lambda t: np.sum(t, out=np.zeros(())),
+        "^np.sum with out= cannot be recorded: make a new tensor$",
+    ),
+    "sum, dtype by position": (lambda t: np.sum(t, 0, np.float32), "sum"),
+    "reshape, order by position": (lambda t: np.reshape(t, (3, 2), "F"), "reshape.*positional"),
+    "linalg.norm": (
+        lambda t: np.linalg.norm(t, dim=1),
+        r"norm\(\) got an unexpected|np.linalg.norm with dim= has no rule",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), OPTIONS.values(), ids=OPTIONS)
+def test_an_option_that_makes_no_record_possible_is_refused_by_name(call, words):
+    with pytest.raises(TypeError, match=words):
+        call(leaf())
+
+
+RULES = {f.__name__: (f, rule) for f, rule in NUMPY.items() if not isinstance(f, np.ufunc)}
+
+
+@pytest.mark.parametrize(("function", "rule"), RULES.values(), ids=RULES)
+def test_every_option_of_numpys_that_a_rule_lacks_is_refused_with_those_it_has(function, rule):
+    theirs, ours = (inspect.signature(f).parameters.values() for f in (function, rule))
+    t = leaf()
+    args = [t for p in theirs if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+    args = {np.concatenate: [args], np.stack: [args], np.einsum: ["ij", t]}.get(function, args)
+    have = ", ".join(p.name for p in ours if p.default is not p.empty) or "none"
+    lacking = {
+        p.name for p in theirs if p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY
+    } - {p.name for p in ours}
+    for option in lacking:
+        words = f"with {option}= has no rule for Tensors: its options here are {have}$"
+        if option == "out":
+            words = "with out= cannot be recorded: make a new tensor$"
+        with pytest.raises(TypeError, match=rf"^np\.(linalg\.)?{function.__name__} {words}"):
+            function(*args, **{option: "no" if option == "casting" else np.zeros(())})
+
+
+REFUSES = "has no rule for Tensors: compose it from what minigrad has, write a @primitive, or pass "
+
+
+@pytest.mark.parametrize("method", ["reduce", "accumulate", "reduceat", "outer", "at"])
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum])
+def test_the_methods_of_a_ufunc_are_refused_by_name(ufunc, method):
+    args = {"reduceat": [[0, 1]], "outer": [A], "at": [[0], 1.0]}.get(method, [])
+    words = rf"^np\.{ufunc.__name__}\.{method} {REFUSES}t.data if no gradient is wanted$"
+    with pytest.raises(TypeError, match=words):
+        getattr(ufunc, method)(leaf(), *args)
+
+
+UNKNOWN = {
+    "np.histogram": lambda t: np.histogram(t),
+    "np.linalg.svd": lambda t: np.linalg.svd(t),
+    "np.fft.fft": lambda t: np.fft.fft(t),
+    "np.interp": lambda t: np.interp(t, ROW, ROW),
+    "np.arctan2": lambda t: np.arctan2(t, 1.0),
+    "np.modf": lambda t: np.modf(t),
+}
+
+
+@pytest.mark.parametrize(("name", "call"), UNKNOWN.items(), ids=UNKNOWN)
+def test_a_function_without_a_rule_is_refused_by_name(name, call):
+    with pytest.raises(TypeError, match=rf"^{name} {REFUSES}t.data if no gradient is wanted$"):
+        call(leaf())
+
+
+def test_a_filled_array_does_not_drop_the_gradient_of_what_it_is_filled_with():
+    for like in (A, leaf(), Tensor(A)):
+        with pytest.raises(TypeError, match="drop the gradient|has no rule"):
+            np.full_like(like, leaf(0.5))
+
+
+@pytest.mark.parametrize(
+    ("function", "alternative"), INSTEAD.items(), ids=lambda x: getattr(x, "__name__", "")
+)
+def test_where_another_way_is_known_it_is_named_and_exists(function, alternative):
+    required = [
+        p
+        for p in inspect.signature(function).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    args = [leaf(ROW)] * max(len(required), 1) if function is not np.hypot else [leaf(ROW)] * 2
+    with pytest.raises(TypeError, match=f"has no rule for Tensors: use {re.escape(alternative)}$"):
+        function(*args)
+    named = [getattr(np, name) for name in re.findall(r"np\.(\w+)", alternative)]
+    named += [getattr(minigrad, name) for name in re.findall(r"\b(scatter_add)\b", alternative)]
+    assert all(f in NUMPY or f in PLAIN or f is ops.scatter_add for f in named)
+
+
+def is_formula(text):
+    try:
+        return "(" in text and bool(compile(text, "the advice", "eval"))
+    except SyntaxError:
+        return False  # it is said in words
+
+
+FORMULAS = {f.__name__: (f, text) for f, text in INSTEAD.items() if is_formula(text)}
+
+
+@pytest.mark.parametrize(("function", "text"), FORMULAS.values(), ids=FORMULAS)
+def test_where_the_other_way_is_a_formula_it_gives_the_same(function, text):
+    x = np.array([0.7, np.nan, 0.2]) if "nan" in function.__name__ else ROW
+    a, b, w = ROW, ROW[::-1].copy(), np.array([2.0, 3.0, 5.0])
+    calls = {np.hypot: lambda: np.hypot(a, b), np.average: lambda: np.average(x, weights=w)}
+    expected = calls.get(function, lambda: function(x))()
+    found = eval(text, {"np": np, "x": leaf(x), "a": leaf(a), "b": leaf(b), "w": w})
+    np.testing.assert_allclose(found.data, expected, rtol=1e-15, strict=True)
+
+
+# What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
+HERE = {
+    "axis": 1,
+    "axes": (1, 0),
+    "dtype": np.float32,
+    "index": (np.array([0, 1]), np.array([2, 2])),
+    "indices": np.array([[2, 0], [1, 1]]),
+    "mask": MASK,
+    "n": 3,
+    "shape": (6, 1),
+    "value": -7.0,
+    "values": np.array([2.0, 3.0]),
+    "np": np,
+    "minigrad": minigrad,
+}
+
+
+def recommended(word):
+    """The code in a recommendation, without the words around it."""
+    parts = re.split(r" for a (?:gradient|leaf)(?:, )?| itself.*", OTHER_WORDS[word])
+    return [part for part in parts if part]
+
+
+@pytest.mark.parametrize("word", OTHER_WORDS)
+def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works(word):
+    t = leaf()
+    with pytest.raises(AttributeError) as caught:
+        getattr(t, word)
+    expected = f"a Tensor speaks NumPy's words: instead of t.{word} use {OTHER_WORDS[word]}"
+    assert str(caught.value) == expected
+    for statement in recommended(word):
+        names = HERE | {"t": leaf(), "u": leaf(A.T if word == "mm" else A)}
+        if "broadcast_to" in statement:
+            names["shape"] = (5, 2, 3)
+        if statement.startswith("t.data"):
+            names["values"] = A + 1
+        if "scatter_add" in statement:
+            names["values"], names["shape"] = leaf(np.array([2.0, 3.0])), (2, 3)
+        exec(statement, names)
+
+
+TORCH = {
+    "chunk": (lambda t: t.chunk(3, 1), lambda t: np.split(t, 3, 1)),
+    "clone": (lambda t: t.clone(), lambda t: t.copy()),
+    "dim": (lambda t: t.dim(), lambda t: t.ndim),
+    "expand": (lambda t: t.expand(5, 2, 3), lambda t: np.broadcast_to(t, (5, 2, 3))),
+    "gather": (
+        lambda t: t.gather(1, type(t)([[2, 0], [1, 1]]).long()),
+        lambda t: np.take_along_axis(t, HERE["indices"], 1),
+    ),
+    "masked_fill": (lambda t: t.masked_fill(t > 1.0, -7.0), lambda t: np.where(MASK, -7.0, t)),
+    "numel": (lambda t: t.numel(), lambda t: t.size),
+    "permute": (lambda t: t.permute(1, 0), lambda t: t.transpose((1, 0))),
+    "unsqueeze": (lambda t: t.unsqueeze(1), lambda t: np.expand_dims(t, 1)),
+    "view": (lambda t: t.view(6, 1), lambda t: t.reshape((6, 1))),
+}
+
+
+@pytest.mark.parametrize("word", TORCH)
+def test_the_recommended_word_means_what_pytorchs_means(word):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    theirs, ours = TORCH[word]
+    found, expected = ours(leaf()), theirs(torch.tensor(A))
+    if not isinstance(found, list):
+        found, expected = [found], [expected]
+    for y, z in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(y.data if isinstance(y, Tensor) else y, np.asarray(z))
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*ops.__all__, *functional.__all__} - {*dir(Tensor), *OTHER_WORDS})
+)
+def test_a_function_looked_for_among_the_methods_is_named_with_its_module(name):
+    with pytest.raises(AttributeError) as caught:
+        getattr(leaf(), name)
+    words = rf"a Tensor speaks NumPy's words: {name} is a function, (np|minigrad)\.{name}\(.*t.*\)"
+    (where,) = re.fullmatch(words, str(caught.value)).groups()
+    function = getattr({"np": np, "minigrad": minigrad}[where], name)
+    assert function in NUMPY if where == "np" else function is getattr(minigrad, name)
+
+
+NO_FUNCTIONS = ["Node", "Tensor", "no_grad", "primitive", "fused", "detect_anomaly", "Graph"]
+
+
+@pytest.mark.parametrize("name", ["nummel", "_secret", "__array_struct__", *NO_FUNCTIONS])
+def test_an_unknown_attribute_is_an_ordinary_error(name):
+    with pytest.raises(AttributeError, match=f"^a Tensor has no attribute '{name}'$"):
+        getattr(leaf(), name)
+
+
+def test_a_tensor_takes_no_new_attributes():
+    with pytest.raises(AttributeError):
+        leaf().note = "lost"
