@@ -1,4 +1,4 @@
-"""17 · Figures: pictures of what chapter 16 measured.
+"""17.1 · Figures: pictures of what chapter 16 measured.
 
 What should a picture of a measurement show? The numbers, their spread over repeats, and the
 comparison that the text makes, all on axes that say what they are. Each function here takes
@@ -42,7 +42,7 @@ def plot_sweep(rows: Sequence[Saturation]) -> Figure:
     """Chapter 16's sweep in six panels: each measurement over d_k, raw and scaled, ± spread."""
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
-    figure = _figure(11.0, 6.4)
+    figure = new_figure(11.0, 6.4)
     for panel, (lines, title, logarithmic) in zip(
         figure.subplots(2, 3).ravel(), PANELS, strict=True
     ):
@@ -81,7 +81,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     return written
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
     """A figure that needs no display and no global state, unlike those that pyplot makes."""
     try:
         from matplotlib import rcParams
