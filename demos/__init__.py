@@ -14,16 +14,29 @@ from pathlib import Path
 from typing import NoReturn
 
 
-def options(name: str, claim: str) -> argparse.Namespace:
-    """The options every demo takes, from the command line: `--out` and `--seed`."""
+def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argparse.Namespace:
+    """The options every demo takes, from the command line.
+
+    `--out` and `--seed`; for one that trains `--steps`, by default `steps` of them, and `--quick`,
+    which takes `quick` of them and enforces no pass mark. `steps` and `quick` are set either way.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
     parser.add_argument(
         "--out", type=Path, default=Path("out") / name, help="folder for the pictures (%(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (%(default)s)")
+    parser.add_argument(
+        "--quick", action="store_true", help="only try whether everything runs; no pass marks"
+    )
+    if steps:
+        parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
     chosen = parser.parse_args()
     if chosen.seed < 0:
         stop(f"--seed must be 0 or larger: got {chosen.seed}")
+    asked = getattr(chosen, "steps", None)
+    chosen.steps = asked if asked is not None else quick if chosen.quick else steps
+    if steps and chosen.steps < 1:
+        stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
     return chosen
 

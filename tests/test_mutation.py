@@ -720,8 +720,7 @@ NO_MISTAKE_INSIDE = {
         "0 · 0¹ and 0 · 0² are 0, and so are the derivatives of both"
     ),
     "swapaxes: g.swapaxes(axis1, axis2) → g.swapaxes(axis2, axis1)": "an exchange has no order",
-    "_matmul_: g.reshape(-1, m) → g": "the same, of many small products",
-    "_matmul_: -1 → -2": "NumPy takes any negative length for the one that is left",
+    "_matmul_: g.reshape(n, m) → g": "the same, of many small products",
     "mean: y.size or 1 → y.size or 2": "an empty y has an empty gradient, whatever n is",
     "_einsum: np.einsum(f\"{','.join(terms)}->{kept}\", g, *others, optimize=optimize) → "
     "np.einsum(f\"{','.join(terms)}->{kept}\", g, *others)": SPEED,

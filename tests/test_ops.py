@@ -549,7 +549,14 @@ def test_lists_are_inputs_as_arrays_are(case):
 
 
 # NumPy's functions whose row in the table has another name.
-SAME = {np.abs: "abs", np.fabs: "abs", np.copy: "t.copy", np.matrix_transpose: "t.mT"}
+SAME = {
+    np.abs: "abs",
+    np.amax: "max",
+    np.amin: "min",
+    np.copy: "t.copy",
+    np.fabs: "abs",
+    np.matrix_transpose: "t.mT",
+}
 
 
 @pytest.mark.parametrize("function", NUMPY, ids=lambda f: f.__name__)

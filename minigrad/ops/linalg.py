@@ -80,11 +80,12 @@ def _matmul_(a, b, /):
     sums over the stack by itself, where the engine would sum a gradient for each of its members.
     """
     (*stack, k), m = a.shape, b.shape[-1]
-    rows = a.reshape(math.prod(stack), k)
+    n = math.prod(stack)
+    rows = a.reshape(n, k)
     return (
         (rows @ b).reshape(*stack, m),
-        lambda g, y: (g.reshape(-1, m) @ b.mT).reshape(a.shape),
-        lambda g, y: rows.mT @ g.reshape(-1, m),
+        lambda g, y: (g.reshape(n, m) @ b.mT).reshape(a.shape),
+        lambda g, y: rows.mT @ g.reshape(n, m),
     )
 
 
