@@ -44,6 +44,11 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     arrived = replay(y, seed, None, create_graph=False, retain_graph=retain_graph)
     # Two leaves may have been handed one array (both sides of a + b), or a read-only view
     # (sum). Each .grad gets memory of its own. All are computed before the first is written.
+    for x, _ in arrived:
+        if isinstance(x.grad, Tensor):
+            raise TypeError(
+                f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data"
+            )
     totals = [np.array(g) if x.grad is None else x.grad + g for x, g in arrived]
     for (x, _), total in zip(arrived, totals, strict=True):
         x.grad = np.asarray(total)
@@ -91,6 +96,7 @@ def collect(
     retain_graph: bool,
     *,
     borders: bool = False,
+    since: int | None = None,
 ) -> tuple[Any, ...]:
     """`gradients` after its checks: one result for each x, zeros where y does not depend on it.
 
@@ -100,7 +106,9 @@ def collect(
     wanted = {id(x) for x in xs}
     if y.requires_grad:
         ends = wanted if borders else frozenset()
-        arrived = replay(y, seed, wanted, create_graph, retain_graph, ends)
+        if since is None:  # nothing that is older than all of the xs leads to one
+            since = min([x.node.made if x.node else 0 for x in xs], default=0)
+        arrived = replay(y, seed, wanted, create_graph, retain_graph, ends, since=since)
     else:
         arrived = []
     found = {id(x): g for x, g in arrived}

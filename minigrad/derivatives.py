@@ -39,7 +39,7 @@ import numpy as np
 from minigrad.autograd import check_seed, collect
 from minigrad.record import is_recording, recording
 from minigrad.replay import leaves
-from minigrad.tensor import Tensor, _real_array
+from minigrad.tensor import Tensor, _now, _real_array
 
 
 def grad(
@@ -80,6 +80,7 @@ def value_and_grad(
     chosen = _chosen(argnums)
 
     def both(*args: Any, **options: Any) -> Any:
+        start = _now()
         inputs, xs = _with_fresh(args, chosen, "grad")
         with recording(True):
             y = f(*inputs, **options)
@@ -93,8 +94,10 @@ def value_and_grad(
         y = _as_output(y, "grad(f) needs a scalar")
         if y.size != 1:
             raise ValueError(f"grad(f) needs a scalar: f returned shape {y.shape}, not ()")
-        outside = _outside(y, xs)
-        found = collect(y, np.ones(y.shape, y.dtype), xs, outside, outside, borders=True)
+        outside = _outside(y, xs, start)
+        seed = np.ones(y.shape, y.dtype)
+        found = collect(y, seed, xs, outside, outside, borders=True, since=start)
+        _retire(xs)
         value, *slopes = _as_given([y if outside else y.data.copy(), *found], args)
         slope = tuple(slopes) if isinstance(argnums, tuple) else slopes[0]
         return ((value, aux) if has_aux else value), slope
@@ -112,15 +115,22 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
     (array([[11.]]), (array([[3., 4.]]), array([[1.],
            [2.]])))
     """
+    start = _now()
     inputs, y = _forward(f, xs, "vjp")
-    outside = _outside(y, inputs)
+    outside = _outside(y, inputs, start)
+    _retire(inputs)
 
     def back(g: Any) -> tuple[Any, ...]:
         seed = check_seed(y, g, "vjp", recorded=True)
         of_seed = isinstance(seed, Tensor) and seed.requires_grad
         again = is_recording() and (outside or of_seed)
         seed = seed.data if of_seed and not again else seed
-        return tuple(_as_given(collect(y, seed, inputs, again, True, borders=True), (*xs, g)))
+        _retire(inputs, False)  # variables again, for as long as this takes
+        try:
+            found = collect(y, seed, inputs, again, True, borders=True, since=start)
+        finally:
+            _retire(inputs)
+        return tuple(_as_given(found, (*xs, g)))
 
     return _as_given([y if outside else y.data.copy()], xs)[0], back
 
@@ -135,12 +145,14 @@ def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
     (array([1., 4.]), array([20.,  4.]))
     """
     xs, us = _pairs(xs, us, "jvp")
+    start = _now()
     inputs, y = _forward(f, xs, "jvp")
     g = Tensor(np.zeros(y.shape), dtype=y.dtype, requires_grad=True)
     with recording(True):
-        pairing = _pairing(collect(y, g, inputs, True, True, borders=True), us)
-    outside = _outside(y, inputs) or _outside(pairing, [g, *inputs])
-    (pushed,) = collect(pairing, np.ones((), pairing.dtype), [g], outside, True)
+        pairing = _pairing(collect(y, g, inputs, True, True, borders=True, since=start), us)
+    outside = _outside(y, inputs, start) or _outside(pairing, [g, *inputs], start)
+    (pushed,) = collect(pairing, np.ones((), pairing.dtype), [g], outside, True, since=start)
+    _retire([g, *inputs])
     value, pushed = _as_given([y if outside else y.data.copy(), pushed], (*xs, *us))
     return value, pushed
 
@@ -157,12 +169,14 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
     chosen = _chosen(argnums)
 
     def rows(*args: Any, **options: Any) -> Any:
+        start = _now()
         inputs, xs = _with_fresh(args, chosen, "jacobian")
         with recording(True):
             y = _as_output(f(*inputs, **options), "jacobian(f) needs one Tensor")
-        outside = _outside(y, xs)
+        outside = _outside(y, xs, start)
         units = np.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape)
-        found = [collect(y, unit, xs, outside, True, borders=True) for unit in units]
+        found = [collect(y, unit, xs, outside, True, borders=True, since=start) for unit in units]
+        _retire(xs)
         blocks: list[Any] = []
         for k, x in enumerate(xs):
             row = [each[k].reshape(1, *x.shape) for each in found]
@@ -256,12 +270,19 @@ def _as_output(y: Any, needs: str) -> Tensor:
     return Tensor(y, dtype=None if np.asarray(y).dtype.kind == "f" else float)
 
 
-def _outside(y: Tensor, xs: list[Tensor]) -> bool:
+def _retire(xs: Sequence[Tensor], yes: bool = True) -> None:
+    """f's own variables are nobody else's: once its derivative is known, they are constants."""
+    for x in xs:
+        if x.node is None:
+            x._requires_grad = not yes
+
+
+def _outside(y: Tensor, xs: list[Tensor], since: int) -> bool:
     """Whether y depends on tensors other than xs: then a derivative does too, and is recorded."""
     inside = {id(x) for x in xs}
     if any(x.node is not None for x in xs):  # +x, of a tensor that leads further back
         return True
-    return is_recording() and bool(leaves(y, inside) - inside)
+    return is_recording() and bool(leaves(y, inside, since) - inside)
 
 
 def _as_given(found: Sequence[Any], args: Sequence[Any]) -> list[Any]:

@@ -67,6 +67,10 @@ class Optimizer:
         """Move every parameter that has a gradient."""
         self.steps += 1
         for i, p in enumerate(self.parameters):
+            if isinstance(p.grad, Tensor):
+                raise TypeError(
+                    f"the .grad of {describe(p)} is a Tensor: set it to an array, its .data"
+                )
             if p.grad is not None:
                 self.update(p, p.grad, self.memory[i])
 
@@ -105,7 +109,7 @@ class Optimizer:
             if not dot:
                 continue
             p = self.parameters[int(place)]
-            if np.shape(value) not in (p.shape, ()):
+            if np.shape(value) != (() if name == "t" else p.shape):
                 raise ValueError(
                     f"this state does not fit parameter {place}, {describe(p)}: {key} has shape "
                     f"{np.shape(value)}"

@@ -30,7 +30,9 @@ import numpy as np
 
 from minigrad.record import WATCHERS, Node, is_recording, recording
 from minigrad.replay import replay
-from minigrad.tensor import _CLOCK, Array, Tensor, _wrap, describe
+from minigrad.tensor import Array, Tensor, _now, _wrap, describe
+
+_HANDED = object()  # stands where a tensor stood among the arguments
 
 
 def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
@@ -42,8 +44,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     """
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
-    _CLOCK[0] += 1  # whatever f records is made from now on, and what is older lies outside
-    start = _CLOCK[0]
+    start = _now()  # what f records is newer, and what is older lies outside
     y = f(*xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
@@ -53,21 +54,26 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     found = [t for t in _behind(y, handed, start) if id(t) not in handed]
     inputs = (*[x for x in xs if isinstance(x, Tensor)], *found)
     borders = {id(x) for x in inputs}
-    made = _CLOCK[0]
-
+    made = _now()
     value = y._array.view()
     value.flags.writeable = False
 
-    def again(*_: Any) -> Tensor:
-        """f, as a function of all it depends on; those that it was not handed, it has anyway."""
-        for x in inputs:
+    others = [_HANDED if isinstance(x, Tensor) else x for x in xs]
+
+    def again(*tensors: Any) -> Tensor:
+        """f, as a function of all it depends on; those that it was not handed, it has anyway.
+
+        It is told them, and does not keep them: the node that holds this outlives the replay.
+        """
+        for x in tensors:
             if max(x._written) > made:
                 raise RuntimeError(
                     f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
                     "forward pass; run the forward pass again after each change"
                 )
+        handed = iter(tensors)
         with recording(True):
-            now: Tensor = f(*xs)
+            now: Tensor = f(*[next(handed) if given is _HANDED else given for given in others])
         if not np.array_equal(now.data, value, equal_nan=True):
             raise RuntimeError(
                 "recompute(f, …): f gave another value the second time; draw random numbers "
@@ -76,7 +82,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         return now
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        now = again()
+        now = again(*inputs)
         wanted = {id(x) for x, need in zip(inputs, needs, strict=True) if need}
         arrived = replay(now, g, wanted, False, False, borders=borders, hooks=False)
         gradients = {id(x): share for x, share in arrived}

@@ -37,7 +37,7 @@ import numpy as np
 
 from minigrad.record import Node, recording
 from minigrad.safety import refuse_changed_inputs
-from minigrad.tensor import _CLOCK, Array, Tensor, _retain, describe
+from minigrad.tensor import _LAST_WRITE, Array, Tensor, _retain, describe
 
 
 class _Pass:
@@ -56,17 +56,17 @@ def _refuse_spent(t: Tensor, node: Node) -> None:
         )
 
 
-def _sources(t: Tensor, borders: Set[int]) -> list[Tensor]:
+def _sources(t: Tensor, borders: Set[int], since: int) -> list[Tensor]:
     """The tensors that t's gradient is passed on to: none for a leaf, and none at a border."""
     node = t.node
-    if node is None or id(t) in borders:
+    if node is None or id(t) in borders or node.made < since:
         return []
     _refuse_spent(t, node)
     return [x for x in node.inputs if isinstance(x, Tensor) and x._requires_grad]
 
 
 def replay_order(
-    root: Tensor, wanted: Set[int] | None, borders: Set[int] = frozenset()
+    root: Tensor, wanted: Set[int] | None, borders: Set[int] = frozenset(), since: int = 0
 ) -> tuple[list[Tensor], set[int]]:
     """The tensors between the root and the wanted ones, each after all it was computed from.
 
@@ -92,7 +92,7 @@ def replay_order(
                 order.append(t)
         elif id(t) not in met:
             met.add(id(t))
-            sources = _sources(t, borders)
+            sources = _sources(t, borders, since)
             stack.append((t, sources))
             stack.extend([(x, None) for x in sources])
     return order, leads
@@ -106,20 +106,22 @@ def replay(
     retain_graph: bool,
     borders: Set[int] = frozenset(),
     hooks: bool = True,
+    since: int = 0,
 ) -> list[tuple[Tensor, Any]]:
     """Send the seed back through the record; return each wanted tensor with its gradient.
 
     With `create_graph` the gradients are recorded Tensors, otherwise arrays. With
-    `retain_graph` the record is kept for another pass, otherwise dropped on the way. `borders`
-    are tensors at which the pass ends (a derivative of f, chapter 2.3, has no business behind f's
-    arguments), and `hooks=False` is for a pass within another one, which
-    will come by the same tensors and call their hooks itself.
+    `retain_graph` the record is kept for another pass, otherwise dropped on the way.
+
+    The pass ends at `borders`, and at whatever was made before the time `since`: a derivative of f
+    (chapter 2.3) has no business behind f's arguments, nor with what is older than its call.
+    `hooks=False` is for a pass within another one, which will come by the borders itself.
 
     `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave
     `order`, and gradients leave `shares`, when their turn comes, and a spent node lets go of
     its inputs: memory is returned from the loss backwards, while the pass is still going on.
     """
-    order, leads = replay_order(root, wanted, borders)
+    order, leads = replay_order(root, wanted, borders, since)
 
     def node_to_replay(t: Tensor) -> Node | None:
         """t's node, unless t is as far down as anyone wants: then it stays as it is."""
@@ -132,7 +134,7 @@ def replay(
 
     for t in order:
         node = t.node
-        if node is None or (node.made >= _CLOCK[0] and node.watch is None):
+        if node is None or (node.made > _LAST_WRITE[0] and node.watch is None):
             continue
         if node_to_replay(t) is not None:
             refuse_changed_inputs(node, leads, create_graph)
@@ -296,7 +298,10 @@ def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
     return g.astype(x.dtype)
 
 
-def leaves(y: Tensor, borders: Set[int] = frozenset()) -> set[int]:
-    """The ids of the leaves behind y that require a gradient; nothing behind a border counts."""
-    order, _ = replay_order(y, None, borders)
-    return {id(t) for t in order if t.node is None and t._requires_grad}
+def leaves(y: Tensor, borders: Set[int] = frozenset(), since: int = 0) -> set[int]:
+    """The ids of the leaves behind y that require a gradient; nothing behind a border counts.
+
+    A result from before `since` counts as a leaf: what it was made of need not be looked at.
+    """
+    order, _ = replay_order(y, None, borders, since)
+    return {id(t) for t in order if (t._requires_grad if t.node is None else t.node.made < since)}

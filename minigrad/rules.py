@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.record import WATCHERS, Node, is_recording
-from minigrad.tensor import _CLOCK, _NEVER, Array, Tensor, _real_array, _wrap, describe
+from minigrad.tensor import _NEVER, Array, Tensor, _now, _real_array, _wrap, describe
 
 
 def primitive(rule: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -149,6 +149,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
             inputs = args[:arity]
             options = _by_name(rule, option_names, args, len(inputs), options)
         if is_fused and _unfused.get():
+            inputs = tuple([x if isinstance(x, Tensor) else np.asarray(x) for x in inputs])
             return rule.definition(*inputs, **options)  # type: ignore[attr-defined]
         arrays: list[Any] = []  # (2)
         dtype = None
@@ -204,7 +205,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
                 [x if isinstance(x, Tensor) else a for x, a in zip(inputs, arrays, strict=True)]
             )
         vjps = answer[1] if is_fused else answer[1:]
-        node = Node(rule, inputs, options, vjps, _CLOCK[0])
+        node = Node(rule, inputs, options, vjps, _now())
         if WATCHERS:
             for look in list(WATCHERS):
                 look(rule, inputs, value, node)
@@ -262,7 +263,7 @@ def _dtype_beside(inputs: tuple[Any, ...]) -> np.dtype[Any] | None:
     """The dtype that numbers take: the floating tensors', of those with axes if there are any."""
     floating = [x for x in inputs if isinstance(x, Tensor) and x.dtype.kind == "f"]
     beside = [x.dtype for x in floating if x.ndim] or [x.dtype for x in floating]
-    return beside[0] if beside else None
+    return np.result_type(*beside) if beside else None
 
 
 def _in_one_dtype(
@@ -283,7 +284,7 @@ def _in_one_dtype(
             arrays[i] = np.array(x, beside)
             continue
         a = arrays[i]
-        if kind is not Tensor and (kind is not np.ndarray or a.dtype.kind not in "fiub"):
+        if not isinstance(x, Tensor) and (kind is not np.ndarray or a.dtype.kind not in "fiub"):
             a = arrays[i] = _real_array(x, rule.__name__.strip("_"))
         if a.ndim == 0 and beside is not None and a.dtype is not beside and a.dtype.kind != "b":
             arrays[i] = a.astype(beside)

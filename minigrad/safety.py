@@ -31,8 +31,9 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -80,14 +81,27 @@ def _held(vjps: Any) -> list[Any]:
             arrays.append(x)
         elif id(x) not in met:
             met.add(id(x))
-            if isinstance(x, tuple | list):
+            if isinstance(x, tuple | list | set):
                 stack.extend(x)
+            elif isinstance(x, dict):
+                stack.extend(x.values())
             elif isinstance(x, functools.partial):
                 stack.extend((x.func, *x.args, *x.keywords.values()))
-            else:
-                stack.extend(cell.cell_contents for cell in getattr(x, "__closure__", None) or ())
-                stack.extend(getattr(x, "__defaults__", None) or ())
+            elif isinstance(x, MethodType):
+                stack.extend((x.__func__, x.__self__))
+            elif isinstance(x, FunctionType):
+                stack.extend(_contents(x.__closure__ or ()))
+                stack.extend((*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()))
+            elif type(x).__module__ not in ("builtins", "numpy"):  # an object that is called
+                stack.append(getattr(x, "__dict__", {}))
     return arrays
+
+
+def _contents(cells: Any) -> Iterator[Any]:
+    """What the cells of a closure hold; one whose variable was never set is empty."""
+    for cell in cells:
+        with suppress(ValueError):
+            yield cell.cell_contents
 
 
 @contextmanager

@@ -26,6 +26,7 @@ slope for each element: the **gradient** of L.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -40,10 +41,12 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Every write to a tensor's data advances this clock by one. A tensor remembers the time of its
-# last write and a node the time it was made, so a node knows which inputs are newer than it.
-# (What for: chapter 1.5.)
-_CLOCK = [0]
+# What the record orders itself by: every node that is made and every write to a tensor's data
+# has a time of its own. A tensor remembers the time of its last write and a node the time it was
+# made, so a node knows which inputs are newer than it (what for: chapter 1.5), and everything
+# behind a node is older than it. (`next` on a counter is one step, which threads cannot split.)
+_now: Callable[[], int] = itertools.count(1).__next__
+_LAST_WRITE = [0]  # the time of the last write to anything
 # A recorded result is read-only: it is never written, and all of them can share that.
 _NEVER = [0, 0]
 
@@ -136,15 +139,14 @@ class Tensor(Words):
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
         if array is self._array:  # p.data -= step: all who share this memory see the write
-            _CLOCK[0] += 1
-            self._written[0] = _CLOCK[0]
+            self._written[0] = _LAST_WRITE[0] = _now()
         else:
             self._move(array.astype(self.dtype))
 
     def _move(self, array: Array) -> None:
         """Take other memory. Whoever shares the old one keeps it, and its time of writing."""
-        _CLOCK[0] += 1
-        self._array, self._written = array, [self._written[0], _CLOCK[0]]
+        _LAST_WRITE[0] = _now()
+        self._array, self._written = array, [self._written[0], _LAST_WRITE[0]]
 
     @property
     def requires_grad(self) -> bool:
@@ -259,7 +261,8 @@ class Tensor(Words):
     def _refuse(self, what: str) -> NoReturn:
         raise TypeError(
             f"{what} would drop the gradient of {describe(self)}: "
-            "use .item() for a number, .data for the array, .detach() for a constant tensor"
+            "use .item() for a number, .data for the array, .detach() for a constant tensor, and "
+            "np.stack or np.concatenate to join tensors"
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -329,7 +332,7 @@ class Tensor(Words):
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
                 "use detach()"
             )
-        return _restored, (self._array, self._requires_grad, self.name, self.grad)
+        return _restored, (self._array.copy(), self._requires_grad, self.name, self.grad)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(

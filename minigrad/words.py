@@ -225,9 +225,9 @@ class Words:
         """See `minigrad.cumsum`."""
         return minigrad.ops.cumsum(self, axis=axis)
 
-    def clip(self, a_min: Any = None, a_max: Any = None) -> Tensor:
+    def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
         """See `minigrad.clip`."""
-        return minigrad.functional.clip(self, a_min, a_max)
+        return minigrad.functional.clip(self, a_min, a_max, **limits)
 
     def dot(self, other: Any) -> Tensor:
         """See `minigrad.dot`."""

@@ -18,6 +18,7 @@ from minigrad import (
     no_grad,
     numerical_gradient,
     primitive,
+    replay,
     value_and_grad,
     vjp,
 )
@@ -586,3 +587,42 @@ ASKED = {
 def test_what_cannot_be_differentiated_is_refused_in_a_sentence(ask, error, words):
     with pytest.raises(error, match=words):
         ask()
+
+
+# ---------------------------------------------------------------- nests, and what they cost
+
+
+def test_a_nest_of_derivatives_of_plain_numbers_is_a_plain_array():
+    mixed = grad(lambda b: grad(lambda a: a * a * b)(2.0))(3.0)
+    assert type(mixed) is np.ndarray and mixed == 4.0
+    block = jacobian(grad(lambda a, b: a * a * b * b, 0), 1)(2.0, 3.0)
+    assert type(block) is np.ndarray and block == 24.0
+    _, back = vjp(lambda b: grad(lambda a: a * a * b)(2.0), np.array(3.0))
+    assert [type(g) for g in back(1.0)] == [np.ndarray]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_a_derivative_inside_a_growing_record_does_not_walk_what_is_older(
+    monkeypatch, create_graph
+):
+    """Twice as many steps look at about twice as many tensors, and not at four times as many."""
+    looked = [0]
+    sources = replay._sources
+
+    def counted(*arguments):
+        looked[0] += 1
+        return sources(*arguments)
+
+    monkeypatch.setattr(replay, "_sources", counted)
+
+    def walked(steps):
+        looked[0] = 0
+        h = x = Tensor(np.full(3, 0.1), requires_grad=True)
+        for _ in range(steps):
+            if create_graph:
+                h = h - 0.1 * gradients((np.sin(h) * h).sum(), [h], create_graph=True)[0]
+            else:
+                h = h - 0.1 * grad(lambda q, h=h: (np.sin(q) * h).sum())(x)
+        return looked[0]
+
+    assert walked(40) < 3 * walked(20)

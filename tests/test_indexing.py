@@ -1,5 +1,8 @@
 """Chapter 3.3 · Indexing: picking and putting back, and that nothing is lost between them."""
 
+from array import array
+from collections import deque
+
 import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
@@ -157,3 +160,23 @@ def test_where_is_a_partition_of_the_gradient():
 def test_an_index_or_a_shape_that_cannot_be_is_refused_by_name(operation, error, message):
     with pytest.raises(error, match=message):
         operation(Tensor(np.ones((2, 3)), requires_grad=True, name="q"))
+
+
+@pytest.mark.parametrize(
+    "pick",
+    [
+        lambda x: x[:, (0, 0)],
+        lambda x: np.take(x, (0, 0), axis=1),
+        lambda x: x[:, range(1)],
+        lambda x: x[:, deque([0, 0])],
+        lambda x: x[:, array("i", [0, 0])],
+    ],
+    ids=["tuple in a tuple", "take a tuple", "range", "deque", "array"],
+)
+def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
+    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    y = pick(x)
+    y.sum().backward()
+    expected = np.zeros((2, 3))
+    expected[:, 0] = y.shape[1]
+    np.testing.assert_array_equal(x.grad, expected)

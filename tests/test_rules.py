@@ -7,6 +7,7 @@ import pytest
 
 from minigrad import (
     Tensor,
+    cross_entropy,
     fused,
     grad,
     gradcheck,
@@ -568,3 +569,26 @@ def test_an_input_that_is_no_real_array_is_refused_by_the_operation(x):
 def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
     expected, resolution = numerical_gradient(lambda x: sinc(x).sum(), A)
     assert (np.abs(grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()
+
+
+# ---------------------------------------------------------------- dtypes and subclasses
+
+
+def test_two_0d_tensors_of_two_dtypes_give_the_wider_in_either_order():
+    a, b = Tensor(1.0, dtype=np.float32), Tensor(1e-9)
+    assert (a + b).dtype == (b + a).dtype == np.float64
+
+
+def test_a_subclass_of_tensor_computes_with_numbers_and_arrays():
+    class Parameter(Tensor):
+        pass
+
+    p = Parameter([1.0, 2.0], requires_grad=True)
+    y = 2.0 * p + np.ones(2)
+    y.backward(np.ones(2))
+    np.testing.assert_array_equal(p.grad, [2.0, 2.0])
+
+
+def test_an_unfused_operation_takes_lists_as_the_fused_one_does():
+    with unfused():
+        assert cross_entropy([[0.0, 0.0]], [1]) == cross_entropy(np.zeros((1, 2)), [1])

@@ -1,6 +1,7 @@
 """Chapter 1.5 · Safety: changed arrays and the first NaN, and who notices."""
 
 import contextlib
+import functools
 import inspect
 import re
 import threading
@@ -446,3 +447,60 @@ def test_a_watch_that_ends_in_another_thread_meanwhile_hides_nothing_from_this_o
     with detect_anomaly(), pytest.raises(FloatingPointError, match="^log of 't'"):
         np.log(leaf(B))
     assert WATCHERS == []
+
+
+# ---------------------------------------------------------------- where a VJP may keep an array
+
+
+class Saved:
+    def __init__(self, x):
+        self.x = x
+
+    def vjp(self, g, y):
+        return 2 * g * self.x
+
+    def __call__(self, g, y):
+        return 2 * g * self.x
+
+
+WAYS_TO_KEEP = {
+    "a closure": lambda x: lambda g, y: 2 * g * x,
+    "a dict": lambda x: (lambda saved: lambda g, y: 2 * g * saved["x"])({"x": x}),
+    "a list": lambda x: (lambda saved: lambda g, y: 2 * g * saved[0])([x]),
+    "a default": lambda x: lambda g, y, x=x: 2 * g * x,
+    "a default that is keyword-only": lambda x: lambda g, y, *, x=x: 2 * g * x,
+    "a bound method": lambda x: Saved(x).vjp,
+    "an object that is called": Saved,
+    "a partial": lambda x: functools.partial(lambda x, g, y: 2 * g * x, x),
+}
+
+
+@pytest.mark.parametrize("keep", WAYS_TO_KEEP.values(), ids=WAYS_TO_KEEP)
+def test_a_write_to_an_array_that_a_vjp_keeps_in_any_way_is_noticed(keep):
+    @primitive
+    def squared(x, /):
+        return x * x, keep(x)
+
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    y = squared(w)
+    w.data *= 10
+    with pytest.raises(RuntimeError, match="squared cannot be replayed"):
+        y.backward(np.ones(2))
+
+
+def test_a_closure_with_a_variable_that_is_never_set_is_no_obstacle():
+    @primitive
+    def squared(x, /):
+        def vjp(g, y):
+            return 2 * g * x if True else never
+
+        if x.size > 99:
+            never = 1.0
+        return x * x, vjp
+
+    w, other = (Tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    with detect_anomaly():
+        y = squared(w)
+    other.data *= 2
+    y.backward(np.ones(2))
+    np.testing.assert_array_equal(w.grad, [2.0, 4.0])

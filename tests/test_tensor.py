@@ -268,3 +268,18 @@ LEAF = Tensor([1.0], requires_grad=True)
 def test_a_masked_array_is_refused_since_its_mask_would_be_ignored(use):
     with pytest.raises(TypeError, match="ignore|drop the gradient"):
         use(np.ma.array([1.0], mask=[True]))
+
+
+def test_a_copy_of_a_constant_has_memory_of_its_own():
+    constant, w = Tensor([2.0, 3.0]), Tensor([1.0, 1.0], requires_grad=True)
+    y = (w * copy.copy(constant)).sum()
+    constant.data *= 10
+    y.backward()
+    np.testing.assert_array_equal(w.grad, [2.0, 3.0])
+
+
+def test_a_grad_that_is_a_tensor_is_refused_by_name():
+    w = Tensor([1.0, 2.0], requires_grad=True, name="w")
+    w.grad = gradients((w * w).sum(), [w], create_graph=True)[0]
+    with pytest.raises(TypeError, match=r"the .grad of 'w' \(2,\) is a Tensor"):
+        (w * w).sum().backward()

@@ -139,7 +139,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     array([30, 10, 30])
     """
     if axis is None:
-        return getitem(ravel(x), indices)
+        return getitem(ravel(x), np.asarray(indices))
     return getitem(x, _along(axis, len(_shape(x)), indices))
 
 

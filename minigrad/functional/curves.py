@@ -101,14 +101,18 @@ def minimum(a: Any, b: Any) -> Tensor:
     return negative(maximum(negative(a), negative(b)))
 
 
-def clip(x: Any, a_min: Any = None, a_max: Any = None) -> Tensor:
+def clip(
+    x: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None
+) -> Tensor:
     """min(max(x, a_min), a_max): inside the limits x itself, outside a constant and no gradient.
 
-    At exactly a limit the slope is ½, by the convention for ties.
+    At exactly a limit the slope is ½, by the convention for ties. min= and max= are NumPy's newer
+    names of the two.
 
     >>> clip([-2.0, 0.5, 2.0], 0.0, 1.0)
     array([0. , 0.5, 1. ])
     """
+    a_min, a_max = (a_min if min is None else min), (a_max if max is None else max)
     if a_min is None and a_max is None:
         raise ValueError("clip needs a limit: a_min and a_max are both None")
     y = x if a_min is None else maximum(x, a_min)

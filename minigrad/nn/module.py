@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor
+from minigrad.tensor import Array, Tensor, _real_array
 
 
 class Module:
@@ -80,7 +80,8 @@ class Module:
         """
         leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
         values = {
-            name: x.data if isinstance(x, Tensor) else np.asarray(x) for name, x in state.items()
+            name: x.data if isinstance(x, Tensor) else _real_array(x, name)
+            for name, x in state.items()
         }
         wrong = [
             f"{name} has shape {values[name].shape}, not {leaf.shape}"

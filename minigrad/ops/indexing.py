@@ -75,12 +75,15 @@ def _scatter_add(x, /, shape, index):
 
 def _own(index):
     """The index with copies of its arrays, since the record needs them as they are now."""
-    if isinstance(index, tuple):
-        return tuple(_own(part) for part in index)
-    if not isinstance(index, list | np.ndarray | Tensor):
-        return index
-    copy = np.array(index)
-    return copy if copy.size or not isinstance(index, list) else copy.astype(int)  # x[[]]
+    return tuple(map(_copied, index)) if isinstance(index, tuple) else _copied(index)
+
+
+def _copied(part):
+    """Of any sequence NumPy makes an array, also of a tuple inside the tuple: x[:, (0, 0)]."""
+    if not hasattr(part, "__len__"):
+        return part
+    array = np.array(part)
+    return array if array.size or hasattr(part, "dtype") else array.astype(int)  # x[[]]
 
 
 def _may_repeat(index):
