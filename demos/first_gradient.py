@@ -13,7 +13,7 @@ import numpy as np
 
 from demos import options
 from demos._training import Marks
-from minigrad import Tensor, gradcheck, grad, graph
+from minigrad import Tensor, grad, gradcheck, graph
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -72,7 +72,9 @@ for name, leaf, hand, moved in zip("wb", (w, b), by_hand, by_moving, strict=True
 
 report = gradcheck(loss, np.array(0.5), np.array(0.0))
 print(f"\n{report}")
-marks.at_most("largest error of the gradient", max(c.error for c in report.comparisons), 1e-8, ".0e")
+marks.at_most(
+    "largest error of the gradient", max(c.error for c in report.comparisons), 1e-8, ".0e"
+)
 
 # %% What a gradient is for
 # Step against it, again and again, and w and b become the line that the points lie on.
