@@ -73,6 +73,7 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
         axes.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
         axes.plot(steps, smoothed(values), color=colour, linewidth=1.8, label=name)
     axes.set_yscale("log")
+    axes.set_ylim(top=5 * max(values[0] for values in losses.values()))  # not up to where one broke
     axes.set_xlabel("step")
     axes.set_ylabel("loss")
     axes.set_title(note, fontsize=10)
