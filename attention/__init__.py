@@ -1,20 +1,59 @@
-"""attention: the layers of "Attention Is All You Need", built on minigrad's public names."""
+"""attention: the layers of "Attention Is All You Need", and what became of them.
 
+Built on minigrad's public names alone. README.md is the table of contents; the names below stand in
+the order a reader meets them.
+"""
+
+# ruff: noqa: I001, RUF022 (the order is the lesson's, not the alphabet's)
+from attention.masks import causal_mask, padding_mask, window_mask
+from attention.scaled_dot_product import attention, attention_weights, qk_norm
 from attention.additive import additive_attention
 from attention.fused import fused_attention
-from attention.masks import causal_mask, padding_mask, window_mask
-from attention.multi_head import MultiHeadAttention, merge_heads, split_heads
-from attention.scaled_dot_product import attention, attention_weights
+from attention.multi_head import KVCache, MultiHeadAttention, merge_heads, split_heads
+from attention.positions import (
+    LearnedPositions,
+    RelativeBias,
+    SinusoidalPositions,
+    alibi,
+    rotary,
+    sinusoidal,
+)
+from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.transformer import Decoder, Encoder, Transformer
+from attention.models import GPT, Classifier, TextEncoder, bert, gpt2, llama
+from attention.generation import generate, translate
 
 __all__ = [
-    "MultiHeadAttention",
-    "additive_attention",
+    "causal_mask",
+    "padding_mask",
+    "window_mask",
     "attention",
     "attention_weights",
-    "causal_mask",
+    "qk_norm",
+    "additive_attention",
     "fused_attention",
+    "KVCache",
+    "MultiHeadAttention",
     "merge_heads",
-    "padding_mask",
     "split_heads",
-    "window_mask",
+    "LearnedPositions",
+    "RelativeBias",
+    "SinusoidalPositions",
+    "alibi",
+    "rotary",
+    "sinusoidal",
+    "Block",
+    "FeedForward",
+    "GatedFeedForward",
+    "Decoder",
+    "Encoder",
+    "Transformer",
+    "GPT",
+    "Classifier",
+    "TextEncoder",
+    "bert",
+    "gpt2",
+    "llama",
+    "generate",
+    "translate",
 ]

@@ -6,9 +6,11 @@ a query with a key by a small network: project both, add them, squash, and weigh
     score(q, k) = wᵀ tanh(q + k)          (their section A.1.2, with W q and U k taken as q and k)
 
 so that every pair of a query and a key needs d tanhs of its own, T · S · d of them in memory, where
-q·k is one number of one fast product. Vaswani et al. 2017 (section 3.2.1) found the two alike for
-small d_k, and the unscaled product worse for large d_k: here no sum of d_k unbounded products can
-saturate the softmax, because tanh ends at ±1. Their 1/√d_k is what lets the product do as well.
+q·k is one number of one fast product. Vaswani et al. 2017 (section 3.2.1) report, after Britz et
+al. 2017, that the two do alike for small d and the unscaled product worse for large. Here |score|
+is at most Σ |wᵢ|, however long q and k become; and drawn with variance 1/d, w keeps the scores near
+size 1 at every d. The size is in w, and learned. The product has no such w: 1/√d_k stands in for
+it.
 
 Legend: T queries, S keys, d features of a projected query or key, d_v features of a value.
 
@@ -24,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from attention.masks import check_mask
-from attention.scaled_dot_product import check_values
+from attention.scaled_dot_product import check_tensors, check_values
 from minigrad import Tensor, softmax, tanh, where
 
 
@@ -34,7 +36,8 @@ def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any 
     q and k are projected already (a `Linear` each); w (d,) weighs the features of their sum. mask
     is boolean, True = may look, as for `attention`.
     """
-    if q.ndim < 2 or k.ndim < 2 or {q.shape[-1], k.shape[-1]} != {*w.shape}:
+    check_tensors(q=q, k=k, w=w)
+    if q.ndim < 2 or k.ndim < 2 or not q.shape[-1:] == k.shape[-1:] == w.shape:
         raise ValueError(
             "q (…, T, d), k (…, S, d) and w (d,) must agree in d: they have shapes "
             f"{q.shape}, {k.shape} and {w.shape}"

@@ -2,15 +2,16 @@
 
 What is around attention in a Transformer? Attention moves information between positions and does
 nothing within one; a feed-forward network works within each position and moves nothing. A block is
-one after the other, each wrapped in the same two things. The **residual** x + f(x) leaves the
-gradient a way back on which it is not multiplied by anything (chapter 3.1, `add`), so a hundred
-blocks can be trained. The **normalisation** keeps the sum from growing. Where it stands matters:
+one after the other, each wrapped in the same two things. The **residual** x + f(x) has the
+derivative 1 + f′: whatever f does, one summand of the gradient passes it untouched (chapter 3.1,
+`add`). The **normalisation** gives what is read next the same size at any depth. Where it stands
+decides whether that untouched way reaches from top to bottom:
 
-    post-LN   norm(x + f(x))      the paper's. Every norm stands on the way back, and divides the
-                                  gradient by the size of what it normalised: at the start of
-                                  training the last blocks get most of it, hence the warm-up
-    pre-LN    x + f(norm(x))      GPT-2's. The way back is free from top to bottom; the sum grows,
-                                  and one more norm after the last block brings it back to size
+    post-LN   norm(x + f(x))      the paper's. A norm stands on every block's way back. With more
+                                  blocks the last one's gradient stays as large: hence the warm-up
+    pre-LN    x + f(norm(x))      GPT-2's. The way back is free from top to bottom, and with four
+                                  times the blocks the last one's gradient halves, as the sum has
+                                  grown. One more norm after the last block brings that to size
 
 (Xiong et al. 2020 derive both.)
 
@@ -39,7 +40,9 @@ Activation = Callable[[Tensor], Tensor]
 
 
 class FeedForward(Module):
-    """activation(x W₁ + b₁) W₂ + b₂ at each position (section 3.3).   (…, d_model) → (…, d_model)
+    """activation(x W₁ + b₁) W₂ + b₂ at each position.   (…, d_model) → (…, d_model)
+
+    Vaswani et al. 2017, section 3.3.
 
     W₁ asks d_ff questions of a position, the activation keeps the answers that are yes, and W₂
     writes down what follows from them. The paper takes relu and d_ff = 4 d_model; GPT-2 takes gelu.
@@ -68,6 +71,7 @@ class GatedFeedForward(Module):
 
     One projection says how far the gate opens, another what goes through (Shazeer 2020). With three
     matrices instead of two, d_ff = 8/3 d_model has as many parameters as 4 d_model without a gate.
+    (W₁ and W₃ are Llama's names; Shazeer's are W and V.)
     """
 
     def __init__(
@@ -99,7 +103,8 @@ class Block(Module):
     feed_forward      a layer (…, d_model) → (…, d_model)
     norm_first        pre-LN instead of the paper's post-LN
     norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
-    dropout           drops from what each of them adds to x, while training; it needs rng
+    dropout           drops from what each of them adds to x, while training (section 5.4 of the
+                      paper); it needs rng
     """
 
     def __init__(
@@ -145,17 +150,17 @@ class Block(Module):
                 if self.cross is None
                 else "this block has cross-attention, and needs a memory to look at"
             )
-        x = self._add(
+        x = self._residual(
             x,
             self.norm_attention,
             lambda x: self.attention(x, mask=mask, bias=bias, cache=cache),
         )
         if self.cross is not None:
             cross = self.cross
-            x = self._add(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
-        return self._add(x, self.norm_feed_forward, self.feed_forward)
+            x = self._residual(x, self.norm_cross, lambda x: cross(x, memory, mask=memory_mask))
+        return self._residual(x, self.norm_feed_forward, self.feed_forward)
 
-    def _add(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def _residual(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """The residual around a sublayer, and its normalisation on the one side or the other."""
         added = sublayer(norm(x) if self.norm_first else x)
         if self.dropout is not None:

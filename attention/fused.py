@@ -1,37 +1,50 @@
-"""12 · Fused attention: one node, in blocks, with O(T) memory.
+"""12 · Fused attention: in blocks, without T² numbers.
 
 Attention over T positions makes T² weights. Must they all be in memory? The result has only T rows,
-and each is a weighted sum that could be added up as one goes; what stands in the way is softmax,
+and each is a weighted sum that could be added up as one goes. What stands in the way is softmax,
 which divides by a sum over all keys and subtracts a maximum over all keys, both known only at
 the end.
 
-**Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(sⱼ - m) and
-the sum a = Σ exp(sⱼ - m) vⱼ. When a block of further keys brings a larger maximum m', everything
-so far was measured against the wrong one, all by the same factor exp(m - m'): multiply l and a by
-it and go on. At the end y = a/l. (Milakov & Gimelshein 2018 for the sum, Dao et al. 2022 for a.)
-One number per query is saved for the way back, the log-sum-exp
+**Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
+the sum a = Σ exp(zⱼ - m) vⱼ. When a block of further keys brings a larger maximum m′, everything so
+far was measured against the wrong one, but all by the same factor:
 
-    λ = m + log l        so that the weight is pⱼ = exp(sⱼ - λ)
+    exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)
 
-**Backward, by hand.** With S = scale · Q Kᵀ + bias, P = softmax(S), Y = P V and G = ∂L/∂Y, the
-rules of chapters 3.5 and 3.6 give, one after the other,
+So l and a are multiplied by exp(m - m′), and one goes on. (Before the first key m = -∞, and that
+factor is 0.) At the end y = a/l. One number per query is saved for the way back, the log-sum-exp
 
-    ∂L/∂V = Pᵀ G        ∂L/∂P = G Vᵀ        ∂L/∂S = P ⊙ (∂L/∂P - D),    Dᵢ = Σⱼ Pᵢⱼ (∂L/∂P)ᵢⱼ
-    ∂L/∂Q = scale · ∂L/∂S K                  ∂L/∂K = scale · (∂L/∂S)ᵀ Q
+    λ = m + log l        so that each weight is pⱼ = exp(zⱼ - λ)
 
-Each needs P only a block at a time, and exp(S - λ) makes any block of P again from Q and K: one
-more product, instead of T² numbers kept. Only D is a sum over all keys. But
+(Milakov & Gimelshein 2018 for l, Rabe & Staats 2021 for a, Dao et al. 2022 for blocks both ways,
+Dao 2023 for saving λ alone.)
+
+**Backward, by hand.** Let Q be the queries already multiplied by the scale: that is one `multiply`
+before this rule, and its VJP sees to Q's and a learned scale's gradients. With Z = Q Kᵀ + bias,
+P = softmax(Z), Y = P V and G = ∂L/∂Y, the rules of chapters 3.5 and 3.6 give, one after the other,
+
+    ∂L/∂V = Pᵀ G        ∂L/∂P = G Vᵀ        ∂L/∂Z = P ⊙ (∂L/∂P - D),    Dᵢ = Σⱼ Pᵢⱼ (∂L/∂P)ᵢⱼ
+    ∂L/∂Q = (∂L/∂Z) K        ∂L/∂K = (∂L/∂Z)ᵀ Q
+
+and ∂L/∂bias = ∂L/∂Z, summed over the axes along which the bias was stretched. Each needs P only a
+block at a time, and exp(Z - λ) makes any block of P again from Q and K: one more product, instead
+of T² numbers kept. Only D is a sum over all keys. But
 
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
-is known from the output alone, before the first block. That is the whole trick.
+needs the output and its gradient, a row at a time, before the first block (Dao et al. 2022,
+appendix B.2). That is the whole trick.
+
+A forbidden score is -∞, so its p is 0, and with it every gradient through it. A query with no key
+at all has l = 0: it keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 on the way back.
 
 What the function means is chapter 11's `attention`: that is its definition, which takes over for
-second derivatives and under `unfused()`. (Derivatives live in `minigrad/ops/`; this one stands
-where its reader needs it, and shows that the door to rules of one's own is open to everyone.)
+second derivatives and under `unfused()` (chapter 1.3). Derivatives live in `minigrad/ops/`; this
+one stands where its reader needs it, and shows that the door to rules of one's own is open.
 
-Legend: T queries, S keys, d_k features of a query or key, d_v features of a value; a block is R
-queries by C keys.
+Legend: T queries, S keys, d_k features of a query or key, d_v of a value; a block is R queries by C
+keys. Of the letters above, m is `largest`, l `total`, a `summed`, λ `log_sum`, z `scores`; P, G and
+D are p, g and d, and ∂L/∂X is `of_x`.
 
     >>> from attention import causal_mask
     >>> rng = np.random.default_rng(0)
@@ -77,8 +90,10 @@ def fused_attention(
     """softmax(scale · Q Kᵀ + bias) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     The arguments of `attention`, except that nothing can be dropped from weights that are never all
-    there. Memory beyond inputs and outputs is O(T · block). Blocks that the mask forbids as a whole
-    are skipped: a causal mask saves half of the work, a window all but a band.
+    there. Beyond inputs and outputs it holds one number for each query, and a few blocks of block²
+    scores for each member of the batch. (A mask is T · S booleans all the same.) Blocks that the
+    mask forbids in every member of the batch are skipped: of n × n blocks a causal mask leaves
+    n (n + 1)/2, near half where T is many blocks, and a window a band.
     """
     if drop is not None:
         raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
@@ -86,7 +101,7 @@ def fused_attention(
         raise ValueError(f"block must be at least 1: got {block}")
     factor = scale_factor(q, k, scale)
     check_values(k, v)
-    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
+    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     scores_shape = (*batch, q.shape[-2], k.shape[-2])
     if mask is not None:
         mask = check_mask(mask, scores_shape)
@@ -117,26 +132,27 @@ def _fused_attention(q: Array, k: Array, v: Array, bias: Array, /, mask: Any, bl
                 scores = scores + added[..., rows, columns]  # (…, R, C)
             yield columns, scores if allowed is None else np.where(allowed, scores, -np.inf)
 
-    y = np.zeros((*batch, T, d_v), q.dtype)  # (…, T, d_v)
-    log_sum = np.full((*batch, T, 1), np.inf, q.dtype)  # λ, (…, T, 1)
+    dtype = np.result_type(q, k, v, *([] if added is None else [bias]))
+    y = np.zeros((*batch, T, d_v), dtype)  # (…, T, d_v)
+    log_sum = np.full((*batch, T, 1), np.inf, dtype)  # λ, (…, T, 1)
     for rows in _blocks(T, block):
         largest: Any = -np.inf
         total: Any = 0.0
-        average: Any = 0.0
+        summed: Any = 0.0
         for columns, scores in key_blocks(rows):
             before, largest = largest, np.maximum(largest, scores.max(axis=-1, keepdims=True))
             shift = np.where(largest == -np.inf, 0, largest)  # no key yet: exp(-∞ - 0) is 0
             p = np.exp(scores - shift)  # (…, R, C)
-            smaller = np.exp(before - shift)
-            total = smaller * total + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
-            average = smaller * average + p @ v[..., columns, :]  # (…, R, d_v)
+            rescale = np.exp(before - shift)
+            total = rescale * total + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
+            summed = rescale * summed + p @ v[..., columns, :]  # (…, R, d_v)
         # A query that may look nowhere keeps y = 0, and λ = ∞ makes all its weights 0.
         some = np.broadcast_to(total > 0, log_sum[..., rows, :].shape)
-        np.divide(average, total, out=y[..., rows, :], where=some)
+        np.divide(summed, total, out=y[..., rows, :], where=some)
         np.add(largest, np.log(np.where(some, total, 1)), out=log_sum[..., rows, :], where=some)
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
-        of_q, of_k, of_v = (np.zeros((*batch, *x.shape[-2:]), x.dtype) for x in (q, k, v))
+        of_q, of_k, of_v = (np.zeros((*batch, *x.shape[-2:]), dtype) for x in (q, k, v))
         of_bias = np.zeros_like(bias) if needs[3] else None
         d = (g * y).sum(axis=-1, keepdims=True)  # (…, T, 1)
         for rows in _blocks(T, block):
@@ -145,11 +161,11 @@ def _fused_attention(q: Array, k: Array, v: Array, bias: Array, /, mask: Any, bl
                 p = np.exp(scores - log_sum[..., rows, :])  # (…, R, C)
                 of_v[..., columns, :] += p.mT @ g_rows
                 of_p = g_rows @ v[..., columns, :].mT  # (…, R, C)
-                of_scores = p * (of_p - d[..., rows, :])  # (…, R, C)
-                of_q[..., rows, :] += of_scores @ k[..., columns, :]
-                of_k[..., columns, :] += of_scores.mT @ q[..., rows, :]
-                if of_bias is not None:
-                    _add_block(of_bias, of_scores, rows, columns)
+                of_z = p * (of_p - d[..., rows, :])  # (…, R, C)
+                of_q[..., rows, :] += of_z @ k[..., columns, :]
+                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]
+                if of_bias is not None and added is not None:  # (one number changes nothing)
+                    _add_block(of_bias, of_z, rows, columns)
         found = (of_q, of_k, of_v, of_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 

@@ -4,12 +4,16 @@ A model gives scores for the next word. How does it come to write a text? Choose
 ask again. What "choose" means makes all the difference. **Greedy** takes the highest score: right
 where there is one answer, and soon repeating itself where there are many. **Sampling** draws from
 softmax(logits / temperature): below 1 the scores are further apart, above 1 nearer. Rare words are
-many, and together likely; one of them derails a text. **top-k** draws from the k best only,
+many, and together likely; one of them derails a text. **top-k** draws from the k best only (Fan et
+al. 2018),
 **top-p** from the fewest that together have probability p (Holtzman et al. 2019). **Beam search**
 keeps the n best beginnings instead of one, for where the whole sentence counts and not its first
 word.
 
-With a cache (chapter 13) each step computes the new position alone.
+With a cache (chapter 13) each step of `generate` computes the new position alone; `translate`,
+whose beams change places, computes every position anew.
+
+Legend: B batch, T words so far, S words of a source, V words there are, d_model features.
 
     >>> choose(np.array([[1.0, 3.0, 2.0]]), temperature=0.0, rng=None)
     array([1])
@@ -45,8 +49,11 @@ def generate(
     """The prompt, continued by so many words.   (B, T) → (B, T + num_words)
 
     temperature  0 is greedy; otherwise words are drawn, and rng is needed
-    top_k, top_p  draw from the best k words, from the best that have probability p together
+    top_k, top_p  draw from the best k words, from the fewest that have probability p together,
+                 of all words
     cached       False computes every position anew at each step: slower, and equal to rounding
+
+    Prompts are of equal length, without padding. ValueError if the model is in training mode.
     """
     _refuse_dropout(model)
     words = np.array(prompt)
@@ -78,7 +85,10 @@ def choose(
     top_p: float | None = None,
     rng: np.random.Generator | None,
 ) -> Array:
-    """One word for each row of scores.   (B, V) → (B,)"""
+    """One word for each row of scores.   (B, V) → (B,)
+
+    The options are those of `generate`. ValueError if they make no sense, or a score is NaN.
+    """
     if temperature < 0:
         raise ValueError(f"temperature must not be negative: got {temperature}")
     if temperature == 0:
@@ -89,18 +99,21 @@ def choose(
         )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first word at which the cumulative probability passes a number drawn from [0, 1).
-    passed = p.cumsum(axis=-1) > rng.random((len(p), 1))
+    so_far = p.cumsum(axis=-1)  # its last is 1 but for rounding, and no draw may exceed it
+    passed = so_far > rng.random((len(p), 1)) * so_far[:, -1:]
     return passed.argmax(axis=-1)  # type: ignore[no-any-return]
 
 
 def probabilities(
     logits: Array, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Array:
-    """What words are drawn from: softmax(logits / temperature) of those that are left.
+    """What words are drawn from: softmax(logits / temperature) of those left.   (…, V) → (…, V)
 
     >>> probabilities(np.log([[0.5, 0.3, 0.2]]), top_p=0.6).round(3)
     array([[0.625, 0.375, 0.   ]])
     """
+    if not temperature > 0:
+        raise ValueError(f"a temperature to divide by is above 0: got {temperature}")
     if top_k is not None and top_k < 1:
         raise ValueError(f"top_k keeps at least one word: got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
@@ -133,9 +146,12 @@ def translate(
 
     Sentences begin after the word `start` and stop before the word `end`, or after max_words. A
     beam is judged by its mean log-probability for each word: a sum would prefer short sentences.
-    One beam is greedy decoding.
+    One beam is greedy decoding. (Vaswani et al., section 6.1, keep 4 beams and divide by
+    ((5 + n)/6)^0.6 for n words.) source_mask is padding's, (B, 1, S).
     """
     _refuse_dropout(model)
+    if num_beams < 1:
+        raise ValueError(f"a search needs at least one beam: got num_beams={num_beams}")
     sources = np.asarray(source)
     found = []
     for row in range(len(sources)):

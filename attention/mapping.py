@@ -2,8 +2,9 @@
 
 Why does a checkpoint of the same model not fit? Because the same matrix is called `w_1` here and
 `linear1` there, is stored transposed, or stands side by side with two others in one array. Nothing
-about it is difficult, and all of it goes wrong silently: a square matrix loads just as well
-transposed. So each layout is written down once, as a list of pieces, and used in both directions.
+about it is difficult. A wrong name or length is refused, but a square matrix loads just as well
+transposed, in silence. So each layout is written down once, as a list of pieces, and used in both
+directions.
 
 A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
@@ -18,13 +19,16 @@ below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three
     norm_attention             norm1                 ln_1           attention.output.LayerNorm
     norm_cross                 norm2
     norm_feed_forward          norm2 (or norm3)      ln_2           output.LayerNorm
+    gain, bias (of a norm)     weight, bias          weight, bias   weight, bias
+    words, positions, kinds                          wte, wpe       embeddings.word_embeddings, …
+    final_norm, norm           norm                  ln_f           embeddings.LayerNorm
 
     >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
     ...         "w_v.weight": np.array([[5, 6]]), "w_o.weight": np.array([[7], [8]])}
-    >>> theirs = to_theirs(ours, multi_head())
+    >>> theirs = to_theirs(ours, multi_head_layout())
     >>> theirs["in_proj_weight"].tolist()
     [[1], [2], [3], [4], [5], [6]]
-    >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head()).items())
+    >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head_layout()).items())
     True
 """
 
@@ -43,7 +47,8 @@ Array = np.ndarray[Any, Any]
 class Piece:
     """One array of theirs, made of one or several of ours.
 
-    ours        names of our arrays, which stand side by side in theirs
+    ours        names of our arrays, which stand side by side in theirs, or one below the other
+                where matrices are transposed
     transposed  whether matrices are stored (d_out, d_in)
     optional    whether both sides may lack it (a layer without biases)
     """
@@ -65,6 +70,9 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
         if piece.optional and not any(name in state for name in piece.ours):
             continue
         arrays = [_taken(left, name) for name in piece.ours]
+        if len({a.shape for a in arrays}) > 1:
+            shapes = " and ".join(f"{n} {a.shape}" for n, a in zip(piece.ours, arrays, strict=True))
+            raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
             arrays = [a.T for a in arrays]
         axis = 0 if piece.transposed else -1
@@ -81,7 +89,8 @@ def to_ours(
     state values are arrays, or anything that NumPy makes an array of. Names that end in one of
     `ignore` are left out, such as the masks that GPT-2's checkpoints carry. ValueError as above.
     """
-    left = {name: x for name, x in state.items() if not name.endswith(tuple(ignore) or ("\0",))}
+    ends = tuple(f".{end}" for end in ignore)
+    left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
     found: dict[str, Array] = {}
     for piece in pieces:
         if piece.optional and piece.theirs not in left:
@@ -98,7 +107,7 @@ def to_ours(
     return found
 
 
-def multi_head(ours: str = "", theirs: str = "") -> list[Piece]:
+def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`MultiHeadAttention` and PyTorch's `nn.MultiheadAttention`. The names may have prefixes."""
     qkv = ("w_q", "w_k", "w_v")
     return [
@@ -108,10 +117,10 @@ def multi_head(ours: str = "", theirs: str = "") -> list[Piece]:
     ]
 
 
-def encoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
+def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
     return [
-        *multi_head(f"{ours}attention.", f"{theirs}self_attn."),
+        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
         *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
         *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
         *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
@@ -119,11 +128,11 @@ def encoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
     ]
 
 
-def decoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
+def decoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` with cross-attention, and PyTorch's `nn.TransformerDecoderLayer`."""
     return [
-        *multi_head(f"{ours}attention.", f"{theirs}self_attn."),
-        *multi_head(f"{ours}cross.", f"{theirs}multihead_attn."),
+        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
+        *multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn."),
         *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
         *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
         *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
@@ -132,15 +141,15 @@ def decoder_layer(ours: str = "", theirs: str = "") -> list[Piece]:
     ]
 
 
-def transformer(num_encoder: int, num_decoder: int) -> list[Piece]:
+def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
     """An object with an `Encoder` and a `Decoder`, and PyTorch's `nn.Transformer`.
 
     PyTorch's has a last norm on each side, also post-LN: ask for `final_norm=True`.
     """
     pieces = []
     for side, count, layer in (
-        ("encoder", num_encoder, encoder_layer),
-        ("decoder", num_decoder, decoder_layer),
+        ("encoder", num_encoder, encoder_layer_layout),
+        ("decoder", num_decoder, decoder_layer_layout),
     ):
         for i in range(count):
             pieces += layer(f"{side}.blocks.{i}.", f"{side}.layers.{i}.")
@@ -148,7 +157,7 @@ def transformer(num_encoder: int, num_decoder: int) -> list[Piece]:
     return pieces
 
 
-def gpt2(num_blocks: int, theirs: str = "") -> list[Piece]:
+def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     """The `GPT` that `gpt2` builds, and the layout of GPT-2's checkpoints.
 
     Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
@@ -174,11 +183,11 @@ def gpt2(num_blocks: int, theirs: str = "") -> list[Piece]:
     return pieces
 
 
-def bert(num_blocks: int, theirs: str = "") -> list[Piece]:
+def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     """The `TextEncoder` that `bert` builds, and the layout of BERT's checkpoints.
 
-    Theirs may have the prefix "bert."; ignore "position_ids", and "pooler.dense.weight" and
-    "pooler.dense.bias", which belong to a task.
+    Theirs may have the prefix "bert."; ignore "position_ids", "pooler.dense.weight" and
+    "pooler.dense.bias", and the heads of a task ("cls.…").
     """
     pieces = [
         Piece(f"{theirs}embeddings.word_embeddings.weight", ("words.weight",), False),

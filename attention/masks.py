@@ -1,9 +1,10 @@
 """10 · Masks: who may look at whom.
 
 Which keys may a query see? A mask answers with one boolean for each pair of query and key, and
-it has one meaning everywhere in this project: **True means "may look"**. (Some libraries mean
-the opposite, and a reversed mask raises no error. It only trains badly. So masks of integers or
-floats, whose meaning would have to be guessed, are refused.)
+it has one meaning everywhere in this project: **True means "may look"**. (PyTorch has both: True
+means that in `scaled_dot_product_attention`, and the opposite in `nn.MultiheadAttention`. A
+reversed mask raises no error. It only trains badly. So masks of integers or floats, whose meaning
+would have to be guessed, are refused.)
 
 A mask is a plain array, not a Tensor: who may look is a fact of the data, and nothing to
 differentiate. It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
@@ -54,8 +55,8 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
 def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     """Query t may look at the last `size` keys up to its own position.   → (T, S)
 
-    A sliding window: what lies further back is reached through the layers, `size` positions with
-    each of them (Child et al. 2019).
+    A sliding window. What lies further back is reached through the layers, size - 1 positions with
+    each: n layers see 1 + n (size - 1) keys (Beltagy et al. 2020, section 3.1).
 
     >>> window_mask(4, size=2).astype(int)
     array([[1, 0, 0, 0],

@@ -1,10 +1,10 @@
 """15.3 · Models: what today's models changed.
 
-How far is GPT-2, or Llama, from the paper? A few parts. GPT dropped the encoder, put the norms
-first and learned its positions; BERT dropped the decoder instead, so that every word may look at
-both sides. Llama took RMSNorm for LayerNorm, a gate for relu, rotary positions for learned ones,
-let heads share keys and values, and left out the biases. The functions `gpt2`, `llama` and `bert`
-build them from the same blocks, and the differences can be read off.
+How far is GPT-2, or Llama, from the paper? A few parts. GPT dropped the encoder and learned its
+positions; GPT-2 put the norms first. BERT dropped the decoder instead, so that every word may look
+at both sides. Llama took RMSNorm for LayerNorm, a gated silu for gelu, rotary positions for learned
+ones and no biases; its larger second version also let heads share keys and values. The functions
+`gpt2`, `llama` and `bert` build them from the same blocks, and the differences can be read off.
 
 Legend: B batch, T positions, S positions of an encoder's text, V words, C classes, d_model
 features.
@@ -40,11 +40,12 @@ Attend = Callable[..., Tensor]
 class GPT(Module):
     """A decoder alone: the next word from the words before it.   (B, T) → (B, T, V)
 
-    GPT(words, blocks, norm, *, positions=None, head=None)
+    GPT(words, blocks, norm, *, positions=None, head=None, dropout=0.0, rng=None)
 
     words      an `Embedding`; blocks a list of `Block`; norm what follows the last of them
     positions  added to the words' rows, or None where the blocks know them (rotary)
     head       a `Linear` to scores of words; None takes the embedding again, transposed
+    dropout    drops from the embedded words while training; it needs rng
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class GPT(Module):
         dropout: float = 0.0,
         rng: np.random.Generator | None = None,
     ) -> None:
+        if dropout and rng is None:
+            raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
         self.words = words
         self.positions = positions
         self.blocks = blocks
@@ -98,8 +101,8 @@ def gpt2(
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of words.
 
-    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the
-    residual stream smaller by √(2 · blocks), since so many are added up.
+    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the sum
+    that runs through the blocks smaller by √(2 · blocks), since so many are added up.
     """
     blocks = [
         Block(
@@ -140,7 +143,11 @@ def llama(
     attend: Attend = attention,
     rng: np.random.Generator,
 ) -> GPT:
-    """Llama (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases."""
+    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
+
+    The first Llama, and the smaller ones of the second, have num_kv_heads = num_heads. d_ff is
+    8/3 d_model, which theirs round up to a multiple of 256.
+    """
     blocks = [
         Block(
             MultiHeadAttention(
@@ -207,7 +214,8 @@ def bert(
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
-    Its norms add 1e-12 to the variance, not 1e-5.
+    Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
+    after the embeddings' norm.
     """
     encoder = Encoder(
         num_blocks,
@@ -233,14 +241,18 @@ def bert(
 
 
 class Classifier(Module):
-    """An encoder, the mean of its positions, and scores of classes.   (B, S, d_model) → (B, C)"""
+    """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    def __init__(self, encoder: Encoder, num_classes: int, *, rng: np.random.Generator) -> None:
-        d_model = encoder.blocks[0].attention.w_q.weight.shape[0]
+    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for words.
+    """
+
+    def __init__(
+        self, encoder: Module, d_model: int, num_classes: int, *, rng: np.random.Generator
+    ) -> None:
         self.encoder = encoder
         self.head = Linear(d_model, num_classes, rng=rng)
 
-    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+    def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
         y = self.encoder(x, mask=mask)  # (B, S, d_model)
         if mask is None:

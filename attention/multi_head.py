@@ -1,19 +1,19 @@
 """13 · Multi-head attention: several questions at once.
 
-Softmax pushes towards one answer, but a word may need two: its subject and its verb. One head
-cannot look at both with full weight, so the layer has H heads. Each projects queries, keys and
-values by matrices of its own, attends by itself, and the results stand side by side:
+Why should attention be split into heads? One softmax makes one average: a word that needs both its
+subject and its verb gets a mixture of the two. So the layer has H heads. Each projects queries,
+keys and values by matrices of its own, attends by itself, and the results stand side by side:
 
     MultiHead(Q, K, V) = Concat(head₁, …, head_H) W_O
     headᵢ = Attention(Q W_Qᵢ, K W_Kᵢ, V W_Vᵢ)             (Vaswani et al. 2017, section 3.2.2)
 
-No head sees only a part of its input: each W_Qᵢ reads all d_model features. What is split is
+Every head sees its whole input: each W_Qᵢ reads all d_model features. What is split is
 the *result* of the projection. The H small matrices stand side by side in one W_Q, one product
 computes all heads' queries at once, and `split_heads` turns the columns that belong together
 into an axis of their own. On that axis the heads are a batch, so they never mix before W_O.
 
-Legend: B batch, T queries, S keys, H heads; d_model features of a position; d_k features of a
-query or key in one head, d_v of a value.
+Legend: B batch, T queries, S keys, H heads, H_kv heads of keys and values; d_model features of a
+position; d_k features of a query or key in one head, d_v of a value.
 
     >>> layer = MultiHeadAttention(6, 3, rng=np.random.default_rng(0))
     >>> x = Tensor(np.ones((2, 5, 6)))
@@ -60,9 +60,10 @@ def merge_heads(x: Tensor) -> Tensor:
 class KVCache:
     """The keys and values that a layer has seen, so that generating a word does not redo them.
 
-    A decoder's position t never changes its mind about earlier ones: its key and value are the same
-    in every later step. Hand the same cache to the same layer at each step, with the new positions
-    alone.
+    Under a causal mask, with weights that do not change and nothing dropped, what a position sees
+    never changes, so its key and value are the same in every later step. Hand the same cache to the
+    same layer at each step, with the new positions alone. It is for self-attention; cross-attention
+    projects the memory anew each time.
     """
 
     def __init__(self) -> None:
@@ -89,13 +90,15 @@ class MultiHeadAttention(Module):
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
                        scale=None, dropout=0.0, rotate=None, attend=attention, rng, dtype=float)
 
-    num_kv_heads  groups of query heads share the keys and values of one such head (Ainslie et al.
-              2023); 1 is multi-query attention (Shazeer 2019), and None gives each head its own
+    num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
+              query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
+              attention (Shazeer 2019), None gives each head its own
     d_k, d_v  features of a head; d_model / num_heads if not given, and then num_heads must
               divide d_model
     bias      whether the four projections add a bias
     scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
-    dropout   the probability with which a weight is dropped while training
+    dropout   the probability with which a weight is dropped while training; `attend` must then take
+              drop=, as `fused_attention` does not
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
     attend    the function of (q, k, v, mask=, scale=) that each head computes; it is handed
               bias= and drop= only where they are used
@@ -158,25 +161,27 @@ class MultiHeadAttention(Module):
 
         q (…, T, d_model), k and v (…, S, d_model) → (…, T, d_model). mask is boolean, True =
         may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S). bias is added to the
-        scores, (H, T, S) or (B, H, T, S) or (T, S). With a cache, q, k and v are the new positions,
-        and S counts those before them too.
+        scores (the constructor's is that of the projections), of shape (T, S), (H, T, S) or
+        (B, H, T, S). So three axes are (B, T, S) in a mask and (H, T, S) in a bias: padding differs
+        by sequence, distance by head. With a cache, q, k and v are the new positions, and S counts
+        those before them too.
         """
         k = q if k is None else k
         v = k if v is None else v
         q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
-        v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H, S, d_v)
+        v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.extend(k_heads, v_heads)
-        further: dict[str, Any] = {} if bias is None else {"bias": bias}
+        optional: dict[str, Any] = {} if bias is None else {"bias": bias}
         if self.training and self.dropout.p:
-            further["drop"] = self.dropout
+            optional["drop"] = self.dropout
         heads = self.attend(
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)
             mask=_for_heads(mask, q_heads, k_heads),
             scale=self.scale,
-            **further,
+            **optional,
         )  # (…, H, T, d_v)
         return self.w_o(merge_heads(heads))  # (…, T, d_model)
 
@@ -199,15 +204,15 @@ class MultiHeadAttention(Module):
     def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Projected, split into heads, and turned by their positions if the layer does that."""
         q_heads = split_heads(self.w_q(_sequence(q, "q")), self.num_heads)  # (…, H, T, d_k)
-        k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H, S, d_k)
+        k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:
             return q_heads, k_heads
         return self.rotate(q_heads, start), self.rotate(k_heads, start)
 
     def _for_each_head(self, x: Tensor) -> Tensor:
         """The keys or values of a shared head, once for each head of its group."""
-        groups = self.num_heads // self.num_kv_heads
-        return x if groups == 1 else repeat(x, groups, axis=-3)
+        group_size = self.num_heads // self.num_kv_heads
+        return x if group_size == 1 else repeat(x, group_size, axis=-3)
 
 
 def _sequence(x: Tensor, name: str) -> Tensor:

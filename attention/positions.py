@@ -2,22 +2,25 @@
 
 Does attention know the order of its inputs? No. Permute the keys and values together, and nothing
 changes: the output is a sum over them, and a sum has no order. A sentence and its words shaken in a
-bag are the same to it. Position has to be put in, and there are four places to put it:
+bag are the same to it. Position has to be put in, and there are three places to put it:
 
     sinusoidal, learned   into the input, added to each word's vector       (absolute)
     rotary                into queries and keys, turned by their position   (relative, by angles)
     ALiBi, relative bias  into the scores, added to them                    (relative, by distance)
 
 **Sinusoidal** (Vaswani et al. 2017, section 3.5) writes the position as the hands of many clocks,
-from one turn in 2π positions to one in nearly 20,000π. A shift by Δ turns each hand by a fixed
-angle, so that the vector at t + Δ is a linear function of that at t, which a layer can learn.
-**Learned** rows are simpler, and end where training ended. **Rotary** (Su et al. 2021) turns pairs
-of features of q and k by an angle proportional to their position; in a product of two turned
-vectors only the difference of the angles is left. **ALiBi** (Press et al. 2021) subtracts a
-constant times the distance, and needs nothing learned to go on where training ended; a **relative
-bias** (Shaw et al. 2018, Raffel et al. 2019) learns one number for each distance.
+from one turn in 2π positions to one in 2π · 10000^(1 - 2/d_model), 19,293π for d_model = 512. A
+shift by Δ turns each hand by a fixed angle, so that the vector at t + Δ is a linear function of
+that at t, which a layer can learn. **Learned** rows are simpler, and end where training ended.
+**Rotary** (Su et al. 2021) turns pairs of features of q and k by an angle proportional to their
+position; in a product of two turned vectors only the difference of the angles is left. **ALiBi**
+(Press et al. 2021) subtracts a constant times the distance, and needs nothing learned to go on
+where training ended. A **relative bias** learns one number for each head and distance (Raffel et
+al. 2019, who let far distances share buckets); Shaw et al. 2018 before them learned a vector for
+each, added to the keys and values, and clipped distances at a reach, as here.
 
-Legend: T queries or positions, S keys, H heads, d_k features of a query or key in one head.
+Legend: T queries or positions, S keys, H heads, d_model features of a position, d_k of a query or
+key in one head, i the number of a pair of features.
 
     >>> sinusoidal(3, 4).round(2)
     array([[ 0.  ,  1.  ,  0.  ,  1.  ],
@@ -58,7 +61,9 @@ class LearnedPositions(Module):
         """x with the rows of positions start, start + 1, … added."""
         end, known = start + x.shape[-2], self.weight.shape[0]
         if end > known:
-            raise ValueError(f"there are {known} learned positions, but x reaches position {end}")
+            raise ValueError(
+                f"x has positions up to {end - 1}, and the learned ones end at {known - 1}"
+            )
         return x + self.weight[start:end]
 
 
@@ -76,7 +81,9 @@ def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
 
     A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ), keeps its length, and
     ⟨turn(q, s), turn(k, t)⟩ depends on t - s alone: turning both back by s changes no product.
-    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
+    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.) Pairs
+    are neighbours, 2i and 2i + 1, as in the paper; Hugging Face's Llama pairs i with i + d_k/2, so
+    columns of its W_Q and W_K would have to change places.
 
     >>> rotary(Tensor([[1.0, 0.0], [1.0, 0.0]]), base=1.0).data.round(2)        # by 0 and by 1
     array([[1.  , 0.  ],

@@ -10,17 +10,17 @@ turns them into weights that sum to 1; the result is the average of the values u
 This is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
 each value, and the negative gradient says how the query should have asked.
 
-Why divide by √d_k? If q and k have d_k independent entries of mean 0 and variance 1, each
-product of two entries has mean 0 and variance E[q²] E[k²] = 1, and variances of independent
-terms add: q·k has variance d_k. Divided by √d_k it has variance 1 at every width. Undivided,
-scores at a large width are far apart, softmax of them is nearly one-hot, and chapter 3.6 showed
-what its VJP then does. Chapter 16 measures it.
+Why divide by √d_k? If q and k, independent of each other, have d_k independent entries of mean 0
+and variance 1 (footnote 4 of the paper's section 3.2.1), each product of two entries has mean 0 and
+variance E[q²] E[k²] = 1, and variances of independent terms add: q·k has variance d_k. Divided by
+√d_k it has variance 1 at every width. Undivided, scores at a large width are far apart, softmax of
+them is nearly one-hot, and chapter 3.6 showed what its VJP then does. Chapter 16 measures it.
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
 
     >>> q, k = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores 2 and 0; e^(log 3) : 1
+    >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores log 3 and 0: 3 to 1
     Tensor([[0.75, 0.25]])
 """
 
@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from attention.masks import check_mask
-from minigrad import Tensor, softmax, where
+from minigrad import Tensor, norm, softmax, where
 
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
@@ -94,13 +94,30 @@ def attention(
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
+def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
+    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
+
+    A score is then the cosine between the two, at most 1 at any width: nothing can grow, and
+    nothing is decided either, until a scale makes it so. So hand it a learned one,
+    `scale=Tensor(10.0, requires_grad=True)`, and not 1/√d_k.
+
+    >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
+    >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0
+    Tensor([[2.]])
+    """
+
+    def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        check_tensors(q=q, k=k)
+        lengths = [norm(x, axis=-1, keepdims=True) for x in (q, k)]
+        q, k = (x / where(n == 0, 1, n) for x, n in zip((q, k), lengths, strict=True))
+        return attend(q, k, v, **options)
+
+    return attend_unit
+
+
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """What the scores of q and k, which must fit together, are multiplied by."""
-    for name, x in (("q", q), ("k", k)):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
-        if x.dtype.kind != "f":
-            raise TypeError(f"{name} must have a floating dtype: got {x.dtype}")
+    check_tensors(q=q, k=k)
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         what = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
         got = f"q has shape {q.shape}, k has {k.shape}"
@@ -114,9 +131,20 @@ def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     return factor
 
 
+def check_tensors(**given: Any) -> None:
+    """Refuse, by its name, what is no Tensor of floating numbers."""
+    for name, x in given.items():
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
+        if x.dtype.kind != "f":
+            raise TypeError(f"{name} must have a floating dtype: got {x.dtype}")
+
+
 def check_values(k: Tensor, v: Tensor) -> None:
     """Refuse values that are not one for each key."""
-    if np.ndim(v) < 2 or v.shape[-2] != k.shape[-2]:
+    if not isinstance(v, Tensor):
+        raise TypeError(f"v must be a Tensor: got {type(v).__name__}")
+    if v.ndim < 2 or v.shape[-2] != k.shape[-2]:
         raise ValueError(
             f"v needs one row for each of the {k.shape[-2]} keys: it has shape {np.shape(v)}"
         )
@@ -129,6 +157,10 @@ def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Tensor:
         raise TypeError(
             f"bias is added to the scores and has a floating dtype: got {values.dtype}; a mask, "
             "with True where a query may look, is passed as mask="
+        )
+    if not np.isfinite(values.data if isinstance(values, Tensor) else values).all():
+        raise ValueError(
+            "bias must be finite: to forbid a key pass mask=, with True where a query may look"
         )
     try:
         fits = np.broadcast_shapes(values.shape, scores_shape) == scores_shape

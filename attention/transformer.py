@@ -38,7 +38,13 @@ Attend = Callable[..., Tensor]
 class Encoder(Module):
     """A stack of blocks in which every position may look at every other.
 
-    (…, S, d_model) → (…, S, d_model). `final_norm` follows the last block; pre-LN needs it.
+    (…, S, d_model) → (…, S, d_model)
+
+    norm_first  pre-LN blocks instead of the paper's post-LN
+    final_norm  whether a norm follows the last block; by default in pre-LN, which needs it
+    bias        whether the projections of attention have one
+    dropout     drops attention weights, and from what each sublayer adds (section 5.4)
+    attend      as for `MultiHeadAttention`
     """
 
     def __init__(
@@ -81,7 +87,7 @@ class Encoder(Module):
 class Decoder(Module):
     """A stack of blocks that look back at themselves, and at a memory.
 
-    (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model).
+    (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model). The options are the encoder's.
     """
 
     def __init__(
@@ -131,7 +137,14 @@ class Decoder(Module):
         memory_mask: Any = None,
         caches: list[KVCache] | None = None,
     ) -> Tensor:
-        """Through all blocks; mask is for the target, memory_mask for looking at the memory."""
+        """Through all blocks.
+
+        A position looks at itself and back, never ahead; mask may forbid more, such as padding.
+        memory_mask is for looking at the memory.
+        """
+        T, start = x.shape[-2], 0 if caches is None else caches[0].length
+        behind = causal_mask(T, start + T)
+        mask = behind if mask is None else behind & np.asarray(mask)
         for i, block in enumerate(self.blocks):
             cache = None if caches is None else caches[i]
             x = block(x, memory, mask=mask, memory_mask=memory_mask, cache=cache)
@@ -141,9 +154,10 @@ class Decoder(Module):
 class Transformer(Module):
     """The paper's model (figure 1): words in, words out.   (B, S), (B, T) → (B, T, V)
 
-    Words become rows of an embedding, times √d_model (section 3.4), so that they are not drowned by
-    the positions added to them: rows of variance 1/d_model become rows of variance 1. The matrix
-    that turns the decoder's output into scores is the target's embedding again, transposed.
+    Section 3.4 multiplies embeddings by √d_model without saying why; with rows of variance
+    1/d_model it makes them as large as the positions added to them. The output matrix is the
+    target's embedding, transposed. Three things differ: the paper shares that matrix with the
+    source too, its projections have no biases, and it trains with dropout 0.1 (section 5.4).
     """
 
     def __init__(
@@ -156,6 +170,7 @@ class Transformer(Module):
         num_blocks: int = 6,
         d_ff: int = 2048,
         norm_first: bool = False,
+        final_norm: bool | None = None,
         dropout: float = 0.0,
         attend: Attend = attention,
         rng: np.random.Generator,
@@ -167,6 +182,7 @@ class Transformer(Module):
         sizes = (num_blocks, d_model, num_heads, d_ff)
         options: dict[str, Any] = {
             "norm_first": norm_first,
+            "final_norm": final_norm,
             "dropout": dropout,
             "attend": attend,
             "rng": rng,
@@ -190,14 +206,7 @@ class Transformer(Module):
         """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
         start = 0 if caches is None else caches[0].length
         x = self._embed(target, self.target_words, start)  # (B, T, d_model)
-        T = x.shape[-2]
-        y = self.decoder(
-            x,
-            memory,
-            mask=causal_mask(T, start + T),
-            memory_mask=source_mask,
-            caches=caches,
-        )  # (B, T, d_model)
+        y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
         return y @ self.target_words.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:

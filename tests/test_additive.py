@@ -124,6 +124,14 @@ def test_scores_cannot_differ_by_more_than_twice_the_sum_of_the_features_weights
     assert attention(q, k, Tensor(v)).data.min() == 0
 
 
+@pytest.mark.parametrize(("dtype", "high"), [(np.float64, 1e300), (np.float32, 1e30)])
+def test_what_a_query_may_see_counts_however_low_its_score(dtype, high):
+    q, k = Tensor([[0.0]], dtype=dtype), Tensor([[-50.0], [50.0], [-50.0]], dtype=dtype)
+    v, w = Tensor(np.eye(3), dtype=dtype), Tensor([high], dtype=dtype)
+    weights = additive_attention(q, k, v, w, mask=np.array([True, False, True]))
+    np.testing.assert_array_equal(weights.data, [[0.5, 0, 0.5]])
+
+
 def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input():
     x, w = Tensor(random.standard_normal((S, D)), requires_grad=True), qkvw()[3]
     for t in range(S):

@@ -1,4 +1,4 @@
-"""Chapters 3, 6, 11 and 13 · Against PyTorch: the same values and gradients, to 1e-10 in float64.
+"""Chapters 3 to 15 · Against PyTorch: the same values and gradients, to 1e-10 in float64.
 
 A second implementation, by other people, cannot share our mistakes. Skipped without torch.
 """
@@ -8,11 +8,24 @@ import math
 import numpy as np
 import pytest
 
-from attention import MultiHeadAttention, attention, attention_weights, causal_mask, padding_mask
-from minigrad import Tensor, gradients, ops
+from attention import (
+    MultiHeadAttention,
+    attention,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+    mapping,
+    padding_mask,
+)
+from attention.blocks import Block, FeedForward
+from attention.mapping import to_theirs
+from attention.transformer import Decoder, Encoder
+from minigrad import Tensor, gelu, gradients, ops, relu
 from minigrad import functional as F
+from minigrad.nn import Embedding, LayerNorm, Linear, Module, RMSNorm
 
 torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
+torch.set_num_threads(1)  # on arrays this small, threads spend their time waiting for each other
 nn = torch.nn.functional
 
 random = np.random.default_rng(3)
@@ -128,14 +141,18 @@ MASKS = {
 }
 
 
+attends = pytest.mark.parametrize("attend", [attention, fused_attention])
+
+
+@attends
 @pytest.mark.parametrize("scale", [None, 0.7])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, scale):
+def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, scale, attend):
     keys = S if mask is None else mask.shape[-1]
     arrays = [x(B, H, T, D_K), x(B, H, keys, D_K), x(B, H, keys, D_V)]
     ours = [Tensor(a, requires_grad=True) for a in arrays]
     theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = attention(*ours, mask=mask, scale=scale)
+    y = attend(*ours, mask=mask, scale=scale)
     other = torch.nn.functional.scaled_dot_product_attention(
         *theirs, attn_mask=None if mask is None else torch.tensor(mask), scale=scale
     )
@@ -144,13 +161,46 @@ def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, scale):
     agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
 
 
-def test_causal_attention_is_pytorchs_is_causal():
+@attends
+def test_causal_attention_is_pytorchs_is_causal(attend):
     arrays = [x(B, H, T, D_K), x(B, H, T, D_K), x(B, H, T, D_V)]
-    y = attention(*map(Tensor, arrays), mask=causal_mask(T))
-    other = torch.nn.functional.scaled_dot_product_attention(
-        *map(torch.tensor, arrays), is_causal=True
-    )
+    ours = [Tensor(a, requires_grad=True) for a in arrays]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    y = attend(*ours, mask=causal_mask(T))
+    other = nn.scaled_dot_product_attention(*theirs, is_causal=True)
+    g = x(*y.shape)
     agree([y], [other])
+    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
+
+
+@attends
+@pytest.mark.parametrize("shape", [(B, H, T, S), (H, T, S), (T, S), (B, 1, 1, S), (S,)])
+def test_a_bias_is_pytorchs_mask_of_numbers(shape, attend):
+    arrays = [x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)]
+    ours = [Tensor(a, requires_grad=True) for a in arrays]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    y = attend(*ours[:3], bias=ours[3])
+    other = nn.scaled_dot_product_attention(
+        *theirs[:3], attn_mask=theirs[3].expand(B, H, T, S), scale=None
+    )
+    g = x(*y.shape)
+    agree([y], [other])
+    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
+
+
+@attends
+@pytest.mark.parametrize("num_kv_heads", [1, 2, 3, 6])
+def test_keys_that_heads_share_are_pytorchs_enable_gqa(num_kv_heads, attend):
+    """Repeated here; there, it is an argument."""
+    arrays = [x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)]
+    ours = [Tensor(a, requires_grad=True) for a in arrays]
+    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    k, v = (F.repeat(shared, 6 // num_kv_heads, axis=-3) for shared in ours[1:])
+    y = attend(ours[0], k, v)
+    other = nn.scaled_dot_product_attention(*theirs, enable_gqa=True)
+    g = x(*y.shape)
+    agree([y], [other])
+    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["no mask", "causal"])
@@ -177,93 +227,290 @@ def test_the_second_derivative_of_attention_is_pytorchs(mask):
     )
 
 
-# ---------------------------------------------------------------- multi-head attention
-
-
-# torch's layer gives NaN where a query may look nowhere, so here each may look at key 0.
-SEEING = (random.random((B, T, S)) < 0.7) | (np.arange(S) == 0)
-
-
-def pytorchs(layer, d_model, bias):
-    """torch's layer with our weights. It stores transposes, and W_Q, W_K, W_V in one."""
-    other = torch.nn.MultiheadAttention(
-        d_model, H, bias=bias, batch_first=True, dtype=torch.float64
-    )
-    p = {name: parameter.data for name, parameter in layer.named_parameters()}
-    with torch.no_grad():
-        other.in_proj_weight[:] = torch.tensor(
-            np.concatenate([p[f"w_{n}.weight"].T for n in "qkv"])
-        )
-        other.out_proj.weight[:] = torch.tensor(p["w_o.weight"].T)
-        if bias:
-            other.in_proj_bias[:] = torch.tensor(np.concatenate([p[f"w_{n}.bias"] for n in "qkv"]))
-            other.out_proj.bias[:] = torch.tensor(p["w_o.bias"])
-    return other
-
-
-def back_in_our_names(other, bias):
-    """The gradients of torch's parameters, cut apart and transposed to ours."""
-    found = dict(zip(["w_q", "w_k", "w_v"], other.in_proj_weight.grad.chunk(3), strict=True))
-    found = {f"{name}.weight": g.mT for name, g in found.items()}
-    found["w_o.weight"] = other.out_proj.weight.grad.mT
-    if bias:
-        for n, g in zip("qkv", other.in_proj_bias.grad.chunk(3), strict=True):
-            found[f"w_{n}.bias"] = g
-        found["w_o.bias"] = other.out_proj.bias.grad
-    return found
-
-
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize(
-    "mask",
-    [None, causal_mask(T, S), SEEING],
-    ids=["none", "(T, S)", "(B, T, S)"],
-)
-def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_parameter(
-    mask, bias
-):
-    d_model = H * D_K
-    layer = MultiHeadAttention(d_model, H, bias=bias, rng=random)
-    for parameter in layer.parameters():
-        if parameter.ndim == 1:
-            parameter.data = x(*parameter.shape)
-    other = pytorchs(layer, d_model, bias)
-    arrays, g = [x(B, T, d_model), x(B, S, d_model), x(B, S, d_model)], x(B, T, d_model)
-
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    y = layer(*ours, mask=mask)
-    y.backward(g)
-
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    # torch's mask says who may NOT look, and takes (B · H, T, S) where ours is (B, T, S).
-    blocked = None if mask is None else torch.tensor(~mask)
-    if mask is not None and mask.ndim == 3:
-        blocked = blocked.repeat_interleave(H, dim=0)
-    result, weights = other(*theirs, attn_mask=blocked, average_attn_weights=False)
-    result.backward(torch.tensor(g))
-
-    agree([y, layer.weights(*ours[:2], mask=mask)], [result, weights])
-    agree([t.grad for t in ours], [t.grad for t in theirs])
-    expected = back_in_our_names(other, bias)
-    parameters = dict(layer.named_parameters())
-    assert expected.keys() == parameters.keys()
-    agree([parameters[name].grad for name in expected], expected.values())
-
-
-def test_padding_is_pytorchs_key_padding_mask_reversed():
-    d_model = H * D_K
-    layer = MultiHeadAttention(d_model, H, rng=random)
-    q, memory, mask = x(B, T, d_model), x(B, S, d_model), padding_mask([2, 5], S)
-    ours = layer(Tensor(q), Tensor(memory), mask=mask)
-    q, memory = torch.tensor(q), torch.tensor(memory)
-    theirs, _ = pytorchs(layer, d_model, False)(
-        q, memory, memory, key_padding_mask=torch.tensor(~mask[:, 0])
-    )
-    agree([ours], [theirs])
-
-
 def test_the_default_scale_is_one_over_the_root_of_d_k():
     q, k = x(B, T, D_K), x(B, S, D_K)
     ours = attention_weights(Tensor(q), Tensor(k))
     scores = torch.tensor(q) @ torch.tensor(k).mT / math.sqrt(D_K)
     agree([ours], [torch.softmax(scores, -1)])
+
+
+# ---------------------------------------------------------------- layers
+
+
+def randomised(layer):
+    """Our layer with every parameter drawn: no 0 and no 1 may hide a mistake."""
+    for parameter in layer.parameters():
+        parameter.data = 0.4 * x(*parameter.shape)
+    return layer
+
+
+def loaded(other, layer, pieces):
+    """PyTorch's layer in float64, with our weights."""
+    state = to_theirs(layer.state_dict(), pieces)
+    other = other.double()
+    other.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+    return other
+
+
+def same_gradients(layer, other, pieces, inputs, others):
+    """Of every parameter, under PyTorch's names, and of every input."""
+    ours = to_theirs({name: p.grad for name, p in layer.named_parameters()}, pieces)
+    theirs = {name: p.grad for name, p in other.named_parameters()}
+    assert ours.keys() == theirs.keys()
+    for name, gradient in theirs.items():
+        agree([ours[name]], [gradient])
+    agree([t.grad for t in inputs], [t.grad for t in others])
+
+
+def leaves(*shapes):
+    arrays = [x(*shape) for shape in shapes]
+    return (
+        [Tensor(a, requires_grad=True) for a in arrays],
+        [torch.tensor(a, requires_grad=True) for a in arrays],
+    )
+
+
+LAYERS = {  # ours, and PyTorch's
+    "Linear": (lambda: Linear(D_K, D_V, rng=random), lambda: torch.nn.Linear(D_K, D_V)),
+    "LayerNorm": (lambda: LayerNorm(D_K), lambda: torch.nn.LayerNorm(D_K)),
+    "LayerNorm with another eps": (
+        lambda: LayerNorm(D_K, eps=0.1),
+        lambda: torch.nn.LayerNorm(D_K, eps=0.1),
+    ),
+    "RMSNorm": (lambda: RMSNorm(D_K), lambda: torch.nn.RMSNorm(D_K, eps=1e-5)),
+}
+
+
+@pytest.mark.parametrize(("make", "make_other"), LAYERS.values(), ids=LAYERS)
+@pytest.mark.parametrize("batch", [(), (T,), (B, T)])
+def test_a_layer_is_pytorchs_of_that_name(make, make_other, batch):
+    layer, other = randomised(make()), make_other().double()
+    with torch.no_grad():
+        for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
+            theirs[...] = torch.tensor(p.data.T if ours == "weight" else p.data)
+    (a,), (b,) = leaves((*batch, D_K))
+    y, result = layer(a), other(b)
+    g = x(*y.shape)
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    agree([y, a.grad], [result, b.grad])
+    for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
+        agree([p.grad.T if ours == "weight" else p.grad], [theirs.grad])
+
+
+def test_an_embedding_is_pytorchs():
+    layer, words = Embedding(17, D_K, rng=random), random.integers(0, 17, (B, T))
+    other = torch.nn.Embedding(17, D_K).double()
+    with torch.no_grad():
+        other.weight[...] = torch.tensor(layer.weight.data)
+    y, result = layer(words), other(torch.tensor(words))
+    g = x(*y.shape)
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    agree([y, layer.weight.grad], [result, other.weight.grad])
+
+
+# ---------------------------------------------------------------- multi-head attention
+
+D_MODEL, D_FF = 14, 17  # H · 2
+
+# torch's layer gives NaN where a query may look nowhere, so here each may look at key 0.
+SEEING = (random.random((B, T, S)) < 0.7) | (np.arange(S) == 0)
+SEEING_HEADS = (random.random((B, H, T, S)) < 0.7) | (np.arange(S) == 0)
+PADDING = padding_mask([2, 5], S)
+PER_HEAD = x(B, H, T, S)
+
+
+def blocked(mask):
+    """torch's mask says who may NOT look, and takes (B · H, T, S) where ours is (B, T, S)."""
+    mask = np.repeat(mask[:, None], H, axis=1) if mask.ndim == 3 else mask
+    return torch.tensor(~mask.reshape(-1, T, S) if mask.ndim == 4 else ~mask)
+
+
+QUERIES = {  # ours, and PyTorch's of the same meaning
+    "no mask": ({}, {}),
+    "mask (T, S)": (
+        {"mask": causal_mask(T, S)},
+        {"attn_mask": torch.tensor(~causal_mask(T, S))},
+    ),
+    "mask (B, T, S)": ({"mask": SEEING}, {"attn_mask": blocked(SEEING)}),
+    "mask (B, H, T, S)": ({"mask": SEEING_HEADS}, {"attn_mask": blocked(SEEING_HEADS)}),
+    "padding": ({"mask": PADDING}, {"key_padding_mask": torch.tensor(~PADDING[:, 0])}),
+    "padding and a mask": (
+        {"mask": PADDING & causal_mask(T, S)},
+        {
+            "key_padding_mask": torch.tensor(~PADDING[:, 0]),
+            "attn_mask": torch.tensor(~causal_mask(T, S)),
+        },
+    ),
+    "bias (T, S)": ({"bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
+    "bias (B, H, T, S)": (
+        {"bias": PER_HEAD},
+        {"attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S))},
+    ),
+    "bias and padding": (
+        {"bias": PER_HEAD, "mask": PADDING},
+        {
+            "attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S)),
+            # (as numbers too: PyTorch wants both masks of one kind)
+            "key_padding_mask": torch.tensor(np.where(PADDING[:, 0], 0, -np.inf)),
+        },
+    ),
+}
+
+
+@attends
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize(("asked", "of_torch"), QUERIES.values(), ids=QUERIES)
+def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_parameter(
+    asked, of_torch, averaged, bias, attend
+):
+    layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, attend=attend, rng=random))
+    other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
+    other = loaded(other, layer, mapping.multi_head_layout())
+    ours, theirs = leaves((B, T, D_MODEL), (B, S, D_MODEL), (B, S, D_MODEL))
+    y = layer(*ours, **asked)
+    result, weights = other(*theirs, **of_torch, average_attn_weights=averaged)
+    shown = layer.weights(*ours[:2], **asked)
+    agree([y, shown.mean(axis=1) if averaged else shown], [result, weights])
+    g = x(*y.shape)
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    same_gradients(layer, other, mapping.multi_head_layout(), ours, theirs)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("batch", [(), (B,)], ids=["no batch", "batch"])
+@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
+def test_self_attention_too_with_a_batch_and_without(mask, batch, bias):
+    layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, rng=random))
+    other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
+    other = loaded(other, layer, mapping.multi_head_layout())
+    (ours,), (theirs,) = leaves((*batch, T, D_MODEL))
+    y = layer(ours, mask=mask)
+    blocked = None if mask is None else torch.tensor(~mask)
+    result, _ = other(theirs, theirs, theirs, attn_mask=blocked, need_weights=False)
+    g = x(*y.shape)
+    agree([y], [result])
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    same_gradients(layer, other, mapping.multi_head_layout(), [ours], [theirs])
+
+
+# ---------------------------------------------------------------- Transformer
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu}
+activations = pytest.mark.parametrize("activation", ACTIVATIONS)
+norms_first = pytest.mark.parametrize("norm_first", [False, True], ids=["post-LN", "pre-LN"])
+SELF = (random.random((T, T)) < 0.6) | (np.arange(T) == 0)
+T_PADDING = padding_mask([2, 3], T)
+
+
+def block(activation, norm_first, cross=False):
+    heads = [MultiHeadAttention(D_MODEL, H, bias=True, rng=random) for _ in "sc"]
+    feed_forward = FeedForward(D_MODEL, D_FF, activation=ACTIVATIONS[activation], rng=random)
+    cross = heads[1] if cross else None
+    return randomised(Block(heads[0], feed_forward, cross=cross, norm_first=norm_first))
+
+
+def not_(mask):
+    return None if mask is None else torch.tensor(~mask)
+
+
+def both(mask, padding):
+    return padding if mask is None else mask if padding is None else mask & padding
+
+
+@activations
+@norms_first
+@pytest.mark.parametrize("padded", [False, True], ids=["", "padding"])
+@pytest.mark.parametrize("mask", [None, SELF, causal_mask(T)], ids=["none", "(T, T)", "causal"])
+def test_a_block_is_pytorchs_encoder_layer(mask, padded, norm_first, activation):
+    layer = block(activation, norm_first)
+    other = torch.nn.TransformerEncoderLayer(
+        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
+    )
+    other = loaded(other, layer, mapping.encoder_layer_layout())
+    (ours,), (theirs,) = leaves((B, T, D_MODEL))
+    y = layer(ours, mask=both(mask, T_PADDING if padded else None))
+    result = other(
+        theirs,
+        src_mask=not_(mask),
+        src_key_padding_mask=not_(T_PADDING[:, 0]) if padded else None,
+    )
+    g = x(*y.shape)
+    agree([y], [result])
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    same_gradients(layer, other, mapping.encoder_layer_layout(), [ours], [theirs])
+
+
+MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)
+
+
+@activations
+@norms_first
+@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
+@pytest.mark.parametrize("memory_mask", [None, MEMORY], ids=["all memory", "(T, S)"])
+@pytest.mark.parametrize("padded", [False, True], ids=["", "padding"])
+def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(
+    padded, memory_mask, mask, norm_first, activation
+):
+    layer = block(activation, norm_first, cross=True)
+    other = torch.nn.TransformerDecoderLayer(
+        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
+    )
+    other = loaded(other, layer, mapping.decoder_layer_layout())
+    ours, theirs = leaves((B, T, D_MODEL), (B, S, D_MODEL))
+    y = layer(*ours, mask=mask, memory_mask=both(memory_mask, PADDING if padded else None))
+    result = other(
+        *theirs,
+        tgt_mask=not_(mask),
+        memory_mask=not_(memory_mask),
+        memory_key_padding_mask=not_(PADDING[:, 0]) if padded else None,
+    )
+    g = x(*y.shape)
+    agree([y], [result])
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    same_gradients(layer, other, mapping.decoder_layer_layout(), ours, theirs)
+
+
+class Both(Module):
+    """An encoder and a decoder, each with the last norm that PyTorch's nn.Transformer has."""
+
+    def __init__(self, **options):
+        options |= {"final_norm": True, "rng": random}
+        self.encoder = Encoder(2, D_MODEL, H, D_FF, **options)
+        self.decoder = Decoder(3, D_MODEL, H, D_FF, **options)
+
+
+@activations
+@norms_first
+@attends
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_an_encoder_and_a_decoder_are_pytorchs_transformer(attend, norm_first, activation):
+    model = randomised(
+        Both(activation=ACTIVATIONS[activation], norm_first=norm_first, attend=attend)
+    )
+    pieces = mapping.transformer_layout(2, 3)
+    other = torch.nn.Transformer(
+        D_MODEL, H, 2, 3, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
+    )
+    other = loaded(other, model, pieces)
+    ours, theirs = leaves((B, S, D_MODEL), (B, T, D_MODEL))
+    memory = model.encoder(ours[0], mask=PADDING)
+    y = model.decoder(ours[1], memory, mask=causal_mask(T), memory_mask=PADDING)
+    padding = not_(PADDING[:, 0])
+    result = other(
+        *theirs,
+        tgt_mask=not_(causal_mask(T)),
+        src_key_padding_mask=padding,
+        memory_key_padding_mask=padding,
+    )
+    g = x(*y.shape)
+    agree([y], [result])
+    y.backward(g)
+    result.backward(torch.tensor(g))
+    same_gradients(model, other, pieces, ours, theirs)

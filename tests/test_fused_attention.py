@@ -85,8 +85,8 @@ def test_value_and_gradients_are_those_of_the_definition(mask, block):
 
 
 @masks
-def test_so_is_the_backward_pass_that_is_written_by_hand(mask):
-    """Not the definition's: the first order of create_graph=True is, of `gradients` it is not."""
+def test_the_gradients_written_by_hand_are_those_that_the_engine_derives(mask):
+    """With create_graph=True it goes back to the definition, and otherwise asks the rule."""
     inputs = qkv(B, H)
     y = fused_attention(*inputs, mask=mask, block=2)
     g = random.standard_normal(y.shape)
@@ -181,6 +181,18 @@ def test_batch_axes_broadcast_as_the_definitions_do(mask, batches, block):
     agree(*both(inputs, mask=mask, block=block))
 
 
+@pytest.mark.parametrize("batches", BATCHES.values(), ids=BATCHES)
+def test_so_do_their_second_derivatives(batches):
+    shapes = (T, D_K), (S, D_K), (S, D_V)
+    inputs = [t(*batch, *shape) for batch, shape in zip(batches, shapes, strict=True)]
+    g = random.standard_normal((*np.broadcast_shapes(*batches), T, D_V))
+    found = [
+        first_and_second(attend(*inputs, mask=causal_mask(T, S), **more), inputs, g)
+        for attend, more in ((fused_attention, {"block": 2}), (attention, {}))
+    ]
+    agree(*found, rtol=1e-9, atol=1e-10)
+
+
 @pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2), (3,)])
 def test_each_gradient_may_be_the_only_one_that_somebody_needs(needed):
     inputs = [
@@ -273,12 +285,6 @@ def test_the_most_extreme_scores_look_at_the_best_key_only(block, dtype, extreme
     v = t(S, D_V, dtype=dtype)
     y = fused_attention(q, Tensor(k, dtype=dtype), v, block=block, scale=1.0)
     np.testing.assert_array_equal(y.data, v.data[[3, 2]])
-
-
-def test_a_block_of_keys_that_all_are_minus_infinity_away_counts_for_nothing():
-    inputs = qkv(B)
-    for mask in (window_mask(T, S, size=2), causal_mask(T, S)[:, ::-1]):
-        agree(*both(inputs, bias=np.where(mask, 0, -np.inf)))
 
 
 @masks

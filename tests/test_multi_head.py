@@ -242,6 +242,7 @@ def test_d_k_and_d_v_are_d_model_shared_among_the_heads_if_not_given():
     shapes = [p.shape for p in layer(H * D_K, H).parameters()]
     assert shapes == [(H * D_K, H * D_K)] * 4
     assert layer(H * D_K, H, d_v=2).w_v.weight.shape == (H * D_K, H * 2)
+    assert layer(H * D_K, H, d_k=2).w_v.weight.shape == (H * D_K, H * D_K)
 
 
 # ---------------------------------------------------------------- derivative

@@ -1,12 +1,24 @@
-"""Chapter 7 · Layers: parameters that an optimizer can find, and the linear layer."""
+"""Chapter 7 · Layers: parameters found by their names, state that travels, and the usual layers."""
 
 import math
 
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradcheck, gradients
-from minigrad.nn import Linear, Module
+from minigrad import Tensor, gradcheck, gradients, relu
+from minigrad.nn import (
+    Dropout,
+    Embedding,
+    LayerNorm,
+    Linear,
+    Module,
+    RMSNorm,
+    Sequential,
+    kaiming_normal,
+    normal,
+    xavier_normal,
+    xavier_uniform,
+)
 
 random = np.random.default_rng(3)
 B, T, D_IN, D_OUT = 2, 3, 5, 7
@@ -34,6 +46,24 @@ class Nested(Module):
     def __init__(self):
         self.last_in_the_alphabet = Scaled()
         self.first = linear()
+
+
+def rng(seed=5):
+    return np.random.default_rng(seed)
+
+
+class Frozen(Module):
+    """A parameter that is not trained, a constant, a mask and a step: all leaves, all state."""
+
+    def __init__(self):
+        self.trained = Tensor(np.ones(D_IN), requires_grad=True)
+        self.frozen = Tensor(np.full(D_IN, 2.0))
+        self.inner = [linear(), {"mask": Tensor(np.array([True, False]))}]
+        self.step = Tensor(np.array(7))
+        self.text = "text"
+
+
+STATE = ["trained", "frozen", "inner.0.weight", "inner.0.bias", "inner.1.mask", "step"]
 
 
 # ---------------------------------------------------------------- value
@@ -93,6 +123,82 @@ def test_a_parameter_that_two_layers_share_comes_once_so_that_it_is_trained_once
     assert len(model.parameters()) == 3
 
 
+def test_an_embedding_is_the_rows_of_the_words():
+    layer, words = Embedding(11, 7, rng=rng()), random.integers(0, 11, (B, T))
+    found = layer(words)
+    assert found.shape == (B, T, 7)
+    for b, t in np.ndindex(B, T):
+        np.testing.assert_array_equal(found.data[b, t], layer.weight.data[words[b, t]])
+    np.testing.assert_array_equal(layer(words.tolist()).data, found.data)
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.1])
+@pytest.mark.parametrize("batch", [(), (T,), (B, T)])
+def test_norms_are_their_papers_formulas(batch, eps):
+    x = 3 + 5 * random.standard_normal((*batch, D_IN))
+    layer, root = LayerNorm(D_IN, eps=eps), RMSNorm(D_IN, eps=eps)
+    for parameter in (layer.gain, layer.bias, root.gain):
+        parameter.data = random.standard_normal(D_IN)
+    y, z = layer(Tensor(x)).data, root(Tensor(x)).data
+    for i in np.ndindex(*batch):
+        mean = sum(x[i]) / D_IN
+        sigma = math.sqrt(sum((x[i] - mean) ** 2) / D_IN + eps)
+        expected = (x[i] - mean) / sigma * layer.gain.data + layer.bias.data
+        np.testing.assert_allclose(y[i], expected, rtol=1e-11, atol=1e-13)
+        size = math.sqrt(sum(x[i] ** 2) / D_IN + eps)
+        np.testing.assert_allclose(z[i], x[i] / size * root.gain.data, rtol=1e-12)
+
+
+def test_layers_in_a_sequence_are_applied_one_after_the_other_and_may_be_functions():
+    one, other = linear(5, 7), linear(7, 2)
+    model, x = Sequential(one, relu, other), Tensor(random.standard_normal((T, 5)))
+    np.testing.assert_array_equal(model(x).data, other(relu(one(x))).data)
+    assert [name for name, _ in model.named_parameters()] == [
+        "layers.0.weight",
+        "layers.0.bias",
+        "layers.2.weight",
+        "layers.2.bias",
+    ]
+    assert Sequential()(x) is x
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_dropout_sets_elements_to_0_and_multiplies_the_others(p):
+    """Of n elements, p n are 0, give or take 5 √(n p (1 - p))."""
+    layer, x = Dropout(p, rng=rng()), Tensor(1 + random.random(20_011))
+    y = layer(x).data
+    np.testing.assert_allclose(y[y != 0], x.data[y != 0] / (1 - p), rtol=1e-15)
+    n = y.size
+    assert abs((y == 0).sum() - p * n) < 5 * math.sqrt(n * p * (1 - p))
+
+
+def test_state_is_every_leaf_under_its_name_also_what_is_not_trained():
+    model = Frozen()
+    state = model.state_dict()
+    assert list(state) == STATE
+    assert [name for name, _ in model.named_parameters()] == [
+        "trained",
+        "inner.0.weight",
+        "inner.0.bias",
+    ]
+    np.testing.assert_array_equal(state["frozen"], np.full(D_IN, 2.0), strict=True)
+    np.testing.assert_array_equal(state["inner.1.mask"], [True, False], strict=True)
+    assert state["step"] == 7 and state["step"].dtype.kind == "i"
+
+
+def test_modules_are_found_wherever_they_stand_and_the_first_is_the_model_itself():
+    model = Nested()
+    model.more = [linear(), {"inside": (linear(),)}]
+    expected = [model, model.last_in_the_alphabet, model.last_in_the_alphabet.inner, model.first]
+    expected += [model.more[0], model.more[1]["inside"][0]]
+    assert [id(m) for m in model.modules()] == [id(m) for m in expected]
+
+
+def test_a_layer_says_what_it_is_and_what_it_has():
+    assert repr(linear()) == "Linear(\n    weight (5, 7)\n    bias (7,))"
+    assert repr(Dropout(0.1, rng=rng())) == "Dropout()"
+
+
 def test_a_layer_without_parameters_has_none():
     assert Module().parameters() == []
 
@@ -119,6 +225,34 @@ def test_first_and_second_derivatives_agree_with_finite_differences(batch):
     assert gradcheck(f, *inputs)
 
 
+@pytest.mark.parametrize("layer", [LayerNorm(D_IN), RMSNorm(D_IN)], ids=["LayerNorm", "RMSNorm"])
+def test_so_do_those_of_the_norms_with_respect_to_input_and_parameters(layer):
+    names = [name for name, _ in layer.named_parameters()]
+
+    def f(x, *parameters):
+        for name, parameter in zip(names, parameters, strict=True):
+            setattr(layer, name, parameter)
+        return layer(x)
+
+    inputs = [random.standard_normal(s) for s in ((B, T, D_IN), *[(D_IN,)] * len(names))]
+    assert gradcheck(f, *inputs)
+
+
+def test_a_row_of_an_embedding_gets_the_gradients_of_all_its_uses():
+    layer, words = Embedding(11, 7, rng=rng()), np.array([[3, 5, 3], [0, 3, 10]])
+    g = random.standard_normal((B, T, 7))
+    (found,) = gradients(layer(words), [layer.weight], g)
+    for word in range(11):
+        expected = g[words == word].sum(axis=0)
+        np.testing.assert_allclose(found[word], expected, rtol=1e-13, atol=1e-15)
+
+
+def test_the_gradient_is_dropped_where_the_element_was():
+    layer, x = Dropout(0.5, rng=rng()), Tensor(np.ones((T, D_IN)), requires_grad=True)
+    y, g = layer(x), random.standard_normal((T, D_IN))
+    np.testing.assert_array_equal(gradients(y, [x], g)[0], np.where(y.data == 0, 0, 2 * g))
+
+
 def test_the_bias_receives_the_sum_over_all_positions():
     layer, g = linear(), random.standard_normal((B, T, D_OUT))
     (db,) = gradients(layer(Tensor(np.ones((B, T, D_IN)))), [layer.bias], g)
@@ -137,6 +271,60 @@ def test_gradients_accumulate_in_the_parameters():
 
 
 # ---------------------------------------------------------------- law
+
+
+SHAPES = [(401, 401), (211, 601), (601, 211), (5, 101, 211)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("draw", "variance"),
+    [
+        (xavier_uniform, lambda d_in, d_out: 2 / (d_in + d_out)),
+        (xavier_normal, lambda d_in, d_out: 2 / (d_in + d_out)),
+        (kaiming_normal, lambda d_in, d_out: 2 / d_in),
+        (normal, lambda d_in, d_out: 0.02**2),
+    ],
+    ids=["xavier_uniform", "xavier_normal", "kaiming_normal", "normal"],
+)
+def test_initial_values_have_mean_0_and_the_variance_that_their_fans_ask_for(draw, variance, shape):
+    """Fan-in and fan-out are the last two axes; what stands before them is several matrices."""
+    values = draw(shape, rng=rng())
+    assert values.shape == shape
+    expected = variance(*shape[-2:])
+    assert values.var() == pytest.approx(expected, rel=0.02)
+    assert abs(values.mean()) < 5 * math.sqrt(expected / values.size)
+    bounded = abs(values).max() <= math.sqrt(3 * expected)
+    assert bounded == (draw is xavier_uniform)
+    np.testing.assert_array_equal(values, draw(shape, rng=rng()))
+
+
+def test_a_deviation_may_be_asked_for():
+    assert normal((401, 401), 0.5, rng=rng()).std() == pytest.approx(0.5, rel=0.02)
+    assert Embedding(401, 401, rng=rng()).weight.data.std() == pytest.approx(1, rel=0.02)
+    assert Embedding(401, 401, std=0.1, rng=rng()).weight.data.std() == pytest.approx(0.1, rel=0.02)
+
+
+def test_kaiming_keeps_the_mean_square_through_twenty_relus_and_xavier_loses_half_each_time():
+    x = {"kaiming": rng(7).standard_normal((101, 211))}
+    x["xavier"] = x["kaiming"]
+    draw = rng()
+    for _ in range(20):
+        for name, f in (("kaiming", kaiming_normal), ("xavier", xavier_normal)):
+            x[name] = np.maximum(x[name] @ f((211, 211), rng=draw), 0)
+    ratio = np.mean(x["kaiming"] ** 2) / np.mean(x["xavier"] ** 2)
+    assert 0.3 < np.mean(x["kaiming"] ** 2) < 3
+    assert math.log2(ratio) == pytest.approx(20, abs=2)
+
+
+def test_xavier_stands_between_the_wish_of_forward_and_that_of_backward():
+    """Var(x W) = d_in Var(W) and Var(g Wᵀ) = d_out Var(W): 2 d/(d_in + d_out) of them."""
+    layer = linear(211, 601)
+    x = Tensor(random.standard_normal((401, 211)), requires_grad=True)
+    y = layer(x)
+    (dx,) = gradients(y, [x], random.standard_normal(y.shape))
+    assert y.data.var() == pytest.approx(2 * 211 / 812, rel=0.05)
+    assert dx.var() == pytest.approx(2 * 601 / 812, rel=0.05)
 
 
 @pytest.mark.parametrize(("d_in", "d_out"), [(401, 401), (211, 601), (601, 211)])
@@ -158,6 +346,118 @@ def test_a_square_layer_keeps_unit_variance_forward_and_backward():
     y = layer(x)
     (dx,) = gradients(y, [x], random.standard_normal(y.shape))
     np.testing.assert_allclose([y.data.std(), dx.std()], 1.0, atol=0.03)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_norms_do_not_care_at_what_scale_their_input_arrives(size):
+    x = random.standard_normal((T, D_IN))
+    for layer in (LayerNorm(D_IN, eps=0.0), RMSNorm(D_IN, eps=0.0)):
+        one, other = layer(Tensor(x)).data, layer(Tensor(size * x)).data
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+        np.testing.assert_allclose((one**2).mean(axis=-1), 1, rtol=1e-12)
+    moved = LayerNorm(D_IN, eps=0.0)(Tensor(x + size)).data
+    np.testing.assert_allclose(moved, LayerNorm(D_IN, eps=0.0)(Tensor(x)).data, rtol=1e-9)
+
+
+def test_norms_start_with_gain_1_and_bias_0():
+    for layer in (LayerNorm(D_IN), RMSNorm(D_IN)):
+        for name, parameter in layer.named_parameters():
+            assert (parameter.data == (name == "gain")).all() and parameter.shape == (D_IN,)
+
+
+def test_dropout_keeps_the_mean_draws_anew_each_time_and_drops_nothing_after_eval():
+    layer, x = Dropout(0.5, rng=rng()), Tensor(np.ones(20_011))
+    one, other = layer(x).data, layer(x).data
+    assert one.mean() == pytest.approx(1, abs=0.04)
+    assert (one != other).any()
+    assert layer.eval()(x) is x
+    assert (layer.train()(x).data != 1).any()
+    assert Dropout(0.0, rng=rng())(x) is x
+    np.testing.assert_array_equal(Dropout(0.5, rng=rng())(x).data, one)
+
+
+def test_train_and_eval_reach_every_module_and_return_the_model():
+    model = Sequential(Dropout(0.5, rng=rng()), Sequential(Dropout(0.5, rng=rng())))
+    assert all(m.training for m in model.modules())
+    assert model.eval() is model
+    assert not any(m.training for m in model.modules())
+    assert model.train() is model and all(m.training for m in model.modules())
+    assert not any(m.training for m in model.train(False).modules())
+    assert Sequential().training  # and the class is left as it was
+
+
+def test_a_state_is_a_copy_and_loading_it_brings_everything_back():
+    model = Frozen()
+    state = model.state_dict()
+    kept = {name: x.copy() for name, x in state.items()}
+    for leaf in (model.trained, model.frozen, model.inner[0].weight, model.step):
+        leaf.data[...] = leaf.data + 1
+    for name, x in state.items():
+        np.testing.assert_array_equal(x, kept[name])
+    model.load_state_dict(state)
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(x, kept[name], strict=True)
+    for x in state.values():
+        x[...] = 0  # what was loaded is the model's own memory
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(x, kept[name])
+
+
+def test_loading_keeps_the_tensors_that_an_optimizer_holds_and_their_dtype():
+    model = linear(dtype=np.float32)
+    held = model.parameters()
+    model.load_state_dict({"weight": np.ones((D_IN, D_OUT)), "bias": np.arange(D_OUT)})
+    assert [id(p) for p in model.parameters()] == [id(p) for p in held]
+    assert all(p.dtype == np.float32 for p in held)
+    np.testing.assert_array_equal(held[1].data, np.arange(D_OUT))
+    model.load_state_dict({"weight": Tensor(np.zeros((D_IN, D_OUT))), "bias": [1.0] * D_OUT})
+    assert not held[0].data.any() and held[1].data.all()
+
+
+def test_not_strictly_what_is_there_is_taken_and_the_rest_left():
+    model, before = linear(), linear().state_dict()
+    model.load_state_dict({"bias": np.ones(D_OUT), "other": np.ones(3)}, strict=False)
+    np.testing.assert_array_equal(model.bias.data, np.ones(D_OUT))
+    np.testing.assert_array_equal(model.weight.data, before["weight"])
+
+
+def test_what_two_layers_share_is_saved_once_and_shared_still_after_loading():
+    model = Module()
+    model.one, model.other = linear(bias=False), linear(bias=False)
+    model.other.weight = model.one.weight
+    assert list(model.state_dict()) == ["one.weight"]
+    model.load_state_dict({"one.weight": np.ones((D_IN, D_OUT))})
+    assert model.other.weight is model.one.weight and (model.other.weight.data == 1).all()
+    model.astype(np.float32)
+    assert model.other.weight is model.one.weight and model.one.weight.dtype == np.float32
+
+
+def test_a_models_dtype_changes_where_it_stands_and_only_that_of_its_numbers():
+    model = Frozen()
+    model.trained.grad = np.ones(D_IN)
+    leaves = [model.trained, model.frozen, model.inner[0].weight]
+    assert model.astype(np.float32) is model
+    assert [id(x) for x in leaves] == [
+        id(x) for x in (model.trained, model.frozen, model.inner[0].weight)
+    ]
+    assert all(x.dtype == np.float32 for x in leaves)
+    assert model.trained.requires_grad and model.trained.grad is None
+    assert model.state_dict()["inner.1.mask"].dtype == bool
+    assert model.state_dict()["step"].dtype.kind == "i"
+    y = model.inner[0](Tensor(np.ones((T, D_IN)), dtype=np.float32))
+    y.sum().backward()
+    assert y.dtype == model.inner[0].weight.grad.dtype == np.float32
+    back = model.astype("float64")
+    np.testing.assert_array_equal(back.frozen.data, np.full(D_IN, 2.0), strict=True)
+
+
+def test_a_record_made_before_the_dtype_changed_is_replayed_with_the_numbers_it_was_made_of():
+    model, x = linear(), Tensor(random.standard_normal((T, D_IN)), requires_grad=True)
+    y, before = model(x), model.weight.data.copy()
+    model.astype(np.float32)
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad, np.tile(before.sum(axis=1), (T, 1)), rtol=1e-13)
+    assert model.weight.grad.dtype == np.float32
 
 
 def test_the_rows_of_a_batch_do_not_mix():
@@ -192,6 +492,74 @@ def test_equal_generators_give_equal_layers_and_one_generator_gives_different_on
 def test_an_input_of_the_wrong_width_is_refused_with_its_name_and_shape(shape, got):
     with pytest.raises(ValueError, match=f"takes 5 features on the last axis: got 'x' {got}$"):
         linear()(Tensor(np.ones(shape), name="x"))
+
+
+@pytest.mark.parametrize("layer", [LayerNorm(D_IN), RMSNorm(D_IN)], ids=["LayerNorm", "RMSNorm"])
+@pytest.mark.parametrize("shape", [(T, D_OUT), (T, 1), (), (0,)])
+def test_a_norm_refuses_rows_of_another_length_also_where_they_would_broadcast(layer, shape):
+    name = type(layer).__name__
+    with pytest.raises(ValueError, match=f"^{name} takes 5 features on the last axis: got 'x'"):
+        layer(Tensor(np.ones(shape), name="x"))
+
+
+@pytest.mark.parametrize(
+    ("words", "error"), [([[11]], ValueError), ([[-1]], ValueError), ([[1.0]], TypeError)]
+)
+def test_words_that_are_none_are_refused(words, error):
+    with pytest.raises(error, match="embedding"):
+        Embedding(11, 7, rng=rng())(words)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 1.5, math.nan])
+def test_a_probability_of_dropping_lies_between_0_and_1(p):
+    with pytest.raises(
+        ValueError, match=f"^dropout drops with a probability p, 0 ≤ p < 1: got {p}$"
+    ):
+        Dropout(p, rng=rng())
+
+
+@pytest.mark.parametrize("draw", [xavier_uniform, xavier_normal, kaiming_normal])
+@pytest.mark.parametrize("shape", [(), (5,)])
+def test_a_vector_has_no_fans(draw, shape):
+    with pytest.raises(ValueError, match="^fan-in and fan-out are the last two axes of a weight"):
+        draw(shape, rng=rng())
+
+
+def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():
+    model = Frozen()
+    before = model.state_dict()
+    state = {name: x + 1 if x.dtype.kind == "f" else x for name, x in before.items()}
+    del state["frozen"], state["inner.0.bias"]
+    state |= {"inner.0.weight": np.ones((D_OUT, D_IN)), "inner.0.wieght": np.ones(2), "x": 1.0}
+    with pytest.raises(ValueError, match="^this state does not fit Frozen: ") as error:
+        model.load_state_dict(state)
+    assert str(error.value).split(": ", 1)[1].split("; ") == [
+        "frozen is missing",
+        "inner.0.bias is missing",
+        "inner.0.wieght is unexpected",
+        "x is unexpected",
+        "inner.0.weight has shape (7, 5), not (5, 7)",
+    ]
+    for name, x in model.state_dict().items():
+        np.testing.assert_array_equal(x, before[name])
+
+
+def test_another_shape_is_refused_also_where_names_may_be_missing():
+    model, before = linear(), linear().state_dict()
+    with pytest.raises(ValueError, match=r"fit Linear: weight has shape \(1, 7\), not \(5, 7\)$"):
+        model.load_state_dict({"weight": np.ones((1, 7)), "bias": np.ones(7)}, strict=False)
+    np.testing.assert_array_equal(model.bias.data, before["bias"])
+
+
+@pytest.mark.parametrize("dtype", [int, bool, complex])
+def test_a_model_of_integers_is_refused(dtype):
+    with pytest.raises(ValueError, match="^a model's parameters have a floating dtype: got"):
+        linear().astype(dtype)
+
+
+def test_a_module_that_computes_nothing_says_so_by_its_name():
+    with pytest.raises(NotImplementedError, match="^Nested defines no __call__$"):
+        Nested()(1)
 
 
 def test_a_generator_must_be_given():

@@ -284,6 +284,7 @@ def test_an_odd_number_of_features_is_refused(ask):
 @pytest.mark.parametrize(("n", "start", "reached"), [(12, 0, 12), (3, 9, 12), (1, 11, 12)])
 def test_positions_beyond_the_learned_ones_are_refused_with_both_numbers(n, start, reached):
     with pytest.raises(
-        ValueError, match=f"^there are 11 learned positions, but x reaches position {reached}$"
+        ValueError,
+        match=f"^x has positions up to {reached - 1}, and the learned ones end at 10$",
     ):
         learned()(t(B, n, D_MODEL), start)

@@ -5,7 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, causal_mask, padding_mask, window_mask
+from attention import (
+    MultiHeadAttention,
+    attention,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    qk_norm,
+    window_mask,
+)
 from minigrad import Tensor, detect_anomaly, gradcheck, gradients
 from minigrad.nn import Dropout
 
@@ -265,16 +274,13 @@ def test_a_bias_of_log_n_counts_a_key_n_times():
     np.testing.assert_allclose(one.data, attention(q, *map(Tensor, several)).data, rtol=1e-12)
 
 
-def test_a_bias_of_minus_infinity_forbids_what_a_mask_forbids():
-    """If the query may look elsewhere. One number less than all others does what False does."""
+def test_a_bias_of_minus_infinity_is_refused_and_the_mask_named():
+    """Over a whole row it would be NaN; there is one way to forbid, and it is the mask."""
     q, k, v = qkv(B)
-    mask = window_mask(T, S, size=2)
-    one = attention(q, k, v, mask=mask)
-    other = attention(q, k, v, bias=np.where(mask, 0, -np.inf))
-    np.testing.assert_array_equal(one.data, other.data)
-    g = random.standard_normal(one.shape)
-    for a, b in zip(gradients(one, [q, k, v], g), gradients(other, [q, k, v], g), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+    bias = np.where(window_mask(T, S, size=2), 0, -np.inf)
+    for attend in (attention, fused_attention):
+        with pytest.raises(ValueError, match="^bias must be finite: to forbid a key pass mask="):
+            attend(q, k, v, bias=bias)
 
 
 def test_dropout_of_the_weights_keeps_the_output_on_average():
@@ -489,3 +495,36 @@ def test_what_does_not_fit_is_refused_in_the_callers_own_words(change, error, me
     arguments |= {n: Tensor(x) if n in ("q", "k", "v") else x for n, x in change.items()}
     with pytest.raises(error, match=message):
         attention(**arguments)
+
+
+# ---------------------------------------------------------------- queries and keys of length 1
+
+
+def test_qk_norm_sees_only_the_directions_of_queries_and_keys():
+    q, k, v = qkv(B)
+    scale = Tensor(3.0, requires_grad=True)
+    one = qk_norm()(q, k, v, scale=scale)
+    other = qk_norm()(q * 7.0, k * 0.01, v, scale=scale)
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-12)
+    cosines = np.einsum(
+        "btd,bsd->bts", *(x.data / np.linalg.norm(x.data, axis=-1)[..., None] for x in (q, k))
+    )
+    e = np.exp(3.0 * cosines)
+    np.testing.assert_allclose(one.data, e / e.sum(-1, keepdims=True) @ v.data, rtol=1e-12)
+
+
+def test_qk_norm_has_right_derivatives_and_bears_a_query_of_zeros():
+    arrays = [x.data for x in qkv(B)]
+    assert gradcheck(lambda q, k, v, s: qk_norm()(q, k, v, scale=s), *arrays, np.array(2.0))
+    q, k, v = qkv(B)
+    q = Tensor(np.zeros(q.shape), requires_grad=True)
+    y = qk_norm(fused_attention)(q, k, v)
+    np.testing.assert_allclose(y.data, v.data.mean(-2, keepdims=True) + 0 * y.data, rtol=1e-12)
+    assert all(np.isfinite(g).all() for g in gradients(y, [q, k, v], np.ones(y.shape)))
+
+
+def test_a_layer_with_qk_norm_learns_its_temperature():
+    scale = Tensor(10.0, requires_grad=True)
+    layer = MultiHeadAttention(6, 2, attend=qk_norm(), scale=scale, rng=np.random.default_rng(0))
+    layer(Tensor(random.standard_normal((B, T, 6)))).sum().backward()
+    assert "scale" in dict(layer.named_parameters()) and scale.grad != 0

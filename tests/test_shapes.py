@@ -23,8 +23,10 @@ from minigrad import Tensor, gradients
 from minigrad.nn import Embedding, LayerNorm, Linear
 
 FOLDER = Path(__file__).parents[1] / "attention"
-COMMENT = re.compile(r"#\s+(?:\S+, )?\(([^()]*)\)$")
+AXIS = r"(?:…|\w+(?: · \w+)*)"
+COMMENT = re.compile(rf"#\s+(?:\S+, )?\(({AXIS}(?:,\s*{AXIS})*,?)\)$")
 SIZES = {"B": 2, "T": 3, "S": 5, "H": 7, "d_k": 11, "d_v": 13, "d_model": 17, "V": 19, "d": 23}
+SIZES["H_kv"] = SIZES["H"]
 B, T, S, H, V = (SIZES[letter] for letter in "BTSHV")
 D_K, D_V, D_MODEL, D = (SIZES[letter] for letter in ("d_k", "d_v", "d_model", "d"))
 
@@ -135,7 +137,7 @@ def models(chapter):
     kinds = Embedding(2, D_MODEL, rng=rng)
     chapter.TextEncoder(words, places, kinds, norm, encoder)(np.ones((B, S), int))
     mask = np.ones((B, 1, S), bool)
-    chapter.Classifier(encoder, D, rng=rng)(random(B, S, D_MODEL), mask=mask)
+    chapter.Classifier(encoder, D_MODEL, D, rng=rng)(random(B, S, D_MODEL), mask=mask)
 
 
 def generation(chapter):
@@ -247,7 +249,6 @@ def test_a_wrong_shape_comment_would_be_noticed():
 
 
 def test_comments_are_found_in_each_form_they_are_written_in():
-    source = (
-        "x = f(y)  # (…, T, S)\nx = f(\n    y,  # (S,)\n)  # λ, (…, T, 1)\nif x:  # (B, T): no\n"
-    )
+    lines = ["x = f(y)  # (…, T, S)", "x = f(", "    y,  # (S,)", ")  # λ, (…, T, 1)"]
+    source = "\n".join([*lines, "if x:  # (B, T): no", "    y  # (in words)"])
     assert commented_lines(source) == {1: "…, T, S", 3: "S,", 4: "…, T, 1"}

@@ -1,0 +1,396 @@
+"""Chapter 15.4 · Generation: which words are drawn, how often, with a cache and with beams."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from attention.generation import _beam_search, choose, generate, probabilities, translate
+from attention.models import gpt2, llama
+from attention.transformer import Transformer
+from minigrad import Tensor, log_softmax
+
+random = np.random.default_rng(3)
+B, T, S, V = 2, 3, 5, 19
+LOGITS = 2 * random.standard_normal((7, V))
+
+
+def rng(seed=5):
+    return np.random.default_rng(seed)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+SIZES = {"d_model": 14, "num_heads": 7, "num_blocks": 2}
+MODELS = {
+    "gpt2": lambda **options: gpt2(V, 23, **SIZES, rng=rng(), **options),
+    "llama": lambda **options: llama(V, num_kv_heads=1, **SIZES, rng=rng(), **options),
+}
+models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+PROMPT = random.integers(0, V, (B, T))
+
+
+def lively(model):
+    """With weights so large that it is sure of something."""
+    draw = rng(7)
+    for p in model.parameters():
+        p.data = 0.5 * draw.standard_normal(p.shape)
+    return model
+
+
+# ---------------------------------------------------------------- value
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_words_are_drawn_from_the_softmax_of_scores_over_the_temperature(temperature):
+    found = probabilities(LOGITS, temperature=temperature)
+    np.testing.assert_allclose(found, softmax(LOGITS / temperature), rtol=1e-13)
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, V, V + 4])
+def test_top_k_keeps_the_best_k_words_and_their_odds(k):
+    found = probabilities(LOGITS, temperature=0.7, top_k=k)
+    whole = softmax(LOGITS / 0.7)
+    for row, p in zip(found, whole, strict=True):
+        best = np.argsort(-p)[:k]
+        assert set(np.flatnonzero(row)) == set(best)
+        np.testing.assert_allclose(row[best], p[best] / p[best].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("top_p", [1e-9, 0.3, 0.5, 0.9, 1.0])
+def test_top_p_keeps_the_fewest_words_that_have_probability_p_together(top_p):
+    found = probabilities(LOGITS, top_p=top_p)
+    for row, p in zip(found, softmax(LOGITS), strict=True):
+        kept = np.flatnonzero(row)
+        assert p[kept].sum() >= top_p - 1e-12
+        assert p[kept].sum() - p[kept].min() < top_p  # one fewer would not do
+        assert p[kept].min() >= np.delete(p, kept).max(initial=0)
+        np.testing.assert_allclose(row[kept], p[kept] / p[kept].sum(), rtol=1e-12)
+
+
+def test_top_k_and_top_p_together_keep_what_both_keep():
+    one, other = probabilities(LOGITS, top_k=3), probabilities(LOGITS, top_p=0.6)
+    both = probabilities(LOGITS, top_k=3, top_p=0.6)
+    np.testing.assert_array_equal(both > 0, (one > 0) & (other > 0))
+
+
+def test_words_of_equal_score_are_kept_in_their_order():
+    found = probabilities(np.zeros((1, 5)), top_k=2)
+    np.testing.assert_array_equal(found, [[0.5, 0.5, 0, 0, 0]])
+
+
+@models
+@pytest.mark.parametrize("num_words", [0, 1, 7])
+def test_greedy_text_is_the_best_word_after_the_best_word(make, num_words):
+    model, words = lively(make()), PROMPT
+    for _ in range(num_words):
+        best = np.argmax(model(words).data[:, -1], axis=-1)
+        words = np.concatenate([words, best[:, None]], axis=1)
+    np.testing.assert_array_equal(generate(model, PROMPT, num_words, temperature=0), words)
+
+
+# ---------------------------------------------------------------- law
+
+
+@pytest.mark.parametrize("temperature", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("top_k", [None, 1, 4])
+@pytest.mark.parametrize("top_p", [None, 0.2, 0.95])
+def test_probabilities_are_not_negative_and_sum_to_1(temperature, top_k, top_p):
+    found = probabilities(LOGITS, temperature=temperature, top_k=top_k, top_p=top_p)
+    assert found.shape == LOGITS.shape and (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=-1), 1, rtol=1e-13)
+    best = LOGITS.argmax(axis=-1)
+    np.testing.assert_array_equal(found.argmax(axis=-1), best)
+
+
+def test_a_lower_temperature_gives_the_best_word_more_and_the_limits_are_greedy_and_even():
+    best = LOGITS.argmax(axis=-1)
+    shares = [
+        probabilities(LOGITS, temperature=t)[np.arange(7), best] for t in (100, 2, 1, 0.5, 0.01)
+    ]
+    assert (np.diff(shares, axis=0) > 0).all()
+    np.testing.assert_allclose(probabilities(LOGITS, temperature=1e6), 1 / V, rtol=1e-4)
+    for temperature in (1e-4, 1e-12, 1e-300):
+        one_hot = probabilities(LOGITS, temperature=temperature)
+        np.testing.assert_array_equal(one_hot, np.eye(V)[best])
+        drawn = choose(LOGITS, temperature=temperature, rng=rng())
+        np.testing.assert_array_equal(drawn, choose(LOGITS, temperature=0, rng=None))
+
+
+def test_scores_may_be_enormous_and_minus_infinity_is_a_word_that_never_comes():
+    scores = np.array([[1e6, 1e6 - 1, -np.inf, -1e6]])
+    np.testing.assert_allclose(
+        probabilities(scores), [[math.e / (1 + math.e), 1 / (1 + math.e), 0, 0]], rtol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.5}],
+    ids=str,
+)
+def test_words_come_as_often_as_their_probabilities_say(options):
+    """Of n draws, a word of probability p comes n p times, give or take 5 √(n p (1 - p))."""
+    n, scores = 20_000, LOGITS[:1]
+    p = probabilities(scores, **options)[0]
+    drawn = choose(np.tile(scores, (n, 1)), **options, rng=rng())
+    counts = np.bincount(drawn, minlength=V)
+    assert not counts[p == 0].any()
+    assert (abs(counts - n * p) <= 5 * np.sqrt(n * p * (1 - p))).all()
+
+
+def test_a_word_of_probability_0_is_not_drawn_even_by_the_largest_number_a_generator_gives():
+    """Sums of probabilities end a rounding below 1, and a draw may fall between."""
+
+    class Largest:
+        def random(self, shape):
+            return np.full(shape, 1 - 2.0**-53)
+
+    scores = np.concatenate([np.full((1000, 1), -1e9), rng().standard_normal((1000, 50))], axis=1)
+    assert (choose(scores, rng=Largest()) > 0).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"top_k": 3, "temperature": 2.0}, {"top_p": 0.9}], ids=str)
+@models
+def test_equal_seeds_write_equal_texts_and_others_others(make, options):
+    model = make()
+    one, same, other = (generate(model, PROMPT, 11, **options, rng=rng(seed)) for seed in (5, 5, 7))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    np.testing.assert_array_equal(one[:, :T], PROMPT)
+    assert one.shape == (B, T + 11) and one.dtype.kind == "i" and ((one >= 0) & (one < V)).all()
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {}, {"top_k": 3}], ids=str)
+@models
+def test_a_cache_changes_no_word(make, options):
+    model = lively(make())
+    one, other = (
+        generate(model, PROMPT, 11, cached=cached, rng=rng(), **options) for cached in (True, False)
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+@models
+def test_one_word_to_choose_from_is_greedy(make):
+    model = lively(make())
+    greedy = generate(model, PROMPT, 7, temperature=0)
+    np.testing.assert_array_equal(generate(model, PROMPT, 7, top_k=1, rng=rng()), greedy)
+    np.testing.assert_array_equal(generate(model, PROMPT, 7, top_p=1e-9, rng=rng()), greedy)
+    np.testing.assert_array_equal(generate(model, PROMPT, 7, temperature=1e-9, rng=rng()), greedy)
+
+
+@models
+def test_generating_makes_no_record_changes_no_prompt_and_leaves_the_model_alone(make):
+    model, prompt, before = make(), PROMPT.copy(), make().state_dict()
+    found = generate(model, prompt, 2, rng=rng())
+    assert not isinstance(found, Tensor)
+    np.testing.assert_array_equal(prompt, PROMPT)
+    for name, p in model.named_parameters():
+        np.testing.assert_array_equal(p.data, before[name])
+        assert p.grad is None
+
+
+@models
+def test_a_cached_step_computes_the_new_position_alone(make):
+    model, seen = make(), []
+    words = model.words
+    model.words = lambda x: seen.append(np.shape(x)) or words(x)
+    if model.head is None:
+        model.words.weight = words.weight  # a function may have attributes too
+    generate(model, PROMPT, 3, temperature=0)
+    assert seen == [(B, T), (B, 1), (B, 1)]
+    seen.clear()
+    generate(model, PROMPT, 3, temperature=0, cached=False)
+    assert seen == [(B, T), (B, T + 1), (B, T + 2)]
+
+
+# Beam search, on a language of 4 words whose odds depend on the last two.
+
+START, END, WORDS = 0, 1, 4
+
+
+def language(seed):
+    table = log_softmax(2 * np.random.default_rng(seed).standard_normal((WORDS, WORDS, WORDS)))
+
+    def scores(beams):
+        return np.array([table[beam[-2] if len(beam) > 1 else 0, beam[-1]] for beam in beams])
+
+    return scores
+
+
+def rated(scores, words):
+    """The mean log-probability of what follows START."""
+    total = sum(scores([[START, *words[:i]]])[0, word] for i, word in enumerate(words))
+    return total / len(words)
+
+
+def exhaustive(scores, max_words):
+    """The best of all sentences that end within max_words."""
+    others = [word for word in range(WORDS) if word != END]
+    ended = [
+        [*inside, END] for n in range(max_words) for inside in itertools.product(others, repeat=n)
+    ]
+    return max(ended, key=lambda words: rated(scores, words))[:-1]
+
+
+@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("max_words", [1, 2, 4])
+def test_with_beams_for_all_beginnings_beam_search_is_exhaustive_search(seed, max_words):
+    scores = language(seed)
+    found = _beam_search(scores, START, END, max_words, WORDS**max_words)
+    assert found == exhaustive(scores, max_words)
+
+
+def beams_in_full(scores, max_words, num_beams):
+    """Beam search by its description: every beam by every word, and the best num_beams go on.
+
+    What ends before they are found is finished; with num_beams finished it is over.
+    """
+    beams, finished = {(START,): 0.0}, {}
+    for _ in range(max_words):
+        options = {
+            (*words, word): total + scores([words])[0, word]
+            for words, total in beams.items()
+            for word in range(WORDS)
+        }
+        beams = {}
+        for words in sorted(options, key=options.get, reverse=True):
+            if len(beams) < num_beams:
+                (finished if words[-1] == END else beams)[words] = options[words]
+        if len(finished) >= num_beams:
+            break
+    found = finished or beams
+    best = max(found, key=lambda words: found[words] / (len(words) - 1))
+    return [word for word in best[1:] if word != END]
+
+
+@pytest.mark.parametrize("num_beams", [1, 2, 3, 5])
+def test_so_many_beams_are_kept_at_every_step(num_beams):
+    for seed in range(101):
+        scores = language(seed)
+        expected = beams_in_full(scores, 5, num_beams)
+        assert _beam_search(scores, START, END, 5, num_beams) == expected
+
+
+@pytest.mark.parametrize("seed", range(7))
+def test_one_beam_is_greedy(seed):
+    scores, words = language(seed), [START]
+    while len(words) <= 5 and words[-1] != END:
+        words.append(int(np.argmax(scores([words])[0])))
+    greedy = words[1:-1] if words[-1] == END else words[1:]
+    assert _beam_search(scores, START, END, 5, 1) == greedy
+
+
+def test_more_beams_find_a_sentence_that_is_likelier_on_the_whole():
+    """Greedy takes the best first word; two beams keep the one that leads to a better sentence."""
+    p = np.full((WORDS, WORDS, WORDS), 0.01)
+    p[0, START] = [0.01, 0.01, 0.52, 0.46]  # 2 is the better first word …
+    p[START, 2] = [0.30, 0.25, 0.25, 0.20]  # … after which nothing is sure
+    p[START, 3] = [0.01, 0.97, 0.01, 0.01]
+    scores = lambda beams: np.array(
+        [np.log(p[beam[-2] if len(beam) > 1 else 0, beam[-1]]) for beam in beams]
+    )
+    assert _beam_search(scores, START, END, 3, 2) == [3]
+    assert _beam_search(scores, START, END, 3, 1)[0] == 2
+
+
+def test_a_sentence_that_never_ends_stops_after_max_words():
+    scores = lambda beams: np.tile(np.log([1e-9, 1e-9, 0.9, 0.1]), (len(beams), 1))
+    assert _beam_search(scores, START, END, 3, 1) == [2, 2, 2]
+
+
+def translator(**options):
+    return lively(
+        Transformer(V, WORDS, d_model=14, num_heads=7, num_blocks=1, d_ff=17, rng=rng(), **options)
+    )
+
+
+SOURCES = random.integers(0, V, (B, S))
+
+
+@pytest.mark.parametrize("num_beams", [1, 2, 64])
+def test_translation_is_beam_search_in_what_the_model_scores(num_beams):
+    model, mask = translator(), np.arange(S) < np.array([3, 5])[:, None, None]
+    found = translate(
+        model, SOURCES, start=START, end=END, max_words=3, num_beams=num_beams, source_mask=mask
+    )
+    for b in range(B):
+
+        def scores(beams, b=b):
+            sources = np.repeat(SOURCES[b : b + 1], len(beams), axis=0)
+            logits = model(sources, np.array(beams), source_mask=mask[b : b + 1])
+            return log_softmax(logits.data[:, -1])
+
+        assert found[b] == _beam_search(scores, START, END, 3, num_beams)
+        if num_beams == 64:
+            assert found[b] == exhaustive(scores, 3)
+
+
+def test_translations_are_lists_of_words_without_start_and_end():
+    found = translate(translator(), SOURCES, start=START, end=END, max_words=5, num_beams=2)
+    assert len(found) == B
+    for sentence in found:
+        assert len(sentence) <= 5 and END not in sentence
+        assert all(type(word) is int and 0 <= word < WORDS for word in sentence)
+
+
+# ---------------------------------------------------------------- refusal
+
+TRAINING = "^the model is in training mode and drops at random: call model.eval\\(\\) first$"
+
+
+def test_a_model_that_still_drops_is_refused_until_it_is_told_that_training_is_over():
+    model = MODELS["gpt2"](dropout=0.1)
+    with pytest.raises(ValueError, match=TRAINING):
+        generate(model, PROMPT, 1, temperature=0)
+    assert generate(model.eval(), PROMPT, 1, temperature=0).shape == (B, T + 1)
+    model = translator(dropout=0.1)
+    with pytest.raises(ValueError, match=TRAINING):
+        translate(model, SOURCES, start=START, end=END, max_words=2)
+    assert len(translate(model.eval(), SOURCES, start=START, end=END, max_words=2)) == B
+
+
+@pytest.mark.parametrize("prompt", [[1, 2], [[]], np.zeros((B, 0), int), 3])
+def test_a_prompt_that_is_no_batch_of_words_is_refused(prompt):
+    with pytest.raises(ValueError, match=r"^a prompt has shape \(B, T\) with T ≥ 1: got \("):
+        generate(MODELS["llama"](), prompt, 1, temperature=0)
+
+
+def test_drawing_needs_a_generator():
+    with pytest.raises(TypeError, match="^drawing words needs rng=.*; temperature=0 is greedy$"):
+        generate(MODELS["llama"](), PROMPT, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": -1.0}, "^temperature must not be negative: got -1.0$"),
+        ({"top_k": 0}, "^top_k keeps at least one word: got 0$"),
+        ({"top_p": 0.0}, "^top_p is a probability above 0: got 0.0$"),
+        ({"top_p": 1.5}, "^top_p is a probability above 0: got 1.5$"),
+    ],
+)
+def test_options_that_leave_nothing_to_draw_from_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        choose(LOGITS, **options, rng=rng())
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.0, math.nan])
+def test_probabilities_need_a_temperature_above_0(temperature):
+    with pytest.raises(ValueError, match="temperature"):
+        probabilities(LOGITS, temperature=temperature)
+
+
+def test_a_search_without_a_beam_is_refused():
+    with pytest.raises(ValueError, match="num_beams"):
+        translate(translator(), SOURCES, start=START, end=END, max_words=2, num_beams=0)
+
+
+def test_a_text_longer_than_the_positions_of_the_model_is_refused():
+    with pytest.raises(ValueError, match="and the learned ones end at 22$"):
+        generate(MODELS["gpt2"](), PROMPT, 30, temperature=0)

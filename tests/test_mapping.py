@@ -1,0 +1,443 @@
+"""Chapter 18 · Weights that travel: there and back bit for bit, and the same logits at both ends.
+
+The layouts of GPT-2 and BERT are written out below in PyTorch, as their checkpoints name and shape
+them. Those tests are skipped without torch.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from attention import MultiHeadAttention, mapping, padding_mask
+from attention.blocks import Block, FeedForward
+from attention.mapping import Piece, to_ours, to_theirs
+from attention.models import bert, gpt2
+from attention.transformer import Decoder, Encoder
+from minigrad.nn import Module
+
+try:
+    import torch
+    from torch.nn import functional
+except ImportError:
+    torch = None
+
+needs_torch = pytest.mark.skipif(torch is None, reason="the comparison with PyTorch needs torch")
+
+random = np.random.default_rng(3)
+B, T, S, H, D_MODEL, D_FF, V = 2, 3, 5, 7, 14, 17, 19
+LENGTH, BLOCKS = 11, 2
+
+
+def rng():
+    return np.random.default_rng(5)
+
+
+def heads(bias):
+    return MultiHeadAttention(D_MODEL, H, bias=bias, rng=rng())
+
+
+def block(cross):
+    feed_forward = FeedForward(D_MODEL, D_FF, rng=rng())
+    return Block(heads(True), feed_forward, cross=heads(True) if cross else None)
+
+
+class Both(Module):
+    """An encoder and a decoder side by side, as in PyTorch's nn.Transformer."""
+
+    def __init__(self, final_norm):
+        options = {"final_norm": final_norm, "rng": rng()}
+        self.encoder = Encoder(BLOCKS, D_MODEL, H, D_FF, **options)
+        self.decoder = Decoder(BLOCKS + 1, D_MODEL, H, D_FF, **options)
+
+
+SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
+LAYOUTS = {  # a model of ours, and its pieces
+    "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
+    "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
+    "encoder_layer": (lambda: block(False), mapping.encoder_layer_layout()),
+    "decoder_layer": (lambda: block(True), mapping.decoder_layer_layout()),
+    "transformer": (lambda: Both(True), mapping.transformer_layout(BLOCKS, BLOCKS + 1)),
+    "transformer without last norms": (
+        lambda: Both(False),
+        mapping.transformer_layout(BLOCKS, BLOCKS + 1),
+    ),
+    "gpt2": (lambda: gpt2(V, LENGTH, **SIZES), mapping.gpt2_layout(BLOCKS)),
+    "gpt2 with a prefix": (
+        lambda: gpt2(V, LENGTH, **SIZES),
+        mapping.gpt2_layout(BLOCKS, "transformer."),
+    ),
+    "bert": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS)),
+    "bert with a prefix": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS, "bert.")),
+}
+layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYOUTS)
+
+
+def drawn(model):
+    """The model's state with every number drawn, so that no two can be confused."""
+    return {name: random.standard_normal(x.shape) for name, x in model.state_dict().items()}
+
+
+def equal(one, other):
+    assert one.keys() == other.keys()
+    for name, x in one.items():
+        np.testing.assert_array_equal(x, other[name], strict=True, err_msg=name)
+
+
+# ---------------------------------------------------------------- the layouts, in PyTorch
+
+if torch is not None:
+    torch.set_num_threads(1)  # on arrays this small, threads only wait for each other
+
+    def named(**parts):
+        """A module of parts, under names that are none in Python's eyes or take many lines."""
+        module = torch.nn.Module()
+        for name, part in parts.items():
+            module.add_module(name, part)
+        return module
+
+    class Conv1D(torch.nn.Module):
+        """GPT-2's Linear, which stores (d_in, d_out)."""
+
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.empty(d_in, d_out))
+            self.bias = torch.nn.Parameter(torch.empty(d_out))
+
+        def forward(self, x):
+            return x @ self.weight + self.bias
+
+    def split(x):
+        return x.unflatten(-1, (H, D_MODEL // H)).transpose(1, 2)
+
+    def attend(q, k, v, allowed):
+        scores = (split(q) @ split(k).mT / math.sqrt(D_MODEL // H)).masked_fill(
+            ~allowed, -torch.inf
+        )
+        return (scores.softmax(-1) @ split(v)).transpose(1, 2).flatten(-2)
+
+    class GPT2(torch.nn.Module):
+        """transformer.wte, transformer.h.0.attn.c_attn, …, lm_head: GPT2LMHeadModel's names."""
+
+        def __init__(self, with_masks=False):
+            super().__init__()
+            self.transformer = named(
+                wte=torch.nn.Embedding(V, D_MODEL),
+                wpe=torch.nn.Embedding(LENGTH, D_MODEL),
+                h=torch.nn.ModuleList(
+                    named(
+                        ln_1=torch.nn.LayerNorm(D_MODEL),
+                        attn=named(
+                            c_attn=Conv1D(D_MODEL, 3 * D_MODEL), c_proj=Conv1D(D_MODEL, D_MODEL)
+                        ),
+                        ln_2=torch.nn.LayerNorm(D_MODEL),
+                        mlp=named(
+                            c_fc=Conv1D(D_MODEL, 4 * D_MODEL), c_proj=Conv1D(4 * D_MODEL, D_MODEL)
+                        ),
+                    )
+                    for _ in range(BLOCKS)
+                ),
+                ln_f=torch.nn.LayerNorm(D_MODEL),
+            )
+            self.lm_head = torch.nn.Linear(D_MODEL, V, bias=False)
+            self.lm_head.weight = self.transformer.wte.weight
+            if with_masks:  # older checkpoints carry them
+                for layer in self.transformer.h:
+                    mask = torch.ones(LENGTH, LENGTH).tril()[None, None]
+                    layer.attn.register_buffer("bias", mask)
+                    layer.attn.register_buffer("masked_bias", torch.tensor(-1e4))
+
+        def forward(self, words):
+            t = self.transformer
+            T = words.shape[1]
+            causal = torch.ones(T, T, dtype=torch.bool).tril()
+            x = t.wte(words) + t.wpe(torch.arange(T))
+            for layer in t.h:
+                q, k, v = layer.attn.c_attn(layer.ln_1(x)).chunk(3, -1)
+                x = x + layer.attn.c_proj(attend(q, k, v, causal))
+                inner = functional.gelu(layer.mlp.c_fc(layer.ln_2(x)), approximate="tanh")
+                x = x + layer.mlp.c_proj(inner)
+            return self.lm_head(t.ln_f(x))
+
+    class BERT(torch.nn.Module):
+        """encoder.layer.0.attention.self.query, …: the names of BertModel."""
+
+        def __init__(self):
+            super().__init__()
+            norm = lambda: torch.nn.LayerNorm(D_MODEL, eps=1e-12)
+            linear = torch.nn.Linear
+            self.embeddings = named(
+                word_embeddings=torch.nn.Embedding(V, D_MODEL),
+                position_embeddings=torch.nn.Embedding(LENGTH, D_MODEL),
+                token_type_embeddings=torch.nn.Embedding(2, D_MODEL),
+                LayerNorm=norm(),
+            )
+            self.embeddings.register_buffer("position_ids", torch.arange(LENGTH)[None])
+            self.encoder = named(
+                layer=torch.nn.ModuleList(
+                    named(
+                        attention=named(
+                            self=named(
+                                query=linear(D_MODEL, D_MODEL),
+                                key=linear(D_MODEL, D_MODEL),
+                                value=linear(D_MODEL, D_MODEL),
+                            ),
+                            output=named(dense=linear(D_MODEL, D_MODEL), LayerNorm=norm()),
+                        ),
+                        intermediate=named(dense=linear(D_MODEL, 4 * D_MODEL)),
+                        output=named(dense=linear(4 * D_MODEL, D_MODEL), LayerNorm=norm()),
+                    )
+                    for _ in range(BLOCKS)
+                )
+            )
+            self.pooler = named(dense=linear(D_MODEL, D_MODEL))
+
+        def forward(self, words, kinds, lengths):
+            e = self.embeddings
+            S = words.shape[1]
+            allowed = torch.arange(S) < lengths[:, None, None, None]
+            places = e.position_embeddings(e.position_ids[0, :S])
+            x = e.LayerNorm(e.word_embeddings(words) + places + e.token_type_embeddings(kinds))
+            for layer in self.encoder.layer:
+                a = layer.attention.self
+                averaged = attend(a.query(x), a.key(x), a.value(x), allowed)
+                x = layer.attention.output.LayerNorm(x + layer.attention.output.dense(averaged))
+                inner = functional.gelu(layer.intermediate.dense(x))
+                x = layer.output.LayerNorm(x + layer.output.dense(inner))
+            return x
+
+
+def randomised(other):
+    """PyTorch's model in float64, every parameter drawn."""
+    other = other.double()
+    with torch.no_grad():
+        for p in other.parameters():
+            p[...] = torch.tensor(0.4 * random.standard_normal(p.shape))
+    return other
+
+
+def agree(ours, theirs):
+    np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-10, atol=1e-10)
+
+
+GPT2_PIECES, GPT2_IGNORED = mapping.gpt2_layout(BLOCKS, "transformer."), ["lm_head.weight"]
+BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
+
+
+# ---------------------------------------------------------------- value
+
+
+def test_a_linear_of_pytorchs_is_transposed_and_three_projections_stand_below_each_other():
+    model = heads(True)
+    ours = drawn(model)
+    theirs = to_theirs(ours, mapping.multi_head_layout())
+    d = D_MODEL
+    for i, w in enumerate(("w_q", "w_k", "w_v")):
+        for row, column in ((0, 0), (3, 5), (d - 1, d - 2)):
+            assert theirs["in_proj_weight"][i * d + row, column] == ours[f"{w}.weight"][column, row]
+        np.testing.assert_array_equal(
+            theirs["in_proj_bias"][i * d : (i + 1) * d], ours[f"{w}.bias"]
+        )
+    np.testing.assert_array_equal(theirs["out_proj.weight"], ours["w_o.weight"].T)
+    np.testing.assert_array_equal(theirs["out_proj.bias"], ours["w_o.bias"])
+
+
+def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
+    ours = drawn(gpt2(V, LENGTH, **SIZES))
+    theirs = to_theirs(ours, mapping.gpt2_layout(BLOCKS))
+    side_by_side = [ours[f"blocks.1.attention.{w}.weight"] for w in ("w_q", "w_k", "w_v")]
+    np.testing.assert_array_equal(theirs["h.1.attn.c_attn.weight"], np.hstack(side_by_side))
+    np.testing.assert_array_equal(
+        theirs["h.0.mlp.c_fc.weight"], ours["blocks.0.feed_forward.w_1.weight"]
+    )
+
+
+@needs_torch
+def test_a_gpt2_of_that_layout_has_our_logits():
+    theirs = randomised(GPT2())
+    ours = gpt2(V, LENGTH, **SIZES)
+    ours.load_state_dict(to_ours(theirs.state_dict(), GPT2_PIECES, ignore=GPT2_IGNORED))
+    words = random.integers(0, V, (B, S))
+    agree(ours(words).data, theirs(torch.tensor(words)))
+
+
+@needs_torch
+def test_a_bert_of_that_layout_has_our_vectors():
+    theirs = randomised(BERT())
+    ours = bert(V, LENGTH, **SIZES)
+    ours.load_state_dict(
+        to_ours(theirs.state_dict(), mapping.bert_layout(BLOCKS), ignore=BERT_IGNORED)
+    )
+    words, kinds, lengths = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S)), [2, 5]
+    agree(
+        ours(words, kinds=kinds, mask=padding_mask(lengths, S)).data,
+        theirs(torch.tensor(words), torch.tensor(kinds), torch.tensor(lengths)),
+    )
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@needs_torch
+@pytest.mark.parametrize("layout", ["gpt2", "bert"])
+def test_the_gradient_of_every_parameter_travels_under_its_name(layout):
+    words = random.integers(0, V, (B, S))
+    if layout == "gpt2":
+        theirs, ours = randomised(GPT2()), gpt2(V, LENGTH, **SIZES)
+        pieces, ignored, more = GPT2_PIECES, GPT2_IGNORED, ()
+    else:
+        theirs, ours = randomised(BERT()), bert(V, LENGTH, **SIZES)
+        pieces, ignored = mapping.bert_layout(BLOCKS), BERT_IGNORED
+        more = torch.zeros(B, S, dtype=torch.long), torch.tensor([S, S])
+    ours.load_state_dict(to_ours(theirs.state_dict(), pieces, ignore=ignored))
+    y = ours(words)
+    g = random.standard_normal(y.shape)
+    y.backward(g)
+    theirs(torch.tensor(words), *more).backward(torch.tensor(g))
+    found = to_theirs({name: p.grad for name, p in ours.named_parameters()}, pieces)
+    expected = {name: p.grad for name, p in theirs.named_parameters() if p.grad is not None}
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        agree(found[name], gradient)
+
+
+# ---------------------------------------------------------------- law
+
+
+@layouts
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces, dtype):
+    model = make()
+    ours = {name: x.astype(dtype) for name, x in drawn(model).items()}
+    theirs = to_theirs(ours, pieces)
+    back = to_ours(theirs, pieces)
+    equal(back, ours)
+    equal(to_theirs(back, pieces), theirs)
+    model.load_state_dict(back)
+    assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
+
+
+PYTORCHS = {
+    "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
+    "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
+    "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
+    "decoder_layer": lambda: torch.nn.TransformerDecoderLayer(D_MODEL, H, D_FF),
+    "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
+    "gpt2 with a prefix": lambda: GPT2(),
+    "bert": lambda: BERT(),
+}
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("name", PYTORCHS)
+def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
+    make, pieces = LAYOUTS[name]
+    other = randomised(PYTORCHS[name]())
+    ignored = {"gpt2 with a prefix": GPT2_IGNORED, "bert": BERT_IGNORED}.get(name, [])
+    theirs = {
+        n: x.numpy() for n, x in other.state_dict().items() if not n.endswith((*ignored, "\0"))
+    }
+    ours = to_ours(other.state_dict(), pieces, ignore=ignored)
+    equal(to_theirs(ours, pieces), theirs)
+    model = make()
+    model.load_state_dict(ours)
+    there = {n: torch.tensor(x) for n, x in to_theirs(model.state_dict(), pieces).items()}
+    missing, unexpected = other.load_state_dict(there, strict=False)
+    assert not unexpected and all(n.endswith(tuple(ignored)) for n in missing)
+
+
+@needs_torch
+def test_what_was_loaded_is_ours_and_not_a_view_of_theirs():
+    other, (make, pieces) = randomised(GPT2()), LAYOUTS["gpt2 with a prefix"]
+    model = make()
+    model.load_state_dict(to_ours(other.state_dict(), pieces, ignore=GPT2_IGNORED))
+    before = model.state_dict()
+    with torch.no_grad():
+        for p in other.parameters():
+            p += 1
+    equal(model.state_dict(), before)
+
+
+@layouts
+def test_each_of_our_arrays_is_in_one_piece_and_each_of_theirs_is_one_piece(make, pieces):
+    ours = [name for piece in pieces for name in piece.ours]
+    theirs = [piece.theirs for piece in pieces]
+    assert len(ours) == len(set(ours)) and len(theirs) == len(set(theirs))
+    state = make().state_dict()
+    assert set(state) <= set(ours)
+    assert {n for p in pieces if not p.optional for n in p.ours} <= set(state)
+
+
+@needs_torch
+def test_the_masks_in_gpt2s_older_checkpoints_are_ignored_and_biases_are_not():
+    """ "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike."""
+    other, (make, pieces) = randomised(GPT2(with_masks=True)), LAYOUTS["gpt2 with a prefix"]
+    ignored = ["attn.bias", "attn.masked_bias", "lm_head.weight"]
+    model = make()
+    model.load_state_dict(to_ours(other.state_dict(), pieces, ignore=ignored))
+    words = random.integers(0, V, (B, S))
+    agree(model(words).data, other(torch.tensor(words)))
+
+
+def test_what_is_ignored_is_ignored_by_its_whole_name():
+    piece = [Piece("a.b_bias", ("c",), False)]
+    state = {"a.b_bias": np.ones(2), "a.bias": np.ones(3), "bias": np.ones(5)}
+    assert list(to_ours(state, piece, ignore=["bias"])) == ["c"]
+
+
+# ---------------------------------------------------------------- refusal
+
+
+@layouts
+def test_a_name_that_is_missing_is_refused_by_name_on_both_sides(make, pieces):
+    ours = drawn(make())
+    theirs = to_theirs(ours, pieces)
+    for state, f, name in (
+        (ours, to_theirs, next(iter(ours))),
+        (theirs, to_ours, next(iter(theirs))),
+    ):
+        left = {n: x for n, x in state.items() if n != name}
+        with pytest.raises(
+            ValueError, match=f"^this layout needs {name}, which the state does not"
+        ):
+            f(left, pieces)
+
+
+@layouts
+def test_names_that_are_unexpected_are_refused_all_at_once_on_both_sides(make, pieces):
+    ours = drawn(make())
+    for state, f in ((ours, to_theirs), (to_theirs(ours, pieces), to_ours)):
+        with pytest.raises(ValueError, match="^this layout has no place for extra, more$"):
+            f(state | {"more": np.ones(2), "extra": np.ones(2)}, pieces)
+
+
+def test_one_of_three_biases_that_is_missing_is_refused():
+    ours = drawn(heads(True))
+    del ours["w_k.bias"]
+    with pytest.raises(ValueError, match="^this layout needs w_k.bias"):
+        to_theirs(ours, mapping.multi_head_layout())
+
+
+def test_what_cannot_be_cut_into_three_is_refused():
+    theirs = to_theirs(drawn(heads(False)), mapping.multi_head_layout())
+    theirs["in_proj_weight"] = np.ones((20, D_MODEL))
+    with pytest.raises(
+        ValueError, match=r"^in_proj_weight \(20, 14\) cannot be cut into 3 equal parts$"
+    ):
+        to_ours(theirs, mapping.multi_head_layout())
+
+
+def test_projections_of_unequal_widths_have_no_place_in_a_layout_that_cuts_into_equal_parts():
+    """Heads that share keys: 12 + 6 + 6 features would come back as 8 + 8 + 8."""
+    model = MultiHeadAttention(12, 4, num_kv_heads=2, rng=rng())
+    with pytest.raises(ValueError, match="in_proj_weight"):
+        to_theirs(model.state_dict(), mapping.multi_head_layout())
+
+
+def test_numbers_of_blocks_that_differ_are_refused():
+    ours = drawn(gpt2(V, LENGTH, **SIZES))
+    with pytest.raises(ValueError, match="^this layout has no place for blocks.1.attention"):
+        to_theirs(ours, mapping.gpt2_layout(BLOCKS - 1))
+    with pytest.raises(ValueError, match="^this layout needs blocks.2.attention.w_q.weight"):
+        to_theirs(ours, mapping.gpt2_layout(BLOCKS + 1))

@@ -1,0 +1,631 @@
+"""Chapter 15 · Transformers: blocks, stacks of blocks, and the models that are built of them."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from attention import MultiHeadAttention, attention, causal_mask, fused_attention, padding_mask
+from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.models import GPT, Classifier, bert, gpt2, llama
+from attention.multi_head import KVCache
+from attention.positions import alibi
+from attention.transformer import Decoder, Encoder, Transformer
+from minigrad import Tensor, cross_entropy, gelu, gradcheck, gradients, relu, silu
+from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, RMSNorm
+
+random = np.random.default_rng(3)
+B, T, S, H, D_MODEL, D_FF, V, C = 2, 3, 5, 7, 14, 17, 19, 23
+WORDS = random.integers(0, V, (B, T))
+SOURCE = random.integers(0, V, (B, S))
+
+
+def rng():
+    return np.random.default_rng(5)
+
+
+def t(*shape, dtype=float):
+    return Tensor(random.standard_normal(shape), dtype=dtype, requires_grad=True)
+
+
+def randomised(model):
+    """Every parameter drawn, so that no 0 and no 1 hides a mistake."""
+    for parameter in model.parameters():
+        parameter.data = 0.3 * random.standard_normal(parameter.shape)
+    return model
+
+
+def block(cross=False, d_model=D_MODEL, num_heads=H, feed_forward=None, **options):
+    heads = [MultiHeadAttention(d_model, num_heads, bias=True, rng=rng()) for _ in "sc"]
+    feed_forward = feed_forward or FeedForward(d_model, D_FF, activation=gelu, rng=rng())
+    return randomised(Block(heads[0], feed_forward, cross=heads[1] if cross else None, **options))
+
+
+SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": 2}
+GPTS = {
+    "gpt2": lambda **options: gpt2(V, 11, **SIZES | {"rng": rng()} | options),
+    "llama": lambda **options: llama(V, num_kv_heads=1, **SIZES | {"rng": rng()} | options),
+}
+gpts = pytest.mark.parametrize("make", GPTS.values(), ids=GPTS)
+
+
+def paper(**options):
+    """The paper's Transformer, small, with as many target words as V and more source words."""
+    return Transformer(V + 4, V, d_ff=D_FF, **SIZES | {"rng": rng()} | options)
+
+
+MODELS = {  # each model, and a call of it
+    "gpt2": (GPTS["gpt2"], lambda model: model(WORDS)),
+    "llama": (GPTS["llama"], lambda model: model(WORDS)),
+    "bert": (
+        lambda **options: bert(V, 11, **SIZES | {"rng": rng()} | options),
+        lambda model: model(SOURCE, kinds=SOURCE % 2, mask=padding_mask([2, 5], S)),
+    ),
+    "Transformer": (
+        paper,
+        lambda model: model(SOURCE, WORDS, source_mask=padding_mask([2, 5], S)),
+    ),
+}
+models = pytest.mark.parametrize(("make", "call"), MODELS.values(), ids=MODELS)
+
+
+class Given:
+    """Stands where an `Embedding` stands, and gives vectors that are leaves."""
+
+    def __init__(self, vectors, embedding):
+        self.vectors, self.weight = vectors, embedding.weight
+
+    def __call__(self, words):
+        return self.vectors[:, : np.shape(words)[1]]
+
+
+# ---------------------------------------------------------------- value
+
+
+def test_a_feed_forward_network_works_at_each_position_by_itself():
+    made, x = randomised(FeedForward(D_MODEL, D_FF, rng=rng())), t(B, T, D_MODEL)
+    found, p = made(x).data, made.state_dict()
+    for b, position in np.ndindex(B, T):
+        inner = np.maximum(x.data[b, position] @ p["w_1.weight"] + p["w_1.bias"], 0)
+        expected = inner @ p["w_2.weight"] + p["w_2.bias"]
+        np.testing.assert_allclose(found[b, position], expected, rtol=1e-12, atol=1e-13)
+
+
+def test_a_gate_multiplies_what_goes_through_it():
+    made, x = GatedFeedForward(D_MODEL, D_FF, rng=rng()), t(B, T, D_MODEL)
+    p = made.state_dict()
+    assert list(p) == ["w_1.weight", "w_3.weight", "w_2.weight"]
+    gate = x.data @ p["w_1.weight"]
+    expected = (gate / (1 + np.exp(-gate)) * (x.data @ p["w_3.weight"])) @ p["w_2.weight"]
+    np.testing.assert_allclose(made(x).data, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_a_gate_with_two_thirds_of_the_width_has_as_many_parameters():
+    plain = FeedForward(12, 48, bias=False, rng=rng())
+    gated = GatedFeedForward(12, 32, rng=rng())
+    assert sum(p.size for p in plain.parameters()) == sum(p.size for p in gated.parameters())
+
+
+def normed(layer, x):
+    """LayerNorm or RMSNorm, as their papers write them."""
+    centred = x - x.mean(axis=-1, keepdims=True) if isinstance(layer, LayerNorm) else x
+    y = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + layer.eps) * layer.gain.data
+    return y + layer.bias.data if isinstance(layer, LayerNorm) else y
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize("cross", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_block_is_its_formula(norm_first, cross, norm):
+    made = block(cross, norm_first=norm_first, norm=norm)
+    x, memory = t(B, T, D_MODEL), t(B, S, D_MODEL) if cross else None
+    mask, memory_mask, bias = causal_mask(T), padding_mask([2, 5], S), alibi(H, T)
+    looks_back = lambda x: made.attention(Tensor(x), mask=mask, bias=bias).data
+    at_memory = lambda x: made.cross(Tensor(x), memory, mask=memory_mask).data
+    by_itself = lambda x: made.feed_forward(Tensor(x)).data
+    steps = [(looks_back, made.norm_attention)]
+    steps += [(at_memory, made.norm_cross)] if cross else []
+    steps += [(by_itself, made.norm_feed_forward)]
+    y = x.data
+    for f, layer in steps:
+        y = y + f(normed(layer, y)) if norm_first else normed(layer, y + f(y))
+    found = made(x, memory, mask=mask, memory_mask=memory_mask if cross else None, bias=bias)
+    np.testing.assert_allclose(found.data, y, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("norm_first", "final_norm", "has_norm"),
+    [(False, None, False), (False, True, True), (True, None, True), (True, False, False)],
+)
+def test_a_stack_is_its_blocks_one_after_the_other_and_perhaps_a_norm(
+    norm_first, final_norm, has_norm
+):
+    options = {"norm_first": norm_first, "final_norm": final_norm, "rng": rng()}
+    encoder = randomised(Encoder(2, D_MODEL, H, D_FF, **options))
+    decoder = randomised(Decoder(2, D_MODEL, H, D_FF, **options))
+    x, memory, mask = t(B, T, D_MODEL), t(B, S, D_MODEL), padding_mask([2, 3], T)
+    y = z = x
+    for one, other in zip(encoder.blocks, decoder.blocks, strict=True):
+        y, z = one(y, mask=mask), other(z, memory, mask=mask & causal_mask(T))
+    if has_norm:
+        y, z = encoder.final_norm(y), decoder.final_norm(z)
+    assert (encoder.final_norm is not None) == (decoder.final_norm is not None) == has_norm
+    np.testing.assert_array_equal(encoder(x, mask=mask).data, y.data)
+    np.testing.assert_array_equal(decoder(x, memory, mask=mask).data, z.data)
+
+
+def test_the_papers_model_is_its_figure():
+    """Words times √d_model plus positions; the decoder looks back, and at all of the source."""
+    model, mask = randomised(paper()), padding_mask([2, 5], S)
+
+    def embedded(words, table):
+        rows = math.sqrt(D_MODEL) * table.weight.data[words]
+        angles = np.arange(words.shape[1])[:, None] / 10_000 ** (np.arange(0, D_MODEL, 2) / D_MODEL)
+        rows[..., 0::2] += np.sin(angles)
+        rows[..., 1::2] += np.cos(angles)
+        return Tensor(rows)
+
+    memory = model.encoder(embedded(SOURCE, model.source_words), mask=mask)
+    y = model.decoder(
+        embedded(WORDS, model.target_words), memory, mask=causal_mask(T), memory_mask=mask
+    )
+    expected = y.data @ model.target_words.weight.data.T
+    np.testing.assert_allclose(
+        model(SOURCE, WORDS, source_mask=mask).data, expected, rtol=1e-11, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        model.encode(SOURCE, source_mask=mask).data, memory.data, rtol=1e-11, atol=1e-12
+    )
+
+
+@gpts
+def test_a_gpt_is_words_blocks_a_norm_and_scores(make):
+    model = randomised(make())
+    x = model.words.weight.data[WORDS]
+    if model.positions is not None:
+        x = x + model.positions.weight.data[:T]
+    x = Tensor(x)
+    for layer in model.blocks:
+        x = layer(x, mask=causal_mask(T))
+    head = model.words.weight.data.T if model.head is None else model.head.weight.data
+    found = model(WORDS)
+    assert found.shape == (B, T, V)
+    np.testing.assert_allclose(found.data, model.norm(x).data @ head, rtol=1e-11, atol=1e-12)
+
+
+def test_a_text_encoder_adds_words_positions_and_kinds():
+    model, kinds = randomised(bert(V, 11, **SIZES | {"rng": rng()})), SOURCE % 2
+    p = model.state_dict()
+    x = p["words.weight"][SOURCE] + p["positions.weight"][:S] + p["kinds.weight"][kinds]
+    expected = model.encoder(Tensor(normed(model.norm, x)))
+    np.testing.assert_allclose(model(SOURCE, kinds=kinds).data, expected.data, rtol=1e-11)
+    zeros = np.zeros_like(SOURCE)
+    np.testing.assert_array_equal(model(SOURCE).data, model(SOURCE, kinds=zeros).data)
+
+
+def test_a_classifier_scores_the_mean_of_what_is_no_padding():
+    model = randomised(Classifier(Encoder(1, D_MODEL, H, D_FF, rng=rng()), D_MODEL, C, rng=rng()))
+    x, lengths = t(B, S, D_MODEL), [2, 0]
+    weight, bias = model.head.weight.data, model.head.bias.data
+    vectors = model.encoder(x).data
+    np.testing.assert_allclose(model(x).data, vectors.mean(axis=1) @ weight + bias, rtol=1e-11)
+    mask = padding_mask(lengths, S)
+    vectors = model.encoder(x, mask=mask).data
+    expected = [vectors[0, :2].mean(axis=0) @ weight + bias, bias]
+    np.testing.assert_allclose(model(x, mask=mask).data, expected, rtol=1e-11)
+
+
+def count(model):
+    return sum(p.size for p in model.parameters())
+
+
+def test_models_have_as_many_parameters_as_their_papers_count():
+    """GPT-2 of 12 blocks and 768 features: 124,439,808 of 50,257 words and 1,024 positions."""
+    d, n, words, length = 12, 3, 29, 31
+    sizes = {"d_model": d, "num_heads": 4, "num_blocks": n, "rng": rng()}
+    formula = lambda d, n, words, length: words * d + length * d + n * (12 * d * d + 13 * d) + 2 * d
+    assert formula(768, 12, 50_257, 1_024) == 124_439_808
+    assert count(gpt2(words, length, **sizes)) == formula(d, n, words, length)
+    bert_formula = lambda d, n, words, length: formula(d, n, words, length) + 2 * d
+    assert bert_formula(768, 12, 30_522, 512) == 108_891_648  # without the pooler
+    assert count(bert(words, length, **sizes)) == bert_formula(d, n, words, length)
+    # Llama 2 7B: 32 blocks of 4,096 features, gates of 11,008, each head its own keys.
+    formula = lambda d, n, words, d_ff: 2 * words * d + n * (4 * d * d + 3 * d * d_ff + 2 * d) + d
+    assert formula(4_096, 32, 32_000, 11_008) == 6_738_415_616
+    assert count(llama(words, num_kv_heads=4, d_ff=31, **sizes)) == formula(d, n, words, 31)
+    few = llama(words, num_kv_heads=1, d_ff=31, **sizes)
+    assert count(few) == formula(d, n, words, 31) - n * 2 * d * d * 3 // 4
+
+
+def test_the_papers_model_counts_as_its_figure_does():
+    """Three attentions, two networks, five norms. (63.1 million for the 65 of its table 3.)"""
+    blocks = lambda d, d_ff: 3 * 4 * d * (d + 1) + 2 * (2 * d * d_ff + d + d_ff) + 5 * 2 * d
+    expected = (V + 4 + V) * D_MODEL + blocks(D_MODEL, D_FF)
+    assert count(paper(num_blocks=1)) == expected
+    assert 37_000 * 512 + 6 * blocks(512, 2_048) == 63_082_496
+
+
+# ---------------------------------------------------------------- derivative
+
+
+@pytest.mark.parametrize("cross", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_first_and_second_derivatives_of_a_block_agree_with_finite_differences(norm_first, cross):
+    feed_forward = FeedForward(4, 3, activation=gelu, rng=rng())
+    made = block(cross, 4, 2, feed_forward, norm_first=norm_first)
+    mask = causal_mask(3)
+    if cross:
+        assert gradcheck(
+            lambda x, memory: made(x, memory, mask=mask),
+            random.standard_normal((2, 3, 4)),
+            random.standard_normal((2, 5, 4)),
+        )
+    else:
+        assert gradcheck(lambda x: made(x, mask=mask), random.standard_normal((2, 3, 4)))
+
+
+@gpts
+def test_the_gradient_of_the_words_agrees_with_finite_differences(make):
+    """A tied embedding is read at the bottom and at the top, and gets both gradients."""
+    model = randomised(make(d_model=4, num_heads=2, num_blocks=1))
+
+    def f(weight):
+        model.words.weight = weight
+        return cross_entropy(model(WORDS), WORDS[:, ::-1])
+
+    assert gradcheck(f, random.standard_normal((V, 4)), order=1)
+
+
+@models
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_every_parameter_receives_a_gradient(make, call, attend):
+    model = randomised(make(attend=attend))
+    y = call(model)
+    y.backward(random.standard_normal(y.shape))
+    for name, p in model.named_parameters():
+        assert p.grad.shape == p.shape
+        # A number added to all scores of a query changes nothing: a key's bias never learns.
+        if name.endswith("w_k.bias"):
+            assert abs(p.grad).max() < 1e-10
+        else:
+            assert abs(p.grad).max() > 1e-6, name
+
+
+@models
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_float32_model_stays_float32_in_everything_that_is_recorded(make, call, attend):
+    model = make(attend=attend).astype(np.float32)
+    y = call(model)
+    found, seen = [y], set()
+    for x in found:
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        assert x.dtype == np.float32
+        found += [z for z in (x.node.inputs if x.node else ()) if isinstance(z, Tensor)]
+    for gradient in gradients(y, model.parameters(), np.ones(y.shape)):
+        assert gradient.dtype == np.float32
+
+
+# ---------------------------------------------------------------- law
+
+
+@models
+def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(make, call):
+    one, other = make(), make(attend=fused_attention)
+    found = []
+    for model in (one, other):
+        y = call(model)
+        g = np.arange(y.size).reshape(y.shape) % 7 - 3.0
+        found.append([y.data, *gradients(y, model.parameters(), g)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+def reaches(y, x, t):
+    """Which positions of x output t has a gradient with respect to."""
+    (dx,) = gradients(y[:, t], [x], random.standard_normal(y[:, t].shape), retain_graph=True)
+    return (dx != 0).any(axis=-1)
+
+
+@gpts
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_in_a_gpt_no_gradient_flows_from_an_output_to_a_later_word(make, attend):
+    model, x = randomised(make(attend=attend)), t(B, S, D_MODEL)
+    model.words = Given(x, model.words)
+    y = model(SOURCE)
+    for position in range(S):
+        np.testing.assert_array_equal(reaches(y, x, position), [np.arange(S) <= position] * B)
+
+
+def test_in_a_decoder_none_flows_to_a_later_word_and_some_to_all_of_the_memory():
+    model = randomised(Decoder(2, D_MODEL, H, D_FF, rng=rng()))
+    x, memory = t(B, S, D_MODEL), t(B, T, D_MODEL)
+    y = model(x, memory, mask=causal_mask(S))
+    for position in range(S):
+        np.testing.assert_array_equal(reaches(y, x, position), [np.arange(S) <= position] * B)
+        assert reaches(y, memory, position).all()
+
+
+def test_in_the_papers_model_the_target_is_causal_and_the_source_is_not():
+    model, source, target = randomised(paper()), t(B, S, D_MODEL), t(B, T, D_MODEL)
+    model.source_words = Given(source, model.source_words)
+    model.target_words = Given(target, model.target_words)
+    y = model(SOURCE, WORDS, source_mask=padding_mask([2, 5], S))
+    for position in range(T):
+        np.testing.assert_array_equal(reaches(y, target, position), [np.arange(T) <= position] * B)
+        np.testing.assert_array_equal(
+            reaches(y, source, position), [np.arange(S) < 2, np.arange(S) < 5]
+        )
+
+
+@gpts
+def test_later_words_change_no_earlier_score(make):
+    model = randomised(make())
+    other = np.where(np.arange(S) < 3, SOURCE, (SOURCE + 1) % V)
+    one, two = model(SOURCE).data, model(other).data
+    np.testing.assert_allclose(one[:, :3], two[:, :3], rtol=1e-13, atol=1e-14)
+    assert (abs(one[:, 3:] - two[:, 3:]) > 1e-6).any(axis=-1).all()
+
+
+@models
+def test_the_texts_of_a_batch_do_not_mix(make, call):
+    """Each row of scores is what it would be alone."""
+    model = randomised(make())
+    rows = {"words": WORDS, "source": SOURCE}
+    whole = call(model).data
+    for b in range(B):
+        alone = {name: x[b : b + 1] for name, x in rows.items()}
+        mask = padding_mask([[2], [5]][b], S)
+        if isinstance(model, GPT):
+            one = model(alone["words"])
+        elif isinstance(model, Transformer):
+            one = model(alone["source"], alone["words"], source_mask=mask)
+        else:
+            one = model(alone["source"], kinds=alone["source"] % 2, mask=mask)
+        np.testing.assert_allclose(one.data[0], whole[b], rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_an_encoder_without_positions_follows_any_permutation_of_its_input(norm_first):
+    model = randomised(Encoder(2, D_MODEL, H, D_FF, norm_first=norm_first, rng=rng()))
+    x, order, mask = t(B, S, D_MODEL), [3, 0, 4, 1, 2], padding_mask([3, 5], S)
+    y = model(x, mask=mask).data
+    np.testing.assert_allclose(
+        model(x[:, order], mask=mask[..., order]).data, y[:, order], rtol=1e-11, atol=1e-12
+    )
+
+
+@gpts
+def test_the_same_word_after_the_same_word_is_told_by_its_position_alone(make):
+    """Rotary angles move only what differs: a text of one word looks alike from everywhere."""
+    model = randomised(make())
+    y = model([[4, 4, 4, 4]]).data[0]
+    if model.positions is None:
+        np.testing.assert_allclose(y, np.tile(y[0], (4, 1)), rtol=1e-11, atol=1e-12)
+    else:
+        assert (abs(y[1:] - y[0]).max(axis=-1) > 1e-3).all()
+    model = randomised(make(num_blocks=1))
+    one, other = (model([words]).data[0, -1] for words in ([4, 9, 4], [9, 4, 4]))
+    assert abs(one - other).max() > 1e-3
+
+
+ENCODING = {  # models with padding: what (model, words, mask) gives that is no padding
+    "bert": (lambda model, words, mask: model(words, mask=mask).data[:, :2]),
+    "Transformer": (lambda model, words, mask: model(words, WORDS, source_mask=mask).data),
+}
+
+
+@pytest.mark.parametrize("name", ENCODING)
+def test_padding_its_content_and_its_length_change_nothing(name):
+    model, ask, mask = randomised(MODELS[name][0]()), ENCODING[name], padding_mask([2, 4], S)
+    y = ask(model, SOURCE, mask)
+    filled = np.where(mask[:, 0], SOURCE, 7)
+    np.testing.assert_allclose(ask(model, filled, mask), y, rtol=1e-12, atol=1e-13)
+    shorter = ask(model, SOURCE[:, :4], mask[..., :4])
+    np.testing.assert_allclose(shorter, y, rtol=1e-11, atol=1e-12)
+
+
+def test_a_pre_ln_block_that_adds_nothing_is_the_identity_forward_and_backward():
+    made, x = block(norm_first=True), t(B, T, D_MODEL)
+    for layer in (made.attention.w_o, made.feed_forward.w_2):
+        layer.weight.data, layer.bias.data = 0 * layer.weight.data, 0 * layer.bias.data
+    y, g = made(x), random.standard_normal((B, T, D_MODEL))
+    np.testing.assert_array_equal(y.data, x.data)
+    np.testing.assert_array_equal(gradients(y, [x], g)[0], g)
+
+
+@pytest.mark.parametrize(("norm_first", "ratio"), [(False, 1), (True, 2)])
+def test_four_times_the_blocks_halve_the_gradient_of_the_last_one_only_with_pre_ln(
+    norm_first, ratio
+):
+    """Xiong et al. 2020, theorem 1: it does not depend on depth, or falls with its root."""
+    squares = {4: [], 16: []}
+    for num_blocks, seed in itertools.product(squares, range(12)):
+        draw = np.random.default_rng(seed)
+        model = Encoder(num_blocks, 32, 4, 64, norm_first=norm_first, rng=draw)
+        y, last = model(Tensor(draw.standard_normal((5, 7, 32)))), model.blocks[-1].feed_forward
+        (of_last,) = gradients(y, [last.w_2.weight], draw.standard_normal(y.shape))
+        squares[num_blocks].append((of_last**2).sum())
+    assert math.sqrt(np.mean(squares[4]) / np.mean(squares[16])) == pytest.approx(ratio, rel=0.2)
+
+
+def test_what_goes_into_the_first_block_is_not_drowned_by_the_positions():
+    """Rows of variance 1/d_model, times √d_model, have variance 1; sin and cos have ½."""
+    model = Transformer(2_003, 11, d_model=64, num_heads=2, num_blocks=1, d_ff=2, rng=rng())
+    assert model.source_words.weight.data.std() == pytest.approx(1 / 8, rel=0.01)
+    words = np.arange(2_003)[None]
+    embedded = (
+        model._embed(words, model.source_words, 0).data
+        - model.positions(Tensor(np.zeros((1, 2_003, 64)))).data
+    )
+    assert embedded.std() == pytest.approx(1, rel=0.01)
+
+
+def test_gpt2_starts_with_deviations_of_002_and_less_where_it_writes_into_the_residual():
+    model = gpt2(101, 103, d_model=96, num_heads=2, num_blocks=8, rng=rng())
+    for name, p in model.named_parameters():
+        if p.ndim == 2:
+            writes = name.endswith(("w_o.weight", "w_2.weight"))
+            expected = 0.02 / math.sqrt(2 * 8) if writes else 0.02
+            assert p.data.std() == pytest.approx(expected, rel=0.05), name
+        else:
+            assert (p.data == (1 if name.endswith("gain") else 0)).all()
+
+
+def test_a_gpt2_that_has_learned_nothing_finds_all_words_nearly_alike():
+    """Its loss is log V, of words drawn at random."""
+    model = gpt2(101, 11, d_model=28, num_heads=7, num_blocks=2, rng=rng())
+    words = np.random.default_rng(7).integers(0, 101, (31, 11))
+    loss = cross_entropy(model(words[:, :-1]), words[:, 1:]).item()
+    assert loss == pytest.approx(math.log(101), rel=0.01)
+
+
+@models
+def test_equal_generators_give_equal_models_and_one_gives_blocks_that_differ(make, call):
+    one, other = make(), make()
+    for (name, a), b in zip(one.named_parameters(), other.parameters(), strict=True):
+        np.testing.assert_array_equal(a.data, b.data, err_msg=name)
+    matrices = [p.data.ravel() for p in one.parameters() if p.ndim == 2]
+    assert len(np.unique(np.concatenate(matrices))) == sum(m.size for m in matrices)
+
+
+DROPPING = {name: pair for name, pair in MODELS.items() if name != "llama"}
+
+
+@pytest.mark.parametrize(("make", "call"), DROPPING.values(), ids=DROPPING)
+def test_a_model_drops_while_it_is_trained_and_not_after(make, call):
+    one, same, whole = make(dropout=0.3), make(dropout=0.3), make()
+    whole.load_state_dict(one.state_dict())
+    dropped = call(one).data
+    np.testing.assert_array_equal(call(same).data, dropped)
+    assert (call(one).data != dropped).any()
+    np.testing.assert_array_equal(call(one.eval()).data, call(whole).data)
+
+
+@pytest.mark.parametrize(("make", "call"), DROPPING.values(), ids=DROPPING)
+def test_every_dropout_of_a_model_drops_something(make, call):
+    model = make(dropout=0.3)
+    drops = [m for m in model.modules() if isinstance(m, Dropout)]
+    assert len(drops) >= 2 * SIZES["num_blocks"]  # of each block's weights, and what it adds
+    whole = call(model.eval()).data
+    model.train()
+    for one in drops:
+        for m in drops:
+            m.p = 0.5 if m is one else 0.0
+        assert (call(model).data != whole).any()
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_block_drops_from_what_each_of_its_parts_adds(norm_first):
+    made = block(True, norm_first=norm_first, dropout=0.5, rng=np.random.default_rng(11))
+    drop = Dropout(0.5, rng=np.random.default_rng(11))
+    x, memory = t(B, T, D_MODEL), t(B, S, D_MODEL)
+    y = x
+    for f, norm in (
+        (made.attention, made.norm_attention),
+        (lambda x: made.cross(x, memory), made.norm_cross),
+        (made.feed_forward, made.norm_feed_forward),
+    ):
+        y = y + drop(f(norm(y))) if norm_first else norm(y + drop(f(y)))
+    np.testing.assert_array_equal(made(x, memory).data, y.data)
+
+
+CHUNKS = {"one by one": [1] * 5, "in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
+chunks = pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
+
+
+@gpts
+@chunks
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_with_a_cache_the_scores_are_those_of_the_whole_text(make, attend, chunks):
+    model = randomised(make(attend=attend))
+    whole, caches, done = model(SOURCE).data, model.caches(), 0
+    assert [type(cache) for cache in caches] == [KVCache] * 2
+    for n in chunks:
+        found = model(SOURCE[:, done : done + n], caches=caches).data
+        done += n
+        np.testing.assert_allclose(found, whole[:, done - n : done], rtol=1e-10, atol=1e-12)
+        assert [cache.length for cache in caches] == [done] * 2
+
+
+@chunks
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_with_a_cache_the_decoder_scores_as_it_does_the_whole_target(attend, chunks):
+    model, mask = randomised(paper(attend=attend)), padding_mask([2, 3], T)
+    memory = model.encode(WORDS, source_mask=mask)
+    whole, caches, done = model.decode(SOURCE, memory, source_mask=mask).data, model.caches(), 0
+    np.testing.assert_array_equal(model(WORDS, SOURCE, source_mask=mask).data, whole)
+    for n in chunks:
+        target = SOURCE[:, done : done + n]
+        found = model.decode(target, memory, source_mask=mask, caches=caches).data
+        done += n
+        np.testing.assert_allclose(found, whole[:, done - n : done], rtol=1e-10, atol=1e-12)
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_a_block_with_cross_attention_needs_a_memory_and_one_without_has_no_use_for_it():
+    x, memory = t(B, T, D_MODEL), t(B, S, D_MODEL)
+    with pytest.raises(TypeError, match="^this block has cross-attention, and needs a memory"):
+        block(cross=True)(x)
+    with pytest.raises(TypeError, match="^this block has no cross-attention, but got a memory$"):
+        block()(x, memory)
+
+
+def test_what_drops_needs_a_generator():
+    with pytest.raises(TypeError, match="dropout needs rng=np.random.default_rng"):
+        block(dropout=0.1)
+    words, norm = Embedding(V, D_MODEL, rng=rng()), LayerNorm(D_MODEL)
+    with pytest.raises(TypeError, match="dropout needs rng=np.random.default_rng"):
+        GPT(words, [block()], norm, dropout=0.1)
+
+
+@gpts
+def test_words_that_are_none_are_refused(make):
+    model = make()
+    for words in ([[0, V]], [[-1]]):
+        with pytest.raises((ValueError, IndexError), match="embedding"):
+            model(words)
+    with pytest.raises(TypeError, match="embedding: integers were asked for"):
+        model([[1.0]])
+
+
+def test_more_words_than_learned_positions_are_refused():
+    with pytest.raises(
+        ValueError, match="x has positions up to 11, and the learned ones end at 10$"
+    ):
+        GPTS["gpt2"]()(np.zeros((1, 12), int))
+
+
+def test_sinusoidal_positions_need_an_even_number_of_features():
+    with pytest.raises(ValueError, match="written in pairs of features: 7 features are odd"):
+        paper(d_model=7)(SOURCE, WORDS)
+
+
+def test_heads_that_do_not_share_the_features_equally_are_refused():
+    with pytest.raises(ValueError, match="^d_model=15 cannot be shared equally by num_heads=7$"):
+        paper(d_model=15)
+
+
+def test_inputs_of_another_width_are_refused():
+    model = Encoder(1, D_MODEL, H, D_FF, rng=rng())
+    with pytest.raises(ValueError, match=r"takes 14 features on the last axis: got .*\(2, 5, 6\)"):
+        model(t(B, S, 6))
+
+
+def test_the_activation_is_the_one_that_was_asked_for():
+    x = t(B, T, D_MODEL)
+    for activation in (relu, gelu, silu):
+        made = FeedForward(D_MODEL, D_FF, activation=activation, rng=rng())
+        np.testing.assert_array_equal(made(x).data, made.w_2(activation(made.w_1(x))).data)
+    head = Linear(D_MODEL, V, rng=rng())
+    assert GPT(Embedding(V, D_MODEL, rng=rng()), [], LayerNorm(D_MODEL), head=head)(
+        WORDS
+    ).shape == (
+        B,
+        T,
+        V,
+    )
