@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from attention.masks import check_mask
-from attention.scaled_dot_product import check_tensors, check_values
+from attention.scaled_dot_product import check_tensors, check_values, in_place_of_forbidden
 from minigrad import Tensor, softmax, tanh, where
 
 
@@ -45,6 +45,6 @@ def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any 
     check_values(k, v)
     pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (…, T, S, d)
     scores = pairs @ w  # (…, T, S)
-    may_look = check_mask(True if mask is None else mask, scores.shape)
-    weights = softmax(where(may_look, scores, np.finfo(scores.dtype).min / 2))  # (…, T, S)
-    return where(may_look, weights, 0.0) @ v  # (…, T, d_v)
+    mask = check_mask(True if mask is None else mask, scores.shape)
+    weights = softmax(where(mask, scores, in_place_of_forbidden(mask, scores.dtype)))  # (…, T, S)
+    return where(mask, weights, 0.0) @ v  # (…, T, d_v)

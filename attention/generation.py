@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from attention.masks import check_mask
 from attention.models import GPT
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
@@ -89,8 +90,15 @@ def choose(
 
     The options are those of `generate`. ValueError if they make no sense, or a score is NaN.
     """
+    logits = np.asarray(logits, float)
+    if logits.ndim != 2:
+        raise ValueError(f"scores have shape (B, V), a row for each text: got {logits.shape}")
+    best = np.max(logits, axis=-1, initial=-np.inf)
+    if len(logits) and not np.isfinite(best).all():
+        raise ValueError("no word can be chosen: a row of scores has a NaN, or no finite number")
     if temperature < 0:
         raise ValueError(f"temperature must not be negative: got {temperature}")
+    _check_options(top_k, top_p)
     if temperature == 0:
         return np.asarray(np.argmax(logits, axis=-1))
     if rng is None:
@@ -114,21 +122,28 @@ def probabilities(
     """
     if not temperature > 0:
         raise ValueError(f"a temperature to divide by is above 0: got {temperature}")
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k keeps at least one word: got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p is a probability above 0: got {top_p}")
-    p = np.exp(log_softmax(np.asarray(logits, float) / temperature))
+    _check_options(top_k, top_p)
+    logits = np.asarray(logits, float)
+    with np.errstate(over="ignore"):  # a score far below the best, by a tiny temperature: -∞
+        colder = (logits - logits.max(axis=-1, keepdims=True)) / temperature
+    p = np.exp(log_softmax(colder))
     order = np.argsort(-p, axis=-1, kind="stable")
     ranked = np.take_along_axis(p, order, axis=-1)
     kept = np.ones(ranked.shape, bool)
     if top_k is not None:
         kept[..., top_k:] = False
     if top_p is not None:  # up to and with the word that brings the sum to p
-        kept &= ranked.cumsum(axis=-1) - ranked < top_p
+        kept &= ranked.cumsum(axis=-1) - ranked < top_p - 1e-12  # (sums of tenths round)
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
     return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+
+
+def _check_options(top_k: int | None, top_p: float | None) -> None:
+    if top_k is not None and top_k < 1:
+        raise ValueError(f"top_k keeps at least one word: got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p is a probability above 0: got {top_p}")
 
 
 @no_grad
@@ -144,18 +159,24 @@ def translate(
 ) -> list[list[int]]:
     """A target sentence for each source, by beam search.   (B, S) → B lists of words
 
-    Sentences begin after the word `start` and stop before the word `end`, or after max_words. A
-    beam is judged by its mean log-probability for each word: a sum would prefer short sentences.
-    One beam is greedy decoding. (Vaswani et al., section 6.1, keep 4 beams and divide by
-    ((5 + n)/6)^0.6 for n words.) source_mask is padding's, (B, 1, S).
+    Sentences begin after the word `start` and stop before the word `end`; only if none has ended
+    after max_words is one taken that has not. A beam is judged by its mean log-probability for each
+    word, the end among them: a sum would prefer short sentences. One beam is greedy decoding.
+    (Vaswani et al., section 6.1, keep 4 beams and divide by ((5 + n)/6)^0.6 for n words.)
+    source_mask is padding's, (B, 1, S).
     """
     _refuse_dropout(model)
     if num_beams < 1:
         raise ValueError(f"a search needs at least one beam: got num_beams={num_beams}")
     sources = np.asarray(source)
+    if sources.ndim != 2:
+        raise ValueError(f"sources have shape (B, S), a row for each text: got {sources.shape}")
+    if source_mask is not None:
+        each = (len(sources), 1, sources.shape[1])
+        source_mask = np.broadcast_to(check_mask(source_mask, each), each)
     found = []
     for row in range(len(sources)):
-        mask = None if source_mask is None else np.asarray(source_mask)[row : row + 1]
+        mask = None if source_mask is None else source_mask[row : row + 1]
         memory = model.encode(sources[row : row + 1], source_mask=mask)  # (1, S, d_model)
 
         def scores(beams: list[list[int]], memory: Tensor = memory, mask: Any = mask) -> Array:
@@ -190,7 +211,9 @@ def _beam_search(
                 finished.append((total / (len(words) - 1), words[1:-1]))
             else:
                 beams.append((total, words))
-        if len(finished) >= num_beams:
+        # Totals only fall: no living beam can still have a better mean than this.
+        hope = max((total / max_words for total, _ in beams), default=-np.inf)
+        if finished and (num_beams == 1 or max(finished)[0] >= hope):
             break
     if not finished:
         finished = [(total / max(len(words) - 1, 1), words[1:]) for total, words in beams]

@@ -75,8 +75,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
             raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
             arrays = [a.T for a in arrays]
-        axis = 0 if piece.transposed else -1
-        found[piece.theirs] = np.concatenate(arrays, axis=axis) if len(arrays) > 1 else arrays[0]
+        found[piece.theirs] = np.concatenate(arrays, axis=0 if piece.transposed else -1)
     _refuse_left(left)
     return found
 
@@ -89,6 +88,8 @@ def to_ours(
     state values are arrays, or anything that NumPy makes an array of. Names that end in one of
     `ignore` are left out, such as the masks that GPT-2's checkpoints carry. ValueError as above.
     """
+    if isinstance(ignore, str):
+        raise TypeError(f"ignore is a list of names: write [{ignore!r}]")
     ends = tuple(f".{end}" for end in ignore)
     left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
     found: dict[str, Array] = {}

@@ -26,6 +26,7 @@ Legend: B batch, T queries, S keys.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
            [0, 0, 1, 1]])
     """
     S = T if S is None else S
-    if size < 1:
+    if operator.index(size) < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
     return causal_mask(T, S) & ~np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
 

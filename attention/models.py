@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Block, FeedForward, GatedFeedForward
-from attention.masks import causal_mask
+from attention.masks import causal_mask, check_mask
 from attention.multi_head import KVCache, MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.scaled_dot_product import attention
@@ -70,7 +70,9 @@ class GPT(Module):
 
     def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next word at each position. With caches, `words` are the new ones alone."""
-        start = 0 if caches is None else caches[0].length
+        if caches is not None and len(caches) != len(self.blocks):
+            raise ValueError(f"{len(self.blocks)} blocks need as many caches: got {len(caches)}")
+        start = caches[0].length if caches else 0
         x = self.words(words)  # (B, T, d_model)
         if self.positions is not None:
             x = self.positions(x, start)  # (B, T, d_model)
@@ -254,9 +256,11 @@ class Classifier(Module):
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
-        y = self.encoder(x, mask=mask)  # (B, S, d_model)
         if mask is None:
-            return self.head(y.mean(axis=-2))
-        kept = np.asarray(mask).swapaxes(-1, -2)  # (B, S, 1)
+            return self.head(self.encoder(x).mean(axis=-2))
+        each = (np.shape(x)[0], 1, np.shape(x)[1])
+        mask = np.broadcast_to(check_mask(mask, each), each)  # (B, 1, S)
+        y = self.encoder(x, mask=mask)  # (B, S, d_model)
+        kept = mask.swapaxes(-1, -2)  # (B, S, 1)
         total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
         return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))

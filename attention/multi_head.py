@@ -62,8 +62,9 @@ class KVCache:
 
     Under a causal mask, with weights that do not change and nothing dropped, what a position sees
     never changes, so its key and value are the same in every later step. Hand the same cache to the
-    same layer at each step, with the new positions alone. It is for self-attention; cross-attention
-    projects the memory anew each time.
+    same layer at each step, with the new positions alone, under `no_grad()`: otherwise the cache
+    holds the record of every step. It is for self-attention; cross-attention projects the memory
+    anew each time.
     """
 
     def __init__(self) -> None:
@@ -75,13 +76,23 @@ class KVCache:
         """How many positions are in it."""
         return 0 if self.k is None else self.k.shape[-2]
 
-    def extend(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Append the new positions' keys and values, and return all."""
+    def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """The keys and values of all positions, the new ones last. Nothing is kept yet."""
+        if self.k is None or self.v is None:
+            return k, v
+        if self.k.shape[:-2] != k.shape[:-2]:
+            raise ValueError(
+                f"the cache holds keys (…, H, S, d_k) of shape {self.k.shape}, the new ones have "
+                f"{k.shape}: another batch needs another cache"
+            )
+        return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)
+
+    def rewind(self, length: int) -> None:
+        """Forget all but the first `length` positions."""
+        if not 0 <= length <= self.length:
+            raise ValueError(f"the cache holds {self.length} positions, and not {length}")
         if self.k is not None and self.v is not None:
-            k = concatenate([self.k, k], axis=-2)
-            v = concatenate([self.v, v], axis=-2)
-        self.k, self.v = k, v
-        return k, v
+            self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
 
 
 class MultiHeadAttention(Module):
@@ -166,12 +177,14 @@ class MultiHeadAttention(Module):
         by sequence, distance by head. With a cache, q, k and v are the new positions, and S counts
         those before them too.
         """
+        if cache is not None and not (k is None or k is q):
+            raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
         k = q if k is None else k
         v = k if v is None else v
         q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
         v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
-            k_heads, v_heads = cache.extend(k_heads, v_heads)
+            k_heads, v_heads = cache.joined(k_heads, v_heads)
         optional: dict[str, Any] = {} if bias is None else {"bias": bias}
         if self.training and self.dropout.p:
             optional["drop"] = self.dropout
@@ -179,10 +192,12 @@ class MultiHeadAttention(Module):
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)
-            mask=_for_heads(mask, q_heads, k_heads),
+            mask=_for_heads(mask, q_heads, k_heads, v_heads),
             scale=self.scale,
             **optional,
         )  # (…, H, T, d_v)
+        if cache is not None:  # only now: a call that was refused leaves the cache as it was
+            cache.k, cache.v = k_heads, v_heads
         return self.w_o(merge_heads(heads))  # (…, T, d_model)
 
     def weights(
@@ -190,13 +205,16 @@ class MultiHeadAttention(Module):
     ) -> Tensor:
         """Every head's attention weights, computed anew, nothing dropped.   → (…, H, T, S)
 
-        They are those of chapter 11's `attention`, also where `attend` is another function.
+        They are those of chapter 11's `attention`, after `qk_norm` if the layer has it, also where
+        `attend` is a function of your own.
         """
         q_heads, k_heads = self._queries_and_keys(q, q if k is None else k, 0)
+        if prepare := getattr(self.attend, "prepare", None):  # such as qk_norm's
+            q_heads, k_heads = prepare(q_heads), prepare(k_heads)
         return attention_weights(
             q_heads,
             self._for_each_head(k_heads),
-            mask=_for_heads(mask, q_heads, k_heads),
+            mask=_for_heads(mask, q_heads, k_heads, k_heads),
             bias=bias,
             scale=self.scale,
         )  # (…, H, T, S)
@@ -207,7 +225,9 @@ class MultiHeadAttention(Module):
         k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:
             return q_heads, k_heads
-        return self.rotate(q_heads, start), self.rotate(k_heads, start)
+        # Fewer queries than keys are the last of the positions, as in a causal mask.
+        ahead = max(k_heads.shape[-2] - q_heads.shape[-2], 0)
+        return self.rotate(q_heads, start + ahead), self.rotate(k_heads, start)
 
     def _for_each_head(self, x: Tensor) -> Tensor:
         """The keys or values of a shared head, once for each head of its group."""
@@ -223,7 +243,7 @@ def _sequence(x: Tensor, name: str) -> Tensor:
     return x
 
 
-def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor) -> Any:
+def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor, v_heads: Tensor) -> Any:
     """Give a mask for all heads, (B, T, S), its axis of heads, (B, 1, T, S).
 
     Broadcasting would otherwise line B up with H. For B ≠ H that is an error, and for B = H it
@@ -233,9 +253,12 @@ def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor) -> Any:
         return None
     try:
         batch = np.broadcast_shapes(q_heads.shape[:-3], k_heads.shape[:-3])
+        if np.broadcast_shapes(batch, v_heads.shape[:-3]) != batch:
+            raise ValueError
     except ValueError:
         raise ValueError(
-            f"the batch axes of q {q_heads.shape[:-3]} and k {k_heads.shape[:-3]} do not fit"
+            f"the batch axes of q {q_heads.shape[:-3]}, k {k_heads.shape[:-3]} and v "
+            f"{v_heads.shape[:-3]} do not fit: v may have none that q and k have not"
         ) from None
     if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): it has the axis already
         return mask

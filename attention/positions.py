@@ -59,7 +59,12 @@ class LearnedPositions(Module):
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """x with the rows of positions start, start + 1, … added."""
-        end, known = start + x.shape[-2], self.weight.shape[0]
+        (known, d_model), end = self.weight.shape, start + x.shape[-2]
+        if x.shape[-1] != d_model or start < 0:
+            raise ValueError(
+                f"learned positions of {d_model} features, from 0 on, do not fit x {x.shape} "
+                f"from {start} on"
+            )
         if end > known:
             raise ValueError(
                 f"x has positions up to {end - 1}, and the learned ones end at {known - 1}"
@@ -72,6 +77,8 @@ class SinusoidalPositions(Module):
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """x with the rows of positions start, start + 1, … added."""
+        if x.dtype.kind != "f":
+            raise TypeError(f"positions are added to vectors of a floating dtype: got {x.dtype}")
         rows = sinusoidal(x.shape[-2], x.shape[-1], start=start)
         return x + rows.astype(x.dtype)
 
@@ -89,6 +96,8 @@ def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
     array([[1.  , 0.  ],
            [0.54, 0.84]])
     """
+    if x.dtype.kind != "f":
+        raise TypeError(f"rotary turns vectors of a floating dtype: got {x.dtype}")
     *batch, T, d_k = x.shape
     angles = _angles(np.arange(start, start + T), d_k, base)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)

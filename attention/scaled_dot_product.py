@@ -50,19 +50,18 @@ def attention_weights(
     scale  what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
            learned temperature), or a function of d_k
 
-    The usual mask sets forbidden scores to -∞, and breaks on a row with nothing else: -∞ - (-∞)
-    is NaN, and the backward pass carries it to every parameter. With half the lowest finite number
-    (half, so that subtracting a maximum cannot overflow) such a row comes out uniform instead, and
-    the second `where` clears it. No gradient comes back either: `where` passes none to what it
-    did not choose (chapter 3.3).
+    A forbidden score becomes -∞, and its weight exp(-∞) = 0. That breaks on a row with nothing
+    else: -∞ - (-∞) is NaN, and the backward pass carries it to every parameter. So such a row gets
+    scores of 0 instead, comes out uniform, and the second `where` clears it. No gradient comes back
+    either: `where` passes none to what it did not choose (chapter 3.3).
     """
     scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
     if bias is not None:
         scores = scores + check_bias(bias, scores.shape, scores.dtype)  # (…, T, S)
     if mask is None:
-        return softmax(scores)
+        return softmax(scores) if scores.shape[-1] else scores  # without keys there are no weights
     mask = check_mask(mask, scores.shape)
-    weights = softmax(where(mask, scores, np.finfo(scores.dtype).min / 2))
+    weights = softmax(where(mask, scores, in_place_of_forbidden(mask, scores.dtype)))
     return where(mask, weights, 0.0)
 
 
@@ -94,6 +93,12 @@ def attention(
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
+def in_place_of_forbidden(mask: Any, dtype: Any) -> Any:
+    """What forbidden scores become: -∞, but 0 in a row without keys.   (…, T, S) → (…, T, 1)"""
+    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
+    return np.where(nowhere, 0.0, -np.inf).astype(dtype)
+
+
 def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
     """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
 
@@ -108,11 +113,16 @@ def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
 
     def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
         check_tensors(q=q, k=k)
-        lengths = [norm(x, axis=-1, keepdims=True) for x in (q, k)]
-        q, k = (x / where(n == 0, 1, n) for x, n in zip((q, k), lengths, strict=True))
-        return attend(q, k, v, **options)
+        return attend(unit_length(q), unit_length(k), v, **options)
 
+    attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
     return attend_unit
+
+
+def unit_length(x: Tensor) -> Tensor:
+    """Every row divided by its length; a row of zeros stays one.   (…, T, d_k) → (…, T, d_k)"""
+    length = norm(x, axis=-1, keepdims=True)
+    return x / where(length == 0, 1, length)
 
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
@@ -150,15 +160,16 @@ def check_values(k: Tensor, v: Tensor) -> None:
         )
 
 
-def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Tensor:
+def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
     """The bias as a Tensor, or one sentence on what is wrong with it."""
-    values = bias if isinstance(bias, Tensor) else np.asarray(bias)
+    values: Any = bias if isinstance(bias, Tensor) else np.asarray(bias)
     if values.dtype.kind != "f":
         raise TypeError(
             f"bias is added to the scores and has a floating dtype: got {values.dtype}; a mask, "
             "with True where a query may look, is passed as mask="
         )
-    if not np.isfinite(values.data if isinstance(values, Tensor) else values).all():
+    values = values if isinstance(values, Tensor) else Tensor(values, dtype=dtype)
+    if not np.isfinite(values.data).all():
         raise ValueError(
             "bias must be finite: to forbid a key pass mask=, with True where a query may look"
         )
@@ -170,4 +181,4 @@ def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Tensor:
         raise ValueError(
             f"bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
         )
-    return values if isinstance(values, Tensor) else Tensor(values, dtype=dtype)
+    return values

@@ -142,7 +142,9 @@ class Decoder(Module):
         A position looks at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for looking at the memory.
         """
-        T, start = x.shape[-2], 0 if caches is None else caches[0].length
+        if caches is not None and len(caches) != len(self.blocks):
+            raise ValueError(f"{len(self.blocks)} blocks need as many caches: got {len(caches)}")
+        T, start = x.shape[-2], caches[0].length if caches else 0
         behind = causal_mask(T, start + T)
         mask = behind if mask is None else behind & np.asarray(mask)
         for i, block in enumerate(self.blocks):
@@ -204,7 +206,7 @@ class Transformer(Module):
         caches: list[KVCache] | None = None,
     ) -> Tensor:
         """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
-        start = 0 if caches is None else caches[0].length
+        start = caches[0].length if caches else 0
         x = self._embed(target, self.target_words, start)  # (B, T, d_model)
         y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
         return y @ self.target_words.weight.mT  # (B, T, V)

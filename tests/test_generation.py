@@ -249,7 +249,8 @@ def test_with_beams_for_all_beginnings_beam_search_is_exhaustive_search(seed, ma
 def beams_in_full(scores, max_words, num_beams):
     """Beam search by its description: every beam by every word, and the best num_beams go on.
 
-    What ends before they are found is finished; with num_beams finished it is over.
+    What ends before they are found is finished. It is over when no beam can still come to a better
+    mean than the best finished one, as totals only fall; one beam is over when it ends.
     """
     beams, finished = {(START,): 0.0}, {}
     for _ in range(max_words):
@@ -262,7 +263,9 @@ def beams_in_full(scores, max_words, num_beams):
         for words in sorted(options, key=options.get, reverse=True):
             if len(beams) < num_beams:
                 (finished if words[-1] == END else beams)[words] = options[words]
-        if len(finished) >= num_beams:
+        means = [total / (len(words) - 1) for words, total in finished.items()]
+        hope = max([total / max_words for total in beams.values()], default=-np.inf)
+        if finished and (num_beams == 1 or max(means) >= hope):
             break
     found = finished or beams
     best = max(found, key=lambda words: found[words] / (len(words) - 1))
@@ -394,3 +397,27 @@ def test_a_search_without_a_beam_is_refused():
 def test_a_text_longer_than_the_positions_of_the_model_is_refused():
     with pytest.raises(ValueError, match="and the learned ones end at 22$"):
         generate(MODELS["gpt2"](), PROMPT, 30, temperature=0)
+
+
+# ---------------------------------------------------------------- what a breaker found
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_scores_from_which_no_word_can_be_chosen_are_refused(bad, temperature):
+    logits = np.zeros((B, 5))
+    logits[1] = bad
+    with pytest.raises(ValueError, match="^no word can be chosen"):
+        choose(logits, temperature=temperature, rng=np.random.default_rng(0))
+
+
+def test_the_smallest_temperature_takes_the_best_word():
+    logits = np.array([[1.0, 3.0, 2.0]])
+    assert choose(logits, temperature=1e-308, rng=np.random.default_rng(0)) == [1]
+
+
+def test_top_p_is_not_put_off_by_rounding():
+    kept = lambda p, top_p: int((probabilities(np.log([p]), top_p=top_p) > 0).sum())
+    assert kept([0.4, 0.3, 0.2, 0.1], 0.9) == 3
+    assert kept([0.6, 0.3, 0.1], 0.9) == 2
+    assert kept([0.1] * 10, 0.3) == 3

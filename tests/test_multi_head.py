@@ -12,6 +12,7 @@ from attention import (
     fused_attention,
     merge_heads,
     padding_mask,
+    qk_norm,
     split_heads,
     window_mask,
 )
@@ -82,7 +83,8 @@ def three_loops_of_groups(layer, q, k, mask, bias, d_k, d_v):
             ours, keys = (slice(n * d_k, (n + 1) * d_k) for n in (h, group))
             values = slice(group * d_v, (group + 1) * d_v)
             for t in range(len(q[0])):
-                query = turn(q[b, t] @ p["w_q.weight"][:, ours] + p["w_q.bias"][ours], t)
+                position = len(k[0]) - len(q[0]) + t  # the queries are the last of the positions
+                query = turn(q[b, t] @ p["w_q.weight"][:, ours] + p["w_q.bias"][ours], position)
                 e = np.zeros(len(k[0]))
                 for s in range(len(k[0])):
                     key = turn(k[b, s] @ p["w_k.weight"][:, keys] + p["w_k.bias"][keys], s)
@@ -206,7 +208,7 @@ def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
     made(sequences(S), cache=cache)
     made(sequences(T), cache=cache)
     q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
-    assert calls == [(q, 0), (k, 0)] * 2 + [(k, 0)] * 2 + [(new, S)] * 2
+    assert calls == [(q, S - T), (k, 0)] * 2 + [(k, 0)] * 2 + [(new, S)] * 2
 
 
 def test_a_head_is_a_stretch_of_features():
@@ -726,7 +728,9 @@ def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():
 
 
 def test_batches_that_do_not_fit_are_refused_with_both():
-    with pytest.raises(ValueError, match=r"the batch axes of q \(2,\) and k \(3,\) do not fit"):
+    with pytest.raises(
+        ValueError, match=r"the batch axes of q \(2,\), k \(3,\) and v \(3,\) do not"
+    ):
         layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S, (3,)), mask=causal_mask(T, S))
 
 
@@ -734,3 +738,43 @@ def test_batches_that_do_not_fit_are_refused_with_both():
 def test_a_probability_that_is_none_is_refused_when_the_layer_is_made(p):
     with pytest.raises(ValueError, match=f"0 ≤ p < 1: got {p}"):
         layer(dropout=p, d_k=D_K, d_v=D_V)
+
+
+# ---------------------------------------------------------------- what a breaker found
+
+
+def test_a_call_that_is_refused_leaves_the_cache_as_it_was():
+    made, cache, x = layer(d_k=D_K, d_v=D_V), KVCache(), sequences(S)
+    made(x[:, :3], mask=causal_mask(3), cache=cache)
+    with pytest.raises(ValueError, match="mask"):
+        made(x[:, 3:], mask=causal_mask(2), cache=cache)
+    assert cache.length == 3
+    y = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
+    whole = made(x, mask=causal_mask(S))
+    np.testing.assert_allclose(y.data, whole.data[:, 3:], rtol=1e-10, atol=1e-12)
+
+
+def test_a_cache_can_be_rewound_and_is_for_self_attention_alone():
+    made, cache, x = layer(d_k=D_K, d_v=D_V), KVCache(), sequences(S)
+    first = made(x, mask=causal_mask(S), cache=cache)
+    cache.rewind(3)
+    again = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
+    np.testing.assert_allclose(again.data, first.data[:, 3:], rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="^a cache is for self-attention"):
+        made(x, sequences(T), cache=cache)
+    with pytest.raises(ValueError, match="the cache holds 5 positions, and not 6"):
+        cache.rewind(6)
+
+
+def test_rotary_queries_are_the_last_of_the_positions_as_in_a_causal_mask():
+    made, x = layer(d_k=6, d_v=D_V, rotate=rotary), sequences(S)
+    whole = made(x, mask=causal_mask(S)).data
+    last = made(x[:, -2:], x, mask=causal_mask(2, S)).data
+    np.testing.assert_allclose(last, whole[:, -2:], rtol=1e-10, atol=1e-12)
+
+
+def test_the_weights_of_a_layer_with_qk_norm_are_those_it_uses():
+    made, x = layer(num_heads=1, d_k=D_K, d_v=D_V, attend=qk_norm(), scale=3.0), sequences(S)
+    weights = made.weights(x).data[:, 0]
+    expected = made.w_o(Tensor(weights @ made.w_v(x).data)).data
+    np.testing.assert_allclose(made(x).data, expected, rtol=1e-10, atol=1e-12)

@@ -528,3 +528,32 @@ def test_a_layer_with_qk_norm_learns_its_temperature():
     layer = MultiHeadAttention(6, 2, attend=qk_norm(), scale=scale, rng=np.random.default_rng(0))
     layer(Tensor(random.standard_normal((B, T, 6)))).sum().backward()
     assert "scale" in dict(layer.named_parameters()) and scale.grad != 0
+
+
+# ---------------------------------------------------------------- what a breaker found
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32])
+def test_however_low_an_allowed_score_is_a_forbidden_one_is_lower(dtype):
+    """Biases near the lowest number are a habit of others' code, for padding."""
+    q, k, v = (Tensor(x.data, dtype=dtype, requires_grad=True) for x in qkv(B))
+    bias = np.where(np.arange(S) < 3, np.finfo(dtype).min / 4 * 3, 0).astype(dtype)
+    mask = causal_mask(T, S) & (np.arange(S) < 3)
+    weights = attention_weights(q, k, mask=mask, bias=bias)
+    np.testing.assert_allclose(weights.data.sum(-1), 1.0, rtol=1e-6)
+    one, other = (f(q, k, v, mask=mask, bias=bias).data for f in (attention, fused_attention))
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+
+
+def test_a_nan_among_the_scores_is_not_taken_for_a_row_without_keys():
+    q, k, v = qkv(B)
+    q = Tensor(np.where(np.arange(T)[:, None] == 1, np.nan, q.data))
+    y = attention(q, k, v, mask=causal_mask(T, S)).data
+    assert np.isnan(y[:, 1]).all() and np.isfinite(y[:, 0]).all()
+
+
+def test_without_keys_the_output_is_0():
+    q, k, v = qkv(B)
+    for attend in (attention, fused_attention):
+        y = attend(q, k[:, :0], v[:, :0])
+        assert y.shape == (B, T, D_V) and not y.data.any()
