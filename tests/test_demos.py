@@ -136,15 +136,42 @@ def test_a_browser_shows_the_page(scaling, tmp_path):
     assert (spread > 0.5).mean() > 0.005  # orange boxes and lines are there, not blank frames
 
 
+# ------------------------------------------------------------------ the demos that train
+
+PICTURES = {
+    "first_gradient": {"graph.png", "graph.svg"},
+    "two_moons": {"boundary.png", "boundary.svg", "loss.png", "loss.svg"},
+    "recall": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
+    "reverse": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
+    "sort": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_demo_runs_quickly_and_leaves_its_pictures(name, tmp_path):
+    done = demo(name, "--quick", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == PICTURES[name]
+    assert "expected" in done.stdout and "FAILED" not in done.stdout
+
+
+def test_every_demo_is_in_the_readme_and_tried_here():
+    names = {path.stem for path in (ROOT / "demos").glob("[!_]*.py")}
+    assert names == {"scaling", *PICTURES}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `python -m demos (\w+)` \| \d+ \|", readme, re.MULTILINE)) == names
+
+
 # ------------------------------------------------------------------ refusal
 
 
 def test_an_unknown_demo_is_one_sentence_with_a_guess():
     done = demo("scalign")
     assert done.returncode == 2
-    assert done.stderr.strip() == (
-        "there is no demo 'scalign' (did you mean scaling?): the demos are scaling"
+    assert done.stderr.startswith(
+        "there is no demo 'scalign' (did you mean scaling?): the demos are first_gradient, "
     )
+    assert done.stderr.count("\n") == 1
 
 
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
