@@ -1,8 +1,8 @@
 """Sort numbers: every position asks which number belongs there.
 
 Claim. Two blocks learn to put ten digits in order: at least 98 % of the sequences they never saw
-come out exactly right, all ten places of them. A network that looks at each place by itself, with the
-same positions and as many parameters in its feed-forward part, gets none: where a number goes
+come out exactly right, all ten places of them. A network that looks at each place by itself, with
+the same positions and as many parameters in its feed-forward part, gets none: where a number goes
 depends on all the others, and only attention looks at them.
 
     python -m demos sort [--out FOLDER] [--seed N] [--steps N] [--quick]
