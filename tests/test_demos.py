@@ -144,6 +144,8 @@ PICTURES = {
     "recall": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
     "reverse": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
     "sort": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
+    "addition": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
+    "induction": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
 }
 
 

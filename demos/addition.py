@@ -1,0 +1,130 @@
+"""Add numbers: a decoder learns to carry.
+
+Claim. Shown 417+385=, a small GPT writes the sum digit by digit, from the right, so that each digit
+needs only what is known by then: two digits and a carry. At least 98 % of sums of numbers it never
+saw are exactly right. Without positions it gets almost none: it cannot tell units from hundreds.
+
+    python -m demos addition [--out FOLDER] [--seed N] [--steps N] [--quick]
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention.blocks import Block, FeedForward
+from attention.figures import save_figure
+from attention.generation import generate
+from attention.maps import plot_heads
+from attention.masks import causal_mask
+from attention.models import GPT
+from attention.multi_head import MultiHeadAttention
+from attention.positions import LearnedPositions
+from demos import options
+from demos._training import Bar, Marks, plot_losses
+from minigrad import cross_entropy, no_grad
+from minigrad.nn import Embedding, LayerNorm, Linear
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+chosen = options("addition", __doc__.splitlines()[0], steps=1200, quick=10)
+marks = Marks(enforced=not chosen.quick)
+PLUS, EQUALS, BATCH = 10, 11, 64
+PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
+D_MODEL, HEADS, BLOCKS = 64, 4, 2
+
+# %% The data
+# One sum in a hundred, by its two numbers, is held out and never trained on.
+
+
+def sums(rng, n, *, held_out):
+    """n rows of tokens: a, +, b, = and the sum with its last digit first."""
+    a, b = rng.integers(0, 1000, (2, 3 * n if not held_out else 200 * n))
+    a, b = (x[((a * 1000 + b) % 100 == 0) == held_out][:n] for x in (a, b))
+    from_right = [(a + b) // 10**i % 10 for i in range(4)]
+    columns = [a // 100, a // 10 % 10, a % 10, a * 0 + PLUS]
+    columns += [b // 100, b // 10 % 10, b % 10, b * 0 + EQUALS, *from_right]
+    return np.stack(columns, axis=1)
+
+
+# %% The model: a GPT of two blocks
+# Its first vectors are of size ½, and not 0.02 as GPT-2's: there are few words and little time.
+
+
+def decoder(positions, rng):
+    """(B, T) tokens → (B, T, 12) scores of the next one."""
+    blocks = [
+        Block(
+            MultiHeadAttention(D_MODEL, HEADS, bias=True, rng=rng),
+            FeedForward(D_MODEL, 2 * D_MODEL, rng=rng),
+            norm_first=True,
+        )
+        for _ in range(BLOCKS)
+    ]
+    words = Embedding(12, D_MODEL, std=0.5, rng=rng)
+    places = LearnedPositions(LENGTH, D_MODEL, rng=rng) if positions else None
+    if places is not None:
+        places.weight.data = 0.5 * rng.standard_normal((LENGTH, D_MODEL))
+    head = Linear(D_MODEL, 12, rng=rng)
+    return GPT(words, blocks, LayerNorm(D_MODEL), positions=places, head=head)
+
+
+# %% The training, whole
+
+
+def train(positions, what):
+    """A model, its losses, and the share of held-out sums it writes exactly."""
+    rng = np.random.default_rng(chosen.seed)
+    model = decoder(positions, rng).astype(np.float32)
+    optimizer = Adam(model.parameters())
+    losses = []
+    bar = Bar(chosen.steps, what)
+    for step in bar:
+        words = sums(rng, BATCH, held_out=False)
+        targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, words[:, 1:])  # only the sum counts
+        logits = model(words[:, :-1])
+        loss = cross_entropy(logits, targets, ignore_index=-1)
+        optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+        right = (logits.argmax(-1) == targets)[:, PROMPT - 1 :]
+        bar.show(loss=losses[-1], accuracy=np.mean(right))
+    questions = sums(np.random.default_rng(chosen.seed + 1), 1000, held_out=True)
+    written = generate(model, questions[:, :PROMPT], 4, temperature=0.0)
+    return model, losses, float(np.all(written == questions, axis=1).mean())
+
+
+model, losses, exact = train(True, "with positions")
+_, losses_without, exact_without = train(False, "without positions")
+
+# %% What came of it
+
+print("\nExact held-out sums, of 1,000")
+marks.at_least("with positions", exact, 0.98)
+marks.at_most("ablation, without positions", exact_without, 0.2)
+
+# %% One sum, and where the heads look while writing it
+# Each row is a token that has been read, and predicts the next. The digits of the sum stand in the
+# order in which they are written, from the right.
+
+words = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
+read = generate(model, words[:, :PROMPT], 4, temperature=0.0)[:, :-1]
+names = ["+" if w == PLUS else "=" if w == EQUALS else str(w) for w in read[0]]
+print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])} …")
+maps, titles = [], []
+with no_grad():
+    x = model.positions(model.words(read))
+    mask = causal_mask(read.shape[1])
+    for number, block in enumerate(model.blocks, 1):
+        maps += list(block.attention.weights(block.norm_attention(x), mask=mask).data[0])
+        titles += [f"block {number}, head {head}" for head in range(1, 5)]
+        x = block(x, mask=mask)
+save_figure(plot_heads(np.array(maps), names, names, titles=titles), chosen.out / "weights")
+plot_losses({"with positions": losses, "without": losses_without}, chosen.out / "loss", "addition")
+print(f"\nPictures: {chosen.out}/weights.png, loss.png")
+marks.end()
+
+# %% Try it
+# - Write the sum from the left instead: how many more steps does the mark take, and why?
+# - Hold out all sums with a carry in the tens: does the model carry there anyway?
