@@ -1,0 +1,194 @@
+"""Chapter 8 · Optimizers: PyTorch's trajectories, what is refused, and what a state remembers."""
+
+import math
+
+import numpy as np
+import pytest
+
+from minigrad import Tensor
+from minigrad.optim import SGD, Adam, AdamW, clip_gradients, inverse_sqrt, warmup_cosine
+
+random = np.random.default_rng(3)
+A, W, B = random.standard_normal((5, 3)), random.standard_normal((3, 2)), random.standard_normal(2)
+
+
+def leaves(dtype=float):
+    return [Tensor(x, requires_grad=True, dtype=dtype, name=n) for x, n in ((W, "w"), (B, "b"))]
+
+
+def loss(w, b):
+    return (np.tanh(A @ w + b) ** 2).sum()
+
+
+def steps(optimizer, parameters, n):
+    """n steps, and the parameters after each."""
+    for _ in range(n):
+        optimizer.zero_grad()
+        loss(*parameters).backward()
+        optimizer.step()
+        yield [p.data.copy() for p in parameters]
+
+
+OPTIMIZERS = {
+    "SGD": (lambda p: SGD(p, 0.1), lambda t, p: t.SGD(p, 0.1)),
+    "momentum": (lambda p: SGD(p, 0.01, momentum=0.9), lambda t, p: t.SGD(p, 0.01, momentum=0.9)),
+    "Nesterov": (
+        lambda p: SGD(p, 0.01, momentum=0.9, nesterov=True),
+        lambda t, p: t.SGD(p, 0.01, momentum=0.9, nesterov=True),
+    ),
+    "Adam": (lambda p: Adam(p, 0.1), lambda t, p: t.Adam(p, 0.1)),
+    "Adam, other means": (
+        lambda p: Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
+        lambda t, p: t.Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
+    ),
+    "AdamW": (lambda p: AdamW(p, 0.1, decay=0.05), lambda t, p: t.AdamW(p, 0.1, weight_decay=0.05)),
+    "AdamW, matrices only": (
+        lambda p: AdamW(p, 0.1, decay=0.05, matrices_only=True),
+        lambda t, p: t.AdamW(
+            [{"params": p[:1]}, {"params": p[1:], "weight_decay": 0.0}], 0.1, weight_decay=0.05
+        ),
+    ),
+}
+each_optimizer = pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+
+
+# ---------------------------------------------------------------- value
+
+
+@each_optimizer
+def test_fifty_steps_are_pytorchs_to_twelve_digits(make):
+    torch = pytest.importorskip("torch", reason="the comparison with PyTorch needs torch")
+    ours, theirs = leaves(), [torch.tensor(x, requires_grad=True) for x in (W, B)]
+    other = make[1](torch.optim, theirs)
+    for found in steps(make[0](ours), ours, 50):
+        other.zero_grad()
+        (torch.tanh(torch.tensor(A) @ theirs[0] + theirs[1]) ** 2).sum().backward()
+        other.step()
+        for x, t in zip(found, theirs, strict=True):
+            np.testing.assert_allclose(x, t.detach().numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_clipping_keeps_the_direction_and_gives_the_length_before():
+    w, b = leaves()
+    w.grad, b.grad = np.full((3, 2), 3.0), np.full(2, 4.0)
+    length = math.sqrt(6 * 9 + 2 * 16)
+    assert clip_gradients([w, b], 1.0) == pytest.approx(length, rel=1e-14)
+    np.testing.assert_allclose(w.grad, 3.0 / length, rtol=1e-14)
+    assert clip_gradients([w, b], 5.0) == pytest.approx(1.0, rel=1e-14)
+    np.testing.assert_allclose(b.grad, 4.0 / length, rtol=1e-14)
+
+
+def test_clipping_bears_gradients_whose_squares_overflow():
+    w, b = leaves(np.float32)
+    w.grad, b.grad = np.full((3, 2), 1e30, np.float32), None
+    assert clip_gradients([w, b], 1.0) == pytest.approx(1e30 * math.sqrt(6), rel=1e-6)
+    np.testing.assert_allclose(w.grad, 1 / math.sqrt(6), rtol=1e-6)
+    assert w.grad.dtype == np.float32
+
+
+def test_schedules_rise_in_a_line_and_fall_as_they_say():
+    rates = [warmup_cosine(t, peak=2.0, warmup=10, total=110, floor=0.5) for t in range(1, 111)]
+    np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 5, rtol=1e-14)
+    assert rates[59] == pytest.approx(1.25) and rates[-1] == pytest.approx(0.5)
+    assert (np.diff(rates[9:]) < 0).all()
+    assert warmup_cosine(999, peak=2.0, warmup=10, total=110, floor=0.5) == 0.5
+    paper = [inverse_sqrt(t, d_model=64, warmup=20) for t in range(1, 81)]
+    assert np.argmax(paper) == 19
+    np.testing.assert_allclose(paper[:20], np.arange(1, 21) * paper[0], rtol=1e-12)
+    np.testing.assert_allclose(paper[79], paper[19] / 2, rtol=1e-12)
+
+
+# ---------------------------------------------------------------- law
+
+
+@each_optimizer
+def test_a_run_that_goes_on_from_its_state_is_the_run_that_never_stopped(make):
+    whole = leaves()
+    *_, expected = steps(make[0](whole), whole, 20)
+    first = leaves()
+    optimizer = make[0](first)
+    *_, _ = steps(optimizer, first, 11)
+    second = [Tensor(p.data, requires_grad=True) for p in first]
+    resumed = make[0](second)
+    resumed.load_state_dict(optimizer.state_dict())
+    *_, found = steps(resumed, second, 9)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert resumed.steps == 20
+
+
+@each_optimizer
+def test_float32_stays_float32(make):
+    parameters = leaves(np.float32)
+    optimizer = make[0](parameters)
+    *_, found = steps(optimizer, parameters, 3)
+    assert {x.dtype for x in found} == {np.dtype(np.float32)}
+    kept = [x for memory in optimizer.memory for x in memory.values() if x.ndim]
+    assert {x.dtype for x in kept} <= {np.dtype(np.float32)}
+
+
+def test_a_parameter_without_a_gradient_stays_where_it_is():
+    w, b = leaves()
+    optimizer = Adam([w, b], 0.1)
+    (w * w).sum().backward()
+    optimizer.step()
+    assert not np.array_equal(w.data, W) and np.array_equal(b.data, B)
+
+
+def test_a_step_between_the_passes_is_noticed():
+    w, b = leaves()
+    optimizer, y = SGD([w, b], 0.1), (w * w).sum()
+    w.grad, b.grad = np.ones((3, 2)), np.ones(2)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="multiply cannot be replayed: 'w'"):
+        y.backward()
+
+
+# ---------------------------------------------------------------- refusal
+
+REFUSED = {
+    "no parameters": (lambda: SGD([], 0.1), ValueError, "the list is empty"),
+    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is no leaf"),
+    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is no leaf"),
+    "one twice": (lambda: SGD(leaves()[:1] * 2, 0.1), ValueError, "in the list twice"),
+    "a negative rate": (lambda: SGD(leaves(), -1), ValueError, "lr must not be negative: got -1"),
+    "momentum": (lambda: SGD(leaves(), 1, momentum=1), ValueError, "between 0 and 1: got 1"),
+    "nesterov": (lambda: SGD(leaves(), 1, nesterov=True), ValueError, "there is none"),
+    "betas": (lambda: Adam(leaves(), betas=(0.9, 1.0)), ValueError, "betas lie between"),
+    "decay": (lambda: AdamW(leaves(), decay=-1), ValueError, "decay must not be negative"),
+    "step 0": (lambda: warmup_cosine(0, peak=1, warmup=1, total=2), ValueError, "from 1: got 0"),
+    "paper's step 0": (lambda: inverse_sqrt(0, d_model=4), ValueError, "from 1: got 0"),
+}
+
+
+@pytest.mark.parametrize(("ask", "error", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_makes_no_sense_is_refused(ask, error, words):
+    with pytest.raises(error, match=words):
+        ask()
+
+
+def test_a_gradient_that_is_not_finite_is_named():
+    w, b = leaves()
+    w.grad, b.grad = np.ones((3, 2)), np.array([1.0, np.nan])
+    with pytest.raises(FloatingPointError, match=r"the gradient of 'b' \(2,\) is not finite"):
+        clip_gradients([w, b], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (lambda: SGD(leaves(), 0.1), "of Adam with 2 parameters, not of SGD with 2"),
+        (lambda: Adam(leaves()[:1]), "of Adam with 2 parameters, not of Adam with 1"),
+        (lambda: Adam(leaves()[::-1]), "does not fit parameter 0"),
+    ],
+)
+def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
+    parameters = leaves()
+    optimizer = Adam(parameters, 0.5)
+    *_, _ = steps(optimizer, parameters, 2)
+    target = other()
+    with pytest.raises(ValueError, match=words):
+        target.load_state_dict(optimizer.state_dict())
+    assert target.steps == 0 and target.lr != 0.5 and not any(target.memory)
+    with pytest.raises(ValueError, match="no optimizer's state: count, kind, lr, steps is missing"):
+        target.load_state_dict({})
