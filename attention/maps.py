@@ -47,7 +47,7 @@ def plot_heads(
         raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
     columns = min(H, 4)
     rows = -(-H // columns)
-    figure = new_figure(max(2.2, 0.9 + 0.26 * S) * columns, max(2.0, 1.1 + 0.24 * T) * rows)
+    figure = new_figure(max(3.1, 0.9 + 0.26 * S) * columns, max(2.0, 1.1 + 0.24 * T) * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel in panels[H:]:
         panel.axis("off")

@@ -195,7 +195,7 @@ class Transformer(Module):
 
     def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
         """The memory of a source.   (B, S) → (B, S, d_model)"""
-        return self.encoder(self._embed(source, self.source_words, 0), mask=source_mask)
+        return self.encoder(self.embed(source, self.source_words), mask=source_mask)
 
     def decode(
         self,
@@ -207,7 +207,7 @@ class Transformer(Module):
     ) -> Tensor:
         """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
         start = caches[0].length if caches else 0
-        x = self._embed(target, self.target_words, start)  # (B, T, d_model)
+        x = self.embed(target, self.target_words, start)  # (B, T, d_model)
         y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
         return y @ self.target_words.weight.mT  # (B, T, V)
 
@@ -220,6 +220,7 @@ class Transformer(Module):
         """An empty cache for each block of the decoder."""
         return [KVCache() for _ in self.decoder.blocks]
 
-    def _embed(self, words: Any, table: Embedding, start: int) -> Tensor:
+    def embed(self, words: Any, table: Embedding, start: int = 0) -> Tensor:
+        """Words as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = math.sqrt(table.weight.shape[1]) * table(words)
         return self.dropout(self.positions(x, start))

@@ -145,6 +145,7 @@ PICTURES = {
     "reverse": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
     "sort": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
     "addition": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
+    "translate": {"cross_attention.png", "cross_attention.svg", "loss.png", "loss.svg"},
     "induction": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
 }
 

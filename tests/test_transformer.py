@@ -457,7 +457,7 @@ def test_what_goes_into_the_first_block_is_not_drowned_by_the_positions():
     assert model.source_words.weight.data.std() == pytest.approx(1 / 8, rel=0.01)
     words = np.arange(2_003)[None]
     embedded = (
-        model._embed(words, model.source_words, 0).data
+        model.embed(words, model.source_words, 0).data
         - model.positions(Tensor(np.zeros((1, 2_003, 64)))).data
     )
     assert embedded.std() == pytest.approx(1, rel=0.01)
