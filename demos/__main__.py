@@ -25,9 +25,9 @@ def main() -> None:
     """List, or run one as if it were the program."""
     known = demos()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print("python -m demos NAME [--out FOLDER] [--seed N]\n")
+        print("python -m demos NAME [--out FOLDER] [--seed N] [--steps N] [--quick]\n")
         for name, line in known.items():
-            print(f"  {name:<10} {line}")
+            print(f"  {name:<15} {line}")
         return
     name = sys.argv[1]
     if name not in known:
