@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import check_mask
-from attention.scaled_dot_product import check_tensors, check_values, in_place_of_forbidden
-from minigrad import Tensor, softmax, tanh, where
+from attention.scaled_dot_product import check_tensors, check_values, masked_softmax
+from minigrad import Tensor, tanh
 
 
 def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any = None) -> Tensor:
@@ -45,6 +44,4 @@ def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any 
     check_values(k, v)
     pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (…, T, S, d)
     scores = pairs @ w  # (…, T, S)
-    mask = check_mask(True if mask is None else mask, scores.shape)
-    weights = softmax(where(mask, scores, in_place_of_forbidden(mask, scores.dtype)))  # (…, T, S)
-    return where(mask, weights, 0.0) @ v  # (…, T, d_v)
+    return masked_softmax(scores, mask) @ v  # (…, T, d_v)

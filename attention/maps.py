@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.figures import new_figure
+from minigrad import Tensor, no_grad
 from minigrad.saving import write_whole
 
 if TYPE_CHECKING:
@@ -56,6 +57,20 @@ def plot_heads(
         spread = float(np.mean(entropy(weights[head]))) / np.log(S) if S > 1 else 0.0
         _draw(panels[head], weights[head], queries, keys, f"{name}, entropy {spread:.2f} log n")
     return figure
+
+
+def block_weights(blocks: Sequence[Any], x: Tensor, *, mask: Any = None) -> list[Array]:
+    """Where the heads of each of some blocks look, as x runs through them: (B, H, T, T) a block.
+
+    For blocks without cross-attention: what they would look at there is not given.
+    """
+    found = []
+    with no_grad():
+        for block in blocks:
+            seen = block.norm_attention(x) if block.norm_first else x
+            found.append(block.attention.weights(seen, mask=mask).data)
+            x = block(x, mask=mask)
+    return found
 
 
 def animate_weights(

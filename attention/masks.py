@@ -97,13 +97,17 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
             f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "
             "compare first, for instance mask == 1 or mask == 0, whichever marks keys to look at"
         )
-    try:
-        fits = np.broadcast_shapes(array.shape, scores_shape) == scores_shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(array.shape, scores_shape):
         raise ValueError(
             f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
             "which end in (T queries, S keys)"
         )
     return array
+
+
+def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is stretched to the scores', and does not stretch them."""
+    try:
+        return np.broadcast_shapes(shape, scores_shape) == scores_shape
+    except ValueError:
+        return False

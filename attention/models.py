@@ -20,21 +20,18 @@ features.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from attention.blocks import Block, FeedForward, GatedFeedForward
 from attention.masks import causal_mask, check_mask
-from attention.multi_head import KVCache, MultiHeadAttention
+from attention.multi_head import KVCache, MultiHeadAttention, cached_length
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.scaled_dot_product import attention
-from attention.transformer import Encoder
+from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu, gelu_tanh, where
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
-
-Attend = Callable[..., Tensor]
 
 
 class GPT(Module):
@@ -70,18 +67,17 @@ class GPT(Module):
 
     def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next word at each position. With caches, `words` are the new ones alone."""
-        if caches is not None and len(caches) != len(self.blocks):
-            raise ValueError(f"{len(self.blocks)} blocks need as many caches: got {len(caches)}")
-        start = caches[0].length if caches else 0
+        start = cached_length(caches, self.blocks)
         x = self.words(words)  # (B, T, d_model)
         if self.positions is not None:
             x = self.positions(x, start)  # (B, T, d_model)
         if self.dropout is not None:
             x = self.dropout(x)
         T = x.shape[-2]
+        mask = causal_mask(T, start + T)
         for i, block in enumerate(self.blocks):
             cache = None if caches is None else caches[i]
-            x = block(x, mask=causal_mask(T, start + T), cache=cache)  # (B, T, d_model)
+            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
         x = self.norm(x)
         return x @ self.words.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 

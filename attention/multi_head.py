@@ -25,7 +25,7 @@ position; d_k features of a query or key in one head, d_v of a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,13 @@ class KVCache:
             raise ValueError(f"the cache holds {self.length} positions, and not {length}")
         if self.k is not None and self.v is not None:
             self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
+
+
+def cached_length(caches: list[KVCache] | None, blocks: Sequence[Any]) -> int:
+    """How many positions the caches of some blocks hold, one cache for each block."""
+    if caches is not None and len(caches) != len(blocks):
+        raise ValueError(f"{len(blocks)} blocks need as many caches: got {len(caches)}")
+    return caches[0].length if caches else 0
 
 
 class MultiHeadAttention(Module):

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import check_mask
+from attention.masks import broadcasts_to, check_mask
 from minigrad import Tensor, norm, softmax, where
 
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
@@ -49,20 +49,27 @@ def attention_weights(
            14 that say how near a key is; a Tensor if they are learned
     scale  what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
            learned temperature), or a function of d_k
+    """
+    scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
+    if bias is not None:
+        scores = scores + check_bias(bias, scores.shape, scores.dtype)  # (…, T, S)
+    return masked_softmax(scores, mask)
+
+
+def masked_softmax(scores: Tensor, mask: Any) -> Tensor:
+    """Softmax over the keys that each query may look at.   (…, T, S) → (…, T, S)
 
     A forbidden score becomes -∞, and its weight exp(-∞) = 0. That breaks on a row with nothing
     else: -∞ - (-∞) is NaN, and the backward pass carries it to every parameter. So such a row gets
     scores of 0 instead, comes out uniform, and the second `where` clears it. No gradient comes back
     either: `where` passes none to what it did not choose (chapter 3.3).
     """
-    scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
-    if bias is not None:
-        scores = scores + check_bias(bias, scores.shape, scores.dtype)  # (…, T, S)
     if mask is None:
         return softmax(scores) if scores.shape[-1] else scores  # without keys there are no weights
     mask = check_mask(mask, scores.shape)
-    weights = softmax(where(mask, scores, in_place_of_forbidden(mask, scores.dtype)))
-    return where(mask, weights, 0.0)
+    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
+    forbidden = np.where(nowhere, 0.0, -np.inf).astype(scores.dtype)
+    return where(mask, softmax(where(mask, scores, forbidden)), 0.0)
 
 
 def attention(
@@ -91,12 +98,6 @@ def attention(
     weights = attention_weights(q, k, mask=mask, bias=bias, scale=scale)  # (…, T, S)
     check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
-
-
-def in_place_of_forbidden(mask: Any, dtype: Any) -> Any:
-    """What forbidden scores become: -∞, but 0 in a row without keys.   (…, T, S) → (…, T, 1)"""
-    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
-    return np.where(nowhere, 0.0, -np.inf).astype(dtype)
 
 
 def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
@@ -173,11 +174,7 @@ def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
         raise ValueError(
             "bias must be finite: to forbid a key pass mask=, with True where a query may look"
         )
-    try:
-        fits = np.broadcast_shapes(values.shape, scores_shape) == scores_shape
-    except ValueError:
-        fits = False
-    if not fits:
+    if not broadcasts_to(values.shape, scores_shape):
         raise ValueError(
             f"bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
         )

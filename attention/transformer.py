@@ -26,7 +26,7 @@ import numpy as np
 
 from attention.blocks import Activation, Block, FeedForward
 from attention.masks import causal_mask
-from attention.multi_head import KVCache, MultiHeadAttention
+from attention.multi_head import KVCache, MultiHeadAttention, cached_length
 from attention.positions import SinusoidalPositions
 from attention.scaled_dot_product import attention
 from minigrad import Tensor, relu
@@ -35,10 +35,8 @@ from minigrad.nn import Dropout, Embedding, LayerNorm, Module
 Attend = Callable[..., Tensor]
 
 
-class Encoder(Module):
-    """A stack of blocks in which every position may look at every other.
-
-    (…, S, d_model) → (…, S, d_model)
+class Stack(Module):
+    """Blocks one after the other, and perhaps a norm: what encoder and decoder have in common.
 
     norm_first  pre-LN blocks instead of the paper's post-LN
     final_norm  whether a norm follows the last block; by default in pre-LN, which needs it
@@ -47,48 +45,7 @@ class Encoder(Module):
     attend      as for `MultiHeadAttention`
     """
 
-    def __init__(
-        self,
-        num_blocks: int,
-        d_model: int,
-        num_heads: int,
-        d_ff: int,
-        *,
-        activation: Activation = relu,
-        norm_first: bool = False,
-        final_norm: bool | None = None,
-        bias: bool = True,
-        dropout: float = 0.0,
-        attend: Attend = attention,
-        rng: np.random.Generator,
-    ) -> None:
-        self.blocks = [
-            Block(
-                MultiHeadAttention(
-                    d_model, num_heads, bias=bias, dropout=dropout, attend=attend, rng=rng
-                ),
-                FeedForward(d_model, d_ff, activation=activation, rng=rng),
-                norm_first=norm_first,
-                dropout=dropout,
-                rng=rng,
-            )
-            for _ in range(num_blocks)
-        ]
-        has_norm = norm_first if final_norm is None else final_norm
-        self.final_norm = LayerNorm(d_model) if has_norm else None
-
-    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
-        """Through all blocks; mask is the padding's, (B, 1, S)."""
-        for block in self.blocks:
-            x = block(x, mask=mask)
-        return x if self.final_norm is None else self.final_norm(x)
-
-
-class Decoder(Module):
-    """A stack of blocks that look back at themselves, and at a memory.
-
-    (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model). The options are the encoder's.
-    """
+    looks_at_memory = False  # whether the blocks have cross-attention
 
     def __init__(
         self,
@@ -118,7 +75,7 @@ class Decoder(Module):
             Block(
                 heads(),
                 FeedForward(d_model, d_ff, activation=activation, rng=rng),
-                cross=heads(),
+                cross=heads() if self.looks_at_memory else None,
                 norm_first=norm_first,
                 dropout=dropout,
                 rng=rng,
@@ -127,6 +84,28 @@ class Decoder(Module):
         ]
         has_norm = norm_first if final_norm is None else final_norm
         self.final_norm = LayerNorm(d_model) if has_norm else None
+
+
+class Encoder(Stack):
+    """A stack of blocks in which every position may look at every other.
+
+    (…, S, d_model) → (…, S, d_model). The options are those of `Stack`.
+    """
+
+    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+        """Through all blocks; mask is the padding's, (B, 1, S)."""
+        for block in self.blocks:
+            x = block(x, mask=mask)
+        return x if self.final_norm is None else self.final_norm(x)
+
+
+class Decoder(Stack):
+    """A stack of blocks that look back at themselves, and at a memory.
+
+    (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model). The options are those of `Stack`.
+    """
+
+    looks_at_memory = True
 
     def __call__(
         self,
@@ -142,9 +121,7 @@ class Decoder(Module):
         A position looks at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for looking at the memory.
         """
-        if caches is not None and len(caches) != len(self.blocks):
-            raise ValueError(f"{len(self.blocks)} blocks need as many caches: got {len(caches)}")
-        T, start = x.shape[-2], caches[0].length if caches else 0
+        T, start = x.shape[-2], cached_length(caches, self.blocks)
         behind = causal_mask(T, start + T)
         mask = behind if mask is None else behind & np.asarray(mask)
         for i, block in enumerate(self.blocks):
@@ -206,7 +183,7 @@ class Transformer(Module):
         caches: list[KVCache] | None = None,
     ) -> Tensor:
         """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
-        start = caches[0].length if caches else 0
+        start = cached_length(caches, self.decoder.blocks)
         x = self.embed(target, self.target_words, start)  # (B, T, d_model)
         y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
         return y @ self.target_words.weight.mT  # (B, T, V)

@@ -14,14 +14,14 @@ import numpy as np
 from attention.blocks import Block, FeedForward
 from attention.figures import save_figure
 from attention.generation import generate
-from attention.maps import plot_heads
+from attention.maps import block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions
 from demos import options
 from demos._training import Bar, Marks, plot_losses
-from minigrad import cross_entropy, no_grad
+from minigrad import cross_entropy
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
@@ -112,15 +112,10 @@ words = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
 read = generate(model, words[:, :PROMPT], 4, temperature=0.0)[:, :-1]
 names = ["+" if w == PLUS else "=" if w == EQUALS else str(w) for w in read[0]]
 print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])} …")
-maps, titles = [], []
-with no_grad():
-    x = model.positions(model.words(read))
-    mask = causal_mask(read.shape[1])
-    for number, block in enumerate(model.blocks, 1):
-        maps += list(block.attention.weights(block.norm_attention(x), mask=mask).data[0])
-        titles += [f"block {number}, head {head}" for head in range(1, 5)]
-        x = block(x, mask=mask)
-save_figure(plot_heads(np.array(maps), names, names, titles=titles), chosen.out / "weights")
+embedded, mask = model.positions(model.words(read)), causal_mask(read.shape[1])
+maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
+titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
+save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")
 plot_losses({"with positions": losses, "without": losses_without}, chosen.out / "loss", "addition")
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()

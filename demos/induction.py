@@ -15,7 +15,7 @@ import numpy as np
 
 from attention.blocks import Block, FeedForward
 from attention.figures import save_figure
-from attention.maps import animate_weights, plot_heads
+from attention.maps import animate_weights, block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
@@ -67,13 +67,8 @@ def decoder(num_blocks, rng):
 
 def weights(model, words):
     """Where each block's head looks: a list of (T, T)."""
-    mask, found = causal_mask(words.shape[1]), []
-    with no_grad():
-        x = model.positions(model.words(words))
-        for block in model.blocks:
-            found.append(block.attention.weights(block.norm_attention(x), mask=mask).data[0, 0])
-            x = block(x, mask=mask)
-    return found
+    embedded, mask = model.positions(model.words(words)), causal_mask(words.shape[1])
+    return [found[0, 0] for found in block_weights(model.blocks, embedded, mask=mask)]
 
 
 # %% The training, whole

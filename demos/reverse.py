@@ -12,7 +12,7 @@ word in a bag has no mirror image.
 import numpy as np
 
 from attention.figures import save_figure
-from attention.maps import animate_weights, plot_heads
+from attention.maps import animate_weights, block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
 from demos._training import Bar, Marks, plot_losses
@@ -46,9 +46,7 @@ class Reverser(Module):
 
     def weights(self, words):
         """Where the head looks, (B, T, T)."""
-        block = self.encoder.blocks[0]
-        with no_grad():
-            return block.attention.weights(block.norm_attention(self.embed(words))).data[:, 0]
+        return block_weights(self.encoder.blocks, self.embed(words))[0][:, 0]
 
 
 # %% The training, whole

@@ -14,7 +14,7 @@ import numpy as np
 
 from attention.blocks import FeedForward
 from attention.figures import save_figure
-from attention.maps import plot_heads
+from attention.maps import block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
 from demos._training import Bar, Marks, plot_losses
@@ -82,16 +82,12 @@ marks.at_most("ablation, each place alone", exact_alone, 0.01)
 # Rows are places of the sorted sequence, columns the digits as they were given.
 
 shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
-maps, titles = [], []
-with no_grad():
-    x = model.words(shown) + model.positions
-    for number, block in enumerate(encoder.blocks, 1):
-        maps += list(block.attention.weights(block.norm_attention(x)).data[0])
-        titles += [f"block {number}, head {head + 1}" for head in range(HEADS)]
-        x = block(x)
+embedded = model.words(shown) + model.positions
+maps = [weights[0] for weights in block_weights(encoder.blocks, embedded)]
+titles = [f"block {i + 1}, head {h + 1}" for i in range(2) for h in range(HEADS)]
 save_figure(
     plot_heads(
-        np.array(maps),
+        np.concatenate(maps),
         [f"place {t}: {n}" for t, n in enumerate(np.sort(shown[0]))],
         [str(n) for n in shown[0]],
         titles=titles,

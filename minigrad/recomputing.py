@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import WATCHERS, Node, is_recording, recording
+from minigrad.record import Node, is_recording, recording, watched
 from minigrad.replay import replay
 from minigrad.tensor import Array, Tensor, _now, _wrap, describe
 
@@ -97,8 +97,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     rule.__name__ = "recompute"
     rule.definition = again  # type: ignore[attr-defined]
     node = Node(rule, inputs, {}, backward, made)
-    for look in list(WATCHERS):
-        look(rule, inputs, value, node)
+    watched(rule, inputs, value, node)
     return _wrap(value, node, y._written)
 
 

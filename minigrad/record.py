@@ -103,6 +103,12 @@ class no_grad:
 WATCHERS: list[Callable[[Callable[..., Any], tuple[Any, ...], Array, Any], None]] = []
 
 
+def watched(rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any) -> None:
+    """Show an operation to all who watch; one of them may leave while we go round."""
+    for look in list(WATCHERS):
+        look(rule, inputs, value, node)
+
+
 class Node:
     """The record of one operation: the rule, its inputs and options, one VJP for each input.
 

@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import WATCHERS, Node, is_recording
+from minigrad.record import WATCHERS, Node, is_recording, watched
 from minigrad.tensor import _NEVER, Array, Tensor, _now, _real_array, _wrap, describe
 
 
@@ -196,8 +196,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         shared = None if value.base is None else _shared_time(value, inputs)
         if not requires_grad or not is_recording():
             if WATCHERS:
-                for look in list(WATCHERS):
-                    look(rule, inputs, value, None)
+                watched(rule, inputs, value, None)
             return _wrap(value, None, shared or [0, 0])
         value.flags.writeable = False  # (5)
         if constants:
@@ -207,8 +206,7 @@ def _operation(rule: Callable[..., Any]) -> Callable[..., Any]:
         vjps = answer[1] if is_fused else answer[1:]
         node = Node(rule, inputs, options, vjps, _now())
         if WATCHERS:
-            for look in list(WATCHERS):
-                look(rule, inputs, value, node)
+            watched(rule, inputs, value, node)
         return _wrap(value, node, shared or _NEVER)
 
     return operation

@@ -8,9 +8,11 @@ import pytest
 
 from attention import MultiHeadAttention, attention, causal_mask, fused_attention, padding_mask
 from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.maps import block_weights
 from attention.models import GPT, Classifier, bert, gpt2, llama
 from attention.multi_head import KVCache
 from attention.positions import alibi
+from attention.scaled_dot_product import attention_weights
 from attention.transformer import Decoder, Encoder, Transformer
 from minigrad import Tensor, cross_entropy, gelu, gradcheck, gradients, relu, silu
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, RMSNorm
@@ -153,6 +155,23 @@ def test_a_stack_is_its_blocks_one_after_the_other_and_perhaps_a_norm(
     assert (encoder.final_norm is not None) == (decoder.final_norm is not None) == has_norm
     np.testing.assert_array_equal(encoder(x, mask=mask).data, y.data)
     np.testing.assert_array_equal(decoder(x, memory, mask=mask).data, z.data)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_the_weights_of_blocks_are_those_that_the_blocks_compute_with(norm_first):
+    computed = []
+
+    def attend(q, k, v, **options):
+        computed.append(attention_weights(q, k, **options).data)
+        return attention(q, k, v, **options)
+
+    encoder = randomised(Encoder(3, D_MODEL, H, 7, norm_first=norm_first, attend=attend, rng=rng()))
+    x, mask = t(B, T, D_MODEL), causal_mask(T)
+    encoder(x, mask=mask)
+    shown = block_weights(encoder.blocks, x, mask=mask)
+    assert [w.shape for w in shown] == [(B, H, T, T)] * 3
+    for ours, theirs in zip(shown, computed[:3], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_the_papers_model_is_its_figure():

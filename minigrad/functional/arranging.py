@@ -119,17 +119,15 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     >>> roll([1, 2, 3, 4], 1)
     array([4, 1, 2, 3])
     """
+    shape = _shape(x)
     if axis is None:
-        return reshape(roll(ravel(x), shift, 0), _shape(x))
-    pairs = np.broadcast(shift, axis)
-    y = x
-    for by, along in pairs:
-        n = _shape(x)[normalize_axis_index(int(along), len(_shape(x)))]
+        return reshape(roll(ravel(x), shift, 0), shape)
+    for by, along in np.broadcast(shift, axis):
+        n = shape[normalize_axis_index(int(along), len(shape))]
         cut = (n - int(by)) % n if n else 0
-        back = getitem(y, _along(int(along), len(_shape(x)), slice(cut, None)))
-        front = getitem(y, _along(int(along), len(_shape(x)), slice(None, cut)))
-        y = concatenate([back, front], int(along))
-    return y  # type: ignore[no-any-return]
+        ends = [_along(int(along), len(shape), s) for s in (slice(cut, None), slice(None, cut))]
+        x = concatenate([getitem(x, end) for end in ends], int(along))
+    return x  # type: ignore[no-any-return]
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:

@@ -29,7 +29,7 @@ from minigrad.ops import (
     sum,
     where,
 )
-from minigrad.ops.indexing import integers_below
+from minigrad.ops.indexing import counted_targets, integers_below
 from minigrad.tensor import Array, Tensor, describe
 
 
@@ -67,12 +67,7 @@ def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
             f"nll takes log-probabilities (…, C) and a target for each row: they have shapes "
             f"{np.shape(log_p)} and {given.shape}"
         )
-    counts = np.ones(given.shape, bool) if ignore_index is None else given != ignore_index
-    if not counts.any():
-        raise ValueError("nll: no target is left to take the mean over")
-    chosen = integers_below(
-        np.where(counts, given, np.zeros_like(given)), np.shape(log_p)[-1], "nll"
-    )
+    chosen, counts = counted_targets(given, np.shape(log_p)[-1], ignore_index, "nll")
     picked = take_along_axis(log_p, np.expand_dims(chosen, -1), -1)[..., 0]
     return negative(divide(sum(where(counts, picked, 0)), counts.sum()))
 
@@ -133,8 +128,13 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
-    if not 0.0 <= p < 1.0:
-        raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
+    check_probability(p)
     kept = rng.random(np.shape(x)) >= p
     dtype = getattr(x, "dtype", np.dtype(float))
     return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
+
+
+def check_probability(p: float) -> None:
+    """Refuse what dropout cannot drop with: at 1 nothing would be left to scale up."""
+    if not 0.0 <= p < 1.0:
+        raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")

@@ -32,6 +32,7 @@ from minigrad.ops import (
     transpose,
     where,
 )
+from minigrad.ops.reduce import kept_shape
 from minigrad.tensor import Tensor, describe
 
 
@@ -66,8 +67,7 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         pairs = factors[:half] * factors[half : 2 * half]
         factors = concatenate([pairs, factors[2 * half :]]) if n % 2 else pairs
         n -= half
-    kept = tuple(1 if i in axes else length for i, length in enumerate(shape))
-    return reshape(factors, kept if keepdims else others)
+    return reshape(factors, kept_shape(shape, axes) if keepdims else others)
 
 
 def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.functional import dropout, embedding, square
+from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module
 from minigrad.ops import layer_norm, mean, sqrt
@@ -47,11 +48,7 @@ class Linear(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Apply the layer to the last axis of x; ValueError if that is not d_in long."""
-        if x.ndim == 0 or x.shape[-1] != self.weight.shape[0]:
-            raise ValueError(
-                f"Linear takes {self.weight.shape[0]} features on the last axis: got {describe(x)}"
-            )
-        y = x @ self.weight
+        y = _of_width(x, self.weight, "Linear") @ self.weight
         return y if self.bias is None else y + self.bias
 
 
@@ -117,8 +114,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
-        if not 0.0 <= p < 1.0:
-            raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
+        check_probability(p)
         self.p = p
         self.rng = rng
 
@@ -144,10 +140,10 @@ def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
     return Tensor(values, requires_grad=True, dtype=dtype, name=name)
 
 
-def _of_width(x: Tensor, gain: Tensor, layer: str) -> Tensor:
-    """x, whose rows must be as long as the gain: otherwise one of the two would broadcast."""
-    if x.ndim == 0 or x.shape[-1] != gain.shape[0]:
+def _of_width(x: Tensor, parameter: Tensor, layer: str) -> Tensor:
+    """x, whose rows must be as long as the parameter's first axis; a gain would broadcast."""
+    if x.ndim == 0 or x.shape[-1] != parameter.shape[0]:
         raise ValueError(
-            f"{layer} takes {gain.shape[0]} features on the last axis: got {describe(x)}"
+            f"{layer} takes {parameter.shape[0]} features on the last axis: got {describe(x)}"
         )
     return x

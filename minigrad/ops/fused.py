@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.ops.indexing import integers_below
+from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
 from minigrad.rules import fused
 from minigrad.tensor import Tensor
@@ -186,12 +186,9 @@ def _truth(logits, targets, ignore_index, label_smoothing):
         raise ValueError(f"one target for each row: the targets have shape {targets.shape}")
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")
-    counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
-    n = counts.sum()
-    if n == 0:
-        raise ValueError("no target is left to take the mean over")
-    chosen = integers_below(np.where(counts, targets, np.zeros_like(targets)), shape[-1], "targets")
+    chosen, counts = counted_targets(targets, shape[-1], ignore_index, "targets")
     one_hot = chosen[..., None] == np.arange(shape[-1])
     even = label_smoothing / shape[-1]
     counts = counts[..., None]
-    return (((1 - label_smoothing) * one_hot + even) * (counts / n)).astype(logits.dtype), counts
+    truth = ((1 - label_smoothing) * one_hot + even) * (counts / counts.sum())
+    return truth.astype(logits.dtype), counts

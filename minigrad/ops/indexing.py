@@ -106,6 +106,17 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
     return places.astype(int, copy=False)
 
 
+def counted_targets(
+    targets: Array, num_classes: int, ignore_index: int | None, asked: str
+) -> tuple[Array, Array]:
+    """A class for each target, 0 in the place of those to be ignored, and which ones count."""
+    counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+    if not counts.any():
+        raise ValueError(f"{asked}: no target is left to take the mean over")
+    known = np.where(counts, targets, np.zeros_like(targets))
+    return integers_below(known, num_classes, asked), counts
+
+
 @primitive
 def where(condition, a, b, /):
     """y = a where the condition holds, b elsewhere.

@@ -10,12 +10,14 @@ place with length 1, as in NumPy. A VJP first restores those axes, so that g bro
 against x.
 """
 
+from typing import Any
+
 import numpy as np
 
 from minigrad.rules import primitive
 
 
-def kept_shape(shape, axis):
+def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """The shape with its reduced axes at length 1, as keepdims=True would leave it.
 
     >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
