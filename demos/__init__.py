@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,7 +19,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     """The options every demo takes, from the command line.
 
     `--out` and `--seed`; for one that trains `--steps`, by default `steps` of them, and `--quick`,
-    which takes `quick` of them and enforces no pass mark. `steps` and `quick` are set either way.
+    which takes `quick` of them and enforces no pass mark, and `--resume`, which goes on with a run
+    that was stopped. `steps` and `quick` are set either way.
     """
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
     parser.add_argument(
@@ -30,6 +32,9 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     )
     if steps:
         parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
+        parser.add_argument(
+            "--resume", action="store_true", help="go on with the run that was stopped"
+        )
     chosen = parser.parse_args()
     if chosen.seed < 0:
         stop(f"--seed must be 0 or larger: got {chosen.seed}")
@@ -38,6 +43,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
+    if steps:  # what tells the checkpoints of one run from those of another
+        chosen.begun = None if chosen.resume else datetime.now().isoformat()
     return chosen
 
 
@@ -51,7 +58,7 @@ def writable(folder: Path) -> None:
         stop(f"cannot write to the output folder {folder}: {error.strerror}; choose one with --out")
 
 
-def stop(sentence: str) -> NoReturn:
+def stop(sentence: str, *, code: int = 2) -> NoReturn:
     """End with one sentence on stderr and a non-zero exit, without a traceback."""
     print(sentence, file=sys.stderr)
-    raise SystemExit(2)
+    raise SystemExit(code)

@@ -1,11 +1,14 @@
-"""Demos · Training: a progress bar, pass marks, and a picture of the loss.
+"""Demos · Training: a run that can be stopped, pass marks, and a picture of the loss.
 
 The training loop itself is not here. Each demo writes its own, whole, in a dozen lines.
 """
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,21 +17,109 @@ import numpy as np
 from tqdm import tqdm
 
 from attention.figures import new_figure, save_figure
+from demos import stop
+from minigrad.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
+from minigrad.nn import Module
+from minigrad.optim import Optimizer
 
 
-class Bar:
-    """A progress bar over the steps 1, 2, … of a training, which shows loss and accuracy."""
+class Run:
+    """The steps 1, 2, … of one training: counted, shown, and saved so that they can go on later.
 
-    def __init__(self, steps: int, what: str) -> None:
-        self.bar = tqdm(range(1, steps + 1), desc=what)
+    A `for` over it yields the steps, behind a progress bar. Every 100 steps and after the last one
+    it writes a checkpoint to the demo's folder: the model, the optimizer, the generator and what
+    was measured. Ctrl-C lets the step under way finish, writes the checkpoint and ends the program
+    with a sentence. `--resume` starts from that file, and comes to the same weights bit for bit.
+    """
+
+    def __init__(
+        self,
+        chosen: Namespace,
+        what: str,
+        *,
+        model: Module,
+        optimizer: Optimizer,
+        rng: np.random.Generator,
+    ) -> None:
+        self.steps, self.what, self.done = chosen.steps, what, 0
+        self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
+        self.history: dict[str, list[Any]] = {}
+        self.about = {"begun": chosen.begun, "seed": chosen.seed, "steps": chosen.steps}
+        self.path = chosen.out / f"{re.sub(r'[^a-z0-9.]+', '_', what.lower())}.safetensors"
+        self.interrupted = False
+        if chosen.resume and self.path.exists():
+            self._go_on(chosen)
+        elif chosen.begun is None:
+            stop(f"--resume finds no {self.path}: start anew without it")
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.bar)
+        self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
+        before = signal.signal(signal.SIGINT, self._interrupt)
+        try:
+            for step in range(self.done + 1, self.steps + 1):
+                yield step
+                self.bar.update()
+                self.done = step
+                if self.interrupted or step % 100 == 0 or step == self.steps:
+                    self._save()
+                if self.interrupted:
+                    self.bar.close()
+                    stop(
+                        f"stopped after step {step} of {self.steps} of {self.what!r}, which is in "
+                        f"{self.path}: the same command with --resume goes on from there",
+                        code=130,
+                    )
+        finally:
+            signal.signal(signal.SIGINT, before)
+            self.bar.close()
 
     def show(self, **numbers: float) -> None:
-        """Put numbers at the end of the bar, such as loss=… and accuracy=…."""
+        """Put numbers at the end of the bar, such as loss=… and accuracy=…, and keep them."""
+        self.keep(**{name: float(value) for name, value in numbers.items()})
         texts = {name: f"{value:.4f}" for name, value in numbers.items()}
         self.bar.set_postfix(texts, refresh=False)
+
+    def keep(self, **measured: Any) -> None:
+        """Append a number or an array to the history of its name."""
+        for name, value in measured.items():
+            self.history.setdefault(name, []).append(value)
+
+    @property
+    def losses(self) -> list[float]:
+        """The losses that were shown, from the first step on."""
+        return self.history.get("loss", [])
+
+    def _interrupt(self, *_: Any) -> None:
+        if self.interrupted:  # asked twice: now
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+    def _save(self) -> None:
+        history = {
+            name: [np.asarray(value).tolist() for value in values]
+            for name, values in self.history.items()
+        }
+        facts = self.about | {"done": self.done, "history": history}
+        save_checkpoint(self.path, **self.parts, **facts)
+
+    def _go_on(self, chosen: Namespace) -> None:
+        """Set everything from the checkpoint, unless it is of another run than the first one's."""
+        try:
+            facts = checkpoint_facts(self.path)
+            if facts["begun"] != (chosen.begun or facts["begun"]):
+                return  # an earlier run left it there: this training had not begun yet
+            for option in ("seed", "steps"):
+                if facts[option] != self.about[option]:
+                    stop(
+                        f"{self.path} was begun with --{option} {facts[option]}: got "
+                        f"--{option} {self.about[option]}; give the same, or start anew without "
+                        "--resume"
+                    )
+            load_checkpoint(self.path, **self.parts)
+        except (ValueError, KeyError) as error:
+            stop(f"--resume cannot go on: {error}; start anew without it")
+        self.about["begun"] = chosen.begun = facts["begun"]
+        self.done, self.history = facts["done"], facts["history"]
 
 
 class Marks:

@@ -5,7 +5,7 @@ head learns to answer with the value that stood beside it, whatever the keys and
 d_k = 512 and a learning rate of 1 it learns this only with the scale 1/√d_k; at a rate of 0.1 it
 learns it without as well. The scale decides how large a step the same head can bear.
 
-    python -m demos recall [--out FOLDER] [--seed N] [--steps N] [--quick]
+    python -m demos recall [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
 
 # %% Set-up
@@ -16,7 +16,7 @@ from attention import MultiHeadAttention
 from attention.figures import save_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._training import Bar, Marks, plot_losses
+from demos._training import Marks, Run, plot_losses
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
@@ -67,10 +67,9 @@ def train(scale, lr, what):
     rng = np.random.default_rng(chosen.seed)
     model = Recall(scale=scale, rng=rng).astype(np.float32)
     optimizer = SGD(model.parameters(), lr)
-    losses = []
-    bar = Bar(chosen.steps, what)
+    run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in bar:
+        for _ in run:
             keys, values, asked, answer = batch(rng, BATCH)
             logits = model(keys, values, asked)
             loss = cross_entropy(logits, answer)
@@ -79,12 +78,11 @@ def train(scale, lr, what):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            losses.append(loss.item())
-            bar.show(loss=losses[-1], accuracy=np.mean(logits.argmax(-1) == answer))
+            run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == answer))
     keys, values, asked, answer = batch(np.random.default_rng(chosen.seed + 1), 2000)
     with no_grad(), np.errstate(over="ignore", invalid="ignore"):
         right = np.mean(model(keys, values, asked).argmax(-1) == answer)
-    return model, losses, float(right)
+    return model, run.losses, float(right)
 
 
 runs = {

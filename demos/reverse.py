@@ -4,7 +4,7 @@ Claim. Told the positions, one block with one head writes a sequence backwards, 
 attention weights are an anti-diagonal. Without positions it cannot: attention knows no order, and a
 word in a bag has no mirror image.
 
-    python -m demos reverse [--out FOLDER] [--seed N] [--steps N] [--quick]
+    python -m demos reverse [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
 """
 
 # %% Set-up
@@ -15,7 +15,7 @@ from attention.figures import save_figure
 from attention.maps import animate_weights, block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Bar, Marks, plot_losses
+from demos._training import Marks, Run, plot_losses
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
@@ -57,10 +57,9 @@ def train(positions, what):
     rng = np.random.default_rng(chosen.seed)
     model = Reverser(positions=positions, rng=rng).astype(np.float32)
     optimizer = Adam(model.parameters())
-    losses, frames, steps = [], [], []
     shown = np.random.default_rng(chosen.seed + 1).integers(0, WORDS, (1, LENGTH))
-    bar = Bar(chosen.steps, what)
-    for step in bar:
+    run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    for step in run:
         words = rng.integers(0, WORDS, (BATCH, LENGTH))
         logits = model(words)
         loss = cross_entropy(logits, words[:, ::-1])
@@ -68,18 +67,16 @@ def train(positions, what):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-        bar.show(loss=losses[-1], accuracy=np.mean(logits.argmax(-1) == words[:, ::-1]))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, ::-1]))
         if step == 1 or step % max(chosen.steps // 25, 1) == 0:
-            frames.append(model.weights(shown)[0])
-            steps.append(step)
+            run.keep(frames=model.weights(shown)[0], steps=step)
     held_out = np.random.default_rng(chosen.seed + 2).integers(0, WORDS, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == held_out[:, ::-1], axis=-1).mean()
-    return model, losses, float(exact), (shown[0], frames, steps)
+    return model, run.losses, float(exact), (shown[0], run.history)
 
 
-model, losses, exact, (shown, frames, steps) = train(True, "with positions")
+model, losses, exact, (shown, history) = train(True, "with positions")
 _, losses_without, exact_without, _ = train(False, "without positions")
 
 # %% What came of it
@@ -87,6 +84,7 @@ _, losses_without, exact_without, _ = train(False, "without positions")
 print("\nExact held-out sequences, of 1,000")
 marks.at_least("with positions", exact, 0.99)
 marks.at_most("ablation, without positions", exact_without, 0.01)
+frames, steps = np.array(history["frames"]), history["steps"]
 mirror = float(np.mean([frames[-1][t, LENGTH - 1 - t] for t in range(LENGTH)]))
 marks.at_least("weight on the mirror image", mirror, 0.8)
 

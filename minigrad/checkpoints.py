@@ -98,6 +98,11 @@ def load_checkpoint(
     return dict(about["facts"])
 
 
+def checkpoint_facts(path: str | Path) -> dict[str, Any]:
+    """The facts of a checkpoint alone: what a program looks at before it sets anything from it."""
+    return dict(_read(Path(path))[1]["facts"])
+
+
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     """The arrays of a checkpoint, and what is written about them."""
     data = path.read_bytes()

@@ -1,30 +1,16 @@
 """Demos: run as a user runs them, without a display."""
 
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from demos.texts import text_000
-
-ROOT = Path(__file__).parents[1]
-
-
-def demo(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "demos", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={k: v for k, v in os.environ.items() if k != "DISPLAY"} | {"PYTHONUTF8": "1"},
-        **options,
-    )
+from tests.running import ROOT, demo
+from tests.test_training_demos import TRAIN
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +29,7 @@ def test_the_list_names_every_demo_with_a_line():
     done = demo()
     assert done.returncode == 0
     for path in (ROOT / "demos").glob("[!_]*.py"):
-        assert re.search(rf"^  {path.stem} +\S.{{20,}}", done.stdout, re.MULTILINE)
+        assert re.search(rf"^  {path.stem} +\d+ s +\S.{{20,}}", done.stdout, re.MULTILINE)
 
 
 def test_our_layer_prints_the_121_numbers_of_text_000_digit_by_digit():
@@ -136,33 +122,28 @@ def test_a_browser_shows_the_page(scaling, tmp_path):
     assert (spread > 0.5).mean() > 0.005  # orange boxes and lines are there, not blank frames
 
 
-# ------------------------------------------------------------------ the demos that train
+# ------------------------------------------------------------------ the list
 
-PICTURES = {
-    "first_gradient": {"graph.png", "graph.svg"},
-    "two_moons": {"boundary.png", "boundary.svg", "loss.png", "loss.svg"},
-    "recall": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
-    "reverse": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
-    "sort": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
-    "addition": {"weights.png", "weights.svg", "loss.png", "loss.svg"},
-    "translate": {"cross_attention.png", "cross_attention.svg", "loss.png", "loss.svg"},
-    "induction": {"weights.png", "weights.svg", "weights.gif", "loss.png", "loss.svg"},
-}
+NAMES = {"scaling", "first_gradient", *TRAIN}
 
 
-@pytest.mark.parametrize("name", PICTURES)
-def test_a_demo_runs_quickly_and_leaves_its_pictures(name, tmp_path):
-    done = demo(name, "--quick", "--out", str(tmp_path))
+def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
+    done = demo("first_gradient", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in tmp_path.iterdir()} == PICTURES[name]
-    assert "expected" in done.stdout and "FAILED" not in done.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"graph.png", "graph.svg"}
+    rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
+    for row in rows:
+        np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
+    assert len(rows) == 2 and "FAILED" not in done.stdout
 
 
 def test_every_demo_is_in_the_readme_and_tried_here():
     names = {path.stem for path in (ROOT / "demos").glob("[!_]*.py")}
-    assert names == {"scaling", *PICTURES}
+    assert names == NAMES
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `python -m demos (\w+)` \| \d+ \|", readme, re.MULTILINE)) == names
+    rows = re.findall(r"^\| `python -m demos (\w+)` \| (\d+) \|", readme, re.MULTILINE)
+    listed = re.findall(r"^  (\w+) +(\d+) s ", demo().stdout, re.MULTILINE)
+    assert sorted(rows) == listed and {name for name, _ in rows} == names
 
 
 # ------------------------------------------------------------------ refusal
@@ -174,10 +155,7 @@ def test_an_unknown_demo_is_one_sentence_with_a_guess():
     assert done.stderr.startswith(
         "there is no demo 'scalign' (did you mean scaling?): the demos are "
     )
-    assert set(done.stderr.strip().rpartition(": the demos are ")[2].split(", ")) == {
-        "scaling",
-        *PICTURES,
-    }
+    assert set(done.stderr.strip().rpartition(": the demos are ")[2].split(", ")) == NAMES
 
 
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):

@@ -1,0 +1,214 @@
+"""The demos that train: quickly, whole, twice alike, and stopped in the middle.
+
+The slow group (`pytest -m slow`) trains each of them to its end, and asks for its pass marks and
+its ablation.
+"""
+
+import re
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+
+from minigrad.checkpoints import checkpoint_facts
+from tests.running import ENVIRONMENT, ROOT, command, demo
+
+safetensors = pytest.importorskip("safetensors.numpy")
+
+# A demo's name → its pictures, and the trainings it keeps.
+TRAIN = {
+    "two_moons": ({"boundary", "loss"}, {"two_hidden_layers", "no_hidden_layer"}),
+    "recall": (
+        {"weights", "loss"},
+        {f"{how}_rate_{rate}" for how in ("scaled", "unscaled") for rate in ("1.0", "0.1")},
+    ),
+    "reverse": ({"weights", "loss"}, {"with_positions", "without_positions"}),
+    "sort": ({"weights", "loss"}, {"with_attention", "each_place_alone"}),
+    "addition": ({"weights", "loss"}, {"with_positions", "without_positions"}),
+    "induction": ({"weights", "loss"}, {"two_blocks", "one_block"}),
+    "translate": (
+        {"cross_attention", "loss"},
+        {"with_cross_attention", "without_cross_attention"},
+    ),
+    "charlm": ({"bits", "weights"}, {"64_characters", "one_character"}),
+    "digits": ({"without_training", "weights", "loss"}, {"rows_with_positions", "rows_in_a_bag"}),
+}
+ANIMATED = {"reverse", "induction"}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Run a demo quickly, once in this module: its folder and what it printed."""
+    done = {}
+
+    def run(name):
+        if name not in done:
+            folder = tmp_path_factory.mktemp(name)
+            done[name] = folder, demo(name, "--quick", "--out", folder)
+        return done[name]
+
+    return run
+
+
+def kept(path):
+    """A checkpoint's arrays, and its facts but for the time it was begun."""
+    facts = checkpoint_facts(path)
+    del facts["begun"]
+    return safetensors.load_file(path), facts
+
+
+def assert_same_bits(path, other):
+    (arrays, facts), (other_arrays, other_facts) = kept(path), kept(other)
+    assert facts == other_facts  # every loss on the way, and the last
+    assert arrays.keys() == other_arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, other_arrays[name], err_msg=name)
+
+
+# ---------------------------------------------------------------- value
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, quick):
+    folder, done = quick(name)
+    assert done.returncode == 0, done.stderr
+    pictures, trainings = TRAIN[name]
+    expected = {f"{stem}.{ending}" for stem in pictures for ending in ("png", "svg")}
+    expected |= {f"{stem}.safetensors" for stem in trainings}
+    expected |= {"weights.gif"} if name in ANIMATED else set()
+    assert {path.name for path in folder.iterdir()} == expected
+    assert "expected" in done.stdout and "FAILED" not in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAIN)
+def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
+    done = demo(name, "--out", tmp_path)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr[done.stderr.rfind("\nFailed:") :]
+    judged = re.findall(
+        r"^   (.+): expected (at (?:least|most)) \S+, got \S+: passed$", done.stdout, re.M
+    )
+    assert any("ablation" in what for what, _ in judged)
+    assert any(kind == "at least" for _, kind in judged) or name == "charlm"
+
+
+def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
+    done = demo("two_moons", "--steps", 1, "--out", tmp_path)
+    assert done.returncode == 1
+    failed = done.stderr[done.stderr.rfind("\nFailed:") :]
+    assert re.search(r"with hidden layers: expected at least 97\.0%, got \d+\.\d%: FAILED", failed)
+
+
+# ---------------------------------------------------------------- law: the same seed, the same bits
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
+    folder, _ = quick(name)
+    demo(name, "--quick", "--out", tmp_path)
+    for path in folder.glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+
+
+def test_another_seed_gives_other_losses(quick, tmp_path):
+    folder, _ = quick("two_moons")
+    demo("two_moons", "--quick", "--seed", 1, "--out", tmp_path)
+    name = "two_hidden_layers.safetensors"
+    losses = [checkpoint_facts(where / name)["history"]["loss"] for where in (folder, tmp_path)]
+    assert losses[0] != losses[1]
+
+
+# ---------------------------------------------------------------- law: stopped, it goes on
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """`reverse`, 250 steps of each training, never stopped: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    done = demo("reverse", "--steps", 250, "--out", folder)
+    return folder, done.stdout
+
+
+def stopped(folder, during, after, how):
+    """Start the same in another folder, stop it in one training after so many steps."""
+    process = subprocess.Popen(
+        command("reverse", "--steps", 250, "--out", folder),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    said = b""
+    while not (
+        said.rpartition(b"\r")[2].startswith(during.encode())
+        and (shown := re.search(rb"(\d+)/250", said.rpartition(b"\r")[2]))
+        and int(shown[1]) > after
+    ):
+        new = process.stderr.read(1)
+        assert new, said
+        said += new
+    process.send_signal(how)
+    _, rest = process.communicate()
+    return process.returncode, rest.decode()
+
+
+@pytest.mark.parametrize(
+    ("during", "after", "how"),
+    [
+        ("with positions", 20, signal.SIGINT),
+        ("without positions", 20, signal.SIGINT),
+        ("with positions", 120, signal.SIGKILL),
+        ("without positions", 120, signal.SIGKILL),
+    ],
+)
+def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
+    during, after, how, uninterrupted, tmp_path
+):
+    code, said = stopped(tmp_path, during, after, how)
+    if how == signal.SIGINT:
+        assert code == 130
+        assert re.search(
+            rf"stopped after step \d+ of 250 of '{during}', which is in \S+: the same command with "
+            r"--resume goes on from there\n$",
+            said,
+        )
+        assert "Traceback" not in said
+    done = demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
+    whole, printed = uninterrupted
+    strip = lambda text: text.rpartition("\nPictures")[0]
+    assert strip(done.stdout) == strip(printed) != ""
+    for path in whole.glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+    assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
+
+
+def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(uninterrupted, tmp_path):
+    """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
+    demo("reverse", "--steps", 250, "--seed", 1, "--out", tmp_path)
+    stopped(tmp_path, "with positions", 20, signal.SIGINT)
+    demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
+    for path in uninterrupted[0].glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
+    done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"--resume finds no \S+two_hidden_layers\.safetensors: start anew without it\n", done.stderr
+    )
+    folder, _ = quick("two_moons")
+    done = demo("two_moons", "--steps", 30, "--resume", "--out", folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "was begun with --steps 20: got --steps 30; give the same, or start anew without --resume\n"
+    )
+    (tmp_path / "two_hidden_layers.safetensors").write_text("not at all")
+    done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "is no checkpoint of minigrad, or is damaged" in done.stderr
