@@ -8,6 +8,8 @@ below: their options, and an output folder that is known to be writable before t
 from __future__ import annotations
 
 import argparse
+import hashlib
+import io
 import sys
 import tempfile
 from datetime import datetime
@@ -36,6 +38,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
             "--resume", action="store_true", help="go on with the run that was stopped"
         )
     chosen = parser.parse_args()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a √ is no reason to end
     if chosen.seed < 0:
         stop(f"--seed must be 0 or larger: got {chosen.seed}")
     asked = getattr(chosen, "steps", None)
@@ -44,6 +48,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
     if steps:  # what tells the checkpoints of one run from those of another
+        source = (Path(__file__).parent / f"{name}.py").read_bytes()
+        chosen.demo, chosen.source = name, hashlib.sha256(source).hexdigest()[:8]
         chosen.begun = None if chosen.resume else datetime.now().isoformat()
     return chosen
 

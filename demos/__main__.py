@@ -12,15 +12,20 @@ from pathlib import Path
 from demos import stop
 
 
-def demos() -> dict[str, tuple[str, str]]:
-    """Every demo's name, the seconds it takes and its first line, read without running it."""
+def demos() -> dict[str, str]:
+    """Every demo's name and docstring, read without running it."""
     found = {}
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if not path.stem.startswith("_"):
             said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            seconds = re.search(rf"^ +python -m demos {path.stem} .*# (\d+) s$", said, re.MULTILINE)
-            found[path.stem] = (seconds[1] if seconds else "?", said.splitlines()[0])
+            found[path.stem] = said
     return found
+
+
+def seconds(said: str) -> str:
+    """How long a demo takes, which its docstring says behind its command."""
+    found = re.search(r"^ +python -m demos .*# (\d+) s$", said, re.MULTILINE)
+    return found[1] if found else "?"
 
 
 def main() -> None:
@@ -28,8 +33,9 @@ def main() -> None:
     known = demos()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print("python -m demos NAME [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]\n")
-        for name, (seconds, line) in known.items():
-            print(f"  {name:<15}{seconds:>3} s   {line}")
+        for name, said in known.items():
+            print(f"  {name:<15}{seconds(said):>3} s   {said.splitlines()[0]}")
+        print("\n(--steps and --resume: those that train)")
         return
     name = sys.argv[1]
     if name not in known:
@@ -40,8 +46,11 @@ def main() -> None:
     try:
         runpy.run_module(f"demos.{name}", run_name="__main__", alter_sys=False)
     except KeyboardInterrupt:
-        stop("stopped; a training that was finished before can be kept with --resume", code=130)
-    except ModuleNotFoundError as error:
+        again = "; --resume keeps the trainings that are done" if "--resume" in known[name] else ""
+        stop(f"stopped{again}", code=130)
+    except ImportError as error:
+        if error.name is None:  # a sentence of our own
+            stop(f"{name}: {error}")
         extras = {"sklearn": "digits"} | dict.fromkeys(("matplotlib", "tqdm", "graphviz"), "demos")
         missing = (error.name or "").split(".")[0]
         if missing not in extras:

@@ -11,7 +11,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
@@ -21,6 +21,9 @@ from demos import stop
 from minigrad.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
+
+# What must be the same for a run to go on, and what it is called in an error.
+FIXED = {"demo": "demo", "source": "text of its file", "seed": "--seed", "steps": "--steps"}
 
 
 class Run:
@@ -44,17 +47,22 @@ class Run:
         self.steps, self.what, self.done = chosen.steps, what, 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}
-        self.about = {"begun": chosen.begun, "seed": chosen.seed, "steps": chosen.steps}
+        self.about = {name: getattr(chosen, name) for name in (*FIXED, "begun")}
         self.path = chosen.out / f"{re.sub(r'[^a-z0-9.]+', '_', what.lower())}.safetensors"
         self.interrupted = False
+        self.bar: Any = None
         if chosen.resume and self.path.exists():
             self._go_on(chosen)
         elif chosen.begun is None:
-            stop(f"--resume finds no {self.path}: start anew without it")
+            self._stop(f"--resume finds no {self.path}: start anew without it")
+        else:
+            self._save()  # over what an earlier run left there; and can it be written at all?
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
-        before = signal.signal(signal.SIGINT, self._interrupt)
+        before = signal.getsignal(signal.SIGINT)
+        if before is not signal.SIG_IGN:  # as it is behind `&` in a script
+            signal.signal(signal.SIGINT, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
                 yield step
@@ -63,11 +71,10 @@ class Run:
                 if self.interrupted or step % 100 == 0 or step == self.steps:
                     self._save()
                 if self.interrupted:
-                    self.bar.close()
-                    stop(
+                    self._stop(
                         f"stopped after step {step} of {self.steps} of {self.what!r}, which is in "
                         f"{self.path}: the same command with --resume goes on from there",
-                        code=130,
+                        130,
                     )
         finally:
             signal.signal(signal.SIGINT, before)
@@ -76,7 +83,7 @@ class Run:
     def show(self, **numbers: float) -> None:
         """Put numbers at the end of the bar, such as loss=… and accuracy=…, and keep them."""
         self.keep(**{name: float(value) for name, value in numbers.items()})
-        texts = {name: f"{value:.4f}" for name, value in numbers.items()}
+        texts = {name: f"{value:.4g}" for name, value in numbers.items()}
         self.bar.set_postfix(texts, refresh=False)
 
     def keep(self, **measured: Any) -> None:
@@ -94,30 +101,38 @@ class Run:
             raise KeyboardInterrupt
         self.interrupted = True
 
+    def _stop(self, sentence: str, code: int = 2) -> NoReturn:
+        """End with a sentence on a line of its own."""
+        if self.bar is not None:
+            self.bar.close()
+        stop(sentence, code=code)
+
     def _save(self) -> None:
         history = {
             name: [np.asarray(value).tolist() for value in values]
             for name, values in self.history.items()
         }
         facts = self.about | {"done": self.done, "history": history}
-        save_checkpoint(self.path, **self.parts, **facts)
+        try:
+            save_checkpoint(self.path, **self.parts, **facts)
+        except OSError as error:
+            self._stop(f"cannot write {self.path}: {error.strerror or error}")
 
     def _go_on(self, chosen: Namespace) -> None:
-        """Set everything from the checkpoint, unless it is of another run than the first one's."""
+        """Set everything from the checkpoint, if it is of this run: its trainings share `begun`."""
         try:
             facts = checkpoint_facts(self.path)
-            if facts["begun"] != (chosen.begun or facts["begun"]):
+            if chosen.begun and facts["begun"] != chosen.begun:
                 return  # an earlier run left it there: this training had not begun yet
-            for option in ("seed", "steps"):
-                if facts[option] != self.about[option]:
-                    stop(
-                        f"{self.path} was begun with --{option} {facts[option]}: got "
-                        f"--{option} {self.about[option]}; give the same, or start anew without "
-                        "--resume"
+            for name, said in FIXED.items():
+                if facts[name] != self.about[name]:
+                    self._stop(
+                        f"{self.path} was begun with another {said}, {facts[name]} and not "
+                        f"{self.about[name]}: start anew without --resume"
                     )
             load_checkpoint(self.path, **self.parts)
-        except (ValueError, KeyError) as error:
-            stop(f"--resume cannot go on: {error}; start anew without it")
+        except (ValueError, LookupError, OSError) as error:
+            self._stop(f"--resume cannot go on: {error}; start anew without it")
         self.about["begun"] = chosen.begun = facts["begun"]
         self.done, self.history = facts["done"], facts["history"]
 
@@ -139,6 +154,11 @@ class Marks:
     def at_most(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
         """A score, an ablation's or a loss, that must not be above its mark."""
         self._judge(what, got, f"at most {mark:{form}}", got <= mark, form)
+
+    def trained(self, what: str, losses: Sequence[float]) -> None:
+        """That a training did go down. An ablation that never trained would fail its mark too."""
+        last = float(np.mean(losses[-20:])) / losses[0]
+        self.at_most(f"{what}, its loss, last over first", last, 0.9, ".2f")
 
     def _judge(self, what: str, got: float, expected: str, passed: bool, form: str) -> None:
         verdict = "passed" if passed else "FAILED" if self.enforced else "not reached (--quick)"
@@ -164,7 +184,8 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
         axes.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
         axes.plot(steps, smoothed(values), color=colour, linewidth=1.8, label=name)
     axes.set_yscale("log")
-    axes.set_ylim(top=5 * max(values[0] for values in losses.values()))  # not up to where one broke
+    firsts = [values[0] for values in losses.values() if values and np.isfinite(values[0])]
+    axes.set_ylim(top=5 * max(firsts, default=1.0))  # not up to where one broke
     axes.set_xlabel("step")
     axes.set_ylabel("loss")
     axes.set_title(note, fontsize=10)
@@ -174,7 +195,7 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
 
 
 def smoothed(values: Sequence[float], share: float = 0.04) -> Any:
-    """The mean of each value and those before it, about a twenty-fifth of all."""
+    """The mean of each value and those just before it, a twenty-fifth of them all."""
     window = max(1, int(len(values) * share))
     sums = np.cumsum(np.concatenate([np.zeros(1), np.asarray(values, float)]))
     ends = np.arange(1, len(values) + 1)

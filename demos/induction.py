@@ -108,6 +108,7 @@ _, losses_one, right_one, _ = train(1, "one block")
 print("\nNext words told, where they can be known, in 1,000 sequences never seen")
 marks.at_least("two blocks", right, 0.95)
 marks.at_most("ablation, one block", right_one, 0.6)
+marks.trained("ablation", losses_one)
 
 # %% The two heads
 # In block 1 the weight one word back, before the repetition begins: these are the notes that block
@@ -126,6 +127,7 @@ marks.at_least("block 1: weight one word back", float(np.mean(back)), 0.5)
 marks.at_least("block 2: weight on what followed the word", float(np.mean(after)), 0.8)
 
 names = [str(word) for word in shown[0]]
+names[period[0]] += " again"
 maps = np.array([first[0], second[0]])
 save_figure(plot_heads(maps, names, names, titles=["block 1", "block 2"]), chosen.out / "weights")
 frames = np.array(history["frames"])

@@ -2,8 +2,8 @@
 
 Claim. Attention is a look-up. Shown eight pairs (key, value) and then one of the keys, a single
 head learns to answer with the value that stood beside it, whatever the keys and values are. At
-d_k = 512 and a learning rate of 1 it learns this only with the scale 1/√d_k; at a rate of 0.1 it
-learns it without as well. The scale decides how large a step the same head can bear.
+d_k = 512 the scale 1/√d_k decides whether it can bear a learning rate of 1: without it the training
+breaks. At a rate of 0.1 it learns without the scale as well, and sooner.
 
     python -m demos recall [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
@@ -101,7 +101,7 @@ print()
 marks.at_least("scaled, rate 1", runs["scaled", 1.0][2], 0.99)
 marks.at_least("scaled, rate 0.1", runs["scaled", 0.1][2], 0.99)
 marks.at_least(
-    "unscaled, rate 0.1: there the scale does not matter", runs["unscaled", 0.1][2], 0.99
+    "unscaled, rate 0.1: small steps do without the scale", runs["unscaled", 0.1][2], 0.99
 )
 marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
 
@@ -129,9 +129,10 @@ plot_losses(
     chosen.out / "loss",
     f"associative recall, d_k = {D_K}; a line that ends early ended in NaN",
 )
-print(f"\nPictures: {chosen.out}/weights.png, {chosen.out}/loss.png")
+print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 
 # %% Try it
-# - Set `D_K` to 16: does the unscaled head bear a rate of 1 now?
-# - Make a pair two tokens, key and value, one after the other: what does one head learn then?
+# - Set `D_K` to 64: does the unscaled head bear a rate of 1 now? And at 16, does the scaled one?
+# - Let the pairs be two tokens each (in `tokens`, `concatenate([self.keys(keys),
+#   self.values(values)], axis=1)`): what does one head learn then?

@@ -4,7 +4,7 @@ What must be in a checkpoint, so that a run that is resumed from it ends with th
 the last bit, as one that never stopped? All that the next step depends on: the parameters, what
 the optimizer remembers of each, the step (schedules count it), and the state of the random
 generator. The file format is safetensors: names, shapes, dtypes and bytes, and nothing that is
-executed when it is read.
+executed when it is read, as a pickle's content is.
 
     >>> import tempfile
     >>> from minigrad.nn import Linear
@@ -82,6 +82,7 @@ def load_checkpoint(
     for name, array in arrays.items():
         part, _, inner = name.partition(".")
         parts[part][inner] = array
+    facts = dict(about["facts"])
     # The generator last: it changes nothing if it refuses, and what was set before is set back.
     before = model.state_dict(), None if optimizer is None else optimizer.state_dict()
     try:
@@ -90,12 +91,12 @@ def load_checkpoint(
             optimizer.load_state_dict(parts["optimizer"])
         if rng is not None:
             rng.bit_generator.state = about["rng"]
-    except (ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # whatever a strange file makes of them
         model.load_state_dict(before[0])
         if optimizer is not None and before[1] is not None:
             optimizer.load_state_dict(before[1])
         raise ValueError(f"{path} does not fit: {error}") from None
-    return dict(about["facts"])
+    return facts
 
 
 def checkpoint_facts(path: str | Path) -> dict[str, Any]:
@@ -111,6 +112,10 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
         # The format: 8 bytes with the length of a JSON header, the header, then the arrays.
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         about = json.loads(header["__metadata__"]["minigrad"])
+        if not isinstance(about["facts"], dict) or not isinstance(about["rng"], dict | None):
+            raise TypeError("it does not say what it holds")
+        if strange := [n for n in arrays if n.partition(".")[0] not in ("model", "optimizer")]:
+            raise ValueError(f"it holds {', '.join(strange)}")
     except ImportError:
         raise
     except Exception as error:  # (safetensors has errors of its own, and JSON others)

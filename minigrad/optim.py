@@ -43,6 +43,9 @@ class Optimizer:
     `lr` may be set between steps: that is all a schedule does.
     """
 
+    # What a rule keeps of a parameter, by name; each subclass says it.
+    remembers: tuple[str, ...] = ()
+
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
         self.parameters = list(parameters)
         if not self.parameters:
@@ -52,8 +55,8 @@ class Optimizer:
                 raise TypeError(f"parameters[{i}] is no leaf that requires a gradient: {p!r:.60}")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
-        if not lr >= 0:
-            raise ValueError(f"lr must not be negative: got {lr}")
+        if not 0 <= lr < math.inf:
+            raise ValueError(f"lr must be 0 or larger, and finite: got {lr}")
         self.lr = lr
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
@@ -66,12 +69,17 @@ class Optimizer:
     def step(self) -> None:
         """Move every parameter that has a gradient."""
         self.steps += 1
+        self.lr = float(self.lr)  # a NumPy number would make float32 arrays float64 ones
         for i, p in enumerate(self.parameters):
             if isinstance(p.grad, Tensor):
                 raise TypeError(
                     f"the .grad of {describe(p)} is a Tensor: set it to an array, its .data"
                 )
             if p.grad is not None:
+                if np.shape(p.grad) != p.shape:
+                    raise ValueError(
+                        f"the .grad of {describe(p)} has shape {np.shape(p.grad)}, not {p.shape}"
+                    )
                 self.update(p, p.grad, self.memory[i])
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
@@ -108,18 +116,29 @@ class Optimizer:
             place, dot, name = key.partition(".")
             if not dot:
                 continue
+            if not place.isdecimal() or int(place) >= len(self.parameters):
+                raise ValueError(f"this state has {key} for {len(self.parameters)} parameters")
             p = self.parameters[int(place)]
             if np.shape(value) != (() if name == "t" else p.shape):
                 raise ValueError(
                     f"this state does not fit parameter {place}, {describe(p)}: {key} has shape "
                     f"{np.shape(value)}"
                 )
-            memory[int(place)][name] = np.array(value)
-        self.steps, self.lr, self.memory = int(state["steps"]), float(state["lr"]), memory
+            memory[int(place)][name] = np.array(value, None if name == "t" else p.dtype)
+        for i, held in enumerate(memory):
+            if held and held.keys() != set(self.remembers):
+                raise ValueError(
+                    f"this state keeps {', '.join(held)} of parameter {i}, not what this "
+                    f"{kind} remembers: {', '.join(self.remembers) or 'nothing'}"
+                )
+        steps, lr = int(state["steps"]), float(state["lr"])
+        if not (steps >= 0 and 0 <= lr < math.inf):
+            raise ValueError(f"this state is damaged: it has steps {steps} and lr {lr}")
+        self.steps, self.lr, self.memory = steps, lr, memory
 
 
 class SGD(Optimizer):
-    """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g and p ← p - lr · velocity.
+    """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g, p ← p - lr · velocity.
 
     momentum  how much of its velocity a step keeps, from 0 to below 1
     nesterov  look where the momentum leads, and correct there: p ← p - lr (g + momentum · velocity)
@@ -140,6 +159,7 @@ class SGD(Optimizer):
             raise ValueError("nesterov looks ahead along the momentum, and there is none")
         self.momentum = momentum
         self.nesterov = nesterov
+        self.remembers = ("velocity",) if momentum else ()
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """One step of one parameter."""
@@ -155,9 +175,11 @@ class Adam(Optimizer):
     m and v start at 0, and are too small at first: after t steps a mean with rate β has seen a
     share 1 - βᵗ of what it should. So m′ = m/(1 - β₁ᵗ) and v′ = v/(1 - β₂ᵗ).
 
-    betas  how much of the means a step keeps: m remembers some 10 steps, v some 1,000
+    betas  how much of the means a step keeps: m remembers 1/(1 - β₁) = 10 steps, v 1,000
     eps    keeps the quotient finite where no gradient has ever been
     """
+
+    remembers = ("m", "v", "t")
 
     def __init__(
         self,
@@ -170,6 +192,9 @@ class Adam(Optimizer):
         super().__init__(parameters, lr)
         if not all(0 <= beta < 1 for beta in betas):
             raise ValueError(f"betas lie between 0 and 1: got {betas}")
+        for p in self.parameters:
+            if not eps > 0 or p.dtype.type(eps) == 0:
+                raise ValueError(f"eps must be above 0 in {describe(p)}, {p.dtype}: got {eps}")
         self.betas = betas
         self.eps = eps
 
@@ -203,7 +228,7 @@ class AdamW(Adam):
         matrices_only: bool = False,
     ) -> None:
         super().__init__(parameters, lr, betas=betas, eps=eps)
-        if decay < 0:
+        if not decay >= 0:
             raise ValueError(f"decay must not be negative: got {decay}")
         self.decay = decay
         self.matrices_only = matrices_only
@@ -216,12 +241,14 @@ class AdamW(Adam):
 
 
 def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
-    """Shorten all gradients together so that their common length is at most max_norm.
+    """Shorten all gradients together so that, as one vector, they are at most max_norm long.
 
     Returns the length before. One factor for all keeps the direction: a rare steep place then costs
     one short step and not the run. FloatingPointError if the length is no finite number.
     """
-    given = [(p, p.grad) for p in parameters if p.grad is not None]
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be above 0: got {max_norm}")
+    given = list({id(p): (p, p.grad) for p in parameters if p.grad is not None}.values())
     wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
     if wrong:
         raise FloatingPointError(
@@ -230,11 +257,11 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     # Divided by the largest element first: squares of large gradients would overflow.
     largest = max([float(np.abs(g).max(initial=0)) for _, g in given], default=0.0)
     shares = [np.sum(np.square(g / (largest or 1.0), dtype=float)) for _, g in given]
-    length = largest * math.sqrt(math.fsum(shares))
-    if length > max_norm:
+    root = math.sqrt(math.fsum(shares))
+    if largest * root > max_norm:
         for p, g in given:
-            p.grad = np.asarray(g * (max_norm / length), g.dtype)
-    return length
+            p.grad = np.asarray(g * (max_norm / largest / root), g.dtype)
+    return largest * root
 
 
 def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: float = 0.0) -> float:
@@ -266,4 +293,6 @@ def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:
     """
     if step < 1:
         raise ValueError(f"steps are counted from 1: got {step}")
+    if warmup < 1:
+        raise ValueError(f"warmup is a number of steps, 1 or more: got {warmup}")
     return float(min(step**-0.5, step * warmup**-1.5) / math.sqrt(d_model))

@@ -2,12 +2,13 @@
 
 What does a reader find when the program that was writing a file is killed half-way? With a
 plain `open(path, "wb")`: half a file, under the name of the good one that was there before.
-So the bytes go to a neighbour first, and take the name when they are all on disk. Renaming
-within one folder is atomic: whoever opens the name sees the old file or the new one.
+So the bytes go to a temporary file in the same folder, which takes the name when they are all on
+disk. Renaming within one folder is atomic: whoever opens the name sees the old file or the new one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -27,6 +28,8 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to")
+    if target.exists() and not target.is_file():
+        raise OSError(f"{path} is no regular file: it would be replaced by one")
     data = content.encode() if isinstance(content, str) else content
     mode = target.stat().st_mode if target.exists() else 0o666 & ~_umask()
     handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
@@ -38,7 +41,8 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
         os.chmod(beside, mode)
         os.replace(beside, target)
     except BaseException:
-        os.unlink(beside)
+        with contextlib.suppress(FileNotFoundError):  # renamed already, or gone with its folder
+            os.unlink(beside)
         raise
     return path
 

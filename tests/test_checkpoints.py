@@ -1,5 +1,6 @@
 """Chapter 9.2 · Checkpoints: whole or refused, and a run that is killed ends as if it never was."""
 
+import json
 import os
 import signal
 import subprocess
@@ -202,3 +203,45 @@ def test_without_safetensors_one_sentence_names_the_command(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[save\]"$'):
         checkpoints.save_checkpoint(tmp_path / "c", model=run()["model"])
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("array of no part", lambda arrays, about: arrays | {"ema.x": np.zeros(3)}),
+        ("a place beyond", lambda arrays, about: arrays | {"optimizer.7.m": np.zeros((3, 5))}),
+        ("a negative place", lambda arrays, about: arrays | {"optimizer.-1.m": np.zeros((3, 5))}),
+        ("half a memory", lambda arrays, about: arrays.pop("optimizer.0.v")),
+        ("no rate", lambda arrays, about: arrays | {"optimizer.lr": np.array(np.nan)}),
+        ("a generator's state", lambda arrays, about: about["rng"]["state"].update(state=-1)),
+        ("facts", lambda arrays, about: about.update(about=about.pop("facts"))),
+        ("null facts", lambda arrays, about: about.update(facts=None)),
+        ("no text", lambda arrays, about: about.clear()),
+    ],
+)
+def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
+    import safetensors.numpy
+
+    parts = run()
+    train(**parts)
+    path = save_checkpoint(tmp_path / "c", **parts, step=1)
+    arrays, about = checkpoints._read(path)
+    changed = change(arrays, about)
+    arrays = changed if isinstance(changed, dict) else arrays
+    path.write_bytes(safetensors.numpy.save(arrays, {"minigrad": json.dumps(about)}))
+    other = run(seed=5)
+    before = everything(other)
+    with pytest.raises(ValueError, match=r"c (is no checkpoint of minigrad|does not fit)"):
+        load_checkpoint(path, **other)
+    assert everything(other) == before
+
+
+def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
+    parts = run()
+    train(**parts)
+    path = save_checkpoint(tmp_path / "c", **parts)
+    other = run()
+    other["model"].astype(np.float32)
+    load_checkpoint(path, **other)
+    dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
+    assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}

@@ -51,3 +51,10 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path)
     assert link.is_symlink() and target.read_text() == "new"
     assert target.stat().st_mode & 0o777 == 0o600
     assert {path.name for path in tmp_path.iterdir()} == {"target", "link"}
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is no regular file"):
+        write_whole(tmp_path / "pipe", "x")
+    assert (tmp_path / "pipe").is_fifo()
