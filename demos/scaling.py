@@ -38,7 +38,7 @@ ours = text_000.steps(x, layer)
 same = total = 0
 print('1 · "I love Transformers": the numbers the text prints, and ours')
 for name, array in ours.items():
-    texts, mine = text_000.PRINTED[name].split(), text_000.as_printed(array)
+    texts, mine = text_000.PRINTED[name].split(), text_000.as_text(array)
     same += sum(a == b for a, b in zip(texts, mine, strict=True))
     total += len(texts)
     print(f"\n   {name} {array.shape}")

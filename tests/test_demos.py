@@ -38,7 +38,7 @@ def test_our_layer_prints_the_121_numbers_of_text_000_digit_by_digit():
     assert list(ours) == list(text_000.PRINTED)
     assert sum(array.size for array in ours.values()) == 121
     for name, array in ours.items():
-        assert text_000.as_printed(array) == text_000.PRINTED[name].split(), name
+        assert text_000.as_text(array) == text_000.PRINTED[name].split(), name
         np.testing.assert_allclose(array.ravel(), text_000.numbers(name), rtol=0, atol=6e-9)
 
 

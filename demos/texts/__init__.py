@@ -1,1 +1,45 @@
-"""Demos · The source texts: what each prints, and the same numbers from our own code."""
+"""Demos · The five source texts: what each of them prints, as text, and ours beside it.
+
+A number counts as reproduced if it comes out the same *as text*: every digit that the source
+prints, formatted as its library formats it. So each of the modules here holds
+
+    TITLE          what the text is
+    PRINTED        a name → the numbers printed under it, as they stand there
+    ours()         a name → our array of the same numbers, computed with this project
+    as_text        how the text's library prints an array (one of the two functions below)
+    LOST           what of it cannot come back, and why ("" if all of it does)
+    SLIPS          what the text gets wrong, a sentence each
+    COMPLETED      the steps it leaves undone and our demo does, a sentence each
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def as_numpy_prints(array: np.ndarray) -> list[str]:
+    """The array's numbers as NumPy prints them, to 8 digits, each as its own text."""
+    text = np.array2string(array, separator=" ", max_line_width=10_000, threshold=10**6)
+    return text.replace("[", " ").replace("]", " ").split()
+
+
+def as_torch_prints(array: np.ndarray) -> list[str]:
+    """The array's numbers as PyTorch prints them where none is large: with four decimals."""
+    return [f"{number:.4f}" for number in np.ravel(array)]
+
+
+def agreeing(printed: str, ours: list[str]) -> int:
+    """How many numbers of a printed array are the same text in ours."""
+    return sum(a == b for a, b in zip(printed.split(), ours, strict=True))
+
+
+def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:
+    """A printed array and ours, row by row, side by side."""
+    width = max(len(number) for number in (*printed.split(), *ours)) + 1
+    lines = [f"   {name} {array.shape}"]
+    columns = array.shape[-1] if array.ndim else 1
+    for start in range(0, len(ours), columns):
+        rows = (side[start : start + columns] for side in (printed.split(), ours))
+        left, right = ("".join(f"{number:>{width}}" for number in row) for row in rows)
+        lines.append(f"   text {left}   ours {right}")
+    return "\n".join(lines)

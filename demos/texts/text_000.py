@@ -11,9 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
+from demos.texts import as_numpy_prints
 from minigrad import Tensor
 
+TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
 WORDS = ("I", "love", "Transformers")
+
+as_text = as_numpy_prints
 
 # Row by row; arrays of several heads one head after the other.
 PRINTED = {
@@ -143,12 +147,6 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, np.ndarray]:
         "concatenated": merge_heads(outputs).data,
         "output": attend(x).data,
     }
-
-
-def as_printed(array: np.ndarray) -> list[str]:
-    """The array's numbers as NumPy prints them, to 8 digits, each as its own text."""
-    text = np.array2string(array, separator=" ", max_line_width=10_000)
-    return text.replace("[", " ").replace("]", " ").split()
 
 
 def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
