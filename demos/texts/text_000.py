@@ -4,20 +4,30 @@ The text is a notebook, "A step to step guide to understand attention mechanisms
 words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's legacy generator
 with seed 0, and prints what it gets after each step. `PRINTED` holds those numbers as they stand
 in the text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
+
+One of the text's two heads has gradients that finite differences in 16 digits cannot see.
+`slope_in_decimals` takes them in 100 digits, and shares no line with the engine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from decimal import Decimal, localcontext
+from typing import Any
+
 import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
+from attention.maps import entropy
 from demos.texts import as_numpy_prints
-from minigrad import Tensor
+from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
 WORDS = ("I", "love", "Transformers")
 
 as_text = as_numpy_prints
+
+Array = np.ndarray[Any, Any]
 
 # Row by row; arrays of several heads one head after the other.
 PRINTED = {
@@ -93,13 +103,49 @@ PRINTED = {
     """,
 }
 
+# The shapes that the text tells for W_Q, for Q K and the weights, and for the heads' outputs, with
+# its n, d_model, d_k, d_v and h put in. It prints three more, of single matrices, and those hold.
+TOLD_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
 
-def numbers(name: str) -> np.ndarray:
+LOST = ""
+
+SLIPS = (
+    "Shapes are told with the heads last, and every array is stored with the heads first.",
+    "Concatenation is said to run along the axis of heads, axis 1; it takes the axis of heads "
+    "apart, which is axis 0, and joins features.",
+    "What is called attention scores and weighted scores are the weights and averages of values; "
+    "a score is never printed.",
+    "The heads do not split a word's vector: each of them projects all d_model features.",
+    "Xavier's bound is taken for each head's matrix, 1.0, and not for the layer's, 0.866; two "
+    "printed weights exceed that, and the variance grows by 4/3.",
+    "Xavier's weights preserve the variance of inputs with mean 0; these have mean 4.5, and what "
+    "is multiplied is their mean square of 26.",
+    "The scale does not ensure numerical stability; the subtraction of the maximum does.",
+    "The scale adjusts nothing to the context: it is the same factor for every score.",
+    "Each row of a head is said to be a word in its context; head 2 is one-hot, although it is "
+    "scaled, and its three printed rows are the same.",
+)
+
+COMPLETED = (
+    "All heads at once, which the text calls the practice: one product, and a layer that is the "
+    "sum of its heads.",
+    "The embedding and the positions that it leaves out, and what the layer does without them.",
+    "The backward pass: the gradient of X and of every weight, head by head, checked to order 2.",
+    "Training: what a head learns whose weights are one-hot.",
+)
+
+
+def numbers(name: str) -> Array:
     """The numbers that the text prints under this name, in one row."""
     return np.array(PRINTED[name].split(), dtype=float)
 
 
-def layer(*, unit: bool = False) -> tuple[Tensor, MultiHeadAttention]:
+def ours() -> dict[str, Array]:
+    """Every array that the text prints, under the same names, computed with this project."""
+    return steps(*layer())
+
+
+def layer(*, unit: bool = False, seed: int = 0) -> tuple[Tensor, MultiHeadAttention]:
     """The text's input X and a layer with the text's weights.
 
     With `unit=True`, X is shifted and scaled to mean 0 and variance 1, which the text does not do.
@@ -108,9 +154,9 @@ def layer(*, unit: bool = False) -> tuple[Tensor, MultiHeadAttention]:
     uniform within Xavier's bound. A head's matrix is (4, 2), so its bound is √(6 / (4 + 2)) = 1.
     Our layer holds the heads of one projection side by side, (4, 4).
     """
-    draw = np.random.RandomState(0)
+    draw = np.random.RandomState(seed)
 
-    def xavier(d_in: int, d_out: int) -> np.ndarray:
+    def xavier(d_in: int, d_out: int) -> Array:
         bound = np.sqrt(6 / (d_in + d_out))
         return draw.uniform(-bound, bound, (d_in, d_out))
 
@@ -124,7 +170,7 @@ def layer(*, unit: bool = False) -> tuple[Tensor, MultiHeadAttention]:
     return x, attend
 
 
-def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, np.ndarray]:
+def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
     """Every array that the text prints, under the same names, from our layer."""
     heads = {
         letter: split_heads(projection(x), 2)  # (H, T, d_k)
@@ -157,3 +203,79 @@ def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
         getattr(alone, name).weight.data = getattr(attend, name).weight.data[:, columns]
     alone.w_o.weight.data = attend.w_o.weight.data[columns]
     return alone
+
+
+def sum_of_head(alone: MultiHeadAttention) -> Callable[..., Tensor]:
+    """Σ output of one head, as a function of X, W_Q, W_K, W_V and W_O."""
+
+    def total(x: Tensor, *weights: Tensor) -> Tensor:
+        projections = (alone.w_q, alone.w_k, alone.w_v, alone.w_o)
+        for projection, weight in zip(projections, weights, strict=True):
+            projection.weight = weight
+        return alone(x).sum()
+
+    return total
+
+
+def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Array:
+    """Each head's mean entropy / log n, and its ‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖, L = Σ output.   → (2, H)"""
+    _, attend = layer(seed=seed)
+    found = []
+    for alone in (one_head(attend, head) for head in (0, 1)):
+        alone.scale, x = scale, Tensor(values)
+        g_q, g_v = gradients(alone(x).sum(), [alone.w_q.weight, alone.w_v.weight])
+        spread = entropy(alone.weights(x).data).mean() / np.log(len(values))
+        found.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
+    return np.array(found).T
+
+
+def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> float:
+    """How one head's Σ output changes along each direction in turn, by differences in decimals.
+
+    points      X, W_Q, W_K, W_V and W_O of one head
+    directions  none for the value, one for a slope, two for a slope of that slope; each has an
+                array for every point
+
+    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, and 100 digits leave them enough to
+    see. It is the definition once more: no rule of the engine is in it, and no float but the
+    points themselves, each of which is a decimal number.
+    """
+    with localcontext(prec=100):
+        exactly = [_decimals(point) for point in points]
+        along = [[_decimals(u) for u in direction] for direction in directions]
+        return float(_slope(exactly, along))
+
+
+def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
+    """∂(Σ output)/∂(point i), element by element."""
+    found = np.zeros(points[i].shape)
+    for at in np.ndindex(found.shape):
+        direction = [np.zeros_like(point) for point in points]
+        direction[i][at] = 1.0
+        found[at] = slope_in_decimals(points, direction)
+    return found
+
+
+def _slope(points: Sequence[Array], directions: Sequence[Sequence[Array]]) -> Decimal:
+    if not directions:
+        return _sum_of_head(*points)
+    h = Decimal(10) ** -25
+    ahead, behind = (
+        _slope([p + step * u for p, u in zip(points, directions[0], strict=True)], directions[1:])
+        for step in (h, -h)
+    )
+    return (ahead - behind) / (2 * h)
+
+
+def _sum_of_head(x: Array, w_q: Array, w_k: Array, w_v: Array, w_o: Array) -> Decimal:
+    """Σ softmax(X W_Q (X W_K)ᵀ / √d_k) X W_V W_O, with arrays of decimals."""
+    scores = (x @ w_q) @ (x @ w_k).T / Decimal(w_q.shape[1]).sqrt()  # (T, S)
+    e = np.vectorize(Decimal.exp, otypes=[object])(scores)
+    total: Decimal = (e / e.sum(axis=-1, keepdims=True) @ (x @ w_v) @ w_o).sum()
+    return total
+
+
+def _decimals(array: Array) -> Array:
+    """The same numbers, exactly, as an array of decimals."""
+    exact: Array = np.vectorize(lambda number: Decimal(float(number)), otypes=[object])(array)
+    return exact

@@ -1,0 +1,378 @@
+"""Text 000, "I love Transformers": its numbers, its slips, and the gradients it does not show."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention import attention, merge_heads, sinusoidal, split_heads
+from attention.maps import entropy
+from demos.texts import agreeing, text_000
+from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
+from minigrad.nn import xavier_uniform
+from minigrad.optim import SGD
+
+ROOT = Path(__file__).parents[1]
+OURS = text_000.ours()
+
+
+def head(number, *, unit=False):
+    """Σ output of one head as a function, and its points X, W_Q, W_K, W_V, W_O."""
+    x, layer = text_000.layer(unit=unit)
+    alone = text_000.one_head(layer, number - 1)
+    return text_000.sum_of_head(alone), [x, *alone.parameters()]
+
+
+def arrays(points):
+    return [point.data for point in points]
+
+
+def only(points, i, u):
+    """A direction that moves point i along u."""
+    return [u if j == i else np.zeros(p.shape) for j, p in enumerate(points)]
+
+
+# ------------------------------------------------------------------ value: the printed numbers
+
+
+@pytest.mark.parametrize("name", text_000.PRINTED)
+def test_every_printed_number_comes_back_as_text(name):
+    texts = text_000.as_text(OURS[name])
+    assert texts == text_000.PRINTED[name].split()
+    assert agreeing(text_000.PRINTED[name], texts) == OURS[name].size
+    np.testing.assert_allclose(OURS[name].ravel(), text_000.numbers(name), rtol=0, atol=6e-9)
+
+
+def test_the_text_prints_121_numbers_in_twelve_arrays():
+    counts = {name: len(numbers.split()) for name, numbers in text_000.PRINTED.items()}
+    assert list(counts) == list(OURS)
+    assert list(counts.values()) == [12, 16, 12, 6, 6, 6, 6, 18, 3, 12, 12, 12]
+    assert sum(counts.values()) == 121 and text_000.LOST == ""
+
+
+def test_one_changed_digit_is_noticed():
+    changed = text_000.PRINTED["output"].replace("7.3765234", "7.3765235")
+    assert agreeing(changed, text_000.as_text(OURS["output"])) == 11
+
+
+def test_another_order_of_the_draws_gives_other_weights():
+    draw = np.random.RandomState(0)
+    draw.uniform(-1, 1, (4, 2))  # W_Q before the input
+    assert not np.array_equal(draw.randint(10, size=(3, 4)), OURS["input"])
+
+
+def test_slips_and_completed_steps_are_sentences():
+    assert len(text_000.SLIPS) == 9 and len(text_000.COMPLETED) == 4
+    assert all(sentence.endswith(".") for sentence in (*text_000.SLIPS, *text_000.COMPLETED))
+
+
+def test_the_decimals_compute_the_same_head():
+    for number in (1, 2):
+        total, points = head(number)
+        value = text_000.slope_in_decimals(arrays(points))
+        assert value == pytest.approx(total(*points).item(), rel=1e-14)
+
+
+def test_pytorch_agrees_on_the_output_and_the_living_gradients():
+    torch = pytest.importorskip("torch")
+    x, layer = text_000.layer()
+    exact = gradients(layer(x).sum(), [x, *layer.parameters()])
+    points = [torch.tensor(a, requires_grad=True) for a in arrays([x, *layer.parameters()])]
+    q, k, v = ((points[0] @ w).reshape(3, 2, 2).transpose(0, 1) for w in points[1:4])  # (H, T, d_k)
+    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    output = heads.transpose(0, 1).reshape(3, 4) @ points[4]
+    np.testing.assert_allclose(output.detach().numpy(), OURS["output"], rtol=1e-13)
+    output.sum().backward()
+    for ours, theirs in zip(exact, points, strict=True):
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-11, atol=1e-12)
+
+
+# ------------------------------------------------------------------ value: its slips
+
+
+def test_shapes_are_told_heads_last_and_stored_heads_first():
+    stored = {name: OURS[name].shape for name in text_000.TOLD_SHAPES}
+    assert stored == {"W_Q": (2, 4, 2), "weights": (2, 3, 3), "heads": (2, 3, 2)}
+    for name, told in text_000.TOLD_SHAPES.items():
+        assert np.moveaxis(OURS[name], 0, -1).shape == told != stored[name]
+
+
+def test_concatenation_takes_the_head_axis_apart_and_joins_features():
+    heads = Tensor(OURS["heads"])
+    joined = concatenate([heads[0], heads[1]], axis=1).data
+    np.testing.assert_array_equal(joined, merge_heads(heads).data)
+    assert text_000.as_text(joined) == text_000.PRINTED["concatenated"].split()
+    other = heads.reshape(3, 4).data
+    assert other.shape == joined.shape and not np.allclose(other, joined)
+    np.testing.assert_array_equal(other[1, 2:], joined[0, 2:])  # another word's, so words mix
+
+
+def test_what_is_called_scores_are_weights():
+    np.testing.assert_allclose(OURS["weights"].sum(axis=-1), 1, rtol=1e-15)
+    scores = OURS["Q'"] @ np.stack([OURS["K'₁"], OURS["K'₂"]]).mT / np.sqrt(2)
+    assert scores.min() < -80 and scores.max() > 13  # neither bounded nor positive
+    np.testing.assert_allclose(softmax(scores), OURS["weights"], rtol=1e-12)
+
+
+def test_weighted_scores_are_averages_of_values():
+    for number, values in enumerate((OURS["V'₁"], OURS["V'₂"])):
+        outputs = OURS["heads"][number]
+        assert (outputs <= values.max(axis=0) + 1e-12).all()
+        assert (outputs >= values.min(axis=0) - 1e-12).all()
+
+
+def test_each_head_reads_all_four_features_of_a_word():
+    x, layer = text_000.layer()
+    reads = jacobian(lambda x: split_heads(layer.w_q(x), 2))(x.data).data[:, 1, :, 1]
+    lengths = np.linalg.norm(reads, axis=1)  # (H, d_model)
+    np.testing.assert_allclose(lengths, np.linalg.norm(OURS["W_Q"], axis=-1), rtol=1e-12)
+    assert lengths.min() > 0.2
+    split_first = jacobian(lambda x: split_heads(x, 2))(x.data)[:, 1, :, 1]
+    assert (np.linalg.norm(split_first, axis=1) == 0).sum() == 4  # half of them
+
+
+def test_two_printed_weights_exceed_the_bound_of_the_layer_and_none_that_of_a_head():
+    sizes = np.abs(text_000.numbers("W_Q"))
+    assert np.sqrt(6 / 8) == pytest.approx(0.866, abs=5e-4)
+    assert sorted(sizes[sizes > np.sqrt(6 / 8)]) == [0.88657405, 0.91431032]
+    assert sizes.max() < np.sqrt(6 / 6) == 1
+
+
+@pytest.mark.parametrize(("d_out", "variance"), [(2, 4 / 3), (4, 1.0)])
+def test_the_bound_of_a_head_lets_the_variance_grow_by_a_third(d_out, variance):
+    rng = np.random.default_rng(0)
+    inputs = rng.standard_normal((200, 4))
+    outputs = inputs / np.sqrt(np.mean(inputs**2)) @ xavier_uniform((5000, 4, d_out), rng=rng)
+    assert np.mean(outputs**2) == pytest.approx(variance, rel=0.03)
+
+
+def test_what_xavier_multiplies_is_the_mean_square_and_not_the_variance():
+    x, _ = text_000.layer()
+    assert (x.data.mean(), x.data.var(), np.mean(x.data**2)) == (4.5, 5.75, 26.0)
+    drawn = x.data @ xavier_uniform((20000, 4, 2), rng=np.random.default_rng(0))
+    assert np.mean(drawn**2) == pytest.approx(4 / 3 * 26, rel=0.02)
+
+
+def test_the_maximum_is_what_keeps_softmax_finite_at_every_scale():
+    raw = OURS["Q'"] @ np.stack([OURS["K'₁"], OURS["K'₂"]]).mT
+    for scale in (1.0, 2**-0.5):
+        large = 100 * scale * raw
+        with np.errstate(over="ignore", invalid="ignore"):
+            assert np.isnan(np.exp(large) / np.exp(large).sum(axis=-1, keepdims=True)).any()
+        assert np.isfinite(softmax(large)).all()
+        assert np.isfinite(np.exp(scale * raw)).all()  # the text's own need no help, scaled or not
+
+
+def test_head_2_is_one_hot_and_its_three_printed_rows_are_the_same():
+    rows = np.array(text_000.PRINTED["heads"].split()).reshape(2, 3, 2)
+    assert (rows[1] == rows[1, 0]).all() and not (rows[0] == rows[0, 0]).all()
+    assert 1 - text_000.numbers("weights").reshape(2, 3, 3)[1, :, 0].min() < 2e-9
+    left = OURS["weights"][1][:, 1:].sum(axis=1)
+    np.testing.assert_allclose(left, [7.0228e-10, 7.323e-23, 3.9108e-22], rtol=1e-4)
+    assert entropy(OURS["weights"][1]).mean() / np.log(3) < 1e-8
+
+
+# ------------------------------------------------------------------ derivative
+
+
+@pytest.mark.parametrize(("number", "unit"), [(1, False), (1, True), (2, True)])
+def test_gradcheck_confirms_a_living_head_to_order_2(number, unit):
+    total, points = head(number, unit=unit)
+    report = gradcheck(total, *points)
+    assert report and len(report.comparisons) == 35
+
+
+def test_gradcheck_confirms_the_whole_layer_at_unit_inputs():
+    x, layer = text_000.layer(unit=True)
+    g = np.random.default_rng(0).standard_normal((3, 4))
+
+    def loss(x, *weights):
+        for projection, weight in zip(
+            (layer.w_q, layer.w_k, layer.w_v, layer.w_o), weights, strict=True
+        ):
+            projection.weight = weight
+        return (layer(x) * g).sum()
+
+    assert gradcheck(loss, x, *layer.parameters())
+
+
+def test_gradcheck_cannot_tell_about_21_derivatives_of_head_2():
+    total, points = head(2)
+    report = gradcheck(total, *points)
+    assert not report
+    assert len(report.comparisons) == 35 and len(report.unresolved) == 21
+    assert max(c.norm for c in report.unresolved) < 1e-5
+    assert min(c.norm for c in report.comparisons if c.verdict == "agrees") > 1
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_decimals_confirm_every_element_of_a_living_head(unit):
+    total, points = head(1, unit=unit)
+    for i, exact in enumerate(gradients(total(*points), points)):
+        true = text_000.gradient_in_decimals(arrays(points), i)
+        np.testing.assert_allclose(exact, true, rtol=1e-11)
+
+
+def test_decimals_confirm_head_2_as_far_as_float64_can_hold_it():
+    """Each norm to 1e-6, and each element to what rounding at the size of ∂L/∂weights leaves."""
+    total, points = head(2)
+    for i, exact in enumerate(gradients(total(*points), points)):
+        true = text_000.gradient_in_decimals(arrays(points), i)
+        assert np.linalg.norm(exact - true) <= 1e-6 * np.linalg.norm(true)
+        np.testing.assert_allclose(exact, true, rtol=1e-13, atol=1e-12)
+    true = text_000.gradient_in_decimals(arrays(points), 1)
+    np.testing.assert_allclose(true[1], [1.49366226e-19, 6.6139075e-20], rtol=1e-8)
+
+
+def test_decimals_confirm_the_second_order_of_head_2():
+    total, points = head(2)
+    rng = np.random.default_rng(1)
+    u, v = ([rng.standard_normal(p.shape) for p in points] for _ in range(2))
+    recorded = gradients(total(*points), points, create_graph=True)
+    for i, g in enumerate(recorded):
+        found = gradients((g * u[i]).sum(), points, retain_graph=True)
+        for j, row in enumerate(found):
+            pair = only(points, i, u[i]), only(points, j, v[j])
+            true = text_000.slope_in_decimals(arrays(points), *pair)
+            assert abs((row * v[j]).sum() - true) <= 1e-5 * np.linalg.norm(row) + 1e-40
+            assert (np.linalg.norm(row) == 0) == (i == j and i in (3, 4))  # linear in W_V, in W_O
+
+
+@pytest.mark.parametrize("factor", [1.0005, 0.9995])
+def test_decimals_refuse_a_gradient_of_head_2_that_is_slightly_wrong(factor):
+    total, points = head(2)
+    wrong = factor * gradients(total(*points), points)[1]
+    true = text_000.gradient_in_decimals(arrays(points), 1)
+    assert np.linalg.norm(wrong - true) > 4e-4 * np.linalg.norm(true)
+
+
+# ------------------------------------------------------------------ law
+
+
+def test_the_layer_is_the_sum_of_its_heads():
+    x, layer = text_000.layer()
+    heads = [text_000.one_head(layer, number)(x).data for number in (0, 1)]
+    np.testing.assert_allclose(sum(heads), layer(x).data, rtol=1e-14)
+
+
+def test_all_heads_at_once_are_the_heads_one_by_one():
+    x, layer = text_000.layer()
+    q, k, v = (split_heads(project(x), 2) for project in (layer.w_q, layer.w_k, layer.w_v))
+    loop = np.stack([attention(q[h], k[h], v[h]).data for h in (0, 1)])
+    np.testing.assert_allclose(attention(q, k, v).data, loop, rtol=1e-15)
+
+
+def test_without_positions_the_layer_knows_no_order_and_with_them_it_does():
+    x, layer = text_000.layer()
+    words = x.data
+    turned = layer(Tensor(words[::-1])).data[::-1]
+    np.testing.assert_allclose(turned, layer(x).data, rtol=1e-13)
+    places = sinusoidal(3, 4)
+    there, back = (layer(Tensor(w + places)).data for w in (words, words[::-1]))
+    assert np.abs(there - back[::-1]).max() > 1
+
+
+def test_head_2_keeps_1e_8_of_the_gradient_and_head_1_a_sixth():
+    (_, spread_2), (left_1, left_2) = text_000.measure(text_000.layer()[0].data)
+    assert left_2 == pytest.approx(8.17e-9, rel=0.01) and left_1 == pytest.approx(0.171, rel=0.01)
+    assert spread_2 == pytest.approx(4.70e-9, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("prepare", "low", "high"),
+    [
+        (lambda v: v, 1e-9, 1e-8),
+        (lambda v: v / v.std(), 0.04, 0.06),
+        (lambda v: v - v.mean(), 2e-3, 3e-3),
+        (lambda v: (v - v.mean()) / v.std(), 0.6, 0.62),
+    ],
+)
+def test_head_2_needs_mean_0_as_well_as_variance_1(prepare, low, high):
+    left = text_000.measure(prepare(text_000.layer()[0].data))[1, 1]
+    assert low < left < high
+
+
+def test_the_usual_scales_leave_head_2_dead_and_a_thirty_second_revives_it():
+    digits = text_000.layer()[0].data
+    left = [text_000.measure(digits, scale=s)[1, 1] for s in (1.0, 2**-0.5, 0.5, 1 / 32)]
+    assert left == sorted(left) and left[2] < 1e-5 and left[3] > 0.1
+    assert text_000.measure(digits)[1, 1] == pytest.approx(left[1], rel=1e-6)  # None is 1/√d_k
+
+
+def test_a_third_of_the_heads_of_other_seeds_are_dead_and_none_at_unit_inputs():
+    dead = {}
+    for unit in (False, True):
+        drawn = [text_000.layer(unit=unit, seed=seed)[0].data for seed in range(1, 101)]
+        left = [text_000.measure(values, seed=seed + 1)[1] for seed, values in enumerate(drawn)]
+        dead[unit] = np.mean(np.array(left) < 1e-3)
+    assert 0.25 < dead[False] < 0.45 and dead[True] == 0
+
+
+def trained(*, unit, scale=None, steps=500):
+    """The loss of giving each word back, as a share of a constant's, and how far W_Qs moved."""
+    x, layer = text_000.layer(unit=unit)
+    layer.scale, before = scale, layer.w_q.weight.data.copy()
+    optimizer = SGD(layer.parameters(), 0.01)
+    for _ in range(steps):
+        loss = ((layer(Tensor(x.data)) - x.data) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    change = (layer.w_q.weight.data - before).reshape(4, 2, 2)
+    return loss.item() / x.data.var(axis=0).mean(), np.linalg.norm(change, axis=(0, 2))
+
+
+def test_descent_from_the_texts_numbers_ends_at_a_constant_answer():
+    share, moved = trained(unit=False)
+    assert share == pytest.approx(1, abs=1e-3)
+    assert moved[1] < 1e-5 < 0.1 < moved[0]
+
+
+@pytest.mark.parametrize("how", [{"unit": True}, {"unit": False, "scale": 1 / 32}])
+def test_descent_from_living_heads_gives_the_words_back(how):
+    share, moved = trained(**how)
+    assert share < 0.05 and moved.min() > 0.1
+
+
+# ------------------------------------------------------------------ the demo
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo, run once: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("text_000")
+    done = subprocess.run(
+        [sys.executable, "-m", "demos", "text_000", "--out", str(folder)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={k: v for k, v in os.environ.items() if k != "DISPLAY"} | {"PYTHONUTF8": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+def test_the_demo_keeps_what_it_claims_and_names_every_slip(demo):
+    _, printed = demo
+    assert "numbers that agree as text: expected at least 121, got 121: passed" in printed
+    assert printed.count(": passed") == 23 and "FAILED" not in printed
+    assert all(f"   - {slip}\n" in printed for slip in text_000.SLIPS)
+    assert "text, head 2: 14 of 35 agree, 21 are too small to tell" in printed
+
+
+def test_the_demo_leaves_its_pictures_on_one_colour_scale(demo):
+    folder, _ = demo
+    stems = ("head_2_text", "head_2_unit", "weights", "scale")
+    assert {path.name for path in folder.iterdir()} == {
+        f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")
+    }
+    legends = [
+        re.findall(r">(\de[^<]*\d)</text>", (folder / f"head_2_{name}.svg").read_text())
+        for name in ("text", "unit")
+    ]
+    assert legends[0] == legends[1] == ["1e&#45;09", "1e+02"]
