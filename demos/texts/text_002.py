@@ -1,0 +1,283 @@
+"""Demos · Source text 002, "The sky is blue and world is round": its 10 printed numbers, and ours.
+
+The text is "Wrapping your head around Self-Attention, Multi-head Attention". It turns a sentence of
+eight words into vectors of 32 features, draws the three projections from N(0, 1) in PyTorch, scales
+the scores, and prints their variance before and after. Nothing is seeded, so `draw` repeats the
+recipe and not the numbers, as often as it is asked to, and `measure` looks at what softmax then
+does. `expected_variance` is what the printed variance is one sample of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention import MultiHeadAttention, attention, attention_weights
+from attention.maps import entropy
+from minigrad import Tensor, gradients, no_grad
+from minigrad.nn import Embedding, Linear, Module, normal
+
+TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
+SENTENCE = "The sky is blue and world is round"  # as it stands in the text
+REPAIRED = "The sky is blue and world is blue"  # the one that the printed token ids belong to
+IGNORED = ",';#$@&)("  # the characters that the text takes out
+VOCABULARY, D_MODEL, HEADS = 100, 32, 4
+
+PRINTED = {
+    "token ids": "0 6 5 3 1 7 5 3",
+    "variances": "38521.3046875 1203.790771484375",
+}
+
+# Printed too, but not counted: shapes say what was multiplied with what, and not what came out.
+SHAPES = {
+    "Q, K, V": (8, 32),
+    "results": (8, 32),
+    "output": (1, 8, 32),
+    "weights": (1, 4, 8, 8),
+}
+
+LOST = "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw"
+
+SLIPS = (
+    'the token ids printed are those of "… world is blue"; the printed sentence has others',
+    "words are numbered with their repetitions, which leaves ids unused",
+    "the second replace looks for all nine characters in a row, and changes nothing",
+    "multiplying by 1/√d_k is called dividing by it, which would go the other way",
+    "the ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers",
+    "keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not",
+    "the scaling is said to suffice; most queries still look at one word, since W is N(0, 1)",
+    "softmax runs over the queries (dim=0) in the worked example, over the keys in the class",
+    "input and output are said to have one size, and values any size; weights and V, one size",
+    "heads are said to speed the work up like a team; they do the same multiplications",
+    "every array inside the heads has the shape that is printed, so the print cannot tell",
+    "nn and F are used and never imported",
+    "a comment lacks its #, which is a SyntaxError",
+    "a query that may look nowhere gets NaN, and sends it back",
+    "a mask (B, T, S) meets scores (B, H, T, S): where B = H, a head gets a sequence's mask",
+)
+
+COMPLETED = (
+    "its SelfAttention, run, and with a mask",
+    "its MultiHeadAttention, head by head, with the mask that it takes and is never given",
+    "a causal mask, and the gradient that proves it",
+    "a query that may look nowhere",
+    "the way back, checked to order 2, and how much of it each word gets",
+)
+
+
+def as_text(array: np.ndarray) -> list[str]:
+    """As the text prints them: integers, and floats taken out of PyTorch with all their digits."""
+    return [str(number) for number in np.ravel(array).tolist()]
+
+
+def ours() -> dict[str, np.ndarray]:
+    """The same numbers: the ids of the repaired sentence, and the variances of one draw of ours."""
+    ids = token_ids(REPAIRED)
+    found = measure(ids, "N(0, 1)", draws=1, seed=0)
+    variance = found.variance[0]
+    return {
+        "token ids": ids,
+        "variances": np.array([variance * D_MODEL, variance], np.float32),  # the text's precision
+    }
+
+
+def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:
+    """A number for each word: its place among the sorted words, the last one if it is repeated.
+
+    >>> token_ids("to be or not to be").tolist()
+    [5, 1, 3, 2, 5, 1]
+    >>> token_ids("to be or not to be", distinct=True).tolist()
+    [3, 0, 2, 1, 3, 0]
+    """
+    words = np.array(sentence.split())
+    places = np.unique(words) if distinct else np.sort(words)
+    return np.searchsorted(places, words, side="right") - 1
+
+
+Draw = Callable[[tuple[int, ...], np.random.Generator], np.ndarray]
+
+# How a projection (…, d_in, d_out) is drawn: as the text's example does, with variance 1/d_in, and
+# as nn.Linear does, from which the text builds its two classes.
+INITIAL: dict[str, Draw] = {
+    "N(0, 1)": lambda shape, rng: normal(shape, 1.0, rng=rng),
+    "N(0, 1/d)": lambda shape, rng: normal(shape, shape[-2] ** -0.5, rng=rng),
+    "U(±1/√d)": lambda shape, rng: rng.uniform(-1, 1, shape) / shape[-2] ** 0.5,
+}
+
+
+def draw(
+    ids: np.ndarray,
+    initial: str = "N(0, 1)",
+    *,
+    draws: int | None = None,
+    d_model: int = D_MODEL,
+    rng: np.random.Generator,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """X (…, T, d_model) and W_Q, W_K, W_V (…, d_model, d_model), drawn in the text's order.
+
+    With `draws`, that many independent examples, on an axis of their own. One embedding holds the
+    words of all, one example's after the other's; rows that no word has are not drawn.
+    """
+    n, V = 1 if draws is None else draws, int(ids.max()) + 1
+    begin = V * np.arange(n)[:, None]  # (n, 1): where the rows of each example begin
+    rows = Embedding(n * V, d_model, rng=rng)(begin + ids).data  # (n, T, d_model)
+    weights = [INITIAL[initial]((n, d_model, d_model), rng) for _ in range(3)]
+    x, w_q, w_k, w_v = (
+        Tensor(a[0] if draws is None else a, requires_grad=True, name=name)
+        for a, name in zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
+    )
+    return x, w_q, w_k, w_v
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Many draws of the example, each array with an axis of draws first."""
+
+    scores: np.ndarray  # (n, T, S), scaled: what softmax saw
+    weights: np.ndarray  # (n, T, S)
+    gradient: np.ndarray  # (n, T): ‖∂L/∂q‖ of each query, L = ⟨g, output⟩ with a random g
+    key_variance: float
+    value_variance: float
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Of each draw's scores, with n - 1 in the denominator as in `torch.var`.   → (n,)"""
+        return self.scores.reshape(len(self.scores), -1).var(axis=1, ddof=1)
+
+    @property
+    def largest(self) -> float:
+        """The largest weight of a query, on average."""
+        return float(self.weights.max(axis=-1).mean())
+
+    @property
+    def entropy(self) -> float:
+        """-Σ p log p of a query's weights as a share of log n, on average."""
+        return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
+
+    def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
+        """How many queries give one word, wherever it stands, at least this share."""
+        of_word = ids[:, None] == np.unique(ids)  # (S, V)
+        return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
+
+    def dead(self, below: float = 1e-3) -> float:
+        """The share of the queries that get next to no gradient, as chapter 16 counts them."""
+        return float((self.gradient < below).mean())
+
+    def top_tenth(self) -> float:
+        """How much of the squared gradient falls to the luckiest tenth of the queries."""
+        squares = np.sort(self.gradient.ravel() ** 2)[::-1]
+        return float(squares[: max(len(squares) // 10, 1)].sum() / squares.sum())
+
+
+def measure(
+    ids: np.ndarray,
+    initial: str,
+    scale: float | None = None,
+    *,
+    draws: int,
+    seed: int,
+    d_model: int = D_MODEL,
+) -> Measured:
+    """The example with this initialisation and scale (None is 1/√d_k), drawn `draws` times.
+
+    Every scale and every initialisation meets the same words and the same g.
+    """
+    rng = np.random.default_rng(seed)
+    g = rng.standard_normal((draws, len(ids), d_model))
+    x, w_q, w_k, w_v = draw(ids, initial, draws=draws, d_model=d_model, rng=rng)
+    with no_grad():
+        projected = [(x @ w).data for w in (w_q, w_k, w_v)]  # (n, T, d_model)
+    q, k, v = (
+        Tensor(a, requires_grad=name == "q") for a, name in zip(projected, "qkv", strict=True)
+    )
+    weights = attention_weights(q, k, scale=scale)  # (n, T, S)
+    assert weights.node is not None
+    scores = weights.node.inputs[0].data  # the record remembers
+    (gradient,) = gradients(weights @ v, [q], g)
+    return Measured(
+        scores=scores,
+        weights=weights.data,
+        gradient=np.linalg.norm(gradient, axis=-1),
+        key_variance=float(k.data.var()),
+        value_variance=float(v.data.var()),
+    )
+
+
+def expected_variance(ids: np.ndarray, d: int = D_MODEL) -> float:
+    """The mean of the printed variance over all draws of the example, scores unscaled.
+
+    A score is sᵢⱼ = xᵢ W_Q W_Kᵀ xⱼᵀ. With G = X Xᵀ, and weights independent of each other,
+
+        E[sᵢⱼ sₖₗ] = d Gᵢₖ Gⱼₗ        so        E Σ s² = d (tr G)²,    E (Σ s)² = d (Σ G)²
+
+    and the variance over n² scores is (Σ s² - (Σ s)²/n²) / (n² - 1). Let a word stand m times in
+    the sentence, and M be the sum of m² over its words. The words are Gaussian, which gives
+
+        E (tr G)² = n² d² + 2 d M        E (Σ G)² = M² (d² + 2 d)
+
+    For single scores this is d³. Repeated words make repeated scores, which vary less.
+
+    >>> eight = np.arange(8)
+    >>> round(expected_variance(eight)), 32**3
+    (32996, 32768)
+    """
+    n = len(ids)
+    m = np.bincount(ids)
+    M = int((m**2).sum())
+    squares, square = n**2 * d**2 + 2 * d * M, M**2 * (d**2 + 2 * d)
+    return d * (squares - square / n**2) / (n**2 - 1)
+
+
+class SelfAttention(Module):
+    """The text's first class: three projections with biases, and one attention between them.
+
+    Its softmax runs over the keys, as in equation 1 of the paper. The mask is ours.
+    """
+
+    def __init__(self, d_model: int, *, rng: np.random.Generator) -> None:
+        self.w_q = Linear(d_model, d_model, rng=rng)
+        self.w_k = Linear(d_model, d_model, rng=rng)
+        self.w_v = Linear(d_model, d_model, rng=rng)
+
+    def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
+        """(…, T, d_model) → (…, T, d_model)"""
+        return attention(self.w_q(x), self.w_k(x), self.w_v(x), mask=mask)
+
+
+def layers(seed: int = 0) -> tuple[Tensor, SelfAttention, MultiHeadAttention]:
+    """The sentence as a batch of one, (1, 8, 32), and the text's two classes, with biases."""
+    rng = np.random.default_rng(seed)
+    x = Embedding(VOCABULARY, D_MODEL, rng=rng)(token_ids(REPAIRED)[None])
+    x = Tensor(x.data, requires_grad=True, name="X")
+    return (
+        x,
+        SelfAttention(D_MODEL, rng=rng),
+        MultiHeadAttention(D_MODEL, HEADS, bias=True, rng=rng),
+    )
+
+
+def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[str, Any]:
+    """The shapes that the text prints or names, from our layers; its first ones have no batch."""
+    return {
+        "Q, K, V": single.w_q(x[0]).shape,
+        "results": single(x[0]).shape,
+        "output": multi(x).shape,
+        "weights": multi.weights(x).shape,
+    }
+
+
+def from_pairs(p: np.ndarray, k: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
+    """∂L/∂q without a cancelled digit, for g = ∂L/∂(weights p).   (…, T, S) → (…, T, d_k)
+
+    softmax's rule subtracts an average, (J g)ᵢ = pᵢ (gᵢ - ⟨p, g⟩), and loses its digits where one
+    weight is nearly 1. As Σ p = 1, the same is a sum over pairs, in which small weights stay small:
+
+        (J g)ᵢ = Σⱼ pᵢ pⱼ (gᵢ - gⱼ)        ∂L/∂q = scale · ½ Σᵢⱼ pᵢ pⱼ (gᵢ - gⱼ) (kᵢ - kⱼ)
+    """
+    apart = g[..., :, None] - g[..., None, :]  # (…, T, S, S)
+    pairs = p[..., :, None] * p[..., None, :] * apart
+    keys = k[..., :, None, :] - k[..., None, :, :]  # (…, S, S, d_k)
+    return 0.5 * scale * np.einsum("...tij,...ijd->...td", pairs, keys)
