@@ -1,0 +1,369 @@
+"""Demos · Source text 003: its 310 numbers, its slips, and the steps that it leaves undone."""
+
+import re
+
+import numpy as np
+import pytest
+
+from attention import additive_attention, attention, attention_weights, causal_mask
+from attention.mapping import to_ours, to_theirs
+from attention.maps import entropy
+from demos.texts import agreeing, as_torch_prints, text_003
+from demos.texts.text_003 import INPUTS, LAYOUT_V1, LAYOUT_V2, PRINTED, SelfAttention, as_text
+from minigrad import Tensor, exp, gradcheck, gradients, softmax
+from minigrad.nn import Dropout, Sequential
+
+VERSIONS = {"V1": text_003.version_1, "V2": text_003.version_2}
+versions = pytest.mark.parametrize("name", VERSIONS)
+
+
+def x_and(name):
+    return Tensor(INPUTS, requires_grad=True, name="X"), VERSIONS[name]()
+
+
+def spread(weights):
+    return entropy(weights).mean() / np.log(6)
+
+
+# ---------------------------------------------------------------- value: the printed numbers
+
+
+def test_all_310_printed_numbers_come_out_identical_as_text():
+    ours = text_003.ours()
+    assert list(ours) == list(PRINTED)
+    for name, array in ours.items():
+        assert as_text(array) == PRINTED[name].split(), name
+    assert sum(array.size for array in ours.values()) == 310 and text_003.LOST == ""
+
+
+def test_307_have_four_decimals_and_three_are_sums():
+    numbers = {name: printed.split() for name, printed in PRINTED.items()}
+    short = [n for every in numbers.values() for n in every if re.fullmatch(r"-?\d\.\d{4}", n)]
+    sums = [numbers[name] for name in ("their sum", *(n for n in numbers if n.startswith("sum ")))]
+    assert len(PRINTED) == 31 and len(short) == 307
+    assert sums == [["1.0000001192092896"], ["1.0"], ["1.0"]]
+
+
+@versions
+def test_float32_which_the_text_uses_prints_the_same(name):
+    x, head = x_and(name)
+    single = head.astype(np.float32)(x.astype(np.float32))
+    assert single.dtype == np.float32 and as_text(single.data) == PRINTED[name].split()
+
+
+def test_the_draws_are_the_lowest_24_bits_of_the_mersenne_twister():
+    words = np.random.RandomState(123).randint(0, 1 << 32, size=(5, 7), dtype=np.uint64)
+    drawn = text_003.torch_rand(np.random.RandomState(123), 5, 7)
+    np.testing.assert_array_equal(drawn, (words & 0xFFFFFF) / 2**24)
+    np.testing.assert_array_equal(drawn, drawn.astype(np.float32))  # nothing is rounded
+
+
+@pytest.mark.parametrize("seed", [0, 123, 789, 2**31])
+def test_pytorch_draws_the_same_bit_for_bit(seed):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(seed)
+    draw = np.random.RandomState(seed)
+    for shape in ((3, 2), (11,), (5, 7, 2)):
+        theirs = torch.rand(shape).numpy()
+        np.testing.assert_array_equal(text_003.torch_rand(draw, *shape), theirs, strict=False)
+    for d_in, d_out in ((3, 2), (7, 11), (512, 5)):
+        theirs = torch.nn.Linear(d_in, d_out, bias=False).weight.detach().numpy()
+        np.testing.assert_array_equal(text_003.torch_linear(draw, d_in, d_out), theirs)
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+def test_pytorch_adds_in_lanes(n):
+    torch = pytest.importorskip("torch")
+    rows = np.random.default_rng(n).random((500, n)).astype(np.float32)
+    theirs = np.array([torch.tensor(row).sum().item() for row in rows], np.float32)
+    np.testing.assert_array_equal([text_003.lane_sum(row) for row in rows], theirs)
+    assert n == 4 or (theirs != rows.sum(axis=1)).any()  # another order shows
+
+
+def test_the_sum_that_is_not_1_depends_on_the_order_of_additions():
+    scores = text_003.ours()["scores of x₂"]
+    lanes, plain = text_003.lane_sum, np.sum
+    found = {(a, b): float(b(scores / a(scores))) for a in (lanes, plain) for b in (lanes, plain)}
+    assert found[lanes, lanes] == 1.0000001192092896
+    assert found[lanes, plain] == 1.0000001192092896  # the divisor's order is enough
+    assert found[plain, lanes] == 1.0 and found[plain, plain] == 0.9999998807907104
+    wide = scores.astype(float)
+    assert (wide / wide.sum()).sum() == 1.0
+    # Scores that are rounded once, and not at each addition, give it from left to right too.
+    once = (INPUTS.astype(np.float32).astype(float) @ INPUTS[1].astype(np.float32)).astype("f4")
+    assert float((once / once.sum()).sum()) == 1.0000001192092896
+
+
+def test_as_text_prints_arrays_short_and_single_numbers_whole():
+    assert as_text(np.array([0.5, -0.00005001])) == ["0.5000", "-0.0001"]
+    assert as_text(np.float32(1) + np.float32(2**-23)) == ["1.0000001192092896"]
+
+
+# ---------------------------------------------------------------- value: the slips
+
+
+def test_the_numbers_called_key_matrix_are_the_query_matrix():
+    called, one = PRINTED['W_q, called "Key matrix weights"'], text_003.version_1()
+    assert agreeing(called, as_text(one.w_q.data)) == 6
+    assert agreeing(called, as_text(one.w_k.data)) == 0
+
+
+def test_dividing_by_the_sum_gives_negative_weights_and_cancels_a_scale():
+    x, head = x_and("V2")
+    scores = (x @ head.w_q @ (x @ head.w_k).mT).data
+    divided = scores[0] / scores[0].sum()
+    assert divided.min() == pytest.approx(-0.101, abs=5e-4) and divided.sum() == pytest.approx(1)
+    assert softmax(scores[0]).min() > 0.14
+    scaled = scores / np.sqrt(2)
+    np.testing.assert_allclose(scaled[0] / scaled[0].sum(), divided, rtol=1e-13)
+    assert not np.allclose(softmax(scaled[0]), softmax(scores[0]), rtol=1e-3)
+    with np.errstate(divide="ignore"):
+        assert np.isinf(np.array([1.0, -1.0]) / np.array([1.0, -1.0]).sum()).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "highest", "lowest"), [("float64", 709, 745), ("float32", 88, 103)]
+)
+def test_the_naive_softmax_breaks_one_step_further_and_ours_does_not(dtype, highest, lowest):
+    def first(f, *numbers):
+        x = Tensor(numbers, dtype=dtype, requires_grad=True)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            y = f(x)
+            return y[0].item(), gradients(y, [x], [1.0, 0.0])[0][0]
+
+    naive = text_003.naive_softmax
+    assert first(naive, highest, highest)[0] in (
+        0.0,
+        0.5,
+    )  # the exps are finite, their sum need not
+    assert first(naive, highest, 0.0)[0] == 1.0
+    assert np.isnan(first(naive, highest + 1, 0.0)).all()
+    assert first(naive, -lowest, -lowest)[0] == 0.5
+    assert np.isnan(first(naive, -lowest - 1, -lowest - 1)[0])
+    assert first(softmax, highest + 1, 0.0)[0] == 1.0
+    assert first(softmax, -lowest - 1, -lowest - 1) == (0.5, 0.25)
+
+
+def test_the_text_s_own_inputs_overflow_when_eight_times_as_long():
+    for factor, finite in ((7, True), (8, False)):
+        longer = (factor * INPUTS).astype(np.float32)
+        with np.errstate(over="ignore"):
+            assert np.isfinite(exp(longer @ longer[1])).all() == finite
+
+
+def test_the_two_versions_differ_and_become_equal_in_each_other_s_storage():
+    x, one = x_and("V1")
+    two = text_003.version_2()
+    assert agreeing(PRINTED["V1"], as_text(two(x).data)) == 0
+    for head, name, layout, other in ((one, "V1", LAYOUT_V2, two), (two, "V2", LAYOUT_V1, one)):
+        stored = to_theirs(head.state_dict(), layout)
+        assert {a.shape for a in stored.values()} == ({(2, 3)} if name == "V1" else {(3, 2)})
+        again = SelfAttention(*(p.data.copy() for p in other.parameters()))
+        again.load_state_dict(to_ours(stored, layout))
+        assert as_text(again(x).data) == PRINTED[name].split()
+        np.testing.assert_array_equal(again(x).data, head(x).data)
+
+
+@versions
+def test_a_pytorch_module_with_these_weights_computes_the_same(name):
+    torch = pytest.importorskip("torch")
+    x, head = x_and(name)
+    state = to_theirs(head.state_dict(), LAYOUT_V2)
+    theirs = {}
+    for letter in ("query", "key", "value"):
+        linear = torch.nn.Linear(3, 2, bias=False).double()
+        linear.load_state_dict({"weight": torch.tensor(state[f"W_{letter}.weight"])})
+        theirs[letter] = linear(torch.tensor(INPUTS))
+    expected = torch.nn.functional.scaled_dot_product_attention(*theirs.values())
+    np.testing.assert_allclose(head(x).data, expected.detach().numpy(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("d_in", [3, 17, 257])
+def test_nn_linear_leaves_a_third_of_the_power_and_torch_rand_has_mean_one_half(d_in):
+    w = text_003.torch_linear(np.random.RandomState(d_in), d_in, 200_000 // d_in)
+    assert d_in * w.var() == pytest.approx(1 / 3, rel=0.01) and abs(w.mean()) < 0.01
+    draw = text_003.torch_rand(np.random.RandomState(d_in), 200_000)
+    assert draw.mean() == pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "evenness", "moved"), [("V1", 0.985, 0.050), ("V2", 0.998, 0.008)]
+)
+def test_both_versions_nearly_average_and_v2_more(name, evenness, moved):
+    x, head = x_and(name)
+    values, contexts = (x @ head.w_v).data, head(x).data
+    assert spread(head.weights(x).data) == pytest.approx(evenness, abs=5e-4)
+    share = (contexts - contexts.mean(axis=0)).std() / (values - values.mean(axis=0)).std()
+    assert share == pytest.approx(moved, abs=5e-4)
+
+
+# ---------------------------------------------------------------- value: what the scale does here
+
+
+@versions
+def test_at_two_features_the_scale_makes_gradients_smaller(name):
+    x, head = x_and(name)
+    raw, scaled = (
+        [np.linalg.norm(g) for g in gradients(head(x, scale=s).sum(), head.parameters())]
+        for s in (1.0, None)
+    )
+    for i in (0, 1):  # W_q and W_k: little but the factor 1/√2 = .71 is at work
+        assert 0.7 < scaled[i] / raw[i] < 0.8
+    assert scaled[2] / raw[2] > 0.95
+    assert spread(head.weights(x, scale=1.0).data) > 0.97  # far from saturation, unscaled
+
+
+def test_only_the_root_of_two_gives_the_printed_weights():
+    x, head = x_and("V1")
+    for scale, right in ((1 / np.sqrt(2), 6), (1 / np.sqrt(3), 0), (1 / 2, 0), (1.0, 0)):
+        found = as_torch_prints(head.weights(x, scale=scale).data[1])
+        assert agreeing(PRINTED["weights of q₂"], found) == right
+
+
+def test_scores_of_v1_s_recipe_grow_like_d_k():
+    x, head = Tensor(INPUTS), text_003.version_1(d_k=100_000, seed=0)
+    sums = INPUTS.sum(axis=1)
+    expected = np.outer(sums, sums) / 4  # E[q·k] / d_k, with a mean of ½ in both matrices
+    scores = (x @ head.w_q @ (x @ head.w_k).mT).data / 100_000
+    np.testing.assert_allclose(scores, expected, rtol=0.01)
+    weights = head.weights(x, scale=1e-5).data
+    np.testing.assert_allclose(weights, softmax(expected), rtol=0.01)
+    assert spread(weights) == pytest.approx(0.993, abs=5e-4)
+
+
+def test_a_large_width_needs_another_scale_with_v1_s_weights_than_with_v2_s():
+    x = Tensor(INPUTS)
+    found = {
+        (name, scale): spread(VERSIONS[name](d_k=2048, seed=0).weights(x, scale=scale).data)
+        for name in VERSIONS
+        for scale in (None, 1 / 2048)
+    }
+    assert found["V1", None] < 0.4 < 0.99 < found["V1", 1 / 2048]
+    assert found["V2", None] > 0.99
+    centred = [w.data - 0.5 for w in text_003.version_1(d_k=2048, seed=0).parameters()]
+    assert spread(SelfAttention(*centred).weights(x).data) > 0.99  # it is the mean that did it
+
+
+# ---------------------------------------------------------------- derivative
+
+
+def test_gradients_without_weights_are_right_to_second_order():
+    assert gradcheck(lambda x: attention(x, x, x, scale=1.0), INPUTS)
+
+
+@versions
+@pytest.mark.parametrize("mask", [None, causal_mask(6)], ids=["all", "causal"])
+@pytest.mark.parametrize("scale", [None, 1.0, 16.0])
+def test_gradients_of_both_versions_are_right_to_second_order(name, mask, scale):
+    x, head = x_and(name)
+    report = gradcheck(
+        lambda x, *w: SelfAttention(*w)(x, mask=mask, scale=scale), x, *head.parameters()
+    )
+    assert report and len(report.comparisons) == 24
+
+
+def test_gradients_with_dropped_weights_are_right_to_second_order():
+    def f(x, *w):
+        drop = Dropout(0.5, rng=np.random.default_rng(0))  # the same weights at each call
+        return SelfAttention(*w)(x, mask=causal_mask(6), drop=drop)
+
+    x, head = x_and("V1")
+    assert gradcheck(f, x, *head.parameters())
+
+
+def test_gradients_of_two_heads_are_right_to_second_order():
+    layer = text_003.two_heads()
+    projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
+
+    def f(x, *weights):
+        for projection, weight in zip(projections, weights, strict=True):
+            projection.weight = weight
+        return layer(x, mask=causal_mask(6))
+
+    report = gradcheck(f, INPUTS, *layer.parameters())
+    assert report and len(report.comparisons) == 35
+
+
+def test_a_saturated_head_s_gradients_agree_as_far_as_differences_see():
+    x, head = x_and("V2")
+    report = gradcheck(lambda x, *w: SelfAttention(*w)(x, scale=128.0), x, *head.parameters())
+    assert len(report.comparisons) == 24 and not report  # not confirmed, and not said to be
+    small = {c.what for c in report.unresolved if c.order == 1}
+    assert small == {"∂L/∂w_q", "∂L/∂w_k"}
+    assert max(c.error for c in report.comparisons) < 1e-5
+    g_q, g_k, g_v = gradients(head(x, scale=128.0).sum(), head.parameters())
+    assert max(np.linalg.norm(g_q), np.linalg.norm(g_k)) < 1e-6 < 1 < np.linalg.norm(g_v)
+
+
+# ---------------------------------------------------------------- law: the completed steps
+
+
+def test_one_allowed_state_is_returned_as_it_is_and_no_other_gets_a_gradient():
+    random = np.random.default_rng(3)
+    q, k, v = (Tensor(random.standard_normal((5, 7)), requires_grad=True) for _ in range(3))
+    w = Tensor(random.standard_normal(7))
+    context = additive_attention(q, k, v, w, mask=np.arange(5) == 4)  # the demo's "last"
+    np.testing.assert_array_equal(context.data, np.tile(v.data[4], (5, 1)))
+    g_q, g_k, g_v = gradients(context.sum(), [q, k, v])
+    assert not g_q.any() and not g_k.any() and not g_v[:4].any() and (g_v[4] == 5).all()
+
+
+@versions
+def test_a_causal_mask_shares_out_what_the_future_had(name):
+    x, head = x_and(name)
+    mask, weights = causal_mask(6), head.weights(x).data
+    kept = np.where(mask, weights, 0)
+    expected = kept / kept.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(head.weights(x, mask=mask).data, expected, rtol=1e-13)
+    np.testing.assert_array_equal(head(x, mask=mask).data[0], (x @ head.w_v).data[0])
+    for t in range(5):
+        (g,) = gradients(head(x, mask=mask)[: t + 1].sum(), [x])
+        assert not g[t + 1 :].any() and g[: t + 1].all()
+        assert gradients(head(x)[: t + 1].sum(), [x])[0][t + 1 :].any()
+
+
+def test_dropout_doubles_or_drops_and_keeps_the_mean():
+    x, head = x_and("V1")
+    weights = head.weights(x).data
+    many = Tensor(np.broadcast_to((x @ head.w_q).data, (20_000, 6, 2)))
+    drop = Dropout(0.5, rng=np.random.default_rng(0))
+    dropped = drop(attention_weights(many, x @ head.w_k)).data
+    assert set(np.unique(np.round(dropped / weights, 12))) == {0.0, 2.0}
+    errors = (dropped.mean(axis=0) - weights) / (dropped.std(axis=0) / np.sqrt(len(dropped)))
+    assert np.abs(errors).max() < 4.5
+    masked = drop(attention_weights(many, x @ head.w_k, mask=causal_mask(6))).data
+    assert (masked[:, 0].sum(axis=1) == 0).mean() == pytest.approx(0.5, abs=0.015)
+
+
+def test_two_heads_are_both_versions_side_by_side():
+    x, layer = Tensor(INPUTS), text_003.two_heads(dropout=0.5).eval()
+    for mask in (None, causal_mask(6)):
+        heads = [VERSIONS[name]()(x, mask=mask).data for name in VERSIONS]
+        joined = np.hstack(heads)
+        expected = joined @ layer.w_o.weight.data
+        np.testing.assert_allclose(layer(x, mask=mask).data, expected, rtol=1e-12)
+    layer.w_o = Sequential()
+    for name, table in zip(VERSIONS, np.hsplit(layer(x).data, 2), strict=True):
+        assert as_text(table) == PRINTED[name].split()
+    assert not np.allclose(layer.train()(x).data, layer.eval()(x).data)
+
+
+def test_slips_and_completed_steps_are_sentences():
+    assert len(text_003.SLIPS) == 7 and len(text_003.COMPLETED) == 6
+    assert all(s.endswith(".") for s in (*text_003.SLIPS, *text_003.COMPLETED))
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_weights_that_are_not_turned_are_refused_unless_they_are_square():
+    one = text_003.version_1()
+    stored = to_theirs(one.state_dict(), LAYOUT_V2)
+    unturned = dict(zip(one.state_dict(), stored.values(), strict=True))
+    with pytest.raises(ValueError, match=r"w_q has shape \(2, 3\), not \(3, 2\)"):
+        text_003.version_2().load_state_dict(unturned)
+    square = text_003.version_1(d_k=3)
+    stored = to_theirs(square.state_dict(), LAYOUT_V2)
+    wrong = text_003.version_2(d_k=3)
+    wrong.load_state_dict(dict(zip(square.state_dict(), stored.values(), strict=True)))
+    assert not np.allclose(wrong(Tensor(INPUTS)).data, square(Tensor(INPUTS)).data)  # in silence
