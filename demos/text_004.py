@@ -1,0 +1,347 @@
+"""Text 004, "mammal and reptile": 167 numbers, six slips, and its made-up weights trained.
+
+Claim. Every number that the text prints comes out again, as text. Its weights W_Q and W_K, which it
+calls made up, can learn: asked with noisy features, one head looks at the right animal at least 19
+times in 20, and three heads find its attributes at least 49 times in 50. They learn it if questions
+are measured from the average animal. Measured from 0, the same weights send every question to one
+animal, and the same training only to another.
+
+    python -m demos text_004 [--out FOLDER] [--seed N] [--steps N] [--quick]
+"""
+
+# %% Set-up
+
+import numpy as np
+from matplotlib.colors import to_rgb
+
+from attention import attention, attention_weights
+from attention.figures import new_figure, save_figure
+from attention.maps import entropy, plot_heads
+from attention.scaled_dot_product import unit_length
+from demos import options
+from demos._training import Bar, Marks, plot_losses
+from demos.texts import agreeing, beside, text_004
+from demos.texts.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
+from minigrad import Tensor, gradcheck, gradients, graph, jacobian, mse, no_grad
+from minigrad.optim import Adam, warmup_cosine
+
+chosen = options("text_004", __doc__.splitlines()[0], steps=1500, quick=20)
+marks = Marks(enforced=not chosen.quick)
+NOISE = 0.3
+animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
+ASKED = ("mammal", "reptile")
+COLOURS = ("#c2571a", "#3c8d40", "#2b6ca3", "#7a4fa3", "#8c6d31")  # an animal each
+
+# %% 1 · The text's numbers beside ours
+
+print(f"1 · {text_004.TITLE}: the numbers the text prints, and ours\n")
+same = total = 0
+for name, array in text_004.ours().items():
+    printed, mine = text_004.PRINTED[name], text_004.as_text(array)
+    same, total = same + agreeing(printed, mine), total + len(mine)
+    print(beside(name, printed, array, mine))
+print(f"\n   {same} of {total} numbers agree as text.")
+marks.at_least("numbers that agree", same / total, 1.0)
+
+# %% 2 · Its slips
+# First: that self-attention leaves the animals much as they were.
+
+looks = attention_weights(animals, animals).data  # (5, 5)
+moved = attention(animals, animals, animals).data - ANIMALS
+print("\n2 · Slips\n\n   Have the animals not changed much? How far they move, where they look:")
+for i, name in enumerate(NAMES):
+    far, most = np.linalg.norm(moved[i]) / np.linalg.norm(ANIMALS[i]), looks[i].argmax()
+    print(
+        f"     {name:8} moves by {far:5.1%} of its length, looks at itself {looks[i, i]:.2f}, "
+        f"most at {NAMES[most]} {looks[i, most]:.2f}"
+    )
+
+# %%
+# Second: that a dot product is a similarity. It is cosine times both lengths, so of two keys in
+# one direction the longer gets more. By angle and by distance the whale is the most like mammal.
+
+cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
+print("\n   Is the weight a similarity? The keys as the query mammal meets them:")
+print(f"     {'':8}{'length':>8}{'cosine':>8}{'distance':>10}{'weight':>8}")
+for i, name in enumerate(NAMES):
+    length, apart = np.linalg.norm(ANIMALS[i]), np.linalg.norm(QUERIES[0] - ANIMALS[i])
+    weight = attention_weights(queries, animals).data[0, i]
+    print(f"     {name:8}{length:8.3f}{cosine[i]:8.4f}{apart:10.3f}{weight:8.3f}")
+alike = attention_weights(unit_length(animals), unit_length(animals)).data
+own = [int((w.argmax(axis=1) == range(5)).sum()) for w in (looks, alike)]
+print(f"     Of the five animals, {own[0]} look most at themselves; with lengths 1, {own[1]}.")
+
+# %%
+# Third: the scale. 1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1.
+
+spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
+print(
+    f"\n   Does 1/√3 settle the scores? The features have mean {ANIMALS.mean():.1f} and variance "
+    f"{ANIMALS.var():.1f},\n   so scaled scores still spread by {spread[0]:.1f} (mammal) and "
+    f"{spread[1]:.1f} (reptile), where 1 is meant."
+)
+
+# %%
+# Fourth: that random projections are a bad idea. All training starts with some. But features and
+# weights above 0 give queries and keys above 0, and then one key, mostly the longest, wins all.
+# Queries measured from the average animal sum to 0, so they cannot all prefer one key.
+
+made_up = text_004.layer(1)
+drawn = made_up.weights(animals).data[0]  # (5, 5)
+longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
+rng = np.random.default_rng(chosen.seed)
+positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
+shares = (
+    text_004.one_winner(*positive),
+    text_004.one_winner(*signed),
+    text_004.one_winner(*positive, AVERAGE),
+)
+print(f"""
+   Random projections, a bad idea? The longest projected key is the {NAMES[longest]}'s, and every
+   row puts at least {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner
+     with weights from 0 to 1, as in the text    in {shares[0]:6.1%}
+     with weights from -1 to 1                   in {shares[1]:6.1%}
+     from 0 to 1, queries from the average       in {shares[2]:6.1%}""")
+
+# %%
+# The last two are of words: what the result is, and what its head is called.
+
+print(f"""
+   An updated mammal? Of {queries.shape[1]} features it makes {attributes.shape[1]} attributes: an
+   answer. Multi-headed? It has {made_up.num_heads} head. What self-attention needs are projections,
+   and one head has them.""")
+
+# %% 3 · The steps left undone: several heads, and back to three dimensions
+
+layer = text_004.layer()
+with no_grad():
+    heads, back = layer.weights(animals).data, layer(animals).data
+print("\n3 · Three heads and W_O, from the text's generator, which goes on where it stopped")
+for head, weights in enumerate(heads, 1):
+    wins = sorted({NAMES[i] for i in weights.argmax(axis=1)})
+    print(f"   head {head}: all five rows look most at {' or '.join(wins)}")
+print("\n   Back in three dimensions, every animal is the same one:")
+for name, row in zip(NAMES, back, strict=True):
+    print(f"     {name:8}" + "".join(f"{number:9.4f}" for number in row))
+gone = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in (ANIMALS, back)]
+print(f"   What tells them apart was {gone[0]:.0%} of their length, and is {gone[1]:.1%}.")
+
+# %% Training, whole
+# The task: an animal's features with noise, and the attributes of that animal to be found.
+# `origin` is the point that questions are measured from. (For keys it makes no difference: it
+# would add the same to all scores of a query.)
+
+held_out, right = text_004.questions(np.random.default_rng(chosen.seed + 1), 400, NOISE)
+
+
+def score(model, origin):
+    """How many held-out questions look most at the right animal, and how many find what it has."""
+    with no_grad():
+        asked = Tensor(held_out - origin)
+        looks = model.weights(asked).argmax(-1) == right  # in each head, if there are several
+        finds = text_004.retrieved(model(asked).data) == right
+    return float(np.mean(looks)), float(np.mean(finds))
+
+
+def train(model, origin, what):
+    """Its losses, and its scores before and after."""
+    rng = np.random.default_rng(chosen.seed)
+    before, losses = score(model, origin), []
+    optimizer = Adam(model.parameters())
+    bar = Bar(chosen.steps, what)
+    for step in bar:
+        features, which = text_004.questions(rng, 13, NOISE)  # 13 of each animal
+        loss = mse(model(Tensor(features - origin)), ATTRIBUTES[which])
+        optimizer.lr = warmup_cosine(step, peak=0.1, warmup=50, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        bar.show(loss=losses[-1])
+    return losses, before, score(model, origin)
+
+
+one, stuck, three = Lookup(), Lookup(), Retriever(rng=np.random.default_rng(chosen.seed))
+runs = {
+    "one head": train(one, AVERAGE, "one head"),
+    "three heads": train(three, AVERAGE, "three heads"),
+    "questions from 0": train(stuck, 0.0, "one head, questions from 0"),
+    "d_k = 1": train(Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
+}
+
+# %% What came of it
+# "looks": the right animal has the largest weight. "finds": the answer is nearest to what the right
+# animal has. With d_k = 1 a key is a number, and a score is largest at the largest or the smallest
+# of them: three of the five animals can never win.
+
+nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
+plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
+found = text_004.retrieved((plain @ attributes).data)
+print("\n   Held-out questions, of 2,000 (by chance: 20 %)\n")
+print(f"     {'':28}{'untrained':>18}{'trained':>20}")
+print(f"     {'':28}" + f"{'looks':>10}{'finds':>10}" * 2)
+for name, (_, *scores) in runs.items():
+    print(f"     {name:28}" + "".join(f"{s:10.1%}" for pair in scores for s in pair))
+print(
+    f"     {'no projections':28}{np.mean(plain.argmax(-1) == right):10.1%}"
+    f"{np.mean(found == right):10.1%}\n"
+    f"     {'the nearest animal':28}{np.mean(nearest == right):10.1%}\n"
+)
+marks.at_least("one head, trained, looks at the right animal", runs["one head"][2][0], 0.95)
+marks.at_least("three heads, trained, find its attributes", runs["three heads"][2][1], 0.98)
+marks.at_most("untrained, as in the text", runs["questions from 0"][1][0], 0.25)
+marks.at_most("ablation, trained with questions from 0", runs["questions from 0"][2][0], 0.25)
+marks.at_most("ablation, trained with d_k = 1", runs["d_k = 1"][2][0], 0.4)
+with no_grad():
+    to = [NAMES[m.weights(Tensor(held_out)).data.sum(axis=0).argmax()] for m in (Lookup(), stuck)]
+looks, finds = runs["three heads"][2]
+pull = np.linalg.norm(stuck.w_q.weight.grad)
+print(f"""
+   From 0, questions look most at {to[0]} before the training, and most at {to[1]} after it.
+   What pulls them away from there, ‖∂L/∂W_Q‖, is {pull:.0e}.
+   Three heads find {finds:.1%}, but only {looks:.0%} of their looks go to the right animal. W_O
+   reads the answer off three mixtures together, and no single map shows it.""")
+
+# %% What the trained weights look at
+# Also for the text's two queries, which no training has seen.
+
+everyone, features = (*NAMES, *ASKED), np.concatenate([ANIMALS, QUERIES])
+with no_grad():
+    untrained = Lookup().weights(Tensor(features)).data
+    trained = one.weights(Tensor(features - AVERAGE)).data
+    of_three = three.weights(Tensor(features - AVERAGE)).data
+print("\n   Where the trained head looks:")
+print(f"     {'':8}" + "".join(f"{name:>8}" for name in NAMES))
+for name, row in zip(everyone, trained, strict=True):
+    print(f"     {name:8}" + "".join(f"{weight:8.3f}" for weight in row))
+titles = ("as the text draws it", "trained")
+known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
+unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
+print(f"""   Reptile is {unknown:.1f} away from its nearest animal, no held-out question more than
+   {known:.1f}: what the head makes of reptile was never asked for.""")
+maps = np.stack([untrained, trained])
+save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
+save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")
+losses = {name: run[0] for name, run in runs.items()}
+plot_losses(losses, chosen.out / "loss", "an animal's attributes by its noisy features")
+
+# %% The plane of W_Q and W_K, before and after
+# A score is linear in its key, so only a corner of the keys' hull can win. Colours below say which
+# animal wins a query there; dots are held-out questions, in the colour of the right answer.
+
+figure = new_figure(9.0, 7.6)
+print()
+for (top, below), title, model, origin in zip(
+    figure.subplots(2, 2).T, titles, (Lookup(), one), (0.0, AVERAGE), strict=True
+):
+    with no_grad():
+        keys, asked = model.w_k(animals).data, model.w_q(Tensor(held_out - origin)).data
+    corners = text_004.corners(keys)
+    print(f"   {title}: {len(corners)} of 5 keys are corners of their hull")
+    top.fill(*keys[corners].T, facecolor="#eeeeee", edgecolor="#999999")
+    top.scatter(*keys.T, color=COLOURS, zorder=2)
+    for key, name in zip(keys, NAMES, strict=True):
+        left = name in ("lizard", "wolf")  # where the label has room
+        side = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
+        top.annotate(name, key, textcoords="offset points", fontsize=9, **side)
+    top.margins(0.2)
+    low, high = asked.min(axis=0), asked.max(axis=0)
+    edge = 0.1 * (high - low)
+    x, y = np.linspace(low - edge, high + edge, 300).T
+    winner = (np.stack(np.meshgrid(x, y), axis=-1) @ keys.T).argmax(axis=-1)  # (300, 300)
+    colours = np.array([to_rgb(colour) for colour in COLOURS])[winner]  # (300, 300, 3)
+    below.imshow(
+        colours, extent=(*x[[0, -1]], *y[[0, -1]]), origin="lower", aspect="auto", alpha=0.3
+    )
+    below.scatter(*asked.T, c=[COLOURS[i] for i in right], s=5)
+    top.set_title(f"keys, {title}", fontsize=10)
+    below.set_title(f"queries, {title}", fontsize=10)
+save_figure(figure, chosen.out / "plane")
+
+# %% 4 · What no text shows: the way back
+# Derivatives of order 1 and 2 against finite differences, for each query and for the text's head.
+
+
+def through_weights(x, w_q, w_k, w_v):
+    """The text's head as a function of its input and its three weights."""
+    return attention(x @ w_q, x @ w_k, x @ w_v)
+
+
+w = [getattr(made_up, name).weight for name in ("w_q", "w_k", "w_v")]
+checks = {
+    "mammal": gradcheck(attention, QUERIES[:1], ANIMALS, ATTRIBUTES),
+    "reptile": gradcheck(attention, QUERIES[1:], ANIMALS, ATTRIBUTES),
+    "one head": gradcheck(through_weights, ANIMALS, *(weight.data for weight in w)),
+}
+print("\n4 · Gradients, checked against finite differences")
+for name, report in checks.items():
+    worst = max(c.error for c in report.comparisons)
+    print(
+        f"   {name:8} {len(report.comparisons)} derivatives of order 1 and 2, "
+        f"{len(report.unresolved)} unresolved, largest error {worst:.0e}"
+    )
+worst = max(c.error for report in checks.values() for c in report.comparisons)
+marks.at_most("largest error", worst, 1e-8, ".0e")
+norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
+print(
+    f"   The text's head, ‖∂Σ output/∂W‖: {norms[0]:.2f} for W_Q, {norms[1]:.2f} for W_K, "
+    f"{norms[2]:.1f} for W_V"
+)
+
+# %% The graph, for each query on one colour scale
+
+for name, query in zip(ASKED, QUERIES, strict=True):
+    q, k, v = (
+        Tensor(array, requires_grad=True, name=of)
+        for array, of in ((query[None], name), (ANIMALS, "animals"), (ATTRIBUTES, "attributes"))
+    )
+    drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 10.0))
+    drawing.save(chosen.out / f"graph_{name}.png")
+    drawing.save(chosen.out / f"graph_{name}.svg")
+
+# %% The scale, on this very example
+# How decided a query is, and how much its answer moves with it: ‖∂output/∂query‖, over the scale.
+
+SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}
+over = np.geomspace(0.003, 3, 61)
+
+
+def at_scale(query, scale):
+    """The entropy as a share of log 5, and the Frobenius norm of the answer's Jacobian."""
+    weights = attention_weights(Tensor(query[None]), animals, scale=scale).data
+    slope = jacobian(lambda q: attention(q, animals, attributes, scale=scale))(query[None])
+    return entropy(weights)[0] / np.log(5), np.linalg.norm(slope)
+
+
+print(f"\n   {'':10}" + "".join(f"{name:>22}" for name in ASKED))
+print(f"   {'scale':10}" + f"{'entropy/log 5':>14}{'slope':>8}" * 2)
+for name, scale in SCALES.items():
+    found = [at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
+    print(f"   {name:10}" + "".join(f"{e:14.2f}{s:8.4f}" for e, s in found))
+curves = np.array([[at_scale(query, scale) for scale in over] for query in QUERIES])  # (2, 61, 2)
+best = over[curves[..., 1].argmax(axis=1)]
+lost = curves[1, :, 1].max() / at_scale(QUERIES[1], None)[1]
+print(f"""
+   Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}. One number
+   serves both, and at 1/√3 reptile's slope is {lost:.0f} times below its best: √d_k knows how many
+   features there are, and not how large they are.""")
+figure = new_figure(9.0, 3.6)
+for number, panel in enumerate(figure.subplots(1, 2)):
+    for name, line, colour in zip(ASKED, curves[..., number], COLOURS[::2], strict=False):
+        panel.plot(over, line, color=colour, label=name)
+    panel.axvline(1 / np.sqrt(3), color="#999999", linestyle=":", label="1/√3")
+    panel.set_xscale("log")
+    panel.set_xlabel("scale")
+    panel.set_title(("entropy / log 5", "‖∂output/∂query‖")[number], fontsize=10)
+figure.axes[0].legend(fontsize=9)
+figure.axes[1].set_yscale("log")
+figure.axes[1].set_ylim(1e-4, 5)
+save_figure(figure, chosen.out / "scale")
+print(
+    f"\nPictures in {chosen.out}: weights, heads, loss, plane, scale, graph_mammal, graph_reptile"
+)
+marks.end()
+
+# %% Try it
+# - Give `stuck` a scale, `Lookup(scale=0.05)`: can it get away from the lizard now, and why?
+# - Set `NOISE` to 0.5: fewer questions can be answered, but what becomes of reptile?
