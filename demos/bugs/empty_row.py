@@ -1,0 +1,55 @@
+"""Demos · Museum: fully masked row.
+
+Met with padding in a batch, where a query is left with no key at all (PyTorch's issue 41508). Its
+scores are all -∞, and softmax makes NaN of them. The loss leaves that row out and looks healthy.
+But on the way back 0 · NaN is NaN, and one padded position poisons every parameter of the layer.
+"""
+
+import numpy as np
+
+from minigrad import Tensor, detect_anomaly, softmax, where
+
+REPAIR = (
+    "Decide, before softmax, what a query without keys gets; `attention` gives it weights 0. "
+    "Cleaning the NaN out of the output leaves it in the gradients."
+)
+
+
+def broken(scores, mask):
+    """The weights of each query over the keys it may look at.   (T, S) → (T, S)"""
+    return softmax(scores + np.where(mask, 0.0, -np.inf))
+
+
+def repaired(scores, mask):
+    """The weights of each query over the keys it may look at.   (T, S) → (T, S)"""
+    nowhere = ~mask.any(axis=-1, keepdims=True)
+    p = softmax(scores + np.where(mask | nowhere, 0.0, -np.inf))
+    return where(mask, p, 0.0)
+
+
+def layer(weights, rng):
+    """The outputs for four positions, of which the last sees nothing, and two parameters."""
+    x, (w, w_v) = rng.standard_normal((4, 3)), rng.standard_normal((2, 3, 3))
+    w, w_v = (Tensor(values, requires_grad=True) for values in (w, w_v))
+    mask = np.tril(np.ones((4, 4), bool)) & [[True], [True], [True], [False]]
+    return weights(x @ w @ x.T, mask) @ (x @ w_v), w, w_v
+
+
+def symptom(weights, rng):
+    """A finite loss, and not one number left in the gradients."""
+    y, w, w_v = layer(weights, rng)
+    loss = (y[:3] ** 2).mean()  # without the position that sees nothing
+    loss.backward()
+    return {
+        "loss of the other three positions": loss.item(),
+        "NaN among the 9 numbers of ∂L/∂w": int(np.isnan(w.grad).sum()),
+        "NaN among the 9 numbers of ∂L/∂w_v": int(np.isnan(w_v.grad).sum()),
+    }
+
+
+def check(weights, rng):
+    """Forward and backward with an empty row, under `detect_anomaly`, which names the line."""
+    with detect_anomaly():
+        y, w, w_v = layer(weights, rng)
+        (y[:3] ** 2).mean().backward()
+    assert np.isfinite([w.grad, w_v.grad]).all(), "a gradient is not finite"

@@ -1,0 +1,50 @@
+"""Demos · Museum: integer mask.
+
+Met with every tokenizer whose attention_mask holds the integers 1 and 0. `~mask` is then -2 and -1,
+and both are true. So every key is forbidden, with -1e9 equally, and softmax makes a plain average
+of words and padding. The weights are positive and sum to 1, and no NaN tells.
+"""
+
+import numpy as np
+
+from attention import attention_weights
+from minigrad import Tensor, softmax, where
+
+REPAIR = "Compare first, mask == 0. Better still, let nothing but booleans in."
+
+
+def broken(scores, mask):
+    """The weights over the keys where mask is 1.   (T, S) · (S,) → (T, S)"""
+    return softmax(where(~mask, -1e9, scores))
+
+
+def repaired(scores, mask):
+    """The weights over the keys where mask is 1.   (T, S) · (S,) → (T, S)"""
+    return softmax(where(mask == 0, -1e9, scores))
+
+
+def symptom(weights, rng):
+    """What a query gives to five keys, of which the last two are padding."""
+    scores, mask = Tensor([[2.0, 1.0, 0.0, 0.0, 0.0]]), np.array([1, 1, 1, 0, 0])
+    p = weights(scores, mask).data[0]
+    return {
+        "weights": p,
+        "their sum": p.sum(),
+        "weight on padding": p[3:].sum(),
+        "weights, if the mask is boolean": weights(scores, mask == 1).data[0],
+    }
+
+
+def check(weights, rng):
+    """Padding gets no weight, and words that score differently get different weights."""
+    mask = np.array([1, 1, 1, 0, 0])
+    p = weights(Tensor(rng.standard_normal((3, 5))), mask).data
+    on_padding = p[:, 3:].sum(axis=-1).max()
+    assert on_padding == 0, f"padding gets {on_padding:.2f} of the weight"
+    assert np.ptp(p[:, :3], axis=-1).min() > 0, "all words get the same weight"
+
+
+def refusal():
+    """The same mask, handed to this project's attention."""
+    q, k = Tensor(np.ones((3, 2))), Tensor(np.ones((5, 2)))
+    return attention_weights(q, k, mask=np.array([1, 1, 1, 0, 0]))

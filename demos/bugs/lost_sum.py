@@ -1,0 +1,61 @@
+"""Demos · Museum: lost un-broadcast sum.
+
+Met in layers written by hand. Broadcasting copies the bias to every row of the batch, so its
+gradient is the sum over the rows. Without that sum it has the batch's shape, and `b = b - rate * g`
+turns the bias into one for each *example*. The layer learns the batch by heart.
+"""
+
+import numpy as np
+
+from minigrad import Tensor, primitive
+
+REPAIR = (
+    "Sum over every axis that was broadcast. (A mean has the right shape, and is wrong by the "
+    "size of the batch: compare values too.)"
+)
+
+
+def broken(x, w, b, g):
+    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y.   (B, 3) · (3, 2) → (B, 2)"""
+    return x.T @ g, g
+
+
+def repaired(x, w, b, g):
+    """∂L/∂w and ∂L/∂b of y = x w + b, for g = ∂L/∂y.   (B, 3) · (3, 2) → (B, 2)"""
+    return x.T @ g, g.sum(axis=0)
+
+
+def symptom(backward, rng):
+    """200 steps on five points of a plane, and then five other points of it."""
+    plane = rng.standard_normal((3, 2))
+    x, others = rng.standard_normal((2, 5, 3))
+    w, b = np.zeros((3, 2)), np.zeros(2)
+    for _ in range(200):
+        g_w, g_b = backward(x, w, b, x @ w + b - (x @ plane + 1))  # of ½ ‖y - target‖²
+        w, b = w - 0.05 * g_w, b - 0.05 * g_b
+    return {
+        "shape of the bias": b.shape,
+        "mean squared error, these points": ((x @ w + b - (x @ plane + 1)) ** 2).mean(),
+        "mean squared error, others": ((others @ w + b - (others @ plane + 1)) ** 2).mean(),
+    }
+
+
+def check(backward, rng):
+    """A gradient has its parameter's shape, and the value of a central difference."""
+    x, w, b, u, g = (rng.standard_normal(s) for s in ((5, 3), (3, 2), 2, 2, (5, 2)))
+    g_b = backward(x, w, b, g)[1]
+    assert g_b.shape == b.shape, f"the gradient of b {b.shape} has shape {g_b.shape}"
+    ahead, behind = ((g * (x @ w + moved)).sum() for moved in (b + u, b - u))  # L = Σ g y
+    slope, said = (ahead - behind) / 2, g_b @ u  # (L is linear in b: a step may be long)
+    assert np.isclose(said, slope), f"along u, L moves by {slope:.4f}, and g_b says {said:.4f}"
+
+
+def refusal():
+    """A rule whose gradient no broadcasting explains. (One that it does explain is summed.)"""
+
+    @primitive
+    def add_bias(y, b, /):
+        return y + b, lambda g, _: g, lambda g, _: g.sum(axis=1)
+
+    y, b = Tensor(np.ones((5, 2))), Tensor(np.ones(2), requires_grad=True)
+    add_bias(y, b).sum().backward()
