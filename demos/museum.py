@@ -4,7 +4,7 @@ Claim. Each of these was made by somebody, and raised no error where it was made
 a check of a few lines that rejects the broken version, accepts the repaired one, and can be taken
 into any project. The broken line that is shown is read from the function that runs.
 
-    python -m demos museum [NAME …] [--out FOLDER] [--seed N]
+    python -m demos museum [NAME …] [--out FOLDER] [--seed N]  # 2 s
 
 Names choose among the exhibits and stand before the options. Without names all are shown, with a
 list at the end. One exhibit fits a screen of 40 lines. There are no pictures.

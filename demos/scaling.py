@@ -20,7 +20,7 @@ from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, summary, sweep, typical_query
 from demos import options
 from demos._page import Section, write_page
-from demos.texts import text_000
+from demos.sources import text_000
 from minigrad import Tensor, gradcheck, gradients, graph, numerical_gradient
 
 chosen = options("scaling", __doc__.splitlines()[0])

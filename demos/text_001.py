@@ -5,7 +5,7 @@ scores then follow from three sums, its eight heads are one head, and dividing 1
 leaves W_Q and W_K a gradient of exactly 0. Another scale brings the gradient back, at one part in
 73,000, and still not eight heads. What was missing is unit variance and weights that differ.
 
-    python -m demos text_001 [--out FOLDER] [--seed N]
+    python -m demos text_001 [--out FOLDER] [--seed N]  # 4 s
 """
 
 # %% Set-up
@@ -19,8 +19,8 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.texts import agreeing, beside, text_001
-from demos.texts.text_001 import D_K, D_MODEL, WORDS
+from demos.sources import agreeing, beside, text_001
+from demos.sources.text_001 import D_K, D_MODEL, WORDS
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
 

@@ -5,7 +5,7 @@ numbers. Its example stays saturated all the same, since it draws the projection
 scaled, the variance is still about a thousand, and more than half of the queries get next to no
 gradient. From N(0, 1/d), with the same scale, the same sentence is alive. It takes both.
 
-    python -m demos text_002 [--out FOLDER] [--seed N] [--quick]
+    python -m demos text_002 [--out FOLDER] [--seed N] [--quick]  # 4 s
 """
 
 # %% Set-up
@@ -17,8 +17,8 @@ from attention.figures import new_figure, save_figure
 from attention.maps import plot_heads
 from demos import options
 from demos._training import Marks
-from demos.texts import agreeing, text_002
-from demos.texts.text_002 import IGNORED, INITIAL, PRINTED, draw, from_pairs, measure, token_ids
+from demos.sources import agreeing, text_002
+from demos.sources.text_002 import IGNORED, INITIAL, PRINTED, draw, from_pairs, measure, token_ids
 from minigrad import GradientError, Tensor, gradcheck, gradients, graph, softmax, where
 
 chosen = options("text_002", __doc__.splitlines()[0])

@@ -6,7 +6,7 @@ vector knows about three words of a sentence, however long, and additive attenti
 It ends with two classes that it never compares; they become equal, and then two heads of one layer.
 At its own width the scale makes gradients smaller, and at a large one 1/√d_k is not enough.
 
-    python -m demos text_003 [--out FOLDER] [--seed N] [--steps N] [--quick]
+    python -m demos text_003 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
 """
 
 # %% Set-up
@@ -18,9 +18,9 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
-from demos._training import Bar, Marks
-from demos.texts import agreeing, beside, text_003
-from demos.texts.text_003 import INPUTS, LAYOUT_V2, PRINTED, WORDS, SelfAttention, as_text
+from demos._training import Marks, Run
+from demos.sources import agreeing, beside, text_003
+from demos.sources.text_003 import INPUTS, LAYOUT_V2, PRINTED, WORDS, SelfAttention, as_text
 from minigrad import (
     Tensor,
     cross_entropy,
@@ -82,8 +82,8 @@ def train(T, kind):
     rng = np.random.default_rng(chosen.seed)
     model = Reader(T, np.arange(T) == T - 1 if kind == "last" else None, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
-    bar = Bar(chosen.steps, f"{T} words, {kind}")
-    for step in bar:
+    run = Run(chosen, f"{T} words, {kind}", model=model, optimizer=optimizer, rng=rng)
+    for step in run:
         words = rng.integers(0, VOCABULARY, (BATCH, T))
         loss = cross_entropy(model(words), words)
         optimizer.lr = warmup_cosine(step, peak=1e-2, warmup=20, total=chosen.steps)
@@ -91,7 +91,7 @@ def train(T, kind):
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
-        bar.show(loss=loss.item())
+        run.show(loss=loss.item())
     words = np.random.default_rng(chosen.seed + 1).integers(0, VOCABULARY, (1000, T))
     with no_grad():
         return np.mean(model(words).argmax(-1) == words, axis=0)  # (T,)

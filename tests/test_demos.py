@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from demos.texts import text_000
+from demos.sources import text_000
 from tests.running import ROOT, demo
 from tests.test_training_demos import TRAIN
 
@@ -30,22 +30,6 @@ def test_the_list_names_every_demo_with_a_line():
     assert done.returncode == 0
     for path in (ROOT / "demos").glob("[!_]*.py"):
         assert re.search(rf"^  {path.stem} +\d+ s +\S.{{20,}}", done.stdout, re.MULTILINE)
-
-
-def test_our_layer_prints_the_121_numbers_of_text_000_digit_by_digit():
-    x, layer = text_000.layer()
-    ours = text_000.steps(x, layer)
-    assert list(ours) == list(text_000.PRINTED)
-    assert sum(array.size for array in ours.values()) == 121
-    for name, array in ours.items():
-        assert text_000.as_text(array) == text_000.PRINTED[name].split(), name
-        np.testing.assert_allclose(array.ravel(), text_000.numbers(name), rtol=0, atol=6e-9)
-
-
-def test_the_layer_of_text_000_is_the_sum_of_its_heads():
-    x, layer = text_000.layer()
-    heads = [text_000.one_head(layer, head)(x).data for head in (0, 1)]
-    np.testing.assert_allclose(sum(heads), layer(x).data, rtol=1e-14)
 
 
 def test_scaling_reproduces_the_text_and_tells_dead_from_alive(scaling):
@@ -124,7 +108,8 @@ def test_a_browser_shows_the_page(scaling, tmp_path):
 
 # ------------------------------------------------------------------ the list
 
-NAMES = {"scaling", "first_gradient", *TRAIN}
+TEXTS = {f"text_00{number}" for number in range(5)}
+NAMES = {"scaling", "first_gradient", "texts", "museum", *TEXTS, *TRAIN}
 
 
 def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):

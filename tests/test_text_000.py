@@ -11,7 +11,7 @@ import pytest
 
 from attention import attention, merge_heads, sinusoidal, split_heads
 from attention.maps import entropy
-from demos.texts import agreeing, text_000
+from demos.sources import agreeing, text_000
 from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
 from minigrad.nn import xavier_uniform
 from minigrad.optim import SGD

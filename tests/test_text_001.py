@@ -10,7 +10,7 @@ import pytest
 
 from attention import MultiHeadAttention, attention, attention_weights, merge_heads
 from attention.maps import entropy
-from demos.texts import agreeing, text_001
+from demos.sources import agreeing, text_001
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
 

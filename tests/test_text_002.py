@@ -17,8 +17,8 @@ from attention import (
     padding_mask,
     split_heads,
 )
-from demos.texts import agreeing, text_002
-from demos.texts.text_002 import (
+from demos.sources import agreeing, text_002
+from demos.sources.text_002 import (
     INITIAL,
     PRINTED,
     REPAIRED,

@@ -8,8 +8,8 @@ import pytest
 from attention import additive_attention, attention, attention_weights, causal_mask
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy
-from demos.texts import agreeing, as_torch_prints, text_003
-from demos.texts.text_003 import INPUTS, LAYOUT_V1, LAYOUT_V2, PRINTED, SelfAttention, as_text
+from demos.sources import agreeing, as_torch_prints, text_003
+from demos.sources.text_003 import INPUTS, LAYOUT_V1, LAYOUT_V2, PRINTED, SelfAttention, as_text
 from minigrad import Tensor, exp, gradcheck, gradients, softmax
 from minigrad.nn import Dropout, Sequential
 

@@ -10,8 +10,8 @@ import pytest
 
 from attention import MultiHeadAttention, attention, attention_weights, qk_norm
 from attention.scaled_dot_product import unit_length
-from demos.texts import agreeing, as_numpy_prints, text_004
-from demos.texts.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
+from demos.sources import agreeing, as_numpy_prints, text_004
+from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, jacobian, mse
 
 ROOT = Path(__file__).parents[1]

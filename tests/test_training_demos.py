@@ -37,6 +37,14 @@ TRAIN = {
         {"without_training", "weights", "loss"},
         {"rows_with_positions", "rows_in_a_bag", "other_hands"},
     ),
+    "text_003": (
+        {"one_vector", "weights", "graph", "graph_saturated", "scale"},
+        {f"{words}_words_{kind}" for words in (2, 4, 8, 16) for kind in ("all", "last")},
+    ),
+    "text_004": (
+        {"weights", "heads", "loss", "plane", "scale", "graph_mammal", "graph_reptile"},
+        {"one_head", "three_heads", "one_head_questions_from_0", "one_head_d_k_1"},
+    ),
 }
 ANIMATED = {"reverse", "induction"}
 

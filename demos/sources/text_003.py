@@ -18,7 +18,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.mapping import Piece
-from demos.texts import as_torch_prints
+from demos.sources import as_torch_prints
 from minigrad import Tensor, exp, softmax
 from minigrad.nn import Module
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
 from attention.maps import entropy
-from demos.texts import as_numpy_prints
+from demos.sources import as_numpy_prints
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'

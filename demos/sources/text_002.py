@@ -42,29 +42,29 @@ SHAPES = {
 LOST = "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw"
 
 SLIPS = (
-    'the token ids printed are those of "… world is blue"; the printed sentence has others',
-    "words are numbered with their repetitions, which leaves ids unused",
-    "the second replace looks for all nine characters in a row, and changes nothing",
-    "multiplying by 1/√d_k is called dividing by it, which would go the other way",
-    "the ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers",
-    "keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not",
-    "the scaling is said to suffice; most queries still look at one word, since W is N(0, 1)",
-    "softmax runs over the queries (dim=0) in the worked example, over the keys in the class",
-    "input and output are said to have one size, and values any size; weights and V, one size",
-    "heads are said to speed the work up like a team; they do the same multiplications",
-    "every array inside the heads has the shape that is printed, so the print cannot tell",
-    "nn and F are used and never imported",
-    "a comment lacks its #, which is a SyntaxError",
-    "a query that may look nowhere gets NaN, and sends it back",
-    "a mask (B, T, S) meets scores (B, H, T, S): where B = H, a head gets a sequence's mask",
+    'The token ids printed are those of "… world is blue"; the printed sentence has others.',
+    "Words are numbered with their repetitions, which leaves ids unused.",
+    "The second replace looks for all nine characters in a row, and changes nothing.",
+    "Multiplying by 1/√d_k is called dividing by it, which would go the other way.",
+    "The ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers.",
+    "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not.",
+    "The scaling is said to suffice; most queries still look at one word, since W is N(0, 1).",
+    "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
+    "Input and output are said to have one size, and values any size; weights and V, one size.",
+    "Heads are said to speed the work up like a team; they do the same multiplications.",
+    "Every array inside the heads has the shape that is printed, so the print cannot tell.",
+    "`nn` and `F` are used and never imported.",
+    "A comment lacks its #, which is a SyntaxError.",
+    "A query that may look nowhere gets NaN, and sends it back.",
+    "A mask (B, T, S) meets scores (B, H, T, S): where B = H, a head gets a sequence's mask.",
 )
 
 COMPLETED = (
-    "its SelfAttention, run, and with a mask",
-    "its MultiHeadAttention, head by head, with the mask that it takes and is never given",
-    "a causal mask, and the gradient that proves it",
-    "a query that may look nowhere",
-    "the way back, checked to order 2, and how much of it each word gets",
+    "Its SelfAttention, run, and with a mask.",
+    "Its MultiHeadAttention, head by head, with the mask that it takes and is never given.",
+    "A causal mask, and the gradient that proves it.",
+    "A query that may look nowhere.",
+    "The way back, checked to order 2, and how much of it each word gets.",
 )
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
-from demos.texts import as_numpy_prints
+from demos.sources import as_numpy_prints
 from minigrad import Tensor
 from minigrad.nn import Linear, Module
 

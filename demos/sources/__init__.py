@@ -5,8 +5,9 @@ prints, formatted as its library formats it. So each of the modules here holds
 
     TITLE          what the text is
     PRINTED        a name → the numbers printed under it, as they stand there
-    ours()         a name → our array of the same numbers, computed with this project
-    as_text        how the text's library prints an array (one of the two functions below)
+    ours()         a name → our array of the same numbers, computed with this project; a name that
+                   PRINTED has and this has not is of numbers that cannot come back
+    as_text        how the text's library prints an array
     LOST           what of it cannot come back, and why ("" if all of it does)
     SLIPS          what the text gets wrong, a sentence each
     COMPLETED      the steps it leaves undone and our demo does, a sentence each
@@ -14,7 +15,15 @@ prints, formatted as its library formats it. So each of the modules here holds
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
+
+
+def counted(text: ModuleType) -> tuple[int, int]:
+    """How many of a text's printed numbers come back as text, and how many it prints."""
+    reproduced = sum(agreeing(text.PRINTED[n], text.as_text(a)) for n, a in text.ours().items())
+    return reproduced, sum(len(printed.split()) for printed in text.PRINTED.values())
 
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from attention import MultiHeadAttention, split_heads
-from demos.texts import as_numpy_prints
+from demos.sources import as_numpy_prints
 from minigrad import Tensor, softmax
 
 TITLE = '"I love you": multi-head attention at the size of the original Transformer'

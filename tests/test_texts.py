@@ -1,0 +1,70 @@
+"""The five source texts together: the counts in the table of `python -m demos texts`."""
+
+import re
+
+import pytest
+
+from demos.sources import (
+    agreeing,
+    beside,
+    counted,
+    text_000,
+    text_001,
+    text_002,
+    text_003,
+    text_004,
+)
+from tests.running import demo
+
+# Counted again from the texts, without the shapes that they print.
+COUNTS = {
+    text_000: (121, 121),
+    text_001: (82, 552),
+    text_002: (8, 10),
+    text_003: (310, 310),
+    text_004: (167, 167),
+}
+
+
+@pytest.mark.parametrize("text", COUNTS, ids=lambda text: text.__name__[-8:])
+def test_the_numbers_that_come_back_are_as_many_as_counted(text):
+    assert counted(text) == COUNTS[text]
+    assert set(text.ours()) <= set(text.PRINTED)
+    assert bool(text.LOST) == (COUNTS[text][0] < COUNTS[text][1])
+
+
+@pytest.mark.parametrize("text", COUNTS, ids=lambda text: text.__name__[-8:])
+def test_a_number_that_differs_in_its_last_digit_is_not_counted(text, monkeypatch):
+    ours = text.ours()
+    # (The last name: text 001's rows are made to fit its first.)
+    name = [n for n in ours if agreeing(text.PRINTED[n], text.as_text(ours[n]))][-1]
+    kept, other = text.PRINTED[name].split(), {"0": "1", ".": ".0"}
+    first = kept[0]
+    monkeypatch.setitem(
+        text.PRINTED, name, " ".join([first[:-1] + other.get(first[-1], "0"), *kept[1:]])
+    )
+    assert counted(text) == (COUNTS[text][0] - 1, COUNTS[text][1])
+
+
+def test_the_demo_prints_the_counts_and_every_sentence(tmp_path):
+    done = demo("texts", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^(text_00\d) +(\d+) +(\d+) +(\d+) +(\d+)$", done.stdout, re.MULTILINE)
+    assert rows == [
+        (t.__name__[-8:], str(printed), str(same), str(len(t.SLIPS)), str(len(t.COMPLETED)))
+        for t, (same, printed) in COUNTS.items()
+    ]
+    assert re.search(r"^together +1160 +688 +44 +23$", done.stdout, re.MULTILINE)
+    flat = " ".join(done.stdout.split())
+    for text in COUNTS:
+        for sentence in (*text.SLIPS, *text.COMPLETED):
+            assert " ".join(sentence.split()) in flat
+        assert text.LOST in flat
+
+
+def test_numbers_stand_side_by_side_row_by_row():
+    array = text_004.ANIMALS[:2, :2]
+    texts = text_004.as_text(array)
+    assert beside("two", "1 2 3 4", array, texts).count("\n") == 2
+    with pytest.raises(ValueError):
+        agreeing("1 2 3", texts)
