@@ -6,7 +6,7 @@ same: it gives every word the same vector, and its W_Q and W_K learn nothing. Th
 scores that grow with d_k. It does not repair inputs of mean 4.5. At mean 0 and variance 1 the head
 lives.
 
-    python -m demos text_000 [--out FOLDER] [--seed N] [--steps N] [--quick]  # 8 s
+    python -m demos text_000 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
 """
 
 # %% Set-up
@@ -17,7 +17,7 @@ from attention import merge_heads, sinusoidal, split_heads
 from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
-from demos._training import Marks
+from demos._training import Marks, Run
 from demos.sources import agreeing, beside, text_000
 from minigrad import Tensor, concatenate, gradcheck, gradients, graph, jacobian, softmax
 from minigrad.nn import Embedding, xavier_uniform
@@ -263,14 +263,15 @@ runs = [("text", "1/√d_k", SGD), ("text", "1/√d_k", Adam), ("text", "1/32", 
 for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     x, layer = text_000.layer(unit=inputs == "unit")
     layer.scale, before = SCALES[scale], layer.w_q.weight.data.copy()
-    optimizer = method(layer.parameters(), 0.01)
-    for _ in range(chosen.steps):
+    case, optimizer = f"{inputs}, {scale}, {method.__name__}", method(layer.parameters(), 0.01)
+    run = Run(chosen, case, model=layer, optimizer=optimizer, rng=rng)
+    for _ in run:
         loss = ((layer(Tensor(x.data)) - x.data) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    case = f"{inputs}, {scale}, {method.__name__}"
-    ends[case] = loss.item() / x.data.var(axis=0).mean()
+        run.show(loss=loss.item())
+    ends[case] = run.losses[-1] / x.data.var(axis=0).mean()
     change = (layer.w_q.weight.data - before).reshape(4, H, 2)  # (d_model, H, d_k)
     moves[case] = np.linalg.norm(change, axis=(0, 2)) / np.linalg.norm(before)
     print(f"     {case:19}{ends[case]:8.1e}, W_Q moved by {moves[case][0]:.0e} in head 1", end="")

@@ -1,4 +1,4 @@
-"""Source text 001, "I love you": eight heads that are one, and a scale that rescues none of them.
+"""Text 001, "I love you": eight heads that are one, and a scale that rescues none of them.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
 scores then follow from three sums, its eight heads are one head, and dividing 1.5e8 by √d_k = 8

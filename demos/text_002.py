@@ -1,4 +1,4 @@
-"""Source text 002, "The sky is blue …": its numbers, its slips, and a scale that is not enough.
+"""Text 002, "The sky is blue …": its numbers, its slips, and a scale that is not enough.
 
 Claim. The text shows that 1/√d_k divides the variance of its scores by 32. That holds for any
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1):

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from demos.sources import text_000
 from tests.running import ROOT, demo
 from tests.test_training_demos import TRAIN
 

@@ -1,7 +1,7 @@
 """The demos that train: quickly, whole, twice alike, and stopped in the middle.
 
 The slow group (`pytest -m slow`) trains each of them to its end, and asks for its pass marks and
-its ablation.
+its ablation. (Those of the five source texts run whole in the tests of their texts.)
 """
 
 import re
@@ -36,6 +36,10 @@ TRAIN = {
     "digits": (
         {"without_training", "weights", "loss"},
         {"rows_with_positions", "rows_in_a_bag", "other_hands"},
+    ),
+    "text_000": (
+        {"head_2_text", "head_2_unit", "weights", "scale"},
+        {"text_1_d_k_sgd", "text_1_d_k_adam", "text_1_32_sgd", "unit_1_d_k_sgd"},
     ),
     "text_003": (
         {"one_vector", "weights", "graph", "graph_saturated", "scale"},
@@ -96,7 +100,7 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, qui
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAIN)
+@pytest.mark.parametrize("name", [name for name in TRAIN if not name.startswith("text_")])
 def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
     done = demo(name, "--out", tmp_path)
     print(done.stdout)
