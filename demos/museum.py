@@ -1,8 +1,8 @@
 """Fifteen mistakes that people make, each run, seen, caught by a check and repaired.
 
-Claim. Each of these was made by somebody, and raised no error where it was made. For each there is
-a check of a few lines that rejects the broken version, accepts the repaired one, and can be taken
-into any project. The broken line that is shown is read from the function that runs.
+Claim. Each of these is of a kind that people make, and raises no error where it is made. For each
+there is a check of a few lines that rejects the broken version, accepts the repaired one, and can
+be taken into any project. The broken line that is shown is read from the function that runs.
 
     python -m demos museum [NAME …] [--out FOLDER] [--seed N]  # 2 s
 

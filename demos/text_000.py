@@ -3,8 +3,8 @@
 Claim. A notebook computes two heads over three words and prints 121 numbers. All of them come out
 of our layer, digit by digit. It scales its scores by 1/√d_k. Its second head is one-hot all the
 same: it gives every word the same vector, and its W_Q and W_K learn nothing. The scale repairs
-scores that grow with d_k. It does not repair inputs of mean 4.5. At mean 0 and variance 1 the head
-lives.
+scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At mean 0 and
+variance 1 the head lives.
 
     python -m demos text_000 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
 """
@@ -214,7 +214,7 @@ save_figure(plot_heads(maps, WORDS, WORDS, titles=list(examples)), chosen.out / 
 
 INPUTS = {
     "text": lambda values: values,
-    "variance 1": lambda values: values / values.std(),
+    "divided by std": lambda values: values / values.std(),
     "mean 0": lambda values: values - values.mean(),
     "unit": lambda values: (values - values.mean()) / values.std(),
 }

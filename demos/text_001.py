@@ -10,8 +10,6 @@ leaves W_Q and W_K a gradient of exactly 0. Another scale brings the gradient ba
 
 # %% Set-up
 
-import textwrap
-
 import numpy as np
 
 from attention import attention, attention_weights, merge_heads
@@ -19,18 +17,13 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.sources import agreeing, beside, text_001
+from demos.sources import agreeing, beside, say, text_001
 from demos.sources.text_001 import D_K, D_MODEL, WORDS
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
 
 chosen = options("text_001", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
-
-
-def say(sentence, first="   ", rest="   "):
-    """Print a sentence in lines of 96."""
-    print(textwrap.fill(sentence, 96, initial_indent=first, subsequent_indent=rest))
 
 
 # %% 1 · What it prints, and ours
@@ -104,15 +97,15 @@ def apart(attend, x):
 
 joined = merge_heads(head_outputs(fixed, x)).data  # (3, 512)
 print("\n3 · Its steps 7 and 8\n")
-print(f"   contexts by rows, all words:   {np.unique(by_row @ v.data)} in {(3, D_K)}")
-print(f"   eight heads, joined:           {np.unique(joined)} in {joined.shape}")
-print(f"   times W_O:                     {np.unique(fixed(x).data)} in {fixed(x).shape}\n")
+print(f"   contexts by rows, all words:      {np.unique(by_row @ v.data)} in {(3, D_K)}")
+print(f"   eight heads, joined:              {np.unique(joined)} in {joined.shape}")
+print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixed(x).shape}\n")
 
 # The same layer with weights that are not constant, Xavier's, on the same rows; and then on rows
 # of mean 0 and variance 1, for which those weights and √d_k are made.
 
 unit = Tensor(text_001.unit(rows), requires_grad=True, name="x")
-print(f"   {'':34}{'entropy / log 3, by head':>26}{'rank':>7}{'heads apart':>14}")
+print(f"   {'':34}{'entropy / log 3, by head':>26}{'rank of 1':>10}{'heads apart':>14}")
 for what, attend, words in (
     ("constant weights, integers", fixed, x),
     ("Xavier weights, integers", mixed, x),
@@ -126,7 +119,7 @@ for what, attend, words in (
         f"{np.linalg.matrix_rank(q0 @ k0.mT):>7}{apart(attend, words):>14.2f}"
     )
 say(
-    "Weights that differ make eight heads. On integers these are nearly one-hot: √d_k is made for "
+    "Weights that differ make eight heads. On integers they are much sharper: √d_k is made for "
     "rows of mean 0 and variance 1."
 )
 marks.at_most("constant weights: heads apart", apart(fixed, x), 1e-12, ".0e")
@@ -177,7 +170,7 @@ for name, scale in {**usual, **others}.items():
 dead = max(largest(g) for s in usual.values() for g in measure(s, text)[1][1:3])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 told = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
-print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Who is told anything: {told}.")
+print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {told} gets any.")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
 marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")
 

@@ -98,9 +98,15 @@ shown(
     f"from N(0, 1/d) {unit_raw.key_variance:.2f} and {unit_raw.value_variance:.2f}: unscaled, only "
     f"the scores grow, to {unit_raw.variance.mean():.1f}",
 )
+other, other_unit = (
+    measure(as_printed, initial, None, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
+    for initial in ("N(0, 1)", "N(0, 1/d)")
+)
 shown(
     f"scaled, the variance is {scaled.variance.mean():,.0f}; the largest weight is "
-    f"{scaled.largest:.2f}, and {scaled.decided(ids):.0%} give one word .9 or more",
+    f"{scaled.largest:.2f}, and {scaled.decided(ids):.0%} give one word, "
+    "all its places together, .9 or more",
+    f"(its printed sentence: {other.largest:.2f}, and from N(0, 1/d) {other_unit.largest:.2f})",
     f"from N(0, 1/d) it is {unit.variance.mean():.2f}; {unit.largest:.2f}, and "
     f"{unit.decided(ids):.1%}",
 )
@@ -260,9 +266,7 @@ for t, word in enumerate(words):
 
     try:
         (check, *_) = gradcheck(of_word, q.data[t : t + 1], order=1).comparisons
-        told = (
-            "agree" if check.verdict == "agrees" else f"see no closer than {check.resolution:.0e}"
-        )
+        told = "agree" if check.verdict == "agrees" else f"too coarse, {check.resolution:.0e}"
     except GradientError:
         told = "see another: this one is rounding"
     print(f"   {word:8}{norms[t]:10.1e}{p.data[t].max():17.6f}{errors[t]:17.0e}   {told}")

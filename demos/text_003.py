@@ -4,7 +4,8 @@ Claim. A notebook about self-attention prints 310 numbers; all come back from Nu
 digit by digit. It opens with the reason for attention, which is measured here: trained alike, one
 vector knows about three words of a sentence, however long, and additive attention knows them all.
 It ends with two classes that it never compares; they become equal, and then two heads of one layer.
-At its own width the scale makes gradients smaller, and at a large one 1/√d_k is not enough.
+At its own width the scale makes gradients smaller, and at a large one 1/√d_k is not enough for one
+of the two.
 
     python -m demos text_003 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
 """
@@ -19,7 +20,7 @@ from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
-from demos.sources import agreeing, beside, text_003
+from demos.sources import agreeing, beside, say, text_003
 from demos.sources.text_003 import INPUTS, LAYOUT_V2, PRINTED, WORDS, SelfAttention, as_text
 from minigrad import (
     Tensor,
@@ -132,8 +133,18 @@ save_figure(figure, chosen.out / "one_vector")
 
 ours = text_003.ours()
 print("\n1 · The numbers that the text prints, and ours\n")
+say(
+    "PyTorch draws with the Mersenne Twister, and so does np.random.RandomState. A float32 holds "
+    "24 bits: torch.rand keeps 24 of 32 and divides by 2²⁴. nn.Linear rounds its bounds ±1/√d_in "
+    "to float32, spreads u over them in float64, rounds once more, and stores (d_out, d_in)."
+)
+print()
 for name, array in ours.items():
-    print(beside(name, PRINTED[name], array, as_text(array)))
+    texts = as_text(array)
+    if array.size > 12 and agreeing(PRINTED[name], texts) == array.size:
+        print(f"   {name} {array.shape}: {array.size} of {array.size} agree")
+    else:
+        print(beside(name, PRINTED[name], array, texts))
 same = sum(agreeing(PRINTED[name], as_text(array)) for name, array in ours.items())
 print()
 marks.at_least("numbers that are the same text", same, 310, ".0f")
@@ -153,36 +164,50 @@ for order, add in orders.items():
 # %% 2 · Its slips
 
 called = PRINTED['W_q, called "Key matrix weights"']
-print('\n2 · Slips\n\n   Of the six numbers called "Key matrix weights"')
+slips = iter(text_003.SLIPS)
+
+
+def slip():
+    """The next slip, above what shows it."""
+    print()
+    say(next(slips), "   - ", "     ")
+
+
+print("\n2 · Slips")
+slip()
+print('   Of the six numbers called "Key matrix weights"')
 for w in (one.w_q, one.w_k):
     print(f"   {agreeing(called, as_text(w.data))} are those of {w.name}")
 
 raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
 scaled = raw / np.sqrt(2)
-print('\n   V2\'s scores of "Your", made weights')
+slip()
+print('   V2\'s scores of "Your", made weights')
 for name, weights in (("divided by their sum", raw / raw.sum()), ("softmax", softmax(raw))):
     print(f"   {name:>22} {row(weights.data, '7.3f')}")
 apart = np.abs((scaled / scaled.sum() - raw / raw.sum()).data).max()
 print(f"   A negative share is no average. And dividing cancels the scale 1/√2, to {apart:.0e}.")
 
-print("\n   softmax, naive and ours   of (z, 0)     of (-z, -z)")
+slip()
+print(f"   the first weight of: {'(z, 0) naive':>18}{'ours':>6}{'(-z, -z) naive':>17}{'ours':>6}")
 for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
     for z in zs:
         cells = ""
         for p in (Tensor([z, 0.0], dtype=dtype), Tensor([-z, -z], dtype=dtype)):
             with np.errstate(over="ignore", invalid="ignore"):
                 firsts = [f(p)[0].item() for f in (text_003.naive_softmax, softmax)]
-            cells += f"{row(firsts, '.3g'):>12}"
-        print(f"   {dtype}, z = {z:3} {cells}")
+            cells += f"{firsts[0]:>{17 if cells else 18}.3g}{firsts[1]:>6.3g}"
+        print(f"   {f'{dtype}, z = {z}':<20} {cells}")
 print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * scores[1]:.1f}")
 
 # %%
 # V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be turned on the
 # way; a layout (chapter 18) says so once, for both directions.
 
+slip()
 stored = to_theirs(one.state_dict(), LAYOUT_V2)
 shapes = ", ".join(f"{name} {array.shape}" for name, array in stored.items())
-print(f"\n   V1's weights, as V2 stores them: {shapes}")
+print(f"   V1's weights, as V2 stores them: {shapes}")
 made_equal = text_003.version_2()
 made_equal.load_state_dict(to_ours(stored, LAYOUT_V2))
 agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
@@ -199,7 +224,8 @@ def spread(head, **options):
 
 
 drawn = text_003.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
-print(f"\n   nn.Linear, 300,000 weights: d_in · variance = {3 * drawn.var():.3f}")
+slip()
+print(f"   nn.Linear, 300,000 weights: d_in · variance = {3 * drawn.var():.3f}")
 for name, head in (("V1", one), ("V2", two)):
     values, contexts = (x @ head.w_v).data, head(x).data
     share = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
@@ -282,7 +308,7 @@ for name, f, weights in (
     else:
         marks.at_most(f"{name}, largest error", worst, 1e-8, ".0e")
 for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
-    picture = graph(two(x, scale=scale).sum(), grads=True, limits=(1e-6, 10.0))
+    picture = graph(two(x, scale=scale).sum(), grads=True, limits=(1e-9, 10.0))
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{name}.{ending}")
 
@@ -291,7 +317,7 @@ for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
 # does is to multiply the gradients of W_q and W_k once more, by 1/√2.
 
 share = norms["V1", "1/√2"][1] / norms["V1", "1"][1]
-print()
+slip()
 marks.at_most("V1's ‖∂L/∂W_q‖ with the scale, as a share of that without", share, 0.9, ".2f")
 
 # %%
@@ -305,7 +331,8 @@ SCALES = {
     "1/√d_k": (None, SCALED),
     "1/d_k": (lambda d: 1 / d, "#4f8a4f"),
 }
-print(f"\n   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
+slip()
+print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
 wide = {}
 for name, (recipe, _) in RECIPES.items():
     for said, (scale, _) in SCALES.items():
@@ -316,7 +343,29 @@ for name, (recipe, _) in RECIPES.items():
         print(
             f"   {f'{name}, scale {said}':16} {row((wide[name, said, d] for d in WIDTHS), '.3f')}"
         )
+
+
+def reached(head, scale):
+    """How much gradient comes through the softmax, ‖∂L/∂W_q‖ beside ‖∂L/∂W_v‖."""
+    w_q, w_v = gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])
+    return np.linalg.norm(w_q) / np.linalg.norm(w_v)
+
+
+print(
+    "\n   ‖∂L/∂W_q‖ / ‖∂L/∂W_v‖ at d_k = 2048, without the scale and with 1/√d_k; mean of 5 draws"
+)
+through = {}
+for name, (recipe, _) in RECIPES.items():
+    heads = [recipe(2048, chosen.seed + i) for i in range(5)]
+    through[name] = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
+    print(f"   {name}: {row(through[name], '.1e')}")
 print()
+marks.at_least(
+    "V1's recipe: times as much with the scale", through["V1"][1] / through["V1"][0], 100, ".0f"
+)
+marks.at_most(
+    "V2's recipe: times as much with the scale", through["V2"][1] / through["V2"][0], 1, ".2f"
+)
 marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k", 2048], 0.5, ".3f")
 marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k", 2048], 0.98, ".3f")
 marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k", 2048], 0.98, ".3f")

@@ -20,7 +20,7 @@ from attention.maps import entropy, plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Marks, Run, plot_losses
-from demos.sources import agreeing, beside, text_004
+from demos.sources import agreeing, beside, say, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, graph, jacobian, mse, no_grad
 from minigrad.optim import Adam, warmup_cosine
@@ -46,9 +46,19 @@ marks.at_least("numbers that agree", same / total, 1.0)
 # %% 2 · Its slips
 # First: that self-attention leaves the animals much as they were.
 
+slips = iter(text_004.SLIPS)
+
+
+def slip():
+    """The next slip, above what shows it."""
+    print()
+    say(next(slips), "   - ", "     ")
+
+
 looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
-print("\n2 · Slips\n\n   Have the animals not changed much? How far they move, where they look:")
+print("\n2 · Slips")
+slip()
 for i, name in enumerate(NAMES):
     far, most = np.linalg.norm(moved[i]) / np.linalg.norm(ANIMALS[i]), looks[i].argmax()
     print(
@@ -61,7 +71,8 @@ for i, name in enumerate(NAMES):
 # one direction the longer gets more. By angle and by distance the whale is the most like mammal.
 
 cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
-print("\n   Is the weight a similarity? The keys as the query mammal meets them:")
+slip()
+print("     The keys as the query mammal meets them:")
 print(f"     {'':8}{'length':>8}{'cosine':>8}{'distance':>10}{'weight':>8}")
 for i, name in enumerate(NAMES):
     length, apart = np.linalg.norm(ANIMALS[i]), np.linalg.norm(QUERIES[0] - ANIMALS[i])
@@ -75,10 +86,10 @@ print(f"     Of the five animals, {own[0]} look most at themselves; with lengths
 # Third: the scale. 1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1.
 
 spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
+slip()
 print(
-    f"\n   Does 1/√3 settle the scores? The features have mean {ANIMALS.mean():.1f} and variance "
-    f"{ANIMALS.var():.1f},\n   so scaled scores still spread by {spread[0]:.1f} (mammal) and "
-    f"{spread[1]:.1f} (reptile), where 1 is meant."
+    f"     The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}: scaled "
+    f"scores spread by {spread[0]:.1f} (mammal)\n     and {spread[1]:.1f} (reptile)."
 )
 
 # %%
@@ -96,9 +107,9 @@ shares = (
     text_004.one_winner(*signed),
     text_004.one_winner(*positive, AVERAGE),
 )
-print(f"""
-   Random projections, a bad idea? The longest projected key is the {NAMES[longest]}'s, and every
-   row puts at least {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner
+slip()
+print(f"""     The longest projected key is the {NAMES[longest]}'s, and every row puts at least
+     {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner
      with weights from 0 to 1, as in the text    in {shares[0]:6.1%}
      with weights from -1 to 1                   in {shares[1]:6.1%}
      from 0 to 1, queries from the average       in {shares[2]:6.1%}""")
@@ -106,10 +117,10 @@ print(f"""
 # %%
 # The last two are of words: what the result is, and what its head is called.
 
-print(f"""
-   An updated mammal? Of {queries.shape[1]} features it makes {attributes.shape[1]} attributes: an
-   answer. Multi-headed? It has {made_up.num_heads} head. What self-attention needs are projections,
-   and one head has them.""")
+slip()
+print(f"     Features of a query: {queries.shape[1]}. Of its answer: {attributes.shape[1]}.")
+slip()
+print(f"     Heads: {made_up.num_heads}.")
 
 # %% 3 · The steps left undone: several heads, and back to three dimensions
 
@@ -213,11 +224,12 @@ print("\n   Where the trained head looks:")
 print(f"     {'':8}" + "".join(f"{name:>8}" for name in NAMES))
 for name, row in zip(everyone, trained, strict=True):
     print(f"     {name:8}" + "".join(f"{weight:8.3f}" for weight in row))
-titles = ("as the text draws it", "trained")
+titles = ("as drawn, asked from 0", "trained, asked from the average")
 known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
 unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
 print(f"""   Reptile is {unknown:.1f} away from its nearest animal, no held-out question more than
-   {known:.1f}: what the head makes of reptile was never asked for.""")
+   {known:.1f}: what the head makes of reptile was never asked for. It looks most at the
+   {NAMES[trained[6].argmax()]}; mammal looks most at the {NAMES[trained[5].argmax()]}.""")
 maps = np.stack([untrained, trained])
 save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
 save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")
@@ -294,7 +306,7 @@ for name, query in zip(ASKED, QUERIES, strict=True):
         Tensor(array, requires_grad=True, name=of)
         for array, of in ((query[None], name), (ANIMALS, "animals"), (ATTRIBUTES, "attributes"))
     )
-    drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 10.0))
+    drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 100.0))
     drawing.save(chosen.out / f"graph_{name}.png")
     drawing.save(chosen.out / f"graph_{name}.svg")
 

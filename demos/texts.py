@@ -1,4 +1,4 @@
-"""The five source texts in one table: numbers reproduced, slips found, steps completed.
+"""The five source texts in one table: numbers reproduced, slips named, steps completed.
 
 Claim. This project grew out of five texts about attention. Of every number that they print we know
 whether it comes back from our code, as text, and if not, why not. What they get wrong is named, and
@@ -9,27 +9,20 @@ what they leave undone is done. `python -m demos text_000` and so on show each o
 
 # %% Set-up
 
-import textwrap
-
 from demos import options
 from demos._training import Marks
-from demos.sources import counted, text_000, text_001, text_002, text_003, text_004
+from demos.sources import counted, say, text_000, text_001, text_002, text_003, text_004
 
 chosen = options("texts", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
 TEXTS = (text_000, text_001, text_002, text_003, text_004)
 
 
-def say(sentence, first, rest):
-    """Print a sentence in lines of 98."""
-    print(textwrap.fill(sentence, 98, initial_indent=first, subsequent_indent=rest))
-
-
 # %% The table
 # Numbers are counted without the shapes that the texts print.
 
 counts = {text.__name__.rpartition(".")[2]: counted(text) for text in TEXTS}
-print("            numbers printed   reproduced as text   slips found   steps completed")
+print("            numbers printed   reproduced as text   slips named   steps completed")
 for (name, (reproduced, printed)), text in zip(counts.items(), TEXTS, strict=True):
     slips, steps = len(text.SLIPS), len(text.COMPLETED)
     print(f"{name:10}{printed:17}{reproduced:21}{slips:14}{steps:18}")
@@ -38,7 +31,7 @@ print(f"{'together':10}{printed:17}{reproduced:21}", end="")
 print(f"{sum(len(t.SLIPS) for t in TEXTS):14}{sum(len(t.COMPLETED) for t in TEXTS):18}\n")
 for name, text in zip(counts, TEXTS, strict=True):
     if text.LOST:
-        say(f"{name} cannot give back {text.LOST}.", "   ", "   ")
+        say(f"{name} cannot give back {text.LOST}.")
 
 # %% Each of it in a sentence
 

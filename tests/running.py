@@ -26,3 +26,11 @@ def demo(*arguments):
         check=False,
         env=ENVIRONMENT,
     )
+
+
+def whole(name, tmp_path_factory, *arguments):
+    """A demo that runs to its end and keeps its marks: its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp(name)
+    done = demo(name, "--out", folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout

@@ -1,10 +1,6 @@
 """Text 000, "I love Transformers": its numbers, its slips, and the gradients it does not show."""
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +11,8 @@ from demos.sources import agreeing, text_000
 from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
 from minigrad.nn import xavier_uniform
 from minigrad.optim import SGD
+from tests.running import whole
 
-ROOT = Path(__file__).parents[1]
 OURS = text_000.ours()
 
 
@@ -344,17 +340,7 @@ def test_descent_from_living_heads_gives_the_words_back(how):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The demo, run once: its folder and what it printed."""
-    folder = tmp_path_factory.mktemp("text_000")
-    done = subprocess.run(
-        [sys.executable, "-m", "demos", "text_000", "--out", str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={k: v for k, v in os.environ.items() if k != "DISPLAY"} | {"PYTHONUTF8": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return whole("text_000", tmp_path_factory)
 
 
 def test_the_demo_keeps_what_it_claims_and_names_every_slip(demo):

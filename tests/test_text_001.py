@@ -1,10 +1,5 @@
 """Source text 001, "I love you": its numbers, its slips, its undone steps, and the way back."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,6 +8,7 @@ from attention.maps import entropy
 from demos.sources import agreeing, text_001
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
+from tests.running import whole
 
 USUAL = (1.0, 1 / 8, 1 / 64, 1 / 512)
 GAP = 24 * 2496 * (2617 - 2503)  # how far the second score is behind, where it is least
@@ -321,17 +317,9 @@ def test_512_features_are_not_shared_among_seven_heads():
         MultiHeadAttention(512, 7, rng=np.random.default_rng(0))
 
 
-def test_the_demo_holds_its_claims_and_leaves_its_pictures(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "demos", "text_001", "--out", str(tmp_path), "--seed", "1"],
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={k: v for k, v in os.environ.items() if k != "DISPLAY"} | {"PYTHONUTF8": "1"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "82 of 552 printed numbers come back" in done.stdout and "FAILED" not in done.stdout
+def test_the_demo_holds_its_claims_and_leaves_its_pictures(tmp_path_factory):
+    folder, printed = whole("text_001", tmp_path_factory, "--seed", 1)
+    assert "82 of 552 printed numbers come back" in printed
     stems = ("head_text", "head_unit", "scale", "weights")
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
-    assert {path.name for path in tmp_path.iterdir()} == expected
+    assert {path.name for path in folder.iterdir()} == expected

@@ -2,9 +2,6 @@
 
 import math
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,8 +28,8 @@ from demos.sources.text_002 import (
     token_ids,
 )
 from minigrad import GradientError, Tensor, gradcheck, gradients, softmax, where
+from tests.running import whole
 
-ROOT = Path(__file__).parents[1]
 IDS = token_ids(REPAIRED)
 
 
@@ -50,16 +47,7 @@ def table():
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """The demo, run once as a user runs it: its folder and what it printed."""
-    folder = tmp_path_factory.mktemp("text_002")
-    done = subprocess.run(
-        [sys.executable, "-m", "demos", "text_002", "--out", str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return whole("text_002", tmp_path_factory)
 
 
 def example(initial, seed=0):

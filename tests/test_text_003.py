@@ -12,6 +12,7 @@ from demos.sources import agreeing, as_torch_prints, text_003
 from demos.sources.text_003 import INPUTS, LAYOUT_V1, LAYOUT_V2, PRINTED, SelfAttention, as_text
 from minigrad import Tensor, exp, gradcheck, gradients, softmax
 from minigrad.nn import Dropout, Sequential
+from tests.running import whole
 
 VERSIONS = {"V1": text_003.version_1, "V2": text_003.version_2}
 versions = pytest.mark.parametrize("name", VERSIONS)
@@ -367,3 +368,8 @@ def test_weights_that_are_not_turned_are_refused_unless_they_are_square():
     wrong = text_003.version_2(d_k=3)
     wrong.load_state_dict(dict(zip(square.state_dict(), stored.values(), strict=True)))
     assert not np.allclose(wrong(Tensor(INPUTS)).data, square(Tensor(INPUTS)).data)  # in silence
+
+
+def test_the_demo_keeps_its_claims(tmp_path_factory):
+    _, printed = whole("text_003", tmp_path_factory)
+    assert "numbers that are the same text: expected at least 310, got 310: passed" in printed

@@ -1,9 +1,6 @@
 """Source text 004: its numbers, what is wrong in it, and its weights trained."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +10,8 @@ from attention.scaled_dot_product import unit_length
 from demos.sources import agreeing, as_numpy_prints, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, jacobian, mse
+from tests.running import ROOT, whole
 
-ROOT = Path(__file__).parents[1]
 KITTEN, LIZARD, SALMON, WHALE, WOLF = range(5)
 animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
 
@@ -22,16 +19,7 @@ animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERI
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """The demo, run once with its pass marks enforced: its folder and what it printed."""
-    folder = tmp_path_factory.mktemp("text_004")
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-m", "demos", "text_004", "--out", str(folder)],
-        cwd=ROOT,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return whole("text_004", tmp_path_factory)
 
 
 def softmax(scores):

@@ -9,12 +9,13 @@ prints, formatted as its library formats it. So each of the modules here holds
                    PRINTED has and this has not is of numbers that cannot come back
     as_text        how the text's library prints an array
     LOST           what of it cannot come back, and why ("" if all of it does)
-    SLIPS          what the text gets wrong, a sentence each
+    SLIPS          what the text gets wrong, or leaves open so that its reader may, a sentence each
     COMPLETED      the steps it leaves undone and our demo does, a sentence each
 """
 
 from __future__ import annotations
 
+import textwrap
 from types import ModuleType
 
 import numpy as np
@@ -40,6 +41,11 @@ def as_torch_prints(array: np.ndarray) -> list[str]:
 def agreeing(printed: str, ours: list[str]) -> int:
     """How many numbers of a printed array are the same text in ours."""
     return sum(a == b for a, b in zip(printed.split(), ours, strict=True))
+
+
+def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
+    """Print a sentence in lines of 98."""
+    print(textwrap.fill(sentence, 98, initial_indent=first, subsequent_indent=rest))
 
 
 def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:

@@ -113,13 +113,13 @@ SLIPS = (
     "Shapes are told with the heads last, and every array is stored with the heads first.",
     "Concatenation is said to run along the axis of heads, axis 1; it takes the axis of heads "
     "apart, which is axis 0, and joins features.",
-    "What is called attention scores and weighted scores are the weights and averages of values; "
-    "a score is never printed.",
+    "The array named scaled_attention_scores holds the weights, and weighted_scores averages of "
+    "values; a score is never printed.",
     "The heads do not split a word's vector: each of them projects all d_model features.",
     "Xavier's bound is taken for each head's matrix, 1.0, and not for the layer's, 0.866; two "
-    "printed weights exceed that, and the variance grows by 4/3.",
+    "printed weights exceed that, and the variance is multiplied by 4/3.",
     "Xavier's weights preserve the variance of inputs with mean 0; these have mean 4.5, and what "
-    "is multiplied is their mean square of 26.",
+    "W multiplies is their mean square, 26, and not their variance, 5.75.",
     "The scale does not ensure numerical stability; the subtraction of the maximum does.",
     "The scale adjusts nothing to the context: it is the same factor for every score.",
     "Each row of a head is said to be a word in its context; head 2 is one-hot, although it is "

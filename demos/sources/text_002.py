@@ -39,7 +39,10 @@ SHAPES = {
     "weights": (1, 4, 8, 8),
 }
 
-LOST = "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw"
+LOST = (
+    "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw. The eight "
+    'ids come back with "blue" for "round"; of the printed sentence\'s, 4 of 8'
+)
 
 SLIPS = (
     'The token ids printed are those of "… world is blue"; the printed sentence has others.',
@@ -48,11 +51,11 @@ SLIPS = (
     "Multiplying by 1/√d_k is called dividing by it, which would go the other way.",
     "The ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers.",
     "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not.",
-    "The scaling is said to suffice; most queries still look at one word, since W is N(0, 1).",
+    "The scale is said to give stable gradients; most queries look at one word, as W is N(0, 1).",
     "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
-    "Input and output are said to have one size, and values any size; weights and V, one size.",
+    "Values are given any width, and yet (8, 8) weights and (8, 32) values the same dimensions.",
     "Heads are said to speed the work up like a team; they do the same multiplications.",
-    "Every array inside the heads has the shape that is printed, so the print cannot tell.",
+    "With T = d_k = 8 heads that are split wrongly have the shape that it prints, too.",
     "`nn` and `F` are used and never imported.",
     "A comment lacks its #, which is a SyntaxError.",
     "A query that may look nowhere gets NaN, and sends it back.",

@@ -251,18 +251,18 @@ LOST = ""
 
 SLIPS = (
     'Under "Key matrix weights" it prints W_query once more; W_key comes three cells later.',
-    "It divides scores by their sum, which needs scores of one sign: V2's own give negative "
-    "weights. It also makes any scale cancel.",
-    "It says that its softmax may overflow, not where: from 710 in float64, from 89 in float32, "
-    "which its own inputs reach when they are 8 times as long.",
+    "It first divides scores by their sum, and does not show what fails: V2's own scores give "
+    "negative weights, and any scale cancels.",
+    "It says that its softmax may overflow, and not where: from 710 in float64, from 89 in "
+    "float32, which its own inputs reach when they are 8 times as long.",
     "V2 is said to improve V1, but the two differ by seed, by storage (nn.Linear keeps the "
     "transpose) and by distribution at once, and are never made equal.",
     "It calls nn.Linear's initial weights optimized. Their variance is 1/(3 d_in), so a signal "
-    "loses two thirds of its mean square in each layer, and V2 does little but average.",
-    "It says that the scale avoids small gradients. At its d_k = 2 the scale makes those of W_q "
-    "and W_k smaller.",
-    "It says that the scale serves widths above a thousand. V1's weights have mean ½: scores grow "
-    "like d_k, and 1/√d_k is not enough.",
+    "loses two thirds of its mean square in each layer. Neither V1 nor V2 does more than average.",
+    "It gives small gradients as the reason for the scale. At its own d_k = 2 the scale makes "
+    "those of W_q and W_k smaller.",
+    "It says that the scale serves widths above a thousand. It does for V1's recipe, whose weights "
+    "have mean ½, but scores grow like d_k there, and 1/√d_k is not enough; V2's does without.",
 )
 
 COMPLETED = (

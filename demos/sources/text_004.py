@@ -118,16 +118,18 @@ PRINTED = {
 LOST = ""
 
 SLIPS = (
-    "The embeddings have not changed much: the lizard's moves by 39 % and the whale's by 17 %.",
-    "The weights measure similarity: of two keys in one direction the longer gets more, so mammal "
-    "looks least at the mammal most like it, and lizard and whale look past themselves.",
-    "It scales by 1/√3 as if that settled the matter: the scaled scores of a query still spread "
-    "by 10 and more, where √d_k is meant to leave 1.",
-    "Random projections are a bad idea: every training begins with some; these are all positive, "
-    "like the features, and then one key, mostly the longest, wins every row.",
-    "The embedding of a query is updated: 3 features go in and 4 attributes come out.",
-    "Self-attention needs several heads to be useful: it needs projections, and what is called "
-    "multi-headed has one head.",
+    "The embeddings are said to have changed little; the lizard's moves by 39 %, the whale's by "
+    "17 %.",
+    "The weights are said to measure similarity; of two keys in one direction the longer gets "
+    "more. Of the mammals the query looks least at the whale, which is most like it, and lizard "
+    "and whale look past themselves.",
+    "It scales by 1/√3 and stops there; the scaled scores of a query still spread by 10 and more, "
+    "where √d_k is meant to leave 1.",
+    "It blames randomness for its projections; every training begins with it. Here all weights and "
+    "features are positive, and then one key, mostly the longest, wins every row.",
+    "The embedding of a query is said to be updated; 3 features go in and 4 attributes come out.",
+    "Self-attention is said to need several heads to be useful; it needs projections, and its one "
+    "head, which it announces as one, has them.",
 )
 
 COMPLETED = (
