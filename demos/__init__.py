@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import sys
 import tempfile
 from datetime import datetime
@@ -38,8 +37,6 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
             "--resume", action="store_true", help="go on with the run that was stopped"
         )
     chosen = parser.parse_args()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a √ is no reason to end
     if chosen.seed < 0:
         stop(f"--seed must be 0 or larger: got {chosen.seed}")
     asked = getattr(chosen, "steps", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import io
 import re
 import runpy
 import sys
@@ -30,6 +31,8 @@ def seconds(said: str) -> str:
 
 def main() -> None:
     """List, or run one as if it were the program."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a √ is no reason to end
     known = demos()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print("python -m demos NAME [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]\n")

@@ -2,10 +2,12 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from demos.sources import (
     agreeing,
+    as_numpy_prints,
     beside,
     counted,
     text_000,
@@ -46,6 +48,13 @@ def test_a_number_that_differs_in_its_last_digit_is_not_counted(text, monkeypatc
     assert counted(text) == (COUNTS[text][0] - 1, COUNTS[text][1])
 
 
+def test_numpys_print_options_change_nothing():
+    array = np.array([1e-9, 2.0, 0.123456789012])
+    expected = as_numpy_prints(array)
+    with np.printoptions(precision=3, suppress=True, sign="+", floatmode="fixed"):
+        assert as_numpy_prints(array) == expected
+
+
 def test_the_demo_prints_the_counts_and_every_sentence(tmp_path):
     done = demo("texts", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -54,6 +63,7 @@ def test_the_demo_prints_the_counts_and_every_sentence(tmp_path):
         (t.__name__[-8:], str(printed), str(same), str(len(t.SLIPS)), str(len(t.COMPLETED)))
         for t, (same, printed) in COUNTS.items()
     ]
+    assert done.stdout.count(": passed") == 5
     assert re.search(r"^together +1160 +688 +44 +23$", done.stdout, re.MULTILINE)
     flat = " ".join(done.stdout.split())
     for text in COUNTS:

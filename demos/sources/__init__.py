@@ -29,7 +29,8 @@ def counted(text: ModuleType) -> tuple[int, int]:
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:
     """The array's numbers as NumPy prints them, to 8 digits, each as its own text."""
-    text = np.array2string(array, separator=" ", max_line_width=10_000, threshold=10**6)
+    options = {"precision": 8, "suppress_small": False, "floatmode": "maxprec", "sign": "-"}
+    text = np.array2string(array, separator=" ", max_line_width=10_000, threshold=10**6, **options)
     return text.replace("[", " ").replace("]", " ").split()
 
 
