@@ -14,13 +14,13 @@ of the two.
 
 import numpy as np
 
-from attention import additive_attention, attention, causal_mask
+from attention import additive_attention, attention, attention_weights, causal_mask
 from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
-from demos.sources import agreeing, beside, say, text_003
+from demos.sources import agreeing, beside, counted, say, text_003
 from demos.sources.text_003 import INPUTS, LAYOUT_V2, PRINTED, WORDS, SelfAttention, as_text
 from minigrad import (
     Tensor,
@@ -145,9 +145,8 @@ for name, array in ours.items():
         print(f"   {name} {array.shape}: {array.size} of {array.size} agree")
     else:
         print(beside(name, PRINTED[name], array, texts))
-same = sum(agreeing(PRINTED[name], as_text(array)) for name, array in ours.items())
 print()
-marks.at_least("numbers that are the same text", same, 310, ".0f")
+marks.at_least("numbers that are the same text", *counted(text_003), "d")
 
 # %%
 # One of them looks like an error: weights that sum to 1.0000001192092896, the float32 next to 1. It
@@ -163,7 +162,6 @@ for order, add in orders.items():
 
 # %% 2 · Its slips
 
-called = PRINTED['W_q, called "Key matrix weights"']
 slips = iter(text_003.SLIPS)
 
 
@@ -175,18 +173,22 @@ def slip():
 
 print("\n2 · Slips")
 slip()
+print("   The weights of x₂")
+for said, mask in (("in its code", None), ("of every other", np.arange(len(WORDS)) != 1)):
+    print(f"   {said:14} {row(attention_weights(x[1:2], x, scale=1.0, mask=mask).data[0])}")
+
+slip()
+called = PRINTED['W_q, called "Key matrix weights"']
 print('   Of the six numbers called "Key matrix weights"')
 for w in (one.w_q, one.w_k):
     print(f"   {agreeing(called, as_text(w.data))} are those of {w.name}")
 
 raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
-scaled = raw / np.sqrt(2)
 slip()
-print('   V2\'s scores of "Your", made weights')
-for name, weights in (("divided by their sum", raw / raw.sum()), ("softmax", softmax(raw))):
-    print(f"   {name:>22} {row(weights.data, '7.3f')}")
-apart = np.abs((scaled / scaled.sum() - raw / raw.sum()).data).max()
-print(f"   A negative share is no average. And dividing cancels the scale 1/√2, to {apart:.0e}.")
+print('   V2\'s scores of "Your", made weights: by their sum, and by softmax')
+for said, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
+    for name, weights in (("sum", scores / scores.sum()), ("softmax", softmax(scores))):
+        print(f"   {f'{name}, {said}':20} {row(weights.data, '7.4f')}")
 
 slip()
 print(f"   the first weight of: {'(z, 0) naive':>18}{'ours':>6}{'(-z, -z) naive':>17}{'ours':>6}")
@@ -198,7 +200,7 @@ for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
                 firsts = [f(p)[0].item() for f in (text_003.naive_softmax, softmax)]
             cells += f"{firsts[0]:>{17 if cells else 18}.3g}{firsts[1]:>6.3g}"
         print(f"   {f'{dtype}, z = {z}':<20} {cells}")
-print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * scores[1]:.1f}")
+print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}")
 
 # %%
 # V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be turned on the
@@ -207,7 +209,7 @@ print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * scores[1
 slip()
 stored = to_theirs(one.state_dict(), LAYOUT_V2)
 shapes = ", ".join(f"{name} {array.shape}" for name, array in stored.items())
-print(f"   V1's weights, as V2 stores them: {shapes}")
+print(f"   As V2 stores V1's weights: {shapes}")
 made_equal = text_003.version_2()
 made_equal.load_state_dict(to_ours(stored, LAYOUT_V2))
 agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
@@ -258,21 +260,19 @@ print(f'   Under the mask "Your" has one key, and in {lost:.0%} of the draws non
 # %%
 # V1 and V2 fit side by side, as two heads of one layer.
 
-layer = text_003.two_heads(dropout=0.5).eval()
+layer = text_003.two_heads()
 w_o, layer.w_o = layer.w_o, Sequential()  # nothing behind the heads: they stand side by side
 tables = zip(("V1", "V2"), np.hsplit(layer(x).data, 2), strict=True)
 agreed = sum(agreeing(PRINTED[name], as_text(table)) for name, table in tables)
 marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
 layer.w_o = w_o
-print("   The whole layer, both heads and W_O, causal, and dropping nothing after training:")
-for word, output in zip(WORDS, layer(x, mask=mask).data, strict=True):
-    print(f"   {word:>8} {row(output, '7.4f')}")
 maps = np.stack([ours["weights"], one.weights(x).data, two.weights(x).data, masked])
 titles = ["without weights", "V1", "V2", "V1, causal"]
 save_figure(plot_heads(maps, WORDS, WORDS, titles=titles), chosen.out / "weights")
 
 # %% 4 · What no text shows: the way back
-# L is the sum of all contexts. Its gradients are checked to second order, each by its own size.
+# L is the sum of all contexts. Derivatives are checked to second order, each by its own size, the
+# two heads with their mask and with W_O.
 
 print(f"\n4 · The way back\n\n   {'‖∂L/∂…‖':16}{'X':>9}{'W_q':>9}{'W_k':>9}{'W_v':>9}")
 norms = {}
@@ -281,44 +281,36 @@ for name, head in (("V1", one), ("V2", two)):
         found = gradients(head(x, scale=scale).sum(), [x, *head.parameters()])
         norms[name, said] = [float(np.linalg.norm(g)) for g in found]
         print(f"   {f'{name}, scale {said}':16}{row(norms[name, said], '8.1e')}")
-
-
-def two_heads(x, *weights):
-    """The masked layer as a function of its input and its four weights."""
-    projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
-    for projection, weight in zip(projections, weights, strict=True):
-        projection.weight = weight
-    return layer(x, mask=mask)
-
-
 print()
 for name, f, weights in (
     ("without weights", lambda x: attention(x, x, x, scale=1.0), ()),
     ("V1", lambda x, *w: SelfAttention(*w)(x), one.parameters()),
     ("V2", lambda x, *w: SelfAttention(*w)(x), two.parameters()),
-    ("two heads, causal", two_heads, layer.parameters()),
+    ("two heads, causal", text_003.of_weights(layer, mask=mask), layer.parameters()),
     ("V2, scale 128", lambda x, *w: SelfAttention(*w)(x, scale=128.0), two.parameters()),
 ):
     report = gradcheck(f, x, *weights)
-    every, coarse = report.comparisons, len(report.unresolved)
-    worst = max(c.error for c in every)
-    print(f"   {name}: {len(every)} derivatives of order 1 and 2, {len(every) - coarse} confirmed")
+    every, coarse = report.comparisons, report.unresolved
+    sure = len(every) - len(coarse)
+    print(f"   {name}: {len(every)} derivatives of order 1 and 2, {sure} confirmed")
     if coarse:
-        print(f"     {coarse} are too small for finite differences; they agree to {worst:.0e}")
+        seen = max(max(c.error, c.resolution) for c in coarse)
+        print(f"     of the {len(coarse)} others: nothing contradicts them down to {seen:.0e}")
     else:
-        marks.at_most(f"{name}, largest error", worst, 1e-8, ".0e")
+        marks.at_most(f"{name}, largest error", max(c.error for c in every), 1e-8, ".0e")
 for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
     picture = graph(two(x, scale=scale).sum(), grads=True, limits=(1e-9, 10.0))
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{name}.{ending}")
 
 # %% The scale, on this example
-# It is said to avoid small gradients. But these scores are far from saturation, and so all that it
-# does is to multiply the gradients of W_q and W_k once more, by 1/√2.
+# It is said to avoid small gradients. But these scores are far from saturation, and so it does
+# little more than multiply the gradients of W_q and W_k once more, by 1/√2 = 0.71.
 
-share = norms["V1", "1/√2"][1] / norms["V1", "1"][1]
 slip()
-marks.at_most("V1's ‖∂L/∂W_q‖ with the scale, as a share of that without", share, 0.9, ".2f")
+for name in ("V1", "V2"):
+    share = norms[name, "1/√2"][1] / norms[name, "1"][1]
+    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", share, 0.9, ".2f")
 
 # %%
 # And at a large width? V1 draws between 0 and 1. With a mean of ½ in both matrices q·k is near
@@ -336,13 +328,12 @@ print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAW
 wide = {}
 for name, (recipe, _) in RECIPES.items():
     for said, (scale, _) in SCALES.items():
+        wide[name, said] = []
         for d_k in WIDTHS:
             layers = (recipe(d_k, chosen.seed + i).parameters() for i in range(DRAWS))
             heads = [SelfAttention(*(w.data - SHIFT for w in weights)) for weights in layers]
-            wide[name, said, d_k] = np.mean([spread(head, scale=scale) for head in heads])
-        print(
-            f"   {f'{name}, scale {said}':16} {row((wide[name, said, d] for d in WIDTHS), '.3f')}"
-        )
+            wide[name, said].append(np.mean([spread(head, scale=scale) for head in heads]))
+        print(f"   {f'{name}, scale {said}':16} {row(wide[name, said], '.3f')}")
 
 
 def reached(head, scale):
@@ -351,24 +342,19 @@ def reached(head, scale):
     return np.linalg.norm(w_q) / np.linalg.norm(w_v)
 
 
-print(
-    "\n   ‖∂L/∂W_q‖ / ‖∂L/∂W_v‖ at d_k = 2048, without the scale and with 1/√d_k; mean of 5 draws"
-)
-through = {}
+print("\n   ‖∂L/∂W_q‖ / ‖∂L/∂W_v‖ at d_k = 2048, with scale 1 and 1/√d_k; mean of 5 draws")
+gained = {}
 for name, (recipe, _) in RECIPES.items():
     heads = [recipe(2048, chosen.seed + i) for i in range(5)]
-    through[name] = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
-    print(f"   {name}: {row(through[name], '.1e')}")
+    through = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
+    print(f"   {name}: {row(through, '.1e')}")
+    gained[name] = through[1] / through[0]
 print()
-marks.at_least(
-    "V1's recipe: times as much with the scale", through["V1"][1] / through["V1"][0], 100, ".0f"
-)
-marks.at_most(
-    "V2's recipe: times as much with the scale", through["V2"][1] / through["V2"][0], 1, ".2f"
-)
-marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k", 2048], 0.5, ".3f")
-marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k", 2048], 0.98, ".3f")
-marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k", 2048], 0.98, ".3f")
+marks.at_least("V1's recipe: times as much with the scale", gained["V1"], 100, ".0f")
+marks.at_most("V2's recipe: times as much with the scale", gained["V2"], 1, ".2f")
+marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.5, ".3f")
+marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"][-1], 0.98, ".3f")
+marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"][-1], 0.98, ".3f")
 
 # %% Both, as one picture
 
@@ -381,8 +367,8 @@ for name, head in (("V1", one), ("V2", two)):
     narrow.plot(factors, sizes, style, color="#444444", label=name)
     print(f"   {name}: ‖∂L/∂W_q‖ is largest at scale {factors[np.argmax(sizes)]:.1f}, d_k = 2")
     for said, (_, colour) in SCALES.items():
-        values, label = [wide[name, said, d_k] for d_k in WIDTHS], f"{name}, {said}"
-        wider.plot(values, f"o{style}", color=colour, markersize=4, label=label)
+        label = f"{name}, {said}"
+        wider.plot(wide[name, said], f"o{style}", color=colour, markersize=4, label=label)
 for scale, colour in ((1.0, RAW), (2**-0.5, SCALED)):
     narrow.axvline(scale, color=colour, linewidth=0.8)
 narrow.set(xscale="log", yscale="log", ylim=(1e-5, 5), xlabel="scale (lines: 1 and 1/√2)")
@@ -393,7 +379,8 @@ for panel in (narrow, wider):
     panel.grid(alpha=0.25)
     panel.legend(fontsize=8)
 save_figure(figure, chosen.out / "scale")
-print(f"\nPictures in {chosen.out}: one_vector, weights, graph, graph_saturated, scale (png, svg)")
+print("\nPictures (png, svg): one_vector, weights, graph, graph_saturated, scale, in")
+print(chosen.out)
 marks.end()
 
 # %% Try it

@@ -1,6 +1,7 @@
 """Demos · Source text 003: its 310 numbers, its slips, and the steps that it leaves undone."""
 
 import re
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -274,13 +275,7 @@ def test_gradients_with_dropped_weights_are_right_to_second_order():
 
 def test_gradients_of_two_heads_are_right_to_second_order():
     layer = text_003.two_heads()
-    projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
-
-    def f(x, *weights):
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return layer(x, mask=causal_mask(6))
-
+    f = text_003.of_weights(layer, mask=causal_mask(6))
     report = gradcheck(f, INPUTS, *layer.parameters())
     assert report and len(report.comparisons) == 35
 
@@ -350,7 +345,7 @@ def test_two_heads_are_both_versions_side_by_side():
 
 
 def test_slips_and_completed_steps_are_sentences():
-    assert len(text_003.SLIPS) == 7 and len(text_003.COMPLETED) == 6
+    assert len(text_003.SLIPS) == 8 and len(text_003.COMPLETED) == 6
     assert all(s.endswith(".") for s in (*text_003.SLIPS, *text_003.COMPLETED))
 
 
@@ -370,6 +365,212 @@ def test_weights_that_are_not_turned_are_refused_unless_they_are_square():
     assert not np.allclose(wrong(Tensor(INPUTS)).data, square(Tensor(INPUTS)).data)  # in silence
 
 
-def test_the_demo_keeps_its_claims(tmp_path_factory):
-    _, printed = whole("text_003", tmp_path_factory)
-    assert "numbers that are the same text: expected at least 310, got 310: passed" in printed
+# ---------------------------------------------------------------- what the demo prints
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    return whole("text_003", tmp_path_factory)[1]
+
+
+def under(printed, words):
+    """The one block of lines that has these words."""
+    (block,) = [b for b in printed.split("\n\n") if words in " ".join(b.split())]
+    return block
+
+
+def after(block, label):
+    """The numbers behind the label, in the one line that begins with it and goes on with one."""
+    pattern = rf"^ *{re.escape(label)} *((?:-?\d|nan).*)$"
+    (rest,) = re.findall(pattern, block, re.MULTILINE)
+    return re.findall(r"-?\d[\d.]*(?:e[-+]\d+)?|nan", rest)
+
+
+def got(printed, what):
+    """What a mark says it got, and that it passed."""
+    (text,) = re.findall(rf"^   {re.escape(what)}: .*, got (.*): passed$", printed, re.MULTILINE)
+    return [text.rstrip("%")]
+
+
+def agree(texts, expected):
+    """The printed numbers are these, rounded to the digits that they show."""
+    for text, number in zip(texts, np.ravel(expected), strict=True):
+        unit = 10.0 ** Decimal(text).as_tuple().exponent
+        assert abs(float(text) - number) <= 0.51 * unit, (texts, expected)
+
+
+def test_the_demo_s_lines_are_short_and_its_slips_are_all_of_them(printed):
+    assert max(map(len, printed.splitlines()[:-1])) <= 100  # the last one is a folder's name
+    blocks = [" ".join(block.split()) for block in printed.split("\n\n")]
+    slips = [block for block in blocks if block.startswith("- ")]
+    for block, slip in zip(slips, text_003.SLIPS, strict=True):
+        assert block.startswith(f"- {slip} ")  # and what shows it follows
+
+
+def test_known_words_are_right_words_less_those_guessed(printed):
+    block = under(printed, "the last state 2")
+    rows = [[float(t) for t in after(block, str(T))] for T in (2, 4, 8, 16)]
+    for T, row in zip((2, 4, 8, 16), rows, strict=True):
+        for share, known in zip(row[::2], row[1::2], strict=True):
+            assert known == pytest.approx(T * (share / 100 - 0.1) / 0.9, abs=0.06)
+    assert min(row[0] for row in rows) >= 99 and np.all(np.diff([row[2] for row in rows]) < 0)
+    agree(got(printed, "16 words, all states"), rows[3][0])
+    agree(got(printed, "2 words, the last state: they fit"), rows[0][2])
+    agree(got(printed, "ablation, 16 words, the last state"), rows[3][2])
+    agree(got(printed, "most words known from the last state"), max(row[3] for row in rows))
+
+
+def test_all_numbers_are_shown_and_judged_by_how_many_the_text_has(printed):
+    block = under(printed, "scores of x₂ (6,)")
+    rows = re.findall(r"^   text +(.*?)   ours +(.*)$", block, re.MULTILINE)
+    assert all(text.split() == ours.split() for text, ours in rows)
+    whole_arrays = re.findall(r"^   (.*) \(.*\): (\d+) of (\d+) agree$", block, re.MULTILINE)
+    counts = {name: len(numbers.split()) for name, numbers in PRINTED.items()}
+    assert all(counts[name] == int(a) == int(b) for name, a, b in whole_arrays)
+    shown = [name for name, _, _ in whole_arrays]
+    others = " ".join(PRINTED[name] for name in PRINTED if name not in shown)
+    assert " ".join(text for text, _ in rows).split() == others.split()
+    every = sum(counts.values())
+    mark = f"numbers that are the same text: expected at least {every}, got {every}: passed"
+    assert mark in printed
+
+
+def test_the_order_of_additions_is_told(printed):
+    block, scores = under(printed, "The six scores"), text_003.ours()["scores of x₂"]
+    orders = {"in lanes": text_003.lane_sum, "left to right": np.sum}
+    for name, add in orders.items():
+        sums = [float(total(scores / add(scores))) for total in orders.values()]
+        assert [float(t) for t in after(block, name)] == sums
+
+
+def test_the_first_slips_are_shown(printed):
+    scores = INPUTS @ INPUTS[1]
+    powers, block = np.exp(scores), under(printed, "every other input token")
+    agree(after(block, "in its code"), powers / powers.sum())
+    assert max(after(block, "in its code")) == "0.2379" == after(block, "in its code")[1]
+    powers[1] = 0
+    agree(after(block, "of every other"), powers / powers.sum())
+
+    one, block = text_003.version_1(), under(printed, "prints W_query once more")
+    called = np.array(PRINTED['W_q, called "Key matrix weights"'].split())
+    for name in ("w_q", "w_k"):
+        same = (as_text(getattr(one, name).data) == called).sum()
+        assert re.search(rf"^   {same} are those of {name}$", block, re.MULTILINE)
+
+    w_q, w_k, _ = (w.data for w in text_003.version_2().parameters())
+    block = under(printed, "negative weights")
+    scores = INPUTS @ w_k @ (INPUTS[0] @ w_q)
+    for said, scale in (("1", 1), ("1/√2", np.sqrt(1 / 2))):
+        agree(after(block, f"sum, scale {said} "), scores / scores.sum())
+        powers = np.exp(scale * scores)
+        agree(after(block, f"softmax, scale {said} "), powers / powers.sum())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zs"), [("float64", (709, 710, 746)), ("float32", (88, 89, 104))]
+)
+def test_overflows_are_shown_where_they_are(printed, dtype, zs):
+    block = under(printed, "may overflow")
+    for z in zs:
+        cells = []
+        for pair, exact in (((z, 0), 1), ((-z, -z), 0.5)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                powers = np.exp(np.array(pair, dtype=dtype))
+                cells += [f"{(powers / powers.sum())[0]:.3g}", f"{exact}"]
+        assert after(block, f"{dtype}, z = {z} ") == cells
+    agree(
+        after(block, "The inputs themselves, 8 times as long: x₂ · x₂ ="),
+        64 * INPUTS[1] @ INPUTS[1],
+    )
+
+
+def test_the_two_versions_slips_are_shown(printed):
+    assert under(printed, "never made equal").count(".weight (2, 3)") == 3
+    assert got(printed, "numbers of V1's table that V2 gives with these") == ["12"]
+    block = under(printed, "It calls nn.Linear")
+    agree(after(block, "nn.Linear, 300,000 weights: d_in · variance ="), 1 / 3)
+    for name in VERSIONS:
+        x, head = x_and(name)
+        values, contexts = (x @ head.w_v).data, head(x).data
+        share = (contexts - contexts.mean(axis=0)).std() / (values - values.mean(axis=0)).std()
+        row = re.search(rf"{name}: entropy (.*); contexts vary (.*)% as much", block).groups()
+        agree(row, [spread(head.weights(x).data), 100 * share])
+
+
+def test_mask_dropout_and_heads_are_shown(printed):
+    x, one = x_and("V1")
+    weights, block = one.weights(x).data, under(printed, "Your 1.0000")
+    for t, word in enumerate(text_003.WORDS):
+        agree(
+            after(block, word),
+            np.where(np.arange(6) <= t, weights[t], 0) / weights[t, : t + 1].sum(),
+        )
+    assert got(printed, "gradient from the first three words to the others") == ["0e+00"]
+
+    block = under(printed, "Dropout with p")
+    undropped, *draws = re.findall(r"^   ((?:\d\.\d{4} ?){6})$", block, re.MULTILINE)
+    agree(undropped.split(), weights[1])
+    factors = np.array([draw.split() for draw in draws], dtype=float) / weights[1]
+    np.testing.assert_allclose(factors, 2 * factors.round().clip(0, 1), atol=1e-3)
+    assert len(draws) == 3 == len(set(draws)) and 0 < (factors == 0).mean() < 1
+    none = re.search(r'"Your" has one key, and in (\d+)% of the draws none', block).group(1)
+    assert float(none) == pytest.approx(50, abs=1.5)
+    assert float(*got(printed, "mean of 20,000 draws, in standard errors")) > 0
+    assert got(printed, "numbers of V1 and V2 that two heads print") == ["24"]
+
+
+def norms(name, scale, d_k=2, seed=None):
+    x = Tensor(INPUTS, requires_grad=True)
+    head = VERSIONS[name](d_k) if seed is None else VERSIONS[name](d_k, seed)
+    loss = head(x, scale=scale).sum()
+    return np.array([np.linalg.norm(g) for g in gradients(loss, [x, *head.parameters()])])
+
+
+@versions
+def test_the_way_back_is_shown(printed, name):
+    block = under(printed, "‖∂L/∂…‖ X")
+    for said, scale in (("1 ", 1.0), ("1/√2", 2**-0.5), ("128", 128.0)):
+        agree(after(block, f"{name}, scale {said}"), norms(name, scale))
+    share = norms(name, 2**-0.5)[1] / norms(name, 1.0)[1]
+    agree(got(printed, f"{name}: ‖∂L/∂W_q‖ with the scale, over that without"), share)
+    (best,) = re.findall(rf"{name}: ‖∂L/∂W_q‖ is largest at scale (.*), d_k = 2", printed)
+    around = [norms(name, factor * float(best))[1] for factor in (0.8, 1, 1.25)]
+    assert np.argmax(around) == 1
+
+
+def test_what_gradcheck_confirmed_is_told(printed):
+    block = under(printed, "without weights: 3 derivatives")
+    for name, n in (("without weights", 1), ("V1", 4), ("V2", 4), ("two heads, causal", 5)):
+        every = n * (n + 2)  # n gradients; each of them, by every input and by the seed
+        assert after(block, f"{name}:")[0] == after(block, f"{name}:")[-1] == str(every)
+        assert 0 < float(*got(printed, f"{name}, largest error")) < 1e-8
+    x, head = x_and("V2")
+    report = gradcheck(lambda x, *w: SelfAttention(*w)(x, scale=128.0), x, *head.parameters())
+    coarse = report.unresolved
+    numbers = re.search(
+        r"128: (\d+) derivatives .*, (\d+) confirmed\n +of the (\d+) others: .* to (.*)$", block
+    ).groups()
+    assert [int(n) for n in numbers[:3]] == [24, 24 - len(coarse), len(coarse)]
+    agree(numbers[3:], max(max(c.error, c.resolution) for c in coarse))
+
+
+@versions
+def test_the_scale_at_large_widths_is_shown(printed, name):
+    block, widths = under(printed, "Entropy / log n at"), (2, 8, 32, 128, 512, 2048)
+    assert f"d_k = {', '.join(map(str, widths))}; mean of 10 draws" in block
+    found = {}
+    for said, power in (("1 ", 0), ("1/√d_k", -0.5), ("1/d_k", -1)):
+        shares = []
+        for d_k in widths:
+            weights = (VERSIONS[name](d_k, seed).parameters() for seed in range(10))
+            scores = [INPUTS @ q.data @ (INPUTS @ k.data).T for q, k, _ in weights]
+            shares.append(np.mean([spread(softmax(d_k**power * s)) for s in scores]))
+        found[said] = after(block, f"{name}, scale {said}")
+        agree(found[said], shares)
+    for said in {"V1": ("1/√d_k", "1/d_k"), "V2": ("1/√d_k",)}[name]:
+        assert got(printed, f"{name}'s recipe, d_k = 2048, {said}") == found[said][-1:]
+
+    every = [[norms(name, s, 2048, seed) for s in (1.0, 2048**-0.5)] for seed in range(5)]
+    through = np.mean([[raw[1] / raw[3], scaled[1] / scaled[3]] for raw, scaled in every], axis=0)
+    agree(after(under(printed, "mean of 5 draws"), f"{name}:"), through)
+    agree(got(printed, f"{name}'s recipe: times as much with the scale"), through[1] / through[0])

@@ -12,6 +12,7 @@ divides by 2²⁴. So both recipes are followed here, bit for bit, without PyTor
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -218,6 +219,18 @@ def two_heads(dropout: float = 0.0) -> MultiHeadAttention:
     return layer
 
 
+def of_weights(layer: MultiHeadAttention, **options: Any) -> Callable[..., Tensor]:
+    """The layer as a function of its input and its four weights, which gradcheck needs."""
+
+    def f(x: Tensor, *weights: Tensor) -> Tensor:
+        projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
+        for projection, weight in zip(projections, weights, strict=True):
+            projection.weight = weight
+        return layer(x, **options)
+
+    return f
+
+
 def ours() -> dict[str, np.ndarray]:
     """Every array that the text prints, under the same names, in the same order.
 
@@ -250,6 +263,8 @@ def ours() -> dict[str, np.ndarray]:
 LOST = ""
 
 SLIPS = (
+    'It says that it compares x₂ with "every other input token". Its code compares x₂ with itself '
+    "too, and that weight is the largest, .2379.",
     'Under "Key matrix weights" it prints W_query once more; W_key comes three cells later.',
     "It first divides scores by their sum, and does not show what fails: V2's own scores give "
     "negative weights, and any scale cancels.",
