@@ -6,23 +6,28 @@ be taken into any project. The broken line that is shown is read from the functi
 
     python -m demos museum [NAME …] [--out FOLDER] [--seed N]  # 2 s
 
-Names choose among the exhibits and stand before the options. Without names all are shown, with a
-list at the end. One exhibit fits a screen of 40 lines. There are no pictures.
+Names choose among the exhibits. Without names all are shown, with a list at the end. One exhibit
+fits a screen of 40 lines. There are no pictures.
 """
 
 # %% Set-up
 
 import difflib
-import itertools
 import sys
 
 from demos import options, stop
 from demos._training import Marks
 from demos.bugs import NAMES, exhibit
 
-asked = list(itertools.takewhile(lambda word: not word.startswith("-"), sys.argv[1:]))
-del sys.argv[1 : 1 + len(asked)]
-chosen = options("museum", f"{__doc__.splitlines()[0]} NAMEs, given first: {', '.join(NAMES)}.")
+if not __debug__:
+    stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")
+asked, rest, value = [], [], False
+for word in sys.argv[1:]:  # a name is a word that is neither an option nor its value
+    (rest if value or word.startswith("-") else asked).append(word)
+    value = len(word) > 2 and any(option.startswith(word) for option in ("--out", "--seed"))
+sys.argv[1:] = rest
+chosen = options("museum", f"{(__doc__ or '').splitlines()[0]} NAMEs: {', '.join(NAMES)}.")
+asked = [word.casefold() for word in asked]
 marks = Marks(enforced=not chosen.quick)
 for name in asked:
     if name not in NAMES:

@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attention import attention_weights
+from attention import attention, attention_weights, causal_mask, split_heads
+from attention.scaled_dot_product import masked_softmax, scale_factor
 from demos.bugs import NAMES, difference, exhibit, source
 from demos.bugs import __file__ as hall
 from demos.bugs._engine import Value, in_order
 from demos.bugs.unordered_recursion import doubled
-from minigrad import Tensor, gradients, softmax, where
+from minigrad import Tensor, cross_entropy, getitem, gradients, softmax, where
+from minigrad.optim import SGD
 
 ROOT = Path(__file__).parents[1]
-SEEDS = range(10)
+SEEDS = range(40)
 every = pytest.mark.parametrize("shown", [exhibit(name) for name in NAMES], ids=NAMES)
 TITLES = [
     "softmax over the wrong axis",
@@ -41,14 +43,14 @@ TITLES = [
 CAUGHT = {
     "wrong_axis": r"AssertionError: the queries' weights sum to \[.+\], not to 1",
     "sqrt_d_model": r"AssertionError: with 8 heads their standard deviation is 0\.3\d, not 1",
-    "no_scale": r"AssertionError: the standard deviation grows from [12]\.\d at d_k = 4 to 3\d\.",
+    "no_scale": r"AssertionError: the standard deviation goes from [12]\.?\d? at d_k = 4 to 3\d at",
     "reversed_mask": r"AssertionError: output 0 feels the later inputs \[1, 2, 3, 4\]",
     "empty_row": r"FloatingPointError: softmax of \(4, 4\) made a NaN, in demos/bugs/empty_row\.",
     "assigned_gradient": r"AssertionError: ∂y/∂a = \d\.\d+, but y moves by \d\.\d+$",
     "unordered_recursion": r"AssertionError: ∂y/∂a = \d+\.\d+, but y moves by \d+\.\d+$",
     "repeated_index": r"GradientError: order 1: ∂L/∂\(input 0\) is wrong .+; 2 of 8 elements",
     "dead_branch": r"AssertionError: no gradient reaches (attention\.w_[qkvo]\.weight(, |$)){4}",
-    "uncleared_gradients": r"AssertionError: the second gradient in one place is 2\.0 × the first",
+    "uncleared_gradients": r"AssertionError: -0\.177 of w is left, not 0\.9⁵ = 0\.590$",
     "log_of_softmax": r"AssertionError: the gradient is \[nan nan nan nan nan\], not \[",
     "lost_sum": r"AssertionError: the gradient of b \(2,\) has shape \(5, 2\)",
     "in_place": r"AssertionError: along u, L moves by -?\d+\.\d{4}, not -?\d+\.\d{4}",
@@ -64,13 +66,71 @@ REFUSED = {
 }
 
 
+def by_constant(x, w_q, w_k, num_heads):
+    q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
+    return q @ k.mT / 32**0.5  # √d_k at width 256 with 8 heads, and nowhere else
+
+
+def by_tested_width(x, w_q, w_k, num_heads):
+    q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
+    return q @ k.mT / (256 / num_heads) ** 0.5
+
+
+def one_pass_and_no_step(w, loss, rate, steps):
+    loss(w).backward()
+
+
+def one_gradient_for_all_steps(w, loss, rate, steps):
+    loss(w).backward()
+    w.data -= steps * rate * w.grad
+
+
+# What is wrong in another way, or too careful; and what the check is to say.
+HIDDEN = r"output 1 does not feel the inputs \[0"
+IMPOSTORS = [
+    ("sqrt_d_model", by_constant, "with 16 heads"),
+    ("sqrt_d_model", by_tested_width, "with 16 heads"),
+    ("no_scale", lambda q, k: q @ k.mT / q.shape[-1], r"from 0\.\d+ at d_k = 4 to 0\.03\d? at"),
+    ("no_scale", lambda q, k: q @ k.mT / 32, r"from 0\.0\d+ at d_k = 4 to (0\.9|1)"),
+    ("no_scale", lambda q, k: 0.0 * (q @ k.mT), "from 0 at d_k = 4 to 0 "),
+    (
+        "reversed_mask",
+        lambda x: attention(x, x, x, mask=np.eye(x.shape[0], dtype=bool)),
+        HIDDEN,
+    ),
+    (
+        "reversed_mask",  # the last word alone
+        lambda x: attention(x, x, x, mask=np.eye(x.shape[0], dtype=bool, k=-1)),
+        "output 0 does not feel",
+    ),
+    ("empty_row", lambda s, mask: softmax(s), "a weight is not 0 where the mask is False"),
+    ("empty_row", lambda s, mask: 0.0 * s, "or all of it is 0"),
+    (
+        "empty_row",  # finite, and the empty row looks everywhere
+        lambda s, mask: softmax(s + np.where(mask, 0.0, -1e9)),
+        "a weight is not 0 where the mask is False",
+    ),
+    (
+        "empty_row",
+        lambda s, mask: softmax(s) * mask,
+        r"rows sum to \[.+\], not to 1 1 1 0",
+    ),
+    ("uncleared_gradients", one_pass_and_no_step, r"1\.000 of w is left"),
+    ("uncleared_gradients", one_gradient_for_all_steps, r"0\.500 of w is left"),
+    ("lost_sum", lambda x, w, b, g: (0 * w, g.sum(axis=0)), r"along \(u, v\), L moves by"),
+    ("lost_sum", lambda x, w, b, g: (g.T @ x, g.sum(axis=0)), r"of w \(3, 2\) has shape \(2, 3\)"),
+    ("integer_mask", lambda s, mask: softmax(s) * mask, "three words get .+, and alone "),
+    ("integer_mask", lambda s, mask: (0 * s + mask) / 3, "three words get .+, and alone "),
+]
+
+
 def seen(name, seed=0):
     """The symptoms of both versions."""
     shown = exhibit(name)
     return [shown.symptoms(f, seed) for f in (shown.module.broken, shown.module.repaired)]
 
 
-def museum(*arguments, before=""):
+def museum(*arguments, before="", flags=()):
     """The demo as a user runs it, or after a line that changes something."""
     command = ["-m", "demos", "museum", *arguments]
     if before:
@@ -78,7 +138,7 @@ def museum(*arguments, before=""):
         code += "runpy.run_module('demos', run_name='__main__')"
         command = ["-c", code, *arguments]
     return subprocess.run(
-        [sys.executable, "-W", "error", *command],
+        [sys.executable, *flags, "-W", "error", *command],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",
@@ -96,17 +156,19 @@ def test_all_fifteen_are_there_and_nothing_else():
     assert {path.stem for path in Path(hall).parent.glob("[!_]*.py")} == set(NAMES)
 
 
-def test_the_wrong_axis_keeps_the_shape_and_lets_the_first_output_feel_the_last_input():
-    broken, repaired = seen("wrong_axis")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_wrong_axis_keeps_the_shape_and_lets_the_first_output_feel_the_last_input(seed):
+    broken, repaired = seen("wrong_axis", seed)
     assert broken["shape of the weights"] == repaired["shape of the weights"]
-    assert np.ptp(broken["sums of the five queries' weights"]) > 0.5
+    assert np.ptp(broken["sums of the five queries' weights"]) > 0.1
     np.testing.assert_allclose(repaired["sums of the five queries' weights"], 1)
     felt = "largest |∂ output 0 / ∂ input 4|"
-    assert broken[felt] > 0.01 and repaired[felt] == 0
+    assert broken[felt] > 1e-6 and repaired[felt] == 0
 
 
-def test_the_root_of_d_model_makes_scores_too_small_by_the_root_of_the_heads():
-    broken, repaired = seen("sqrt_d_model")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_root_of_d_model_makes_scores_too_small_by_the_root_of_the_heads(seed):
+    broken, repaired = seen("sqrt_d_model", seed)
     for heads in (1, 4, 16):
         spread = f"H = {heads}: standard deviation of the scores"
         assert broken[spread] == pytest.approx(repaired[spread] / heads**0.5, rel=1e-12)
@@ -121,7 +183,7 @@ def test_without_the_scale_half_of_the_queries_are_told_nothing_at_width_1024(se
     at = "d_k = {}: {}".format
     largest, dead = "median largest of 64 weights", "queries with ‖∂L/∂q‖ < 0.001"
     assert broken[at(1024, largest)] > 0.99 and repaired[at(1024, largest)] < 0.15
-    assert 0.4 <= float(broken[at(1024, dead)].rstrip("%")) / 100 <= 0.6
+    assert 0.3 <= float(broken[at(1024, dead)].rstrip("%")) / 100 <= 0.6
     assert broken[at(4, dead)] == repaired[at(4, dead)] == repaired[at(1024, dead)] == "0%"
 
 
@@ -133,8 +195,9 @@ def test_a_reversed_mask_shows_the_future_and_hides_the_past():
     assert (broken[count], repaired[count]) == (5, 0)
 
 
-def test_an_empty_row_leaves_the_loss_finite_and_every_gradient_nan():
-    broken, repaired = seen("empty_row")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_empty_row_leaves_the_loss_finite_and_every_gradient_nan(seed):
+    broken, repaired = seen("empty_row", seed)
     loss, *gone = broken
     assert broken[loss] == repaired[loss] and np.isfinite(broken[loss])
     assert [broken[name] for name in gone] == [9, 9] and [repaired[name] for name in gone] == [0, 0]
@@ -192,16 +255,17 @@ def test_the_log_of_a_softmax_is_right_until_the_weight_is_0():
 def test_a_lost_sum_makes_a_bias_for_each_example(seed):
     broken, repaired = seen("lost_sum", seed)
     shape, here, elsewhere = broken
-    assert (broken[shape], repaired[shape]) == ((5, 2), (2,))
-    assert broken[here] < 1e-3 and broken[elsewhere] > 50 * broken[here]
-    assert broken[elsewhere] > 10 * repaired[elsewhere]
+    assert (broken[shape], repaired[shape]) == ((8, 2), (2,))
+    assert broken[here] < 1e-8 and broken[elsewhere] > 0.1
+    assert max(repaired[here], repaired[elsewhere]) < 1e-12
 
 
-def test_an_overwritten_array_keeps_the_output_and_breaks_the_gradients_law():
-    broken, repaired = seen("in_place")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_overwritten_array_keeps_the_output_and_breaks_the_gradients_law(seed):
+    broken, repaired = seen("in_place", seed)
     output, sums = broken
     assert broken[output] == repaired[output]
-    assert np.abs(broken[sums]).max() > 0.1 and not repaired[sums].any()
+    assert broken[sums] > 0.1 and repaired[sums] == 0
 
 
 def test_heads_by_reshape_have_the_right_shape_and_values_and_see_a_window():
@@ -238,6 +302,23 @@ def test_the_check_lets_the_repaired_version_pass_whatever_is_drawn(shown):
         assert shown.caught(shown.module.repaired, seed) is None
 
 
+@pytest.mark.parametrize(("name", "impostor", "said"), IMPOSTORS)
+def test_the_check_catches_impostors_too(name, impostor, said):
+    for seed in SEEDS:
+        assert re.search(said, exhibit(name).caught(impostor, seed) or "")
+
+
+def test_an_overwritten_gradient_and_a_lack_of_order_are_two_mistakes():
+    from demos.bugs import unordered_recursion as order
+
+    def unordered(root):
+        root.grad = 1.0
+        order.broken(root)
+
+    assert exhibit("assigned_gradient").caught(unordered) is None  # as its check says
+    assert exhibit("unordered_recursion").caught(unordered)
+
+
 def test_an_accident_in_a_check_is_no_catch():
     shown = exhibit("wrong_axis")
     with pytest.raises(TypeError):
@@ -261,21 +342,40 @@ def test_a_mistake_that_is_not_refused_is_said_to_be_let_through(monkeypatch):
 
 
 def test_this_projects_pieces_pass_the_checks_of_the_exhibits():
-    from attention import attention, causal_mask, split_heads
-    from attention.scaled_dot_product import masked_softmax
-    from minigrad import cross_entropy, getitem
+    def project(x, w_q, w_k, num_heads):
+        q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
+        return scaled(q, k)
+
+    def scaled(q, k):
+        return q @ k.mT * scale_factor(q, k, None)
+
+    def descend(w, loss, rate, steps):
+        optimizer = SGD([w], lr=rate)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss(w).backward()
+            optimizer.step()
+
+    def affine(x, w, b, g):
+        w, b = (Tensor(values, requires_grad=True) for values in (w, b))
+        return gradients(x @ w + b, [w, b], g)
 
     ours = {
         "wrong_axis": lambda q, k, mask: attention_weights(q, k, mask=mask),
+        "sqrt_d_model": project,
+        "no_scale": scaled,
         "reversed_mask": lambda x: attention(x, x, x, mask=causal_mask(x.shape[0])),
         "empty_row": masked_softmax,
         "repeated_index": getitem,
+        "uncleared_gradients": descend,
         "log_of_softmax": cross_entropy,
+        "lost_sum": affine,
         "heads_by_reshape": split_heads,
         "integer_mask": lambda scores, mask: masked_softmax(scores, mask == 1),
     }
     for name, f in ours.items():
-        assert exhibit(name).caught(f) is None, name
+        for seed in SEEDS:
+            assert exhibit(name).caught(f, seed) is None, name
 
 
 # ---------------------------------------------------------------- law: what the texts say besides
@@ -342,7 +442,7 @@ def test_cleaning_a_nan_out_of_the_output_leaves_it_in_the_gradients():
         return where(np.isnan(p.data), 0.0, p)
 
     with np.errstate(invalid="ignore"):
-        y, w, _ = exhibit("empty_row").module.layer(cleaned, np.random.default_rng(0))
+        y, _, w, _ = exhibit("empty_row").module.layer(cleaned, np.random.default_rng(0))
         assert np.isfinite(y.data).all()
         (y[:3] ** 2).mean().backward()
     assert np.isnan(w.grad).all()
@@ -357,12 +457,12 @@ def test_attention_gives_a_query_without_keys_weights_0():
 
 def test_the_check_of_the_lost_sum_catches_a_mean_as_well():
     said = exhibit("lost_sum").caught(lambda x, w, b, g: (x.T @ g, g.mean(axis=0)))
-    assert re.match(r"AssertionError: along u, L moves by .+, and g_b says ", said)
+    assert re.match(r"AssertionError: along \(u, v\), L moves by .+, not ", said)
 
 
 def test_the_causal_gradient_test_refuses_a_mask_that_hides_everything():
     said = exhibit("reversed_mask").caught(lambda x: 0.0 * x)
-    assert said == "AssertionError: output 0 does not feel its own input"
+    assert said == "AssertionError: output 0 does not feel the inputs [0]"
 
 
 def test_pytorch_has_both_meanings_of_true_and_counts_versions():
@@ -418,14 +518,14 @@ def test_the_check_shown_is_the_check_that_runs(shown):
 def test_an_exhibit_tells_its_story_in_whole_sentences(shown):
     told = (shown.story, shown.module.symptom.__doc__, shown.module.check.__doc__)
     for text in (*told, shown.module.REPAIR):
-        assert re.match(r"[A-ZT`w∂0-9n]", text) and text.rstrip(")").endswith("."), text
+        assert re.match(r"[A-ZT`w∂0-9n]", text) and text.rstrip(") \n").endswith("."), text
     assert shown.story.startswith("Met ")
 
 
 @every
 def test_an_exhibit_fits_one_screen(shown):
     lines = shown.screen().splitlines()
-    assert len(lines) <= 38 and max(map(len, lines)) <= 100
+    assert len(lines) <= 36 and max(map(len, lines)) <= 100
     assert str(ROOT) not in shown.screen()
 
 
@@ -446,11 +546,13 @@ def test_the_demo_shows_all_and_says_what_was_caught(tmp_path):
 
 
 @every
-def test_one_exhibit_alone_fits_forty_lines(shown, tmp_path, capsys, monkeypatch):
+def test_one_exhibit_alone_leaves_a_line_of_forty_for_the_prompt(
+    shown, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(sys, "argv", ["museum", shown.name, "--out", str(tmp_path)])
     runpy.run_module("demos.museum", run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 40 and lines[0].endswith(f" {shown.name}")
+    assert len(lines) <= 39 and lines[0].endswith(f" {shown.name}")
     assert lines[-2].endswith("expected at least 1, got 1: passed")
 
 
@@ -466,6 +568,39 @@ def test_the_demo_fails_if_a_check_catches_the_repaired_version(tmp_path):
     done = museum("in_place", "--out", str(tmp_path), before=unrepaired)
     assert done.returncode == 1
     assert "repaired, and caught by the check: expected at most 0, got 1: FAILED" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--out", "{}", "no_scale"],
+        ["no_scale", "--out={}", "--seed", "3"],
+        ["--seed", "3", "NO_SCALE", "--o", "{}"],
+    ],
+    ids=["behind", "before", "between"],
+)
+def test_a_name_stands_anywhere_and_in_any_case(words, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "in_place"  # a folder of an exhibit's name is none
+    monkeypatch.setattr(sys, "argv", ["museum", *(word.format(out) for word in words)])
+    runpy.run_module("demos.museum", run_name="__main__")
+    assert re.findall(r"^── .+ (\w+)$", capsys.readouterr().out, re.MULTILINE) == ["no_scale"]
+    assert out.is_dir()
+
+
+def test_the_value_of_an_option_is_no_name(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["museum", "--out", "in_place", "no_scale"])
+    runpy.run_module("demos.museum", run_name="__main__")
+    assert re.findall(r"^── .+ (\w+)$", capsys.readouterr().out, re.MULTILINE) == ["no_scale"]
+    assert (tmp_path / "in_place").is_dir()
+
+
+@pytest.mark.parametrize("flag", ["-O", "-OO"])
+def test_without_assertions_the_museum_is_closed(flag, tmp_path):
+    done = museum("no_scale", "--out", str(tmp_path), flags=[flag])
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("the checks are assertions: run the museum without -O")
+    assert "Traceback" not in done.stderr
 
 
 def test_an_unknown_exhibit_is_one_sentence_with_a_guess(tmp_path):

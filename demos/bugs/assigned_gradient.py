@@ -43,7 +43,9 @@ def symptom(backward, rng):
 
 
 def check(backward, rng):
-    """A central difference, of an expression that uses its input more than once."""
+    """A central difference, of an expression that uses its input more than once.
+    (But no *result*: recursion without order passes here, and is caught by the next check.)
+    """
     f, at, h = lambda a: a * a + a, rng.uniform(1.0, 2.0), 1e-5
     a = Value(at)
     backward(f(a))

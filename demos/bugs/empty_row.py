@@ -27,17 +27,20 @@ def repaired(scores, mask):
     return where(mask, p, 0.0)
 
 
+MASK = np.tril(np.ones((4, 4), bool)) & [[True], [True], [True], [False]]  # the last sees nothing
+
+
 def layer(weights, rng):
-    """The outputs for four positions, of which the last sees nothing, and two parameters."""
+    """The outputs for four positions, their weights, and the two parameters."""
     x, (w, w_v) = rng.standard_normal((4, 3)), rng.standard_normal((2, 3, 3))
     w, w_v = (Tensor(values, requires_grad=True) for values in (w, w_v))
-    mask = np.tril(np.ones((4, 4), bool)) & [[True], [True], [True], [False]]
-    return weights(x @ w @ x.T, mask) @ (x @ w_v), w, w_v
+    p = weights(x @ w @ x.T, MASK)
+    return p @ (x @ w_v), p, w, w_v
 
 
 def symptom(weights, rng):
     """A finite loss, and not one number left in the gradients."""
-    y, w, w_v = layer(weights, rng)
+    y, _, w, w_v = layer(weights, rng)
     loss = (y[:3] ** 2).mean()  # without the position that sees nothing
     loss.backward()
     return {
@@ -48,8 +51,12 @@ def symptom(weights, rng):
 
 
 def check(weights, rng):
-    """Forward and backward with an empty row, under `detect_anomaly`, which names the line."""
+    """Both passes with an empty row, under `detect_anomaly`, which names the line; then weights."""
     with detect_anomaly():
-        y, w, w_v = layer(weights, rng)
+        y, p, w, w_v = layer(weights, rng)
         (y[:3] ** 2).mean().backward()
-    assert np.isfinite([w.grad, w_v.grad]).all(), "a gradient is not finite"
+    for g in (w.grad, w_v.grad):
+        assert np.isfinite(g).all() and g.any(), "a gradient is not finite, or all of it is 0"
+    assert not p.data[~MASK].any(), "a weight is not 0 where the mask is False"
+    sums = p.data.sum(axis=-1)
+    assert np.allclose(sums, [1, 1, 1, 0]), f"rows sum to {sums.round(2)}, not to 1 1 1 0"

@@ -19,8 +19,7 @@ def broken(scores, kept):
     y = np.multiply(p, kept, out=p)
 
     def backward(g):
-        g = g * kept
-        return p * (g - (p * g).sum(axis=-1, keepdims=True))
+        return p * (g * kept - (p * g * kept).sum(axis=-1, keepdims=True))
 
     return y, backward
 
@@ -32,31 +31,30 @@ def repaired(scores, kept):
     y = p * kept
 
     def backward(g):
-        g = g * kept
-        return p * (g - (p * g).sum(axis=-1, keepdims=True))
+        return p * (g * kept - (p * g * kept).sum(axis=-1, keepdims=True))
 
     return y, backward
 
 
-def draws(rng):
+def draws(rng, rows):
     """Scores; which weights are kept, and then doubled, as half are dropped; a gradient."""
-    scores, g = rng.standard_normal((2, 3, 5))
-    return scores, 2.0 * (rng.random((3, 5)) < 0.5), g
+    scores, g = rng.standard_normal((2, rows, 5))
+    return scores, 2.0 * (rng.random((rows, 5)) < 0.5), g
 
 
 def symptom(dropped, rng):
     """Raising all scores of a row changes no weight, so the gradients of a row must sum to 0."""
-    scores, kept, g = draws(rng)
+    scores, kept, g = draws(rng, 100)
     y, backward = dropped(scores, kept)
     return {
         "sum of the output": y.sum(),
-        "sums of ∂L/∂scores by row": backward(g).sum(axis=-1).round(12) + 0.0,
+        "median |sum of ∂L/∂scores|, 100 rows": np.median(np.abs(backward(g).sum(-1)).round(12)),
     }
 
 
 def check(dropped, rng):
     """A central difference, along a random direction."""
-    (scores, kept, g), u, h = draws(rng), rng.standard_normal((3, 5)), 1e-5
+    (scores, kept, g), u, h = draws(rng, 3), rng.standard_normal((3, 5)), 1e-5
     said = (dropped(scores, kept)[1](g) * u).sum()
     ahead, behind = (dropped(scores + step * u, kept)[0] for step in (h, -h))
     moved = (g * (ahead - behind)).sum() / (2 * h)

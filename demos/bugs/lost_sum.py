@@ -26,9 +26,9 @@ def repaired(x, w, b, g):
 
 
 def symptom(backward, rng):
-    """200 steps on five points of a plane, and then five other points of it."""
-    plane = rng.standard_normal((3, 2))
-    x, others = rng.standard_normal((2, 5, 3))
+    """200 steps on eight points of a plane, a cube's corners, and then eight others of it."""
+    plane, others = 3 * rng.standard_normal((3, 2)), rng.standard_normal((8, 3))
+    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5
     w, b = np.zeros((3, 2)), np.zeros(2)
     for _ in range(200):
         g_w, g_b = backward(x, w, b, x @ w + b - (x @ plane + 1))  # of ½ ‖y - target‖²
@@ -41,13 +41,14 @@ def symptom(backward, rng):
 
 
 def check(backward, rng):
-    """A gradient has its parameter's shape, and the value of a central difference."""
-    x, w, b, u, g = (rng.standard_normal(s) for s in ((5, 3), (3, 2), 2, 2, (5, 2)))
-    g_b = backward(x, w, b, g)[1]
-    assert g_b.shape == b.shape, f"the gradient of b {b.shape} has shape {g_b.shape}"
-    ahead, behind = ((g * (x @ w + moved)).sum() for moved in (b + u, b - u))  # L = Σ g y
-    slope, said = (ahead - behind) / 2, g_b @ u  # (L is linear in b: a step may be long)
-    assert np.isclose(said, slope), f"along u, L moves by {slope:.4f}, and g_b says {said:.4f}"
+    """Of L = Σ g y: each gradient's shape is its parameter's; a central difference for values."""
+    x, w, b, u, v, g = (rng.standard_normal(s) for s in ((5, 3), (3, 2), 2, (3, 2), 2, (5, 2)))
+    g_w, g_b = backward(x, w, b, g)
+    for name, p, d in (("w", w, g_w), ("b", b, g_b)):
+        assert d.shape == p.shape, f"the gradient of {name} {p.shape} has shape {d.shape}"
+    ahead, behind = ((g * (x @ (w + h * u) + b + h * v)).sum() for h in (1, -1))
+    slope, said = (ahead - behind) / 2, (g_w * u).sum() + g_b @ v  # (L is linear)
+    assert np.isclose(said, slope), f"along (u, v), L moves by {slope:.4f}, not {said:.4f}"
 
 
 def refusal():

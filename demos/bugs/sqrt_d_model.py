@@ -43,6 +43,8 @@ def symptom(scores, rng):
 
 
 def check(scores, rng):
-    """From inputs of unit variance come scores of unit variance, also with several heads."""
-    spread = scores(*draws(rng, 256), 8).data.std()
-    assert 0.9 < spread < 1.1, f"with 8 heads their standard deviation is {spread:.2f}, not 1"
+    """From inputs of unit variance come scores of unit variance, at two widths and head counts."""
+    for d_model, num_heads in ((256, 8), (128, 16)):
+        spread = scores(*draws(rng, d_model), num_heads).data.std()
+        said = f"with {num_heads} heads their standard deviation is {spread:.2f}, not 1"
+        assert 0.9 < spread < 1.1, said
