@@ -17,8 +17,8 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.sources import agreeing, beside, say, text_001
-from demos.sources.text_001 import D_K, D_MODEL, WORDS
+from demos.sources import agreeing, say, text_001
+from demos.sources.text_001 import D_K, D_MODEL, NUM_HEADS, WORDS, apart, inputs
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
 
@@ -35,44 +35,53 @@ ours = text_001.ours()
 same = sum(agreeing(text_001.PRINTED[n], text_001.as_text(a)) for n, a in ours.items())
 total = sum(len(printed.split()) for printed in text_001.PRINTED.values())
 print(f'1 · "I love you": the rows sum to {", ".join(map(str, sums))}\n')
+print(f"   {'scores and weights, the text':47}ours")
 for name in ("scores", "weights"):
-    texts = text_001.as_text(ours[name])
-    print(beside(name, text_001.PRINTED[name], ours[name], texts))
+    sides = text_001.PRINTED[name].split(), text_001.as_text(ours[name])
+    for left, right in zip(*(np.reshape(side, (3, 3)) for side in sides), strict=True):
+        print(f"   {' '.join(left):47}{' '.join(right)}")
 zeros = sum(number == "0." for number in text_001.as_text(ours["context"]))
-print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}')
-print()
-say(f"{same} of {total} printed numbers come back. The others are {text_001.LOST}.")
+print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}\n')
+say(
+    f"{same} of {total} printed numbers come back: {len(sums)} used, the diagonal, and "
+    f"{same - len(sums)} predicted. The others are {text_001.LOST}."
+)
+known = text_001.numbers("I")
+say(
+    f'The {len(known)} printed values of "I" sum to {known.sum():.0f}. The diagonal leaves '
+    f"{sums[0] - known.sum():.0f} to the other {D_MODEL - len(known)}."
+)
 marks.at_least("numbers identical as text", same, 82, "d")
 
 # %% 2 · What it gets wrong
-# Each sentence, and under it the computation that shows it.
+# Each sentence, and under it the computation that shows it. A difference of 0 says something only
+# beside one that is not, found by the same lines.
 
-rng = np.random.default_rng(chosen.seed)
-rows = text_001.rows(rng).astype(float)  # (3, 512)
+rows = text_001.rows(np.random.default_rng(chosen.seed)).astype(float)  # (3, 512)
 x = Tensor(rows, requires_grad=True, name="x")
 fixed = text_001.layer()
 mixed = text_001.layer(constant=False, seed=chosen.seed)
 q, k, v = (projected[0] for projected in text_001.heads(x, fixed))  # each (3, 64)
 scores = (q @ k.mT / np.sqrt(D_K)).data  # (3, 3)
 over_all, by_row = softmax(scores, axis=None), softmax(scores)
-shuffled = Tensor(rng.permuted(rows, axis=1))  # each row by itself
-apart_shuffled = np.abs(fixed(shuffled).data - fixed(x).data).max()
-exchanged = np.abs(mixed(x[::-1]).data - mixed(x).data[::-1]).max()
-one_by_one = np.concatenate([attention(q[i : i + 1], k, v).data for i in range(3)])
 *_, second, first = np.sort(scores, axis=-1).T
 gap = (first - second).min()  # how far the second word is behind, in the closest row
-columns = max(float(np.ptp(projected.data, axis=1).max()) for projected in (q, k, v))
+by_sum, by_order = (text_001.shuffled(attend, x, chosen.seed) for attend in (fixed, mixed))
+differ, back = text_001.exchanged(mixed, x)
 shown = (
     f"sums of the rows: {over_all.sum(axis=-1)}, and by row {by_row.sum(axis=-1)}",
     f'"I" without an axis: {np.unique(over_all[0] @ v.data)}, by rows: '
     f"{np.unique(by_row[0] @ v.data)}",
-    f"the columns of Q, K and V differ by {columns:.0e} at most; the rank of the scores is "
-    f"{np.linalg.matrix_rank(scores)}",
-    f"features shuffled, each row by itself: the outputs change by {apart_shuffled:.0e}",
+    f"different columns of Q, K and V: {text_001.columns(x, fixed)}, with Xavier's weights "
+    f"{text_001.columns(x, mixed)}; the rank of the scores is {np.linalg.matrix_rank(scores)}",
+    f"features shuffled, each row by itself: the outputs change by {by_sum:.0e}, with Xavier's "
+    f"weights by {by_order:.0e}",
     f"the means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}; the second word is "
     f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}",
-    f"I and you exchanged, with weights that are not constant: outputs apart by {exchanged:.0e}",
-    f"one word at a time or one product: apart by {np.abs(one_by_one - by_row @ v.data).max():.0e}",
+    f"I and you exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
+    f"back by {back:.0e}",
+    f"one word at a time or one product: apart by {text_001.one_by_one(q, k, v, -1):.0e}, without "
+    f"an axis by {text_001.one_by_one(q, k, v, None):.0f}",
 )
 print("\n2 · Its slips\n")
 for number, (slip, computed) in enumerate(zip(text_001.SLIPS, shown, strict=True), 1):
@@ -84,18 +93,7 @@ for number, (slip, computed) in enumerate(zip(text_001.SLIPS, shown, strict=True
 # text says nothing. With 1/512 everywhere, ours takes the mean of the joined features.
 
 
-def head_outputs(attend, x):
-    """What each head hands to W_O.   → (H, 3, d_v)"""
-    return attention(*text_001.heads(x, attend), scale=attend.scale)
-
-
-def apart(attend, x):
-    """How far any head's output is from the first one's, relative to the largest number in it."""
-    found = head_outputs(attend, x).data
-    return np.abs(found - found[0]).max() / np.abs(found).max()
-
-
-joined = merge_heads(head_outputs(fixed, x)).data  # (3, 512)
+joined = merge_heads(text_001.head_outputs(fixed, x)).data  # (3, 512)
 print("\n3 · Its steps 7 and 8\n")
 print(f"   contexts by rows, all words:      {np.unique(by_row @ v.data)} in {(3, D_K)}")
 print(f"   eight heads, joined:              {np.unique(joined)} in {joined.shape}")
@@ -105,7 +103,8 @@ print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixe
 # of mean 0 and variance 1, for which those weights and √d_k are made.
 
 unit = Tensor(text_001.unit(rows), requires_grad=True, name="x")
-print(f"   {'':34}{'entropy / log 3, by head':>26}{'rank of 1':>10}{'heads apart':>14}")
+header = f"{'entropy / log 3, by head':>26}{'rank, head 1':>13}{'heads apart / largest output':>29}"
+print(f"   {'':29}{header}")
 for what, attend, words in (
     ("constant weights, integers", fixed, x),
     ("Xavier weights, integers", mixed, x),
@@ -115,8 +114,8 @@ for what, attend, words in (
     spread = [entropy(w).mean() / np.log(3) for w in weights]
     q0, k0, _ = (t.data[0] for t in text_001.heads(words, attend))
     print(
-        f"   {what:34}{f'{min(spread):.2f} to {max(spread):.2f}':>26}"
-        f"{np.linalg.matrix_rank(q0 @ k0.mT):>7}{apart(attend, words):>14.2f}"
+        f"   {what:29}{f'{min(spread):.2f} to {max(spread):.2f}':>26}"
+        f"{np.linalg.matrix_rank(q0 @ k0.mT):>13}{apart(attend, words):>29.2f}"
     )
 say(
     "Weights that differ make eight heads. On integers they are much sharper: √d_k is made for "
@@ -124,7 +123,9 @@ say(
 )
 marks.at_most("constant weights: heads apart", apart(fixed, x), 1e-12, ".0e")
 marks.at_least("weights that are not constant: heads apart", apart(mixed, unit), 0.5, ".2f")
-save_figure(plot_heads(mixed.weights(unit).data, WORDS, WORDS), chosen.out / "weights")
+titles = [f"Xavier weights, unit variance\nhead {h}" for h in range(1, NUM_HEADS + 1)]
+maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS, titles=titles)
+save_figure(maps, chosen.out / "weights")
 
 # %% 4 · What no text shows: the way back
 # One head, as the text has it, and L the sum of its context vectors. The scale multiplies QKᵀ;
@@ -134,15 +135,6 @@ save_figure(plot_heads(mixed.weights(unit).data, WORDS, WORDS), chosen.out / "we
 def head(scale):
     """The text's one head as a function of everything it is made of."""
     return lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x @ w_v, scale=scale)
-
-
-def inputs(attend, words):
-    """x and the three matrices of the layer's first head, each (512, 64)."""
-    first = [
-        Tensor(projection.weight.data[:, :D_K], requires_grad=True, name=name)
-        for name, projection in (("w_q", attend.w_q), ("w_k", attend.w_k), ("w_v", attend.w_v))
-    ]
-    return [words, *first]
 
 
 def measure(scale, tensors):
@@ -159,14 +151,15 @@ def largest(gradient):
 
 text = inputs(fixed, x)
 alive = 2 / (8 * gap)  # here the largest weight is e² = 7.4 times the next, in the closest row
-usual = {"1": 1.0, "1/√d_k = 1/8": 1 / 8, "1/d_k = 1/64": 1 / 64, "1/d_model = 1/512": 1 / 512}
-others = {"1.4e-05": 1.4e-5, "1.3e-05": 1.3e-5, "1e-06": 1e-6, f"{alive:.1e}": alive, "1e-09": 1e-9}
+usual = {"1": 1.0, "1/√d_k": D_K**-0.5, "1/d_k": 1 / D_K, "1/d_model": 1 / D_MODEL}
+others = {f"{scale:.1e}": scale for scale in (1.4e-5, 1.3e-5, 1e-6, alive, 1e-9)}
 print("\n4 · The gradients of one head over the scale of QKᵀ: largest elements\n")
-print(f"   {'scale':20}{'entropy / log 3':>16}{'∂L/∂W_Q':>12}{'∂L/∂W_K':>12}{'∂L/∂W_V':>12}")
+header = "".join(f"{name:>12}" for name in ("∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"))
+print(f"   {'scale':12}{'second word behind':>18}{'entropy / log 3':>18}{header}")
 for name, scale in {**usual, **others}.items():
     spread, found = measure(scale, text)
     sizes = "".join(f"{largest(g):12.1e}" for g in found[1:])
-    print(f"   {name:20}{spread:16.1e}{sizes}")
+    print(f"   {name:12}{8 * gap * scale:18.1e}{spread:18.1e}{sizes}")
 dead = max(largest(g) for s in usual.values() for g in measure(s, text)[1][1:3])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 told = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
@@ -213,7 +206,7 @@ marks.at_least("derivatives confirmed", confirmed, checked, "d")
 # all rows of W_O are equal, so are their gradients, whatever the loss: the heads move as one.
 
 trained = text_001.layer(scale=alive)
-target = 13085 * rng.standard_normal((3, D_MODEL))
+target = 13085 * np.random.default_rng(chosen.seed).standard_normal((3, D_MODEL))
 optimizer = Adam(trained.parameters(), 0.01)
 for _ in range(20):
     optimizer.zero_grad()
@@ -228,7 +221,7 @@ marks.at_most("the heads, trained, apart", apart(trained, x), 1e-9, ".0e")
 # The same head twice, on one colour scale: the text's numbers, and unit variance with Xavier's.
 
 for name, tensors in (("text", text), ("unit", inputs(mixed, unit))):
-    drawing = graph(head(None)(*tensors).sum(), grads=True, limits=(1e-4, 1e3))
+    drawing = graph(head(None)(*tensors).sum(), grads=True, limits=(1e-4, 1e6))
     for ending in ("png", "svg"):
         drawing.save(chosen.out / f"head_{name}.{ending}")
 
@@ -253,9 +246,10 @@ for panel, title in zip(
     panel.grid(alpha=0.25)
 panels[1].set_yscale("log")
 panels[1].set_ylim(1e-12, 1e2)
+panels[1].set_ylabel(f"the plot ends at 1e-12\n(constant weights: 0 from {low:.2e} on)", fontsize=9)
 figure.legend(loc="outside upper center", ncols=3, fontsize=9)
 save_figure(figure, chosen.out / "scale")
-print(f"\nPictures: {chosen.out}/head_text.png, head_unit.png, weights.png, scale.png")
+print(f"\nPictures in {chosen.out}:\n   head_text.png, head_unit.png, weights.png, scale.png")
 marks.end()
 
 # %% Try it

@@ -1,10 +1,13 @@
 """Source text 001, "I love you": its numbers, its slips, its undone steps, and the way back."""
 
+import re
+
 import numpy as np
 import pytest
 
 from attention import MultiHeadAttention, attention, attention_weights, merge_heads
 from attention.maps import entropy
+from attention.positions import sinusoidal
 from demos.sources import agreeing, text_001
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
@@ -39,14 +42,40 @@ def way_back(scale, tensors):
     return gradients(head(scale)(*tensors).sum(), tensors)
 
 
-def layer_and_rows(*, unit=False, **options):
-    rows = text_001.rows(np.random.default_rng(0)).astype(float)
-    return text_001.layer(**options), Tensor(text_001.unit(rows) if unit else rows)
+def layer_and_rows(*, unit=False, seed=0, **options):
+    rows = text_001.rows(np.random.default_rng(seed)).astype(float)
+    return text_001.layer(seed=seed, **options), Tensor(text_001.unit(rows) if unit else rows)
 
 
 def heads_apart(layer, x):
     found = attention(*text_001.heads(x, layer), scale=layer.scale).data
     return np.abs(found - found[0]).max() / np.abs(found).max()
+
+
+def trained(seed, w_o=None):
+    """20 steps at the scale ALIVE: how far W_Q moved, and the heads from one another."""
+    layer, x = layer_and_rows(scale=ALIVE, seed=seed)
+    if w_o is not None:
+        layer.w_o.weight.data = w_o
+    target = 13085 * np.random.default_rng(seed).standard_normal((3, 512))
+    optimizer = Adam(layer.parameters(), 0.01)
+    for _ in range(20):
+        optimizer.zero_grad()
+        mse(layer(x), target).backward()
+        optimizer.step()
+    return largest(layer.w_q.weight.data - 1), heads_apart(layer, x)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """The demo of seed 1: its folder, and what it printed."""
+    return whole("text_001", tmp_path_factory, "--seed", 1)
+
+
+@pytest.fixture
+def told(left):
+    """What it printed, every run of spaces as one."""
+    return " ".join(left[1].split())
 
 
 # ------------------------------------------------------------------ value
@@ -254,22 +283,9 @@ def test_pytorch_finds_the_same_zeros_and_the_same_gradients():
 
 
 def test_equal_heads_stay_equal_under_training_until_w_o_differs():
-    def trained(w_o=None):
-        layer, x = layer_and_rows(scale=ALIVE)
-        if w_o is not None:
-            layer.w_o.weight.data = w_o
-        target = 13085 * np.random.default_rng(4).standard_normal((3, 512))
-        optimizer = Adam(layer.parameters(), 0.01)
-        for _ in range(20):
-            optimizer.zero_grad()
-            mse(layer(x), target).backward()
-            optimizer.step()
-        moved = largest(layer.w_q.weight.data - 1)
-        return moved, heads_apart(layer, x)
-
-    moved, apart = trained()
+    moved, apart = trained(4)
     assert moved > 0.01 and apart < 1e-9
-    moved, apart = trained(text_001.layer(constant=False).w_o.weight.data)
+    moved, apart = trained(4, text_001.layer(constant=False).w_o.weight.data)
     assert moved > 0.01 and apart > 1e-3
 
 
@@ -317,9 +333,124 @@ def test_512_features_are_not_shared_among_seven_heads():
         MultiHeadAttention(512, 7, rng=np.random.default_rng(0))
 
 
-def test_the_demo_holds_its_claims_and_leaves_its_pictures(tmp_path_factory):
-    folder, printed = whole("text_001", tmp_path_factory, "--seed", 1)
-    assert "82 of 552 printed numbers come back" in printed
+# ------------------------------------------------------------------ what the demo prints
+
+
+def test_the_demo_prints_the_text_beside_ours_and_tells_used_from_predicted(told):
+    assert "the rows sum to 2496, 2503, 2617" in told
+    for name, times in (("scores", 1), ("weights", 3)):
+        for row in np.reshape(text_001.PRINTED[name].split(), (3, 3)):
+            assert told.count(f"{' '.join(row)} {' '.join(row)}") == times
+    assert 'context of "I" (64,): the text prints 64 zeros, ours has 64' in told
+    assert "82 of 552 printed numbers come back: 3 used, the diagonal, and 79 predicted." in told
+    assert text_001.LOST in told
+    assert (
+        'The 470 printed values of "I" sum to 2308. The diagonal leaves 188 to the other 42' in told
+    )
+
+
+def test_under_each_slip_the_demo_prints_what_shows_it(told):
+    mixed, x = layer_and_rows(constant=False, seed=1)
+    shuffled = Tensor(np.random.default_rng(1).permuted(x.data, axis=1))
+    differ = largest(mixed(x[::-1]).data - mixed(x).data)
+    _, back = text_001.exchanged(lambda x: mixed(x + sinusoidal(3, 512)), x)
+    assert back > 0.1  # with positions in it
+    shown = (
+        "sums of the rows: [0. 0. 1.], and by row [1. 1. 1.]",
+        '"I" without an axis: [0.], by rows: [13085.]',
+        "different columns of Q, K and V: [1, 1, 1], with Xavier's weights [64, 64, 64]; the rank "
+        "of the scores is 1",
+        "features shuffled, each row by itself: the outputs change by 0e+00, with Xavier's weights "
+        f"by {largest(mixed(shuffled).data - mixed(x).data):.0e}",
+        f"the means of Q and K are {x.data.sum() / 3:.0f} and {x.data.sum():.0f}; the second word "
+        f"is {GAP:.1e} behind, and exp(-{GAP:.1e}) is 0.0",
+        f"I and you exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
+        "back by TINY",
+        "one word at a time or one product: apart by TINY, without an axis by 13085",
+    )
+    for number, (slip, computed) in enumerate(zip(text_001.SLIPS, shown, strict=True), 1):
+        line = re.escape(f"{number}. {slip} → {computed} ").replace("TINY", r"(\S+)")
+        (match,) = re.finditer(line, told)
+        assert all(float(tiny) < 1e-12 for tiny in (re.sub(",$", "", g) for g in match.groups()))
+
+
+def test_the_demo_prints_steps_7_and_8(told):
+    assert re.findall(r"\[([\d.]+)\] in \((.*?)\)", told) == [
+        ("13085.", "3, 64"),
+        ("13085.", "3, 512"),
+        ("13085.", "3, 512"),
+    ]
+    assert "entropy / log 3, by head rank, head 1 heads apart / largest output" in told
+    for what, case, rank in (
+        ("constant weights, integers", {}, 1),
+        ("Xavier weights, integers", {"constant": False}, 3),
+        ("Xavier weights, unit variance", {"constant": False, "unit": True}, 3),
+    ):
+        layer, x = layer_and_rows(seed=1, **case)
+        spread = entropy(layer.weights(x).data).mean(axis=-1) / np.log(3)
+        assert (
+            f"{what} {spread.min():.2f} to {spread.max():.2f} {rank} {heads_apart(layer, x):.2f} "
+        ) in told
+        assert text_001.apart(layer, Tensor(-x.data)) == heads_apart(layer, x)  # outputs negated
+
+
+def test_the_demo_prints_the_gradients_over_the_scale(told):
+    names = ("1", "1/√d_k", "1/d_k", "1/d_model")
+    scales = dict(zip(names, USUAL, strict=True))
+    scales |= {f"{scale:.1e}": scale for scale in (1.4e-5, 1.3e-5, 1e-6, ALIVE, 1e-9)}
+    tensors = x, w_q, w_k, _ = inputs(seed=1)
+    for name, scale in scales.items():
+        spread = entropy(attention_weights(x @ w_q, x @ w_k, scale=scale).data).mean() / np.log(3)
+        row = (8 * GAP * scale, spread, *map(largest, way_back(scale, tensors)[1:]))
+        assert f" {name} {' '.join(f'{number:.1e}' for number in row)} " in told
+    by_word = [float(largest(row)) for row in way_back(1 / 8, tensors)[0]]
+    assert by_word == [0, 0, 960]
+    assert f"∂L/∂x at 1/8, word by word: {by_word}. Only the row of you gets any." in told
+
+
+def test_the_demo_prints_where_the_gradient_returns(told):
+    last, divided, share, predicted = (
+        float(number.replace(",", ""))
+        for number in re.search(
+            r"exactly 0 down to a scale of (\S+) of QKᵀ \((\S+) of the scores already divided by "
+            r"8\): one in (\S+)\. The gap predicts (\S+)\. ",
+            told,
+        ).groups()
+    )
+    tensors = inputs(seed=1)
+    assert [way_back(last * f, tensors)[1].any() for f in (0.9994, 1.0006)] == [True, False]
+    assert divided == pytest.approx(8 * last, rel=5e-3) and share == pytest.approx(
+        1 / last, rel=5e-4
+    )
+    assert predicted == pytest.approx(LAST / (8 * GAP), rel=5e-4)
+
+
+def test_the_demo_prints_what_gradcheck_confirms_and_what_training_moves(told):
+    for what, agree, zero in (
+        ("the text's, 1/8", 6, 18),
+        (f"the text's, {ALIVE:.1e}", 23, 1),
+        ("Xavier, unit variance, 1/8", 23, 1),
+    ):
+        (error,) = re.findall(rf"{what} {agree} {zero} 24 (\S+) ", told)
+        assert 1e-17 < float(error) < 1e-7
+    assert "got 72: passed" in told
+    moved, apart = trained(1)
+    assert f"20 steps at the scale {ALIVE:.1e}: W_Q moved by {moved:.2f}. " in told and apart < 1e-9
+
+
+def test_the_demo_leaves_its_pictures_which_say_what_they_show(left):
+    folder, printed = left
+    assert max(map(len, printed.replace(str(folder), "out").splitlines())) <= 100
     stems = ("head_text", "head_unit", "scale", "weights")
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
     assert {path.name for path in folder.iterdir()} == expected
+    svg = {stem: (folder / f"{stem}.svg").read_text(encoding="utf-8") for stem in stems}
+    assert svg["weights"].count("<!-- Xavier weights, unit variance -->") == 8
+    assert "<!-- the plot ends at 1e-12 -->" in svg["scale"]
+    assert "<!-- (constant weights: 0 from 1.36e-05 on) -->" in svg["scale"]
+    for stem in stems[:2]:  # no gradient is beyond the colour scale, which is the same in both
+        texts = re.findall(">([^<>]+)</text>", svg[stem].replace("&#45;", "-"))
+        sizes = [float(text.split()[1]) for text in texts if text.startswith("grad ")]
+        low, high = (float(text) for text in texts if re.fullmatch(r"1e[+-]\d\d", text))
+        assert (low, high) == (1e-4, 1e6) and len(sizes) == 13
+        assert all(low <= size <= high for size in sizes if size)

@@ -13,9 +13,11 @@ any rows with these sums will do: `rows` builds some.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from attention import MultiHeadAttention, split_heads
+from attention import MultiHeadAttention, attention, split_heads
 from demos.sources import as_numpy_prints
 from minigrad import Tensor, softmax
 
@@ -127,6 +129,50 @@ def heads(x: Tensor, attend: MultiHeadAttention) -> tuple[Tensor, Tensor, Tensor
     """Queries, keys and values of every head.   (3, d_model) → three times (H, 3, d_k)"""
     q, k, v = (split_heads(w(x), NUM_HEADS) for w in (attend.w_q, attend.w_k, attend.w_v))
     return q, k, v
+
+
+def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
+    """What each head hands to W_O.   → (H, 3, d_v)"""
+    return attention(*heads(x, attend), scale=attend.scale)
+
+
+def apart(attend: MultiHeadAttention, x: Tensor) -> float:
+    """How far any head's output is from the first one's, relative to the largest number in it."""
+    found = head_outputs(attend, x).data
+    return float(np.abs(found - found[0]).max() / np.abs(found).max())
+
+
+def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
+    """x and the three matrices of the layer's first head, each (512, 64)."""
+    first = [
+        Tensor(projection.weight.data[:, :D_K], requires_grad=True, name=name)
+        for name, projection in (("w_q", attend.w_q), ("w_k", attend.w_k), ("w_v", attend.w_v))
+    ]
+    return [x, *first]
+
+
+def columns(x: Tensor, attend: MultiHeadAttention) -> list[int]:
+    """How many different columns the first head's Q, K and V have."""
+    return [np.unique(projected.data[0], axis=1).shape[1] for projected in heads(x, attend)]
+
+
+def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
+    """How far the outputs move when the features of each row are shuffled, by itself."""
+    moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
+    return float(np.abs(attend(moved).data - attend(x).data).max())
+
+
+def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
+    """How far the outputs of "you love I" are from those of "I love you", and of it exchanged."""
+    there, here = attend(x[::-1]).data, attend(x).data
+    return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
+
+
+def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:
+    """How far contexts made a word at a time are from those of one product."""
+    words = [(softmax(q[i : i + 1] @ k.mT / np.sqrt(D_K), axis=axis) @ v).data for i in range(3)]
+    together = (softmax(q @ k.mT / np.sqrt(D_K), axis=axis) @ v).data
+    return float(np.abs(np.concatenate(words) - together).max())
 
 
 def ours() -> dict[str, np.ndarray]:
