@@ -18,7 +18,7 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
-from demos.sources import agreeing, beside, text_000
+from demos.sources import beside, counted, say, text_000
 from minigrad import Tensor, concatenate, gradcheck, gradients, graph, jacobian, softmax
 from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
@@ -34,12 +34,10 @@ ours = text_000.ours()
 # Three words of d_model = 4 random digits each, two heads of d_k = 2.
 
 print(f"1 · {text_000.TITLE}\n")
-same = 0
-for name, array in ours.items():
-    texts = text_000.as_text(array)
-    same += agreeing(text_000.PRINTED[name], texts)
-    print(beside(name, text_000.PRINTED[name], array, texts))
-marks.at_least("numbers that agree as text", same, sum(a.size for a in ours.values()), ".0f")
+for name, printed in text_000.PRINTED.items():
+    for line in beside(name, printed, ours[name], text_000.as_text(ours[name])).splitlines():
+        print(line if len(line) <= 100 else line.replace("   ours", "\n   ours"))
+marks.at_least("numbers that agree as text", *counted(text_000), ".0f")
 
 # %% 2 · Its slips
 # Each is a sentence, and beneath it stands what we compute. First the shapes, the concatenation,
@@ -47,19 +45,20 @@ marks.at_least("numbers that agree as text", same, sum(a.size for a in ours.valu
 # keeps together what belongs to a word.
 
 slips = iter(text_000.SLIPS)
-print(f"\n2 · Its slips\n\n   - {next(slips)}")
+print("\n2 · Its slips\n")
+say(next(slips), "   - ", "     ")
 for name, told in text_000.TOLD_SHAPES.items():
     print(f"       {name}: told {told}, stored {ours[name].shape}")
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 heads = Tensor(ours["heads"])  # (H, T, d_v)
 joined = concatenate([heads[0], heads[1]], axis=1)  # (T, H · d_v)
-print(f"       {WORDS[1]!r}: head by head {joined.data[1].round(3)}", end="")
-print(f", by reshape alone {heads.reshape(3, 4).data[1].round(3)}")
+for how, rows in (("head by head", joined), ("by reshape alone", heads.reshape(3, 4))):
+    print(f"       {WORDS[1]!r}, {how}: {rows.data[1].round(3)}")
 apart = np.abs((joined - merge_heads(heads)).data).max()
 marks.at_most("  features joined, and merge_heads: apart", apart, 0.0, ".0e")
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 queries, keys = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
 raw = (queries @ keys.mT).data  # (H, T, S)
 scores = raw / np.sqrt(2)
@@ -70,7 +69,7 @@ for name, row in (("scores ", scores[0, 0]), ("weights", ours["weights"][0, 0]))
 # A head of its own reads every feature of a word. Had the vector been split first, half of these
 # columns would be 0.
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, d_k, T, d_model)
 reads = whole[:, 1, :, 1]  # (H, d_k, d_model), the word "love"
 for head in range(H):
@@ -81,7 +80,7 @@ marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.1, 
 # Xavier's bound √(6/(d_in + d_out)) promises an output as large as its input, in the mean over the
 # draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. Note that it says E[x²].
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((1000, 4))
 unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
 beyond = (np.abs(ours["W_Q"]) > bound).sum()
@@ -91,7 +90,7 @@ for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
     print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}")
     marks.at_most(f"  that and {variance:.3f}: apart", abs(grown - variance), 0.05, ".3f")
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 square = np.mean(x.data**2)
 sizes = np.mean([queries.data**2, keys.data**2], axis=(-2, -1)).ravel()
 print(f"       X has mean {x.data.mean()}, variance {x.data.var()}, mean square {square}")
@@ -101,16 +100,16 @@ print(f"       those of Q'₁ Q'₂ K'₁ K'₂ {sizes.round(1)}; 4/3 of X's is 
 # Where exp overflows, the subtraction of the maximum helps, and the scale does not. And the scale
 # is one number: it knows no word.
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 for name, s in (("scaled", 100 * scores), ("unscaled", 100 * raw)):
     with np.errstate(over="ignore", invalid="ignore"):
         lost = np.isnan(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)).sum()
     print(f"       100 times larger scores, {name}: {lost} NaN without the subtraction", end="")
     print(f", {np.isnan(softmax(s)).sum()} with it")
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 print(f"       scaled / raw, all 18: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}")
 
-print(f"   - {next(slips)}")
+say(next(slips), "   - ", "     ")
 second = ours["weights"][1]
 print(f"       what is left for the other two words: {second[:, 1:].sum(axis=1)}")
 print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max():.1e}")
@@ -134,7 +133,7 @@ for name, places in (("without", np.zeros((3, 4))), ("with", sinusoidal(3, 4))):
     forward, backward = (layer(table(ids) + places).data for ids in ([0, 1, 2], [2, 1, 0]))
     moved = np.abs(forward - backward[::-1]).max()
     judge, limit = (marks.at_least, 0.1) if places.any() else (marks.at_most, 1e-13)
-    judge(f"words in reverse, {name} positions: an output moves by", moved, limit, ".1g")
+    judge(f"in reverse, {name} positions: an output moves by", moved, limit, ".1g")
 
 # %% 4 · The way back
 # L is the sum of one head's output. Each head is taken alone: in one sum, head 2's gradients would
@@ -164,8 +163,9 @@ marks.at_least("unit, head 2: W_Q / W_V", share["unit, head 2"], 0.1, ".2f")
 
 print()
 for case, report in reports.items():
-    agree, few = len(report.comparisons) - len(report.unresolved), len(report.unresolved)
-    print(f"   {case}: {agree} of {len(report.comparisons)} agree, {few} are too small to tell")
+    few, n = len(report.unresolved), len(report.comparisons)
+    print(f"   {case}: {n - few} of {n} agree, {few} are too small to tell")
+say("Too small to tell is no disagreement: beside L, differences of 16 digits do not see those.")
 marks.at_least("heads confirmed whole, of 4", sum(map(bool, reports.values())), 3, ".0f")
 
 print("\n   The text's head 2, the engine against differences of 100 digits:")
@@ -177,24 +177,20 @@ for i, (point, g) in enumerate(zip(points, recorded, strict=True)):
     error = np.abs(g.data - true)
     worst = np.argmax(error / np.abs(true))
     far = error.flat[worst] / np.abs(true.flat[worst])
-    print(f"     {point.name:11} worst element {true.flat[worst]:9.1e}, off by {far:.0e} of itself")
+    print(f"     {point.name:11} worst element {true.flat[worst]:9.1e}, off by {far:.1e} of itself")
     relative = np.linalg.norm(error) / np.linalg.norm(true)
-    marks.at_most("  ‖error‖ / ‖gradient‖", relative, 1e-6, ".0e")
+    marks.at_most("  ‖error‖ / ‖gradient‖", relative, 1e-6, ".1e")
+say("An element that is far off is rounding: too small to matter in the norm.", "     ")
 
 # %%
-# The smallest elements are rounding. Softmax's rule computes g - ⟨y, g⟩. Under a weight of 1 less
-# 7e-10 nine digits of that cancel, under a weight of 1 to sixteen digits all of them. The norm is
-# right to six digits or more. The second order, along random directions and relative to ‖gradient‖,
-# has fewer right where a direction happens to meet little slope:
+# Why rounding: softmax's rule computes g - ⟨y, g⟩. Under a weight of 1 less 7e-10 nine digits of
+# that cancel, under a weight of 1 to sixteen digits all of them. The norm is right to six digits or
+# more. The second order, along random directions and relative to ‖gradient‖, has fewer right where
+# a direction happens to meet little slope. That is luck: of the seeds 0 to 999 the worst was off by
+# 3.6e-4, and 997 by less than 1e-4.
 
-furthest = 0.0
-u, v = ([rng.standard_normal(a.shape) for a in arrays] for _ in range(2))
-for i, g in enumerate(recorded):
-    for j, row in enumerate(gradients((g * u[i]).sum(), points, retain_graph=True)):
-        pair = [[(n == m) * d for n, d in enumerate(ds)] for m, ds in ((i, u), (j, v))]
-        true, claimed = text_000.slope_in_decimals(arrays, *pair), (row * v[j]).sum()
-        furthest = max(furthest, abs(claimed - true) / max(np.linalg.norm(row), 1e-30))
-marks.at_most("  order 2, the furthest of 25 off by", furthest, 1e-3, ".0e")
+off = text_000.off_at_order_2(recorded, points, np.random.default_rng(chosen.seed))
+marks.at_most("  order 2, the furthest of 25 off by", off.max(), 4e-4, ".1e")
 
 # %%
 # Head 2 as a graph, on one colour scale: in the text's, what reaches softmax does not leave it. And
@@ -226,13 +222,11 @@ for name, prepare in INPUTS.items():
         (e1, e2), (g1, g2) = text_000.measure(prepare(digits), scale=SCALES[scale])
         print(f"   {name:17}{scale:8}{e1:17.1e}{e2:10.1e}{g1:15.1e}{g2:10.1e}")
 
-print("\n   Bad luck with the seed? 200 others, two heads each, scaled by 1/√d_k:")
-for name, prepare in INPUTS.items():
-    others = [(seed, prepare(text_000.layer(seed=seed)[0].data)) for seed in range(1, 201)]
-    left = np.array([text_000.measure(values, seed=seed)[1] for seed, values in others])
-    dead = np.mean(left < 1e-3)
-    print(f"     {name:17}{dead:5.1%} of the heads have W_Q / W_V below 1e-3")
-marks.at_most("  that share, unit inputs", dead, 0.01)
+print("\n   Bad luck with the seed? Of 200 others' heads, scaled by 1/√d_k, W_Q / W_V < 1e-3 have:")
+dead = {name: text_000.dead(prepare) for name, prepare in INPUTS.items()}
+for name in INPUTS:
+    print(f"     inputs {name:15}{dead[name]:6.1%}")
+marks.at_most("  that share, unit inputs", dead["unit"], 0.01)
 
 figure = new_figure(9.5, 3.6)
 scales, panels = 2.0 ** np.linspace(-10, 1, 45), figure.subplots(1, 2)
@@ -257,8 +251,9 @@ save_figure(figure, chosen.out / "scale")
 # Adam divides the gradient by its size, which moves even head 2 and hides that it was dead. A scale
 # made for these digits revives it, and so do digits made for the scale.
 
-print(f"\n   {chosen.steps} steps to give each word back, rate 0.01: loss / that of a constant")
-ends, moves = {}, {}
+print(f"\n   {chosen.steps} steps to give each word back, rate 0.01; heads 1, 2 side by side\n")
+print(f"   {'':21}loss / a constant's   W_Q moved by      largest weights")
+losses, moves = {}, {}
 runs = [("text", "1/√d_k", SGD), ("text", "1/√d_k", Adam), ("text", "1/32", SGD)]
 for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     x, layer = text_000.layer(unit=inputs == "unit")
@@ -271,18 +266,20 @@ for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
         loss.backward()
         optimizer.step()
         run.show(loss=loss.item())
-    ends[case] = run.losses[-1] / x.data.var(axis=0).mean()
+    losses[case] = run.losses / x.data.var(axis=0).mean()
     change = (layer.w_q.weight.data - before).reshape(4, H, 2)  # (d_model, H, d_k)
     moves[case] = np.linalg.norm(change, axis=(0, 2)) / np.linalg.norm(before)
-    print(f"     {case:19}{ends[case]:8.1e}, W_Q moved by {moves[case][0]:.0e} in head 1", end="")
     looks = layer.weights(x).data.max(axis=-1).round(2)
-    print(f" and {moves[case][1]:.0e} in head 2; largest weights {looks[0]} {looks[1]}")
-marks.at_least("text: loss / a constant's", ends["text, 1/√d_k, SGD"], 0.99, ".3f")
+    moved = "".join(f"{m:8.1e}" for m in moves[case])
+    print(f"   {case:21}{losses[case][-1]:19.1e} {moved}  ", *looks)
+dead_run = losses["text, 1/√d_k, SGD"]
+marks.trained("text", dead_run)
+marks.at_most("text: loss / a constant's, from 1", abs(dead_run[-1] - 1), 0.01, ".0e")
 marks.at_most("text: head 2's W_Q moved by", moves["text, 1/√d_k, SGD"][1], 1e-5, ".0e")
 for case in ("text, 1/32, SGD", "unit, 1/√d_k, SGD"):
-    marks.at_most(f"{case}: loss / a constant's", ends[case], 0.05, ".0e")
+    marks.at_most(f"{case}: loss / a constant's", losses[case][-1], 0.05, ".0e")
 
-print(f"\nPictures: {chosen.out}/head_2_text.png, head_2_unit.png, weights.png, scale.png")
+print(f"\nPictures in {chosen.out}:\n   head_2_text.png, head_2_unit.png, weights.png, scale.png")
 marks.end()
 
 # %% Try it

@@ -229,6 +229,13 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
     return np.array(found).T
 
 
+def dead(prepare: Callable[[Array], Array]) -> float:
+    """The share of dead heads, W_Q / W_V below 1e-3, with the seeds 1 to 200, two heads each."""
+    others = ((seed, prepare(layer(seed=seed)[0].data)) for seed in range(1, 201))
+    left = [measure(values, seed=seed)[1] for seed, values in others]
+    return float(np.mean(np.array(left) < 1e-3))
+
+
 def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> float:
     """How one head's Σ output changes along each direction in turn, by differences in decimals.
 
@@ -254,6 +261,24 @@ def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
         direction[i][at] = 1.0
         found[at] = slope_in_decimals(points, direction)
     return found
+
+
+def off_at_order_2(
+    recorded: Sequence[Tensor], points: Sequence[Tensor], rng: np.random.Generator
+) -> Array:
+    """How far ∂⟨gᵢ, u⟩/∂(point j) along v is from decimals, relative to its norm.   → (5, 5)
+
+    recorded    the gradients g of one head's Σ output, recorded
+    rng         draws the directions u and v
+    """
+    arrays, off = [point.data for point in points], np.zeros((len(points), len(points)))
+    u, v = ([np.asarray(rng.standard_normal(a.shape)) for a in arrays] for _ in range(2))
+    for i, g in enumerate(recorded):
+        for j, row in enumerate(gradients((g * u[i]).sum(), points, retain_graph=True)):
+            pair = [[(n == m) * d for n, d in enumerate(ds)] for m, ds in ((i, u), (j, v))]
+            true, claimed = slope_in_decimals(arrays, *pair), (row * v[j]).sum()
+            off[i, j] = abs(claimed - true) / max(np.linalg.norm(row), 1e-35)
+    return off
 
 
 def _slope(points: Sequence[Array], directions: Sequence[Sequence[Array]]) -> Decimal:
