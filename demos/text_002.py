@@ -14,12 +14,23 @@ import numpy as np
 
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
 from attention.figures import new_figure, save_figure
-from attention.maps import plot_heads
+from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.sources import agreeing, text_002
-from demos.sources.text_002 import IGNORED, INITIAL, PRINTED, draw, from_pairs, measure, token_ids
-from minigrad import GradientError, Tensor, gradcheck, gradients, graph, softmax, where
+from demos.sources import agreeing, say, text_002
+from demos.sources.text_002 import (
+    IGNORED,
+    INITIAL,
+    PRINTED,
+    as_it_masks,
+    complaint,
+    example,
+    measure,
+    moved_by,
+    token_ids,
+    word_by_word,
+)
+from minigrad import Tensor, gradcheck, gradients, graph, softmax
 
 chosen = options("text_002", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -59,14 +70,16 @@ theory = text_002.expected_variance(ids, WIDTH)
 mean, error = raw.variance.mean(), raw.variance.std() / np.sqrt(DRAWS)
 low, high = np.quantile(raw.variance, (0.05, 0.95))
 above = np.mean(raw.variance > its_raw)
-print(
-    f"""
-   {DRAWS} draws of the recipe: unscaled, the variance is {mean:,.0f} ± {error:,.0f} on average.
-   Theory says {theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat.
-   Nine draws of ten lie between {low:,.0f} and {high:,.0f}; {above:.0%} lie above the text's.
-   The ratio of its two numbers is {its_raw / its_scaled:g}, and so it is in every draw: slip 5.
-"""
+off = np.abs(raw.variance / scaled.variance - WIDTH).max()
+print()
+say(
+    f"{DRAWS} draws of the recipe: unscaled, the variance is {mean:,.0f} ± {error:,.0f} on average."
+    f" Theory says {theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. "
+    f"Nine draws of ten lie between {low:,.0f} and {high:,.0f}; {above:.0%} lie above the text's. "
+    f"The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours, both measured, is "
+    f"{WIDTH} in every draw, to {off:.0e}: slip 5."
 )
+print()
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
 
 # %% 2 · Its slips, each with what shows it
@@ -78,7 +91,9 @@ slips = enumerate(text_002.SLIPS, 1)
 def shown(*lines):
     """The next slip, and what corrects it."""
     number, slip = next(slips)
-    print(f"   {number:2}. {slip}", *lines, sep="\n       → ")
+    print(f"   {number:2}. {slip}")
+    for line in lines:
+        say(line, "       → ", "         ")
 
 
 as_printed = token_ids(text_002.SENTENCE)
@@ -117,28 +132,16 @@ shown(
 
 sums = softmax(Tensor(scaled.scores), axis=-2).data.sum(axis=-1)  # (draws, T): one for each query
 low, high = np.median(sums.min(axis=-1)), np.median(sums.max(axis=-1))
-q, k, v = single.w_q(x), single.w_k(x), single.w_v(x)
-scores = q @ k.mT / np.sqrt(text_002.D_MODEL)
-causal = causal_mask(8)
-
-
-def masked(mask, axis=-1):
-    """Weights as the text's second class masks them, softmaxed over the keys or the queries."""
-    return softmax(where(mask, scores, -np.inf), axis=axis)
-
-
-def moved_by(output, t):
-    """How much each word moves the output of word t: ‖∂(Σ outputₜ)/∂xₛ‖ for all s."""
-    (moved,) = gradients(output[0, t].sum(), [x], retain_graph=True)
-    return np.linalg.norm(moved[0], axis=-1)
-
-
-columns, rows = (moved_by(masked(causal, axis) @ v, 0)[1:].max() for axis in (-2, -1))
+v, causal = single.w_v(x), causal_mask(8)
+columns, rows = (
+    moved_by((as_it_masks(single, x, causal, axis) @ v)[0, 0], x)[1:].max() for axis in (-2, -1)
+)
 shown(
     f"the rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to {sums.max():.1f}",
     f"under a causal mask a later word moves the first output by {columns:.1e}; by rows, {rows:g}",
 )
-weights = softmax(scores)
+q = single.w_q(x)
+weights = attention_weights(q, single.w_k(x))
 shown(
     f"weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to agree",
     f"values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}",
@@ -154,16 +157,6 @@ shown(
 # %%
 # What Python says to the code, in lines of ours that make the same mistakes.
 
-
-def complaint(source):
-    """The error that this source ends in, after the imports that the text has."""
-    try:
-        exec(compile(source, "text", "exec"), {"math": None, "torch": None})
-    except (NameError, SyntaxError) as error:
-        return f"{type(error).__name__}: {error.args[0]}"
-    return "nothing"
-
-
 shown(
     f"a class on nn: {complaint('class Layer(nn.Module): pass')}",
     f"a method with F: {complaint('def forward(x): F.softmax(x)')}, until it is called: "
@@ -178,7 +171,7 @@ before = np.tril(np.ones((8, 8), dtype=bool), -1)
 names = ("X", "W_Q", "W_K", "W_V")
 leaves = [x, *(layer.weight for layer in (single.w_q, single.w_k, single.w_v))]
 with np.errstate(invalid="ignore"):
-    sick = gradients((masked(before) @ v).sum(), leaves, retain_graph=True)
+    sick = gradients((as_it_masks(single, x, before) @ v).sum(), leaves, retain_graph=True)
 nowhere = single(x, mask=before)
 well = gradients(nowhere.sum(), leaves)
 shares = (f"{name} {np.isnan(a).mean():.0%}" for name, a in zip(names, sick, strict=True))
@@ -194,7 +187,7 @@ by_text, by_us = (
     (p.data[0, :, 0] > 0).sum(axis=-1)  # (H,): how many keys the first sequence's heads see
     for p in (attention_weights(*heads, mask=lengths), multi.weights(batch, mask=lengths))
 )
-shown(f"of its 8 words, the heads of the first sequence see {by_text}; through our layer {by_us}")
+shown(f"of its 8 words the first sequence's heads see {by_text}; through our layer {by_us}")
 
 # %% 3 · What it leaves undone
 
@@ -204,23 +197,16 @@ alone = [
     attention(*(layer(x)[..., 8 * h : 8 * h + 8] for layer in projections), mask=causal).data
     for h in range(4)
 ]
-together = multi.w_o(Tensor(np.concatenate(alone, axis=-1))).data
-apart = np.abs(together - multi(x, mask=causal).data).max()
+together = multi.w_o(Tensor(np.concatenate(alone, axis=-1)))
+apart = np.abs((together - multi(x, mask=causal)).data).max()
 marks.at_most("four heads, one by one, against the layer", apart, 1e-12, ".0e")
 for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
-    moved = np.array([moved_by(layer(x, mask=causal), t) for t in range(8)])  # (T, S)
-    marks.at_most(f"{name}, causal: what a later word moves", moved[~causal].max(), 0, "g")
-    marks.at_least(f"{name}, causal: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
+    moved = np.array([moved_by(word, x) for word in layer(x, mask=causal)[0]])  # (T, S)
+    marks.at_most(f"{name}: what a later word moves", moved[~causal].max(), 0, "g")
+    marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
 
 # %% 4 · What no text shows: the way back
 # L = ⟨g, output⟩ for one draw and a random g. Words and g are the same for each initialisation.
-
-
-def example(initial):
-    """X, W_Q, W_K, W_V and g."""
-    rng = np.random.default_rng(chosen.seed)
-    g = Tensor(rng.standard_normal((8, text_002.D_MODEL)), name="g")
-    return *draw(ids, initial, rng=rng), g
 
 
 def loss(x, w_q, w_k, w_v):
@@ -236,44 +222,33 @@ def loss_of_four(x, *weights):
 
 
 print("\n4 · The way back\n")
-*inputs, g = example("N(0, 1)")
+*inputs, g = example(ids, "N(0, 1)", chosen.seed)
 for name, f, at in (
     ("its example, W from N(0, 1)", loss, inputs),
-    ("the same, W from N(0, 1/d)", loss, example("N(0, 1/d)")[:4]),
+    ("the same, W from N(0, 1/d)", loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
     ("four heads, causal", loss_of_four, (x, *(p.weight for p in (*projections, multi.w_o)))),
 ):
     report = gradcheck(f, *at)
     total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
-    marks.at_least(f"{name}: derivatives of both orders that agree", agree, total, ".0f")
+    marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
 
 # %%
 # All agree, and nothing seems wrong with the first example. But a sum over words is ruled by its
 # largest summand. Word by word it looks different: ∂L/∂q of each, the error of its replay (against
 # `from_pairs`, which cancels nothing), and what finite differences can say.
 
-q, k, v = (Tensor((inputs[0] @ w).data, requires_grad=True) for w in inputs[1:])
-p = attention_weights(q, k)
-(replayed,) = gradients(p @ v, [q], g.data, retain_graph=True)
-exact = from_pairs(p.data, k.data, g.data @ v.data.T, 1 / np.sqrt(text_002.D_MODEL))
-norms = np.linalg.norm(exact, axis=-1)
-errors = np.linalg.norm(replayed - exact, axis=-1) / norms
 print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'relative error':>17}   differences")
-for t, word in enumerate(words):
-
-    def of_word(q, t=t):
-        """L, as far as this word's query goes."""
-        return (attention(q, k, v) * g[t]).sum()
-
-    try:
-        (check, *_) = gradcheck(of_word, q.data[t : t + 1], order=1).comparisons
-        told = "agree" if check.verdict == "agrees" else f"too coarse, {check.resolution:.0e}"
-    except GradientError:
-        told = "see another: this one is rounding"
-    print(f"   {word:8}{norms[t]:10.1e}{p.data[t].max():17.6f}{errors[t]:17.0e}   {told}")
-print(
-    """
-   The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average
-   from numbers that hardly differ from it. Differences cannot confirm the small ones either."""
+norms = []
+for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
+    norms.append(norm)
+    told = "see another: this one is rounding"
+    if seen:
+        told = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
+    print(f"   {word:8}{norm:10.1e}{largest:17.6f}{wrong_by:17.0e}   {told}")
+print()
+say(
+    "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average"
+    " from numbers that hardly differ from it. Differences cannot confirm the small ones either."
 )
 
 # %% What the scale does to this example, and what the initialisation does
@@ -294,19 +269,19 @@ pairs = ("N(0, 1)", "1/√d"), ("N(0, 1/d)", "1"), ("N(0, 1/d)", "1/√d"), ("U(
 lost, few, none, of_classes = (f"{TABLE[pair].dead():.0%}" for pair in pairs)
 medians = [f"{np.median(m.gradient):.2g}" for m in (unit_raw, unit)]
 shares = [f"{m.top_tenth():.0%}" for m in (unit_raw, unit)]
-print(
-    f"""
-   The scale alone, 1/√d, leaves {lost} of the queries dead. 1/d√d gives the weights of N(0, 1/d)
-   at 1/√d, draw for draw, but the values stay at a variance of {rescued.value_variance:.0f}.
-
-   From N(0, 1/d), {few} are dead without the scale and {none} with it. The median gradient is
-   {medians[0]} without and {medians[1]} with it; the luckiest tenth of the queries holds
-   {shares[0]} of the squared gradient without and {shares[1]} with it.
-
-   The text's two classes draw from nn.Linear, U(±1/√d), a third of that variance: {of_classes} are
-   dead even unscaled. They repair what its example suffers from, and it does not say so.
-"""
-)
+for paragraph in (
+    f"The scale alone, 1/√d, leaves {lost} of the queries dead. 1/d√d gives the weights of "
+    "N(0, 1/d) at 1/√d, draw for draw, "
+    f"but the values stay at a variance of {rescued.value_variance:.0f}.",
+    f"From N(0, 1/d), {few} are dead without the scale and {none} with it. The median gradient is "
+    f"{medians[0]} without and {medians[1]} with it; the luckiest tenth of the queries holds "
+    f"{shares[0]} of the squared gradient without and {shares[1]} with it.",
+    f"The text's two classes draw from nn.Linear, U(±1/√d), a third of that variance: {of_classes} "
+    "are dead even unscaled. They repair what its example suffers from, and it does not say so.",
+):
+    print()
+    say(paragraph)
+print()
 marks.at_least("its recipe, scaled: variance of scores", scaled.variance.mean(), 900, ".0f")
 marks.at_least("its recipe, scaled: dead queries", scaled.dead(), 0.5)
 marks.at_least("its recipe, scaled: largest weight", scaled.largest, 0.75, ".2f")
@@ -321,7 +296,7 @@ marks.at_most("1/d√d against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, 
 
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
 for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
-    X, W_Q, W_K, W_V, g = example(initial)
+    X, W_Q, W_K, W_V, g = example(ids, initial, chosen.seed)
     one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
     picture = graph((one * Tensor(g.data[t], name="g")).sum(), grads=True, limits=(1e-8, 100))
     for ending in ("png", "svg"):
@@ -329,7 +304,9 @@ for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
 
 drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
 maps = np.array([TABLE[key].weights[0] for key in drawn])
-titles = [", ".join(key) for key in drawn]
+one_draw = ", ".join(f"{spread / np.log(len(words)):.2f}" for spread in entropy(maps).mean(axis=-1))
+means = ", ".join(f"{TABLE[key].entropy:.2f}" for key in drawn)
+titles = [f"{', '.join(key)}\none draw" for key in drawn]
 save_figure(plot_heads(maps, words, words, titles=titles), chosen.out / "weights")
 
 figure = new_figure(12.0, 4.2)
@@ -353,7 +330,8 @@ right.set(xscale="log", xlim=(1e-9, 1e2), xlabel="‖∂L/∂q‖", ylabel="shar
 left.legend(fontsize=8)
 right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 save_figure(figure, chosen.out / "spread")
-print(f"\nPictures: {chosen.out}/graph.png, graph_unit.png, weights.png, spread.png")
+print(f"\nPictures, in {chosen.out}: graph.png, graph_unit.png, spread.png, weights.png")
+say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are {means}.")
 marks.end()
 
 # %% Try it

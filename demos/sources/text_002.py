@@ -9,7 +9,7 @@ does. `expected_variance` is what the printed variance is one sample of.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
-from minigrad import Tensor, gradients, no_grad
+from minigrad import GradientError, Tensor, gradcheck, gradients, no_grad, softmax, where
+from minigrad.checking import Comparison
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
@@ -79,12 +80,8 @@ def as_text(array: np.ndarray) -> list[str]:
 def ours() -> dict[str, np.ndarray]:
     """The same numbers: the ids of the repaired sentence, and the variances of one draw of ours."""
     ids = token_ids(REPAIRED)
-    found = measure(ids, "N(0, 1)", draws=1, seed=0)
-    variance = found.variance[0]
-    return {
-        "token ids": ids,
-        "variances": np.array([variance * D_MODEL, variance], np.float32),  # the text's precision
-    }
+    found = [measure(ids, "N(0, 1)", scale, draws=1, seed=0).variance for scale in (1.0, None)]
+    return {"token ids": ids, "variances": np.array(found, np.float32)}  # the text's precision
 
 
 def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:
@@ -133,6 +130,16 @@ def draw(
         for a, name in zip((rows, *weights), ("X", "W_Q", "W_K", "W_V"), strict=True)
     )
     return x, w_q, w_k, w_v
+
+
+def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
+    """X, W_Q, W_K, W_V of one draw, and a g that makes one number of the output: L = ⟨g, output⟩.
+
+    Every initialisation meets the same words and the same g.
+    """
+    rng = np.random.default_rng(seed)
+    g = Tensor(rng.standard_normal((len(ids), D_MODEL)), name="g")
+    return *draw(ids, initial, rng=rng), g
 
 
 @dataclass(frozen=True)
@@ -270,6 +277,48 @@ def shapes(x: Tensor, single: SelfAttention, multi: MultiHeadAttention) -> dict[
         "output": multi(x).shape,
         "weights": multi.weights(x).shape,
     }
+
+
+def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -1) -> Tensor:
+    """Weights masked as in the text's second class, softmaxed over the keys or the queries."""
+    scores = layer.w_q(x) @ layer.w_k(x).mT / np.sqrt(D_MODEL)
+    return softmax(where(mask, scores, -np.inf), axis=axis)
+
+
+def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
+    """How much each word of x moves an output: ‖∂(Σ output)/∂xₛ‖.   (1, S, d_model) → (S,)"""
+    (moved,) = gradients(output.sum(), [x], retain_graph=True)
+    return np.asarray(np.linalg.norm(moved[0], axis=-1))
+
+
+def complaint(source: str) -> str:
+    """The error that this source ends in, after the imports that the text has."""
+    try:
+        exec(compile(source, "text", "exec"), {"math": None, "torch": None})
+    except (NameError, SyntaxError) as error:
+        return f"{type(error).__name__}: {error.args[0]}"
+    return "nothing"
+
+
+def word_by_word(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, g: Tensor
+) -> Iterator[tuple[float, float, float, Comparison | None]]:
+    """Of each word of an example: ‖∂L/∂q‖, its largest weight, the relative error of the replay
+    against `from_pairs`, and what finite differences say of it (None if they see only rounding).
+    """
+    q, k, v = (Tensor((x @ w).data, requires_grad=True) for w in (w_q, w_k, w_v))
+    p = attention_weights(q, k)
+    (replayed,) = gradients(p @ v, [q], g.data)
+    exact = from_pairs(p.data, k.data, g.data @ v.data.T, q.shape[-1] ** -0.5)
+    norms = np.linalg.norm(exact, axis=-1)
+    errors = np.linalg.norm(replayed - exact, axis=-1) / norms
+    for t in range(len(norms)):
+        of_word = lambda a, t=t: (attention(a, k, v) * g[t]).sum()
+        try:
+            (seen, *_) = gradcheck(of_word, q.data[t : t + 1], order=1).comparisons
+        except GradientError:
+            seen = None
+        yield norms[t], p.data[t].max(), errors[t], seen
 
 
 def from_pairs(p: np.ndarray, k: np.ndarray, g: np.ndarray, scale: float) -> np.ndarray:
