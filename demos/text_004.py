@@ -4,28 +4,28 @@ Claim. Every number that the text prints comes out again, as text. Its weights W
 calls made up, can learn: asked with noisy features, one head looks at the right animal at least 19
 times in 20, and three heads find its attributes at least 49 times in 50. They learn it if questions
 are measured from the average animal. Measured from 0, the same weights send every question to one
-animal, and the same training only to another.
+animal, and the same training only to another. A gentler one gets away (Try it).
 
-    python -m demos text_004 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 6 s
+    python -m demos text_004 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 12 s
 """
 
 # %% Set-up
 
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import ListedColormap
 
 from attention import attention, attention_weights
 from attention.figures import new_figure, save_figure
-from attention.maps import entropy, plot_heads
+from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Marks, Run, plot_losses
-from demos.sources import agreeing, beside, say, text_004
+from demos.sources import beside, counted, say, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
-from minigrad import Tensor, gradcheck, gradients, graph, jacobian, mse, no_grad
-from minigrad.optim import Adam, warmup_cosine
+from minigrad import Tensor, gradcheck, gradients, graph, mse, no_grad
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
-chosen = options("text_004", __doc__.splitlines()[0], steps=1500, quick=20)
+chosen = options("text_004", __doc__.splitlines()[0], steps=3000, quick=20)
 marks = Marks(enforced=not chosen.quick)
 NOISE = 0.3
 animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
@@ -35,11 +35,11 @@ COLOURS = ("#c2571a", "#3c8d40", "#2b6ca3", "#7a4fa3", "#8c6d31")  # an animal e
 # %% 1 · The text's numbers beside ours
 
 print(f"1 · {text_004.TITLE}: the numbers the text prints, and ours\n")
-same = total = 0
 for name, array in text_004.ours().items():
-    printed, mine = text_004.PRINTED[name], text_004.as_text(array)
-    same, total = same + agreeing(printed, mine), total + len(mine)
-    print(beside(name, printed, array, mine))
+    rows = beside(name, text_004.PRINTED[name], array, text_004.as_text(array))
+    wide = max(map(len, rows.splitlines())) > 100  # then ours stands below
+    print(rows.replace("   ours", "\n   ours") if wide else rows)
+same, total = counted(text_004)
 print(f"\n   {same} of {total} numbers agree as text.")
 marks.at_least("numbers that agree", same / total, 1.0)
 
@@ -71,26 +71,23 @@ for i, name in enumerate(NAMES):
 # one direction the longer gets more. By angle and by distance the whale is the most like mammal.
 
 cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
+weight = attention_weights(queries[:1], animals).data[0]
 slip()
 print("     The keys as the query mammal meets them:")
 print(f"     {'':8}{'length':>8}{'cosine':>8}{'distance':>10}{'weight':>8}")
 for i, name in enumerate(NAMES):
     length, apart = np.linalg.norm(ANIMALS[i]), np.linalg.norm(QUERIES[0] - ANIMALS[i])
-    weight = attention_weights(queries, animals).data[0, i]
-    print(f"     {name:8}{length:8.3f}{cosine[i]:8.4f}{apart:10.3f}{weight:8.3f}")
-alike = attention_weights(unit_length(animals), unit_length(animals)).data
-own = [int((w.argmax(axis=1) == range(5)).sum()) for w in (looks, alike)]
-print(f"     Of the five animals, {own[0]} look most at themselves; with lengths 1, {own[1]}.")
+    print(f"     {name:8}{length:8.3f}{cosine[i]:8.4f}{apart:10.3f}{weight[i]:8.3f}")
+own, unit = text_004.at_themselves(ANIMALS), text_004.at_themselves(unit_length(animals).data)
+print(f"     Of the five animals, {own} look most at themselves; with lengths 1, {unit}.")
 
 # %%
 # Third: the scale. 1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1.
 
 spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
 slip()
-print(
-    f"     The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}: scaled "
-    f"scores spread by {spread[0]:.1f} (mammal)\n     and {spread[1]:.1f} (reptile)."
-)
+print(f"""     The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}.
+     Scaled scores spread by {spread[0]:.1f} (mammal) and {spread[1]:.1f} (reptile).""")
 
 # %%
 # Fourth: that random projections are a bad idea. All training starts with some. But features and
@@ -102,25 +99,18 @@ drawn = made_up.weights(animals).data[0]  # (5, 5)
 longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
 rng = np.random.default_rng(chosen.seed)
 positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
-shares = (
-    text_004.one_winner(*positive),
-    text_004.one_winner(*signed),
-    text_004.one_winner(*positive, AVERAGE),
-)
 slip()
 print(f"""     The longest projected key is the {NAMES[longest]}'s, and every row puts at least
      {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner
-     with weights from 0 to 1, as in the text    in {shares[0]:6.1%}
-     with weights from -1 to 1                   in {shares[1]:6.1%}
-     from 0 to 1, queries from the average       in {shares[2]:6.1%}""")
+     with weights from 0 to 1, as in the text  {text_004.one_winner(*positive):6.1%}
+     with weights from -1 to 1                 {text_004.one_winner(*signed):6.1%}
+     from 0 to 1, queries from the average     {text_004.one_winner(*positive, AVERAGE):6.1%}""")
 
 # %%
 # The last two are of words: what the result is, and what its head is called.
 
 slip()
-print(f"     Features of a query: {queries.shape[1]}. Of its answer: {attributes.shape[1]}.")
 slip()
-print(f"     Heads: {made_up.num_heads}.")
 
 # %% 3 · The steps left undone: several heads, and back to three dimensions
 
@@ -140,7 +130,8 @@ print(f"   What tells them apart was {gone[0]:.0%} of their length, and is {gone
 # %% Training, whole
 # The task: an animal's features with noise, and the attributes of that animal to be found.
 # `origin` is the point that questions are measured from. (For keys it makes no difference: it
-# would add the same to all scores of a query.)
+# would add the same to all scores of a query.) When their rate rose to 0.1 in 50 steps, three heads
+# lost an animal at 1 seed of 20. It rises to 0.03 in 300, and they lose none at 40 seeds of 40.
 
 held_out, right = text_004.questions(np.random.default_rng(chosen.seed + 1), 400, NOISE)
 
@@ -154,7 +145,7 @@ def score(model, origin):
     return float(np.mean(looks)), float(np.mean(finds))
 
 
-def train(model, origin, what):
+def train(model, origin, what, peak=0.1, warmup=50):
     """Its losses, and its scores before and after."""
     rng = np.random.default_rng(chosen.seed)
     before = score(model, origin)
@@ -163,18 +154,20 @@ def train(model, origin, what):
     for step in run:
         features, which = text_004.questions(rng, 13, NOISE)  # 13 of each animal
         loss = mse(model(Tensor(features - origin)), ATTRIBUTES[which])
-        optimizer.lr = warmup_cosine(step, peak=0.1, warmup=50, total=chosen.steps)
+        optimizer.lr = warmup_cosine(step, peak=peak, warmup=warmup, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
+        clip_gradients(model.parameters(), 1.0)
         optimizer.step()
         run.show(loss=loss.item())
     return run.losses, before, score(model, origin)
 
 
+GENTLE = {"peak": 0.03, "warmup": 300}
 one, stuck, three = Lookup(), Lookup(), Retriever(rng=np.random.default_rng(chosen.seed))
 runs = {
     "one head": train(one, AVERAGE, "one head"),
-    "three heads": train(three, AVERAGE, "three heads"),
+    "three heads": train(three, AVERAGE, "three heads", **GENTLE),
     "questions from 0": train(stuck, 0.0, "one head, questions from 0"),
     "d_k = 1": train(Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
 }
@@ -201,7 +194,8 @@ marks.at_least("one head, trained, looks at the right animal", runs["one head"][
 marks.at_least("three heads, trained, find its attributes", runs["three heads"][2][1], 0.98)
 marks.at_most("untrained, as in the text", runs["questions from 0"][1][0], 0.25)
 marks.at_most("ablation, trained with questions from 0", runs["questions from 0"][2][0], 0.25)
-marks.at_most("ablation, trained with d_k = 1", runs["d_k = 1"][2][0], 0.4)
+marks.trained("d_k = 1", runs["d_k = 1"][0])
+marks.at_most("ablation, trained with d_k = 1, finds", runs["d_k = 1"][2][1], 0.5)
 with no_grad():
     to = [NAMES[m.weights(Tensor(held_out)).data.sum(axis=0).argmax()] for m in (Lookup(), stuck)]
 looks, finds = runs["three heads"][2]
@@ -209,7 +203,7 @@ pull = np.linalg.norm(stuck.w_q.weight.grad)
 print(f"""
    From 0, questions look most at {to[0]} before the training, and most at {to[1]} after it.
    What pulls them away from there, ‖∂L/∂W_Q‖, is {pull:.0e}.
-   Three heads find {finds:.1%}, but only {looks:.0%} of their looks go to the right animal. W_O
+   Three heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O
    reads the answer off three mixtures together, and no single map shows it.""")
 
 # %% What the trained weights look at
@@ -228,8 +222,7 @@ titles = ("as drawn, asked from 0", "trained, asked from the average")
 known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
 unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
 print(f"""   Reptile is {unknown:.1f} away from its nearest animal, no held-out question more than
-   {known:.1f}: what the head makes of reptile was never asked for. It looks most at the
-   {NAMES[trained[6].argmax()]}; mammal looks most at the {NAMES[trained[5].argmax()]}.""")
+   {known:.1f}: what the head makes of reptile was never asked for.""")
 maps = np.stack([untrained, trained])
 save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
 save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")
@@ -237,8 +230,7 @@ losses = {name: run[0] for name, run in runs.items()}
 plot_losses(losses, chosen.out / "loss", "an animal's attributes by its noisy features")
 
 # %% The plane of W_Q and W_K, before and after
-# A score is linear in its key, so only a corner of the keys' hull can win. Colours below say which
-# animal wins a query there; dots are held-out questions, in the colour of the right answer.
+# A score is linear in its key, so only a corner of the keys' hull can win.
 
 figure = new_figure(9.0, 7.6)
 print()
@@ -260,13 +252,16 @@ for (top, below), title, model, origin in zip(
     edge = 0.1 * (high - low)
     x, y = np.linspace(low - edge, high + edge, 300).T
     winner = (np.stack(np.meshgrid(x, y), axis=-1) @ keys.T).argmax(axis=-1)  # (300, 300)
-    colours = np.array([to_rgb(colour) for colour in COLOURS])[winner]  # (300, 300, 3)
-    below.imshow(
-        colours, extent=(*x[[0, -1]], *y[[0, -1]]), origin="lower", aspect="auto", alpha=0.3
-    )
+    below.pcolormesh(x, y, winner, cmap=ListedColormap(COLOURS), vmin=0, vmax=4, alpha=0.3)
     below.scatter(*asked.T, c=[COLOURS[i] for i in right], s=5)
-    top.set_title(f"keys, {title}", fontsize=10)
-    below.set_title(f"queries, {title}", fontsize=10)
+    top.set_title(f"keys, {title}\nonly a corner of the hull can win", fontsize=10)
+    told = (
+        "queries: a dot has the colour of its animal,\nthe ground that of the key that wins there"
+    )
+    below.set_title(told, fontsize=10)
+    for panel, of in ((top, "k"), (below, "q")):
+        panel.set_xlabel(f"{of}₁")
+        panel.set_ylabel(f"{of}₂")
 save_figure(figure, chosen.out / "plane")
 
 # %% 4 · What no text shows: the way back
@@ -294,18 +289,13 @@ for name, report in checks.items():
 worst = max(c.error for report in checks.values() for c in report.comparisons)
 marks.at_most("largest error", worst, 1e-8, ".0e")
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
-print(
-    f"   The text's head, ‖∂Σ output/∂W‖: {norms[0]:.2f} for W_Q, {norms[1]:.2f} for W_K, "
-    f"{norms[2]:.1f} for W_V"
-)
+print("   The text's head, ‖∂Σ output/∂W‖ for W_Q, W_K, W_V:", *(f"{n:.2f}" for n in norms))
 
 # %% The graph, for each query on one colour scale
 
 for name, query in zip(ASKED, QUERIES, strict=True):
-    q, k, v = (
-        Tensor(array, requires_grad=True, name=of)
-        for array, of in ((query[None], name), (ANIMALS, "animals"), (ATTRIBUTES, "attributes"))
-    )
+    inputs = {name: query[None], "animals": ANIMALS, "attributes": ATTRIBUTES}
+    q, k, v = (Tensor(array, requires_grad=True, name=of) for of, array in inputs.items())
     drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 100.0))
     drawing.save(chosen.out / f"graph_{name}.png")
     drawing.save(chosen.out / f"graph_{name}.svg")
@@ -313,25 +303,15 @@ for name, query in zip(ASKED, QUERIES, strict=True):
 # %% The scale, on this very example
 # How decided a query is, and how much its answer moves with it: ‖∂output/∂query‖, over the scale.
 
-SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}
 over = np.geomspace(0.003, 3, 61)
-
-
-def at_scale(query, scale):
-    """The entropy as a share of log 5, and the Frobenius norm of the answer's Jacobian."""
-    weights = attention_weights(Tensor(query[None]), animals, scale=scale).data
-    slope = jacobian(lambda q: attention(q, animals, attributes, scale=scale))(query[None])
-    return entropy(weights)[0] / np.log(5), np.linalg.norm(slope)
-
-
 print(f"\n   {'':10}" + "".join(f"{name:>22}" for name in ASKED))
 print(f"   {'scale':10}" + f"{'entropy/log 5':>14}{'slope':>8}" * 2)
-for name, scale in SCALES.items():
-    found = [at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
+for name, scale in text_004.SCALES.items():
+    found = [text_004.at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
     print(f"   {name:10}" + "".join(f"{e:14.2f}{s:8.4f}" for e, s in found))
-curves = np.array([[at_scale(query, scale) for scale in over] for query in QUERIES])  # (2, 61, 2)
+curves = np.array([[text_004.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
 best = over[curves[..., 1].argmax(axis=1)]
-lost = curves[1, :, 1].max() / at_scale(QUERIES[1], None)[1]
+lost = curves[1, :, 1].max() / text_004.at_scale(QUERIES[1])[1]
 print(f"""
    Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}. One number
    serves both, and at 1/√3 reptile's slope is {lost:.0f} times below its best: √d_k knows how many
@@ -348,11 +328,11 @@ figure.axes[0].legend(fontsize=9)
 figure.axes[1].set_yscale("log")
 figure.axes[1].set_ylim(1e-4, 5)
 save_figure(figure, chosen.out / "scale")
-print(
-    f"\nPictures in {chosen.out}: weights, heads, loss, plane, scale, graph_mammal, graph_reptile"
-)
+print()
+pictures = "weights, heads, loss, plane, scale, graph_mammal, graph_reptile"
+say(f"Pictures in {chosen.out}: {pictures}", "")
 marks.end()
 
 # %% Try it
-# - Give `stuck` a scale, `Lookup(scale=0.05)`: can it get away from the lizard now, and why?
+# - Train `stuck` with `**GENTLE` too, from seed 0 and from seed 1: which animals does it lose?
 # - Set `NOISE` to 0.5: fewer questions can be answered, but what becomes of reptile?

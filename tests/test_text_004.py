@@ -10,6 +10,8 @@ from attention.scaled_dot_product import unit_length
 from demos.sources import agreeing, as_numpy_prints, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, jacobian, mse
+from minigrad.checkpoints import load_checkpoint
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
 from tests.running import ROOT, whole
 
 KITTEN, LIZARD, SALMON, WHALE, WOLF = range(5)
@@ -26,6 +28,28 @@ def softmax(scores):
     """The oracle."""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
+
+
+def says(text, number):
+    """Whether a number, to the digits that are printed, is the text."""
+    places = len(text.rstrip("%").partition(".")[2])
+    return f"{number:.{places}{'%' if text.endswith('%') else 'f'}}" == text
+
+
+def rows(printed, heading):
+    """The table below a heading: the name of each row, and its numbers as they are printed."""
+    found = {}
+    for line in printed.partition(heading)[2].splitlines()[1:]:
+        row = re.match(r" +(\S.*?)((?: {2,}[\d.]+%?)+)$", line)
+        if found and not row:
+            break
+        if row:
+            found[row[1]] = row[2].split()
+    return found
+
+
+def same(texts, numbers):
+    assert [says(text, n) for text, n in zip(texts, numbers, strict=True)] == [True] * len(texts)
 
 
 # ------------------------------------------------------------------ value: the printed numbers
@@ -79,13 +103,76 @@ def test_the_oracle_agrees():
 # ------------------------------------------------------------------ value: the slips
 
 
-def test_the_animals_do_change():
-    moved = attention(animals, animals, animals).data - ANIMALS
-    share = np.linalg.norm(moved, axis=1) / np.linalg.norm(ANIMALS, axis=1)
+def test_no_line_is_longer_than_100_columns(demo):
+    assert max(map(len, demo[1].splitlines())) <= 100
+
+
+def test_both_sides_of_the_first_table_are_the_texts_numbers(demo):
+    first = demo[1].partition("numbers agree as text")[0]
+    wanted = [number for text in text_004.PRINTED.values() for number in text.split()]
+    for side in (r"   text (.*?)(?:   ours|$)", r"   ours (.*)$"):
+        assert " ".join(re.findall(side, first, re.MULTILINE)).split() == wanted
+
+
+def test_the_animals_do_change(demo):
+    looks = softmax(ANIMALS @ ANIMALS.T / np.sqrt(3))
+    share = np.linalg.norm(looks @ ANIMALS - ANIMALS, axis=1) / np.linalg.norm(ANIMALS, axis=1)
     np.testing.assert_allclose(share, [0.040, 0.393, 0.000, 0.169, 0.066], atol=5e-4)
-    looks = attention_weights(animals, animals).data
-    assert looks.argmax(axis=1).tolist() == [KITTEN, SALMON, SALMON, WOLF, WOLF]
-    assert looks[LIZARD, SALMON] == pytest.approx(0.75, abs=5e-3)
+    most = looks.argmax(axis=1)
+    assert most.tolist() == [KITTEN, SALMON, SALMON, WOLF, WOLF]
+    lines = re.findall(
+        r"(\w+) +moves by +(\S+) of its length, looks at itself (\S+), most at (\w+) (\S+)", demo[1]
+    )
+    for i, (name, far, own, at, weight) in enumerate(lines):
+        assert (name, at) == (NAMES[i], NAMES[most[i]])
+        same((far, own, weight), (share[i], looks[i, i], looks[i, most[i]]))
+    assert len(lines) == 5
+
+
+def test_the_keys_table_and_the_spread_of_the_scores_are_told_right(demo):
+    printed = demo[1]
+    lengths, mammal = np.linalg.norm(ANIMALS, axis=1), QUERIES[0]
+    scores = QUERIES @ ANIMALS.T / np.sqrt(3)
+    columns = np.transpose(
+        [
+            lengths,
+            ANIMALS @ mammal / lengths / np.linalg.norm(mammal),
+            np.linalg.norm(mammal - ANIMALS, axis=1),
+            softmax(scores)[0],
+        ]
+    )
+    table = rows(printed, "as the query mammal meets them:")
+    assert tuple(table) == NAMES
+    for texts, numbers in zip(table.values(), columns, strict=True):
+        same(texts, numbers)
+    own = "Of the five animals, {} look most at themselves; with lengths 1, {}."
+    unit = ANIMALS / lengths[:, None]
+    counts = [(softmax(x @ x.T).argmax(axis=1) == range(5)).sum() for x in (ANIMALS, unit)]
+    assert own.format(*counts) in printed and text_004.at_themselves(np.eye(2)[[0, 0]]) == 1
+    same(re.search(r"have mean (\S+) and variance (\S+)\.$", printed, re.M).groups(), (4.47, 8.64))
+    assert (scores.std(axis=1) > 10).all()
+    spread = re.search(r"spread by (\S+) \(mammal\) and (\S+) \(reptile\)", printed).groups()
+    same(spread, scores.std(axis=1))
+
+
+def test_the_shares_of_one_winner_are_told_right(demo):
+    rng = np.random.default_rng(0)
+    positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
+
+    def share(w_q, w_k, origin=0.0):
+        scores = np.einsum("if,nfd,ngd,jg->nij", ANIMALS - origin, w_q, w_k, ANIMALS)
+        winners = scores.argmax(axis=-1)
+        return (winners == winners[:, :1]).all(axis=1).mean()
+
+    wanted = {
+        "with weights from 0 to 1, as in the text": share(*positive),
+        "with weights from -1 to 1": share(*signed),
+        "from 0 to 1, queries from the average": share(*positive, AVERAGE),
+    }
+    for words, number in wanted.items():
+        same(re.findall(rf"{words} +(\S+)$", demo[1], re.MULTILINE), [number])
+    low = re.search(r"is the salmon's, and every row puts at least\s+(\S+) on it", demo[1])[1]
+    same([low], [text_004.layer(1).weights(animals).data[0, :, SALMON].min()])
 
 
 def test_the_most_similar_mammal_gets_least():
@@ -110,11 +197,6 @@ def test_with_lengths_of_1_every_animal_looks_most_at_itself(scale):
     assert weights.argmax(axis=1).tolist() == list(range(5))
     attend = qk_norm()(animals, animals, animals, scale=scale).data
     np.testing.assert_allclose(attend, weights @ ANIMALS, rtol=1e-12)
-
-
-def test_the_scaled_scores_are_far_from_a_spread_of_1():
-    spread = (QUERIES @ ANIMALS.T).std(axis=1) / np.sqrt(3)
-    assert (spread > 10).all()
 
 
 def test_the_made_up_head_looks_at_salmon_whoever_asks():
@@ -169,47 +251,115 @@ def test_the_draws_go_on_in_the_order_that_is_told():
     np.testing.assert_array_equal(layer.w_o.weight.data, draw.rand(6, 3))
 
 
-def test_three_made_up_heads_make_one_animal_of_five():
+def test_three_made_up_heads_make_one_animal_of_five(demo):
     layer = text_004.layer(3)
     assert layer.weights(animals).argmax(-1).tolist() == [[SALMON] * 5, [WOLF] * 5, [SALMON] * 5]
+    at = re.findall(r"head (\d): all five rows look most at (\w+)$", demo[1], re.MULTILINE)
+    assert at == [("1", "salmon"), ("2", "wolf"), ("3", "salmon")]
     output = layer(animals).data
+    table = rows(demo[1], "Back in three dimensions")
+    assert tuple(table) == NAMES
+    for texts, numbers in zip(table.values(), output, strict=True):
+        same(texts, numbers)
+    before = np.linalg.norm(ANIMALS - AVERAGE) / np.linalg.norm(ANIMALS)
     apart = np.linalg.norm(output - output.mean(axis=0)) / np.linalg.norm(output)
-    assert apart < 0.003 and np.linalg.norm(ANIMALS - AVERAGE) / np.linalg.norm(ANIMALS) > 0.5
+    assert apart < 0.003 and before > 0.5
+    same(
+        re.search(r"was (\S+) of their length, and is (\S+)\.$", demo[1], re.M).groups(),
+        (before, apart),
+    )
 
 
-def test_the_trained_weights_pass_their_marks_and_the_ablations_fail_theirs(demo):
-    _, printed = demo
-    assert printed.count(": passed") == 7 and "FAILED" not in printed
+def trained(folder):
+    """What the demo trained, from its checkpoints, and where the questions are measured from."""
+    three = Retriever(rng=np.random.default_rng(0))
+    models = {
+        "one head": (Lookup(), AVERAGE, "one_head"),
+        "three heads": (three, AVERAGE, "three_heads"),
+        "questions from 0": (Lookup(), 0.0, "one_head_questions_from_0"),
+        "d_k = 1": (Lookup(d_k=1), AVERAGE, "one_head_d_k_1"),
+    }
+    for model, _, stem in models.values():
+        load_checkpoint(folder / f"{stem}.safetensors", model=model)
+    return {name: (model, origin) for name, (model, origin, _) in models.items()}
+
+
+def scores(model, asked, right):
+    finds = text_004.retrieved(model(Tensor(asked)).data) == right
+    return [np.mean(model.weights(Tensor(asked)).argmax(-1) == right), np.mean(finds)]
+
+
+def test_the_table_of_the_trainings_is_that_of_their_weights(demo):
+    folder, printed = demo
+    assert printed.count(": passed") == 8 and "FAILED" not in printed
     assert "167 of 167 numbers agree as text." in printed
     assert "look most at salmon before the training, and most at lizard after it" in printed
-    assert (
-        float(re.search(r"‖∂L/∂W_Q‖, is (\S+)\.$", printed, re.MULTILINE)[1]) < 1e-9
-    )  # and stays there
-    percent = r" +([\d.]+)%"
-    found = re.findall(rf"^ +(.{{,20}}?) {{2,}}{percent[1:] + percent * 3}$", printed, re.MULTILINE)
-    table = {name: [float(number) for number in numbers] for name, *numbers in found}
-    assert list(table) == ["one head", "three heads", "questions from 0", "d_k = 1"]
-    untrained_looks, _, looks, finds = range(4)
-    assert table["one head"][looks] > 95 > 50 > table["one head"][untrained_looks]
-    assert table["three heads"][finds] > 98 and table["three heads"][looks] < 50
-    assert table["questions from 0"][looks] == table["questions from 0"][untrained_looks] == 20
-    assert table["d_k = 1"][looks] <= 40
+    pull = re.search(r"‖∂L/∂W_Q‖, is (\S+)\.$", printed, re.MULTILINE)[1]
+    assert 0 < float(pull) < 1e-9  # and stays there
+    table = rows(printed, "Held-out questions")
+    held_out, right = text_004.questions(np.random.default_rng(1), 400, 0.3)
+    untrained = {
+        "one head": Lookup(),
+        "three heads": Retriever(rng=np.random.default_rng(0)),
+        "questions from 0": Lookup(),
+        "d_k = 1": Lookup(d_k=1),
+    }
+    told = re.search(r"Three heads find (\S+), and (\S+) of their looks", printed).groups()
+    assert told == tuple(table["three heads"][:1:-1])
+    for name, (model, origin) in trained(folder).items():
+        asked = held_out - origin
+        same(table.pop(name), scores(untrained[name], asked, right) + scores(model, asked, right))
+    looks = softmax(held_out @ ANIMALS.T / np.sqrt(3))
+    finds = text_004.retrieved(looks @ ATTRIBUTES) == right
+    same(table.pop("no projections"), [(looks.argmax(axis=1) == right).mean(), finds.mean()])
+    apart = np.linalg.norm(held_out[:, None] - ANIMALS, axis=-1)
+    same(table.pop("the nearest animal"), [(apart.argmin(axis=1) == right).mean()])
+    assert not table
+
+
+def test_no_animal_is_lost_from_seed_13(tmp_path_factory):
+    # Three heads lost the whale there, when they were trained as one head is.
+    folder, printed = whole("text_004", tmp_path_factory, "--seed", 13)
+    assert printed.count(": passed") == 8
+    three, origin = trained(folder)["three heads"]
+    assert scores(three, ANIMALS - origin, np.arange(5))[1] == 1
+
+
+@pytest.mark.parametrize(("seed", "lost"), [(0, [SALMON, WHALE]), (1, [])])
+def test_a_gentler_training_gets_away_from_the_lizard(seed, lost):
+    rng, model = np.random.default_rng(seed), Lookup()
+    optimizer = Adam(model.parameters())
+    for step in range(1, 3001):
+        features, which = text_004.questions(rng, 13, 0.3)
+        loss = mse(model(Tensor(features)), ATTRIBUTES[which])
+        optimizer.lr = warmup_cosine(step, peak=0.03, warmup=300, total=3000)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+    found = text_004.retrieved(model(animals).data)
+    assert np.flatnonzero(found != range(5)).tolist() == lost
 
 
 def test_the_trained_head_answers_mammal_and_was_never_asked_for_reptile(demo):
-    _, printed = demo
-    mammal, reptile = (
-        [
-            float(n)
-            for n in re.search(rf"^ +{name}((?: +\d\.\d{{3}}){{5}})$", printed, re.M)[1].split()
-        ]
-        for name in ("mammal", "reptile")
-    )
-    assert np.argmax(mammal) == WHALE  # the most alike, by angle and by distance
-    assert np.argmax(reptile) == SALMON  # the nearest is the lizard
+    folder, printed = demo
+    model, origin = trained(folder)["one head"]
+    table = rows(printed, "Where the trained head looks")
+    assert tuple(table) == (*NAMES, "mammal", "reptile")
+    weights = model.weights(Tensor(np.concatenate([ANIMALS, QUERIES]) - origin)).data
+    for texts, numbers in zip(table.values(), weights, strict=True):
+        same(texts, numbers)
+    # Mammal's is the most alike, by angle and by distance. Reptile's nearest is the lizard.
+    assert weights[5:].argmax(axis=1).tolist() == [WHALE, SALMON]
     apart = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1)
-    assert apart.argmin() == LIZARD and apart.min() > 4
-    assert "trained: 5 of 5 keys are corners of their hull" in printed
+    assert apart.argmin() == LIZARD
+    held_out, right = text_004.questions(np.random.default_rng(1), 400, 0.3)
+    known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
+    told = re.search(r"Reptile is (\S+) away .* more than\s+(\d\.\d):", printed).groups()
+    same(told, (apart.min(), known))
+    assert apart.min() > 4 > 2 > known
+    assert "as drawn, asked from 0: 4 of 5 keys are corners of their hull" in printed
+    assert "trained, asked from the average: 5 of 5 keys are corners of their hull" in printed
 
 
 def test_it_leaves_its_pictures(demo):
@@ -270,24 +420,43 @@ def test_every_weight_of_three_heads_learns():
         assert (np.linalg.norm(parameter.grad) > 1e-3) == (name != "attend.w_k.bias"), name
 
 
-def test_mammals_gradient_is_two_hundred_times_reptiles():
-    slopes = [
-        np.linalg.norm(jacobian(lambda q: attention(q, animals, attributes))(query[None]))
-        for query in QUERIES
-    ]
-    np.testing.assert_allclose(slopes, [2.1459, 0.01007], rtol=1e-3)
-
-
-def test_at_its_best_scale_reptiles_gradient_is_68_times_that_at_1_over_root_3():
+def test_the_scales_and_the_slopes_are_told_right(demo):
     def slope(query, scale):
         answer = jacobian(lambda q: attention(q, animals, attributes, scale=scale))
         return np.linalg.norm(answer(query[None]))
 
+    def decided(query, scale):
+        p = softmax(scale * (ANIMALS @ query))
+        return -(p * np.log(p)).sum() / np.log(5)
+
+    table = rows(demo[1], "entropy/log 5")
+    fixed = {"1": 1, "1/√3": 3**-0.5, "1/3": 1 / 3}
+    assert tuple(table) == (*fixed, "1/spread")
+    for name, texts in table.items():
+        at = [fixed.get(name, 1 / (ANIMALS @ query).std()) for query in QUERIES]
+        asked = list(zip(QUERIES, at, strict=True))
+        same(texts, [f(*one) for one in asked for f in (decided, slope)])
+
+    default = [slope(query, None) for query in QUERIES]
+    np.testing.assert_allclose(default, [2.1459, 0.01007], rtol=1e-3)
     scales = np.geomspace(0.003, 3, 61)
     curves = np.array([[slope(query, scale) for scale in scales] for query in QUERIES])
-    best = scales[curves.argmax(axis=1)]
-    assert best[0] == pytest.approx(0.6, rel=0.1) and best[1] == pytest.approx(0.053, rel=0.1)
-    assert curves[1].max() / slope(QUERIES[1], None) == pytest.approx(68, abs=1)
+    best, times = scales[curves.argmax(axis=1)], curves[1].max() / default[1]
+    assert best == pytest.approx([0.6, 0.053], rel=0.1) and times == pytest.approx(68, abs=1)
+    told = r"at a scale of (\S+), reptile's at (\d\.\d+)\..* slope is (\d+) times"
+    same(re.search(told, demo[1], re.DOTALL).groups(), (*best, times))
+
+
+def test_the_gradients_are_told_right(demo):
+    lines = re.findall(
+        r"(\d+) derivatives of order 1 and 2, (\d+) unresolved, largest error (\S+)$", demo[1], re.M
+    )
+    assert [line[:2] for line in lines] == [("15", "0"), ("15", "0"), ("24", "0")]
+    assert all(0 < float(error) < 1e-8 for *_, error in lines)
+    head = text_004.layer(1)
+    weights = [head.w_q.weight, head.w_k.weight, head.w_v.weight]
+    norms = [np.linalg.norm(g) for g in gradients(text_004.outputs(head).sum(), weights)]
+    same(re.search(r"for W_Q, W_K, W_V: (.*)$", demo[1], re.MULTILINE)[1].split(), norms)
 
 
 # ------------------------------------------------------------------ law

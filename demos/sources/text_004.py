@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
+from attention.maps import entropy
 from demos.sources import as_numpy_prints
-from minigrad import Tensor
+from minigrad import Tensor, jacobian
 from minigrad.nn import Linear, Module
 
 TITLE = '"mammal and reptile": queries over five animals'
@@ -180,6 +181,12 @@ def beside_input(output: Tensor) -> np.ndarray:
     return np.concatenate([ANIMALS, output.data], axis=1)
 
 
+def at_themselves(features: np.ndarray) -> int:
+    """How many of the rows look most at themselves when they look at each other."""
+    winners = attention_weights(Tensor(features), Tensor(features)).argmax(-1)
+    return int((winners == np.arange(len(features))).sum())
+
+
 # The text's one head is where these start.
 
 
@@ -286,3 +293,16 @@ def corners(keys: np.ndarray) -> list[int]:
     angle = np.linspace(0, 2 * np.pi, 3600, endpoint=False)
     ask = np.stack([np.cos(angle), np.sin(angle)], axis=1)  # queries in every direction
     return list(dict.fromkeys(np.argmax(ask @ keys.T, axis=1).tolist()))
+
+
+# How decided a query is and how much its answer moves with it depend on the scale of its scores.
+
+SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}  # None: by the query
+
+
+def at_scale(query: np.ndarray, scale: float | None = None) -> tuple[float, float]:
+    """The entropy of its weights as a share of log 5, and ‖∂output/∂query‖ of its answer."""
+    k, v = Tensor(ANIMALS), Tensor(ATTRIBUTES)
+    weights = attention_weights(Tensor(query[None]), k, scale=scale).data
+    slope = jacobian(lambda q: attention(q, k, v, scale=scale))(query[None])
+    return entropy(weights)[0] / np.log(5), float(np.linalg.norm(slope))
