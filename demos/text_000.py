@@ -6,7 +6,7 @@ same: it gives every word the same vector, and its W_Q and W_K learn nothing. Th
 scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At mean 0 and
 variance 1 the head lives.
 
-    python -m demos text_000 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
+    python -m demos text_000 [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]  # 5 s
 """
 
 # %% Set-up
