@@ -317,6 +317,7 @@ def test_the_table_of_the_trainings_is_that_of_their_weights(demo):
     assert not table
 
 
+@pytest.mark.slow
 def test_no_animal_is_lost_from_seed_13(tmp_path_factory):
     # Three heads lost the whale there, when they were trained as one head is.
     folder, printed = whole("text_004", tmp_path_factory, "--seed", 13)
