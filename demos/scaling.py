@@ -20,7 +20,7 @@ from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, summary, sweep, typical_query
 from demos import options
 from demos._page import Section, write_page
-from demos.sources import text_000
+from demos.sources import agreeing, beside, text_000
 from minigrad import Tensor, gradcheck, gradients, graph, numerical_gradient
 
 chosen = options("scaling", __doc__.splitlines()[0])
@@ -38,14 +38,9 @@ ours = text_000.steps(x, layer)
 same = total = 0
 print('1 · "I love Transformers": the numbers the text prints, and ours')
 for name, array in ours.items():
-    texts, mine = text_000.PRINTED[name].split(), text_000.as_text(array)
-    same += sum(a == b for a, b in zip(texts, mine, strict=True))
-    total += len(texts)
-    print(f"\n   {name} {array.shape}")
-    for row in range(0, len(texts), array.shape[-1]):
-        part = slice(row, row + array.shape[-1])
-        left, right = (" ".join(f"{n:>14}" for n in side[part]) for side in (texts, mine))
-        print(f"   text {left}   ours {right}")
+    printed, mine = text_000.PRINTED[name], text_000.as_text(array)
+    same, total = same + agreeing(printed, mine), total + len(mine)
+    print(f"\n{beside(name, printed, array, mine)}")
 print(f"\n   {same} of {total} numbers agree in every printed digit.")
 
 # %%
@@ -58,14 +53,7 @@ backward = ["   ‖gradient‖ of Σ output          X       W_Q       W_K      
 checked = []
 for head in (0, 1):
     alone = text_000.one_head(layer, head)
-
-    def total_output(x, *weights, alone=alone):
-        """The sum of one head's output, as a function of its input and its four weights."""
-        projections = (alone.w_q, alone.w_k, alone.w_v, alone.w_o)
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return alone(x).sum()
-
+    total_output = text_000.sum_of_head(alone)
     inputs = [x, *alone.parameters()]
     exact = gradients(total_output(*inputs), inputs)
     norms = " ".join(f"{np.linalg.norm(g):9.2e}" for g in exact)

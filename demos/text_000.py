@@ -35,8 +35,7 @@ ours = text_000.ours()
 
 print(f"1 · {text_000.TITLE}\n")
 for name, printed in text_000.PRINTED.items():
-    for line in beside(name, printed, ours[name], text_000.as_text(ours[name])).splitlines():
-        print(line if len(line) <= 100 else line.replace("   ours", "\n   ours"))
+    print(beside(name, printed, ours[name], text_000.as_text(ours[name])))
 marks.at_least("numbers that agree as text", *counted(text_000), ".0f")
 
 # %% 2 · Its slips

@@ -17,7 +17,7 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.sources import agreeing, say, text_001
+from demos.sources import agreeing, numbers, say, text_001
 from demos.sources.text_001 import D_K, D_MODEL, NUM_HEADS, WORDS, apart, inputs
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
@@ -46,7 +46,7 @@ say(
     f"{same} of {total} printed numbers come back: {len(sums)} used, the diagonal, and "
     f"{same - len(sums)} predicted. The others are {text_001.LOST}."
 )
-known = text_001.numbers("I")
+known = numbers(text_001.PRINTED["I"])
 say(
     f'The {len(known)} printed values of "I" sum to {known.sum():.0f}. The diagonal leaves '
     f"{sums[0] - known.sum():.0f} to the other {D_MODEL - len(known)}."

@@ -17,7 +17,7 @@ from attention.figures import new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.sources import agreeing, say, text_002
+from demos.sources import agreeing, of_weights, say, text_002
 from demos.sources.text_002 import (
     IGNORED,
     INITIAL,
@@ -214,11 +214,12 @@ def loss(x, w_q, w_k, w_v):
     return (attention(x @ w_q, x @ w_k, x @ w_v) * g).sum()
 
 
-def loss_of_four(x, *weights):
+of_four = of_weights(multi, mask=causal)
+
+
+def loss_of_four(*points):
     """Its second class under a causal mask, as a function of its input and its four weights."""
-    for layer, weight in zip((*projections, multi.w_o), weights, strict=True):
-        layer.weight = weight
-    return (multi(x, mask=causal)[0] * g).sum()
+    return (of_four(*points)[0] * g).sum()
 
 
 print("\n4 · The way back\n")

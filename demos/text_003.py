@@ -20,7 +20,7 @@ from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
-from demos.sources import agreeing, beside, counted, say, text_003
+from demos.sources import agreeing, beside, counted, of_weights, say, teller, text_003
 from demos.sources.text_003 import INPUTS, LAYOUT_V2, PRINTED, WORDS, SelfAttention, as_text
 from minigrad import (
     Tensor,
@@ -162,15 +162,7 @@ for order, add in orders.items():
 
 # %% 2 · Its slips
 
-slips = iter(text_003.SLIPS)
-
-
-def slip():
-    """The next slip, above what shows it."""
-    print()
-    say(next(slips), "   - ", "     ")
-
-
+slip = teller(text_003.SLIPS)
 print("\n2 · Slips")
 slip()
 print("   The weights of x₂")
@@ -286,7 +278,7 @@ for name, f, weights in (
     ("without weights", lambda x: attention(x, x, x, scale=1.0), ()),
     ("V1", lambda x, *w: SelfAttention(*w)(x), one.parameters()),
     ("V2", lambda x, *w: SelfAttention(*w)(x), two.parameters()),
-    ("two heads, causal", text_003.of_weights(layer, mask=mask), layer.parameters()),
+    ("two heads, causal", of_weights(layer, mask=mask), layer.parameters()),
     ("V2, scale 128", lambda x, *w: SelfAttention(*w)(x, scale=128.0), two.parameters()),
 ):
     report = gradcheck(f, x, *weights)

@@ -20,7 +20,7 @@ from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Marks, Run, plot_losses
-from demos.sources import beside, counted, say, text_004
+from demos.sources import beside, counted, say, teller, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, graph, mse, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -36,9 +36,7 @@ COLOURS = ("#c2571a", "#3c8d40", "#2b6ca3", "#7a4fa3", "#8c6d31")  # an animal e
 
 print(f"1 · {text_004.TITLE}: the numbers the text prints, and ours\n")
 for name, array in text_004.ours().items():
-    rows = beside(name, text_004.PRINTED[name], array, text_004.as_text(array))
-    wide = max(map(len, rows.splitlines())) > 100  # then ours stands below
-    print(rows.replace("   ours", "\n   ours") if wide else rows)
+    print(beside(name, text_004.PRINTED[name], array, text_004.as_text(array)))
 same, total = counted(text_004)
 print(f"\n   {same} of {total} numbers agree as text.")
 marks.at_least("numbers that agree", same / total, 1.0)
@@ -46,15 +44,7 @@ marks.at_least("numbers that agree", same / total, 1.0)
 # %% 2 · Its slips
 # First: that self-attention leaves the animals much as they were.
 
-slips = iter(text_004.SLIPS)
-
-
-def slip():
-    """The next slip, above what shows it."""
-    print()
-    say(next(slips), "   - ", "     ")
-
-
+slip = teller(text_004.SLIPS)
 looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
 print("\n2 · Slips")

@@ -8,7 +8,7 @@ import pytest
 
 from attention import attention, merge_heads, sinusoidal, split_heads
 from attention.maps import entropy
-from demos.sources import agreeing, text_000
+from demos.sources import agreeing, numbers, of_weights, text_000
 from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
 from minigrad.nn import xavier_uniform
 from minigrad.optim import SGD, Adam
@@ -74,7 +74,9 @@ def test_every_printed_number_comes_back_as_text(name):
     texts = text_000.as_text(OURS[name])
     assert texts == text_000.PRINTED[name].split()
     assert agreeing(text_000.PRINTED[name], texts) == OURS[name].size
-    np.testing.assert_allclose(OURS[name].ravel(), text_000.numbers(name), rtol=0, atol=6e-9)
+    np.testing.assert_allclose(
+        OURS[name].ravel(), numbers(text_000.PRINTED[name]), rtol=0, atol=6e-9
+    )
 
 
 def test_the_text_prints_121_numbers_in_twelve_arrays():
@@ -175,7 +177,7 @@ def test_each_head_reads_all_four_features_of_a_word(shown):
 
 
 def test_two_printed_weights_exceed_the_bound_of_the_layer_and_none_that_of_a_head(shown):
-    sizes = np.abs(text_000.numbers("W_Q"))
+    sizes = np.abs(numbers(text_000.PRINTED["W_Q"]))
     assert sorted(sizes[sizes > np.sqrt(6 / 8)]) == [0.88657405, 0.91431032]
     assert sizes.max() < np.sqrt(6 / 6) == 1
     assert shown("bounds") == thousandths([1, np.sqrt(6 / 8), 2])
@@ -219,7 +221,7 @@ def test_the_maximum_is_what_keeps_softmax_finite_at_every_scale(shown):
 def test_head_2_is_one_hot_and_its_three_printed_rows_are_the_same(shown):
     rows = np.array(text_000.PRINTED["heads"].split()).reshape(2, 3, 2)
     assert (rows[1] == rows[1, 0]).all() and not (rows[0] == rows[0, 0]).all()
-    assert 1 - text_000.numbers("weights").reshape(2, 3, 3)[1, :, 0].min() < 2e-9
+    assert 1 - numbers(text_000.PRINTED["weights"]).reshape(2, 3, 3)[1, :, 0].min() < 2e-9
     left = OURS["weights"][1][:, 1:].sum(axis=1)
     np.testing.assert_allclose(left, [7.0228e-10, 7.323e-23, 3.9108e-22], rtol=1e-4)
     spread = entropy(OURS["weights"][1]).mean() / np.log(3)
@@ -252,15 +254,8 @@ def test_gradcheck_confirms_a_living_head_to_order_2(shown, inputs, number):
 def test_gradcheck_confirms_the_whole_layer_at_unit_inputs():
     x, layer = text_000.layer(unit=True)
     g = np.random.default_rng(0).standard_normal((3, 4))
-
-    def loss(x, *weights):
-        for projection, weight in zip(
-            (layer.w_q, layer.w_k, layer.w_v, layer.w_o), weights, strict=True
-        ):
-            projection.weight = weight
-        return (layer(x) * g).sum()
-
-    assert gradcheck(loss, x, *layer.parameters())
+    output = of_weights(layer)
+    assert gradcheck(lambda *points: (output(*points) * g).sum(), x, *layer.parameters())
 
 
 def test_gradcheck_cannot_tell_about_21_derivatives_of_head_2(shown):

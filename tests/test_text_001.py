@@ -8,7 +8,7 @@ import pytest
 from attention import MultiHeadAttention, attention, attention_weights, merge_heads
 from attention.maps import entropy
 from attention.positions import sinusoidal
-from demos.sources import agreeing, text_001
+from demos.sources import agreeing, numbers, of_weights, text_001
 from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
 from minigrad.optim import Adam
 from tests.running import whole
@@ -92,7 +92,7 @@ def test_it_prints_552_numbers_and_82_come_back_as_text():
 
 
 def test_the_printed_part_of_the_first_row_sums_to_2308():
-    known = text_001.numbers("I")
+    known = numbers(text_001.PRINTED["I"])
     assert known.sum() == 2308 and set(known) == set(range(1, 10))
     assert list(known[:5]) == [8, 5, 6, 7, 7] and list(known[-5:]) == [5, 1, 8, 4, 2]
     assert 42 <= 2496 - 2308 <= 42 * 9  # so the other 42 can make up the sum
@@ -101,7 +101,7 @@ def test_the_printed_part_of_the_first_row_sums_to_2308():
 def test_the_diagonal_gives_three_sums_and_they_give_all_nine_scores():
     assert list(text_001.sums()) == [2496, 2503, 2617]
     expected = [[24 * a * b for b in (2496, 2503, 2617)] for a in (2496, 2503, 2617)]
-    assert [int(n) for n in text_001.numbers("scores")] == np.ravel(expected).tolist()
+    assert [int(n) for n in numbers(text_001.PRINTED["scores"])] == np.ravel(expected).tolist()
     assert text_001.ours()["scores"].tolist() == expected
 
 
@@ -110,7 +110,7 @@ def test_our_rows_have_the_sums_and_begin_as_printed(seed):
     rows = text_001.rows(np.random.default_rng(seed))
     assert rows.shape == (3, 512) and rows.min() >= 1 and rows.max() <= 9
     assert list(rows.sum(axis=1)) == [2496, 2503, 2617]
-    assert list(rows[0, :470]) == list(text_001.numbers("I"))
+    assert list(rows[0, :470]) == list(numbers(text_001.PRINTED["I"]))
 
 
 def test_steps_7_and_8_by_its_own_numbers_give_13085_everywhere():
@@ -214,14 +214,9 @@ def test_every_derivative_to_order_2_is_confirmed_and_dead_ones_are_zero(case, s
 def test_the_whole_layer_with_eight_heads_has_the_same_two_zeros():
     """First order alone, for time: the second is checked above, on one of the equal heads."""
     layer, x = layer_and_rows()
-    projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
-
-    def output(x, *weights):
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return layer(x).sum()
-
-    report = gradcheck(output, x, *layer.parameters(), order=1)
+    output = of_weights(layer)
+    total = lambda *points: output(*points).sum()
+    report = gradcheck(total, x, *layer.parameters(), order=1)
     assert report, report
     zero = {c.what for c in report.comparisons if c.verdict == "zero"}
     assert zero == {"∂L/∂w_q.weight", "∂L/∂w_k.weight"}

@@ -9,7 +9,7 @@ import pytest
 from attention import additive_attention, attention, attention_weights, causal_mask
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy
-from demos.sources import agreeing, as_torch_prints, text_003
+from demos.sources import agreeing, as_torch_prints, of_weights, text_003
 from demos.sources.text_003 import INPUTS, LAYOUT_V1, LAYOUT_V2, PRINTED, SelfAttention, as_text
 from minigrad import Tensor, exp, gradcheck, gradients, softmax
 from minigrad.nn import Dropout, Sequential
@@ -275,7 +275,7 @@ def test_gradients_with_dropped_weights_are_right_to_second_order():
 
 def test_gradients_of_two_heads_are_right_to_second_order():
     layer = text_003.two_heads()
-    f = text_003.of_weights(layer, mask=causal_mask(6))
+    f = of_weights(layer, mask=causal_mask(6))
     report = gradcheck(f, INPUTS, *layer.parameters())
     assert report and len(report.comparisons) == 35
 

@@ -7,7 +7,7 @@ import pytest
 
 from attention import MultiHeadAttention, attention, attention_weights, qk_norm
 from attention.scaled_dot_product import unit_length
-from demos.sources import agreeing, as_numpy_prints, text_004
+from demos.sources import agreeing, as_numpy_prints, of_weights, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, jacobian, mse
 from minigrad.checkpoints import load_checkpoint
@@ -381,14 +381,8 @@ def test_the_queries_derivatives_of_both_orders(query):
 @pytest.mark.parametrize("num_heads", [1, 3])
 def test_the_made_up_layers_derivatives_of_both_orders(num_heads):
     layer = text_004.layer(num_heads)
-    projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
-
-    def output(x, *weights):
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return layer(x)
-
-    assert gradcheck(output, ANIMALS, *(projection.weight.data for projection in projections))
+    weights = [parameter.data for parameter in layer.parameters()]
+    assert gradcheck(of_weights(layer), ANIMALS, *weights)
 
 
 def test_salmons_own_row_is_too_one_hot_for_finite_differences():

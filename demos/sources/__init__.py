@@ -16,9 +16,19 @@ prints, formatted as its library formats it. So each of the modules here holds
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import Any
 
 import numpy as np
+
+from attention import MultiHeadAttention
+from minigrad import Tensor
+
+
+def numbers(printed: str) -> np.ndarray:
+    """What a text prints under one name, in one row."""
+    return np.array(printed.split(), dtype=float)
 
 
 def counted(text: ModuleType) -> tuple[int, int]:
@@ -49,13 +59,37 @@ def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
     print(textwrap.fill(sentence, 98, initial_indent=first, subsequent_indent=rest))
 
 
+def teller(sentences: Sequence[str]) -> Callable[[], None]:
+    """What prints the next of the sentences each time, for the computation beneath it."""
+    left = iter(sentences)
+
+    def tell() -> None:
+        print()
+        say(next(left), "   - ", "     ")
+
+    return tell
+
+
 def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:
-    """A printed array and ours, row by row, side by side."""
+    """A printed array and ours, row by row, side by side; ours below where that is too wide."""
     width = max(len(number) for number in (*printed.split(), *ours)) + 1
     lines = [f"   {name} {array.shape}"]
     columns = array.shape[-1] if array.ndim else 1
+    between = "   ours" if 2 * (8 + columns * width) <= 100 else "\n   ours"
     for start in range(0, len(ours), columns):
         rows = (side[start : start + columns] for side in (printed.split(), ours))
         left, right = ("".join(f"{number:>{width}}" for number in row) for row in rows)
-        lines.append(f"   text {left}   ours {right}")
+        lines.append(f"   text {left}{between} {right}")
     return "\n".join(lines)
+
+
+def of_weights(layer: MultiHeadAttention, **options: Any) -> Callable[..., Tensor]:
+    """The layer as a function of its input and its four weights, which gradcheck needs."""
+
+    def f(x: Tensor, *weights: Tensor) -> Tensor:
+        projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
+        for projection, weight in zip(projections, weights, strict=True):
+            projection.weight = weight
+        return layer(x, **options)
+
+    return f

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
 from attention.maps import entropy
-from demos.sources import as_numpy_prints
+from demos.sources import as_numpy_prints, of_weights
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
@@ -135,11 +135,6 @@ COMPLETED = (
 )
 
 
-def numbers(name: str) -> Array:
-    """The numbers that the text prints under this name, in one row."""
-    return np.array(PRINTED[name].split(), dtype=float)
-
-
 def ours() -> dict[str, Array]:
     """Every array that the text prints, under the same names, computed with this project."""
     return steps(*layer())
@@ -207,14 +202,8 @@ def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
 
 def sum_of_head(alone: MultiHeadAttention) -> Callable[..., Tensor]:
     """Σ output of one head, as a function of X, W_Q, W_K, W_V and W_O."""
-
-    def total(x: Tensor, *weights: Tensor) -> Tensor:
-        projections = (alone.w_q, alone.w_k, alone.w_v, alone.w_o)
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return alone(x).sum()
-
-    return total
+    output = of_weights(alone)
+    return lambda *points: output(*points).sum()
 
 
 def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Array:

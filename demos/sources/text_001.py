@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attention import MultiHeadAttention, attention, split_heads
-from demos.sources import as_numpy_prints
+from demos.sources import as_numpy_prints, numbers
 from minigrad import Tensor, softmax
 
 TITLE = '"I love you": multi-head attention at the size of the original Transformer'
@@ -82,14 +82,9 @@ COMPLETED = (
 )
 
 
-def numbers(name: str) -> np.ndarray:
-    """The numbers that the text prints under this name, in one row."""
-    return np.array(PRINTED[name].split(), dtype=float)
-
-
 def sums() -> np.ndarray:
     """The sums of the three rows, from the printed diagonal: sᵢ = √(scoreᵢᵢ / 24).   → (3,)"""
-    diagonal = numbers("scores").reshape(3, 3).diagonal()
+    diagonal = numbers(PRINTED["scores"]).reshape(3, 3).diagonal()
     return np.sqrt(diagonal / (D_K * W_Q * W_K / np.sqrt(D_K))).round().astype(int)
 
 
@@ -98,7 +93,7 @@ def rows(rng: np.random.Generator) -> np.ndarray:
 
     Drawn as the text draws them, then moved by 1 in random places until the sum is right.
     """
-    known = numbers("I").astype(int)
+    known = numbers(PRINTED["I"]).astype(int)
     filled = []
     for total, start in zip(sums(), (known, known[:0], known[:0]), strict=True):
         rest, wanted = rng.integers(1, 10, D_MODEL - len(start)), total - start.sum()

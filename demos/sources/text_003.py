@@ -12,7 +12,6 @@ divides by 2²⁴. So both recipes are followed here, bit for bit, without PyTor
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -217,18 +216,6 @@ def two_heads(dropout: float = 0.0) -> MultiHeadAttention:
     for name in ("w_q", "w_k", "w_v"):
         getattr(layer, name).weight.data = np.hstack([getattr(head, name).data for head in heads])
     return layer
-
-
-def of_weights(layer: MultiHeadAttention, **options: Any) -> Callable[..., Tensor]:
-    """The layer as a function of its input and its four weights, which gradcheck needs."""
-
-    def f(x: Tensor, *weights: Tensor) -> Tensor:
-        projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)
-        for projection, weight in zip(projections, weights, strict=True):
-            projection.weight = weight
-        return layer(x, **options)
-
-    return f
 
 
 def ours() -> dict[str, np.ndarray]:
