@@ -114,7 +114,7 @@ def _definition(q: Any, k: Any, v: Any, bias: Any, /, mask: Any, block: int) -> 
     return attention(q, k, v, mask=mask, bias=bias if np.ndim(bias) else None, scale=1.0)
 
 
-@fused(definition=_definition)
+@fused(definition=_definition, name="fused_attention")
 def _fused_attention(q: Array, k: Array, v: Array, bias: Array, /, mask: Any, block: int) -> Any:
     T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])

@@ -3,12 +3,11 @@
 A model gives scores for the next word. How does it come to write a text? Choose a word, append it,
 ask again. What "choose" means makes all the difference. **Greedy** takes the highest score: right
 where there is one answer, and soon repeating itself where there are many. **Sampling** draws from
-softmax(logits / temperature): below 1 the scores are further apart, above 1 nearer. Rare words are
-many, and together likely; one of them derails a text. **top-k** draws from the k best only (Fan et
-al. 2018),
-**top-p** from the fewest that together have probability p (Holtzman et al. 2019). **Beam search**
-keeps the n best beginnings instead of one, for where the whole sentence counts and not its first
-word.
+softmax(logits / temperature): below 1 the scores are further apart, above 1 nearer. Each rare word
+is unlikely, but there are so many that one of them is drawn often, and a single one can derail the
+text. So **top-k** draws from the k best only (Fan et al. 2018), and **top-p** from the fewest that
+together have probability p (Holtzman et al. 2019). **Beam search** keeps the n best beginnings
+instead of one, for where the whole sentence counts and not its first word.
 
 With a cache (chapter 13) each step of `generate` computes the new position alone; `translate`,
 whose beams change places, computes every position anew.

@@ -1,35 +1,48 @@
 """2.2 · Autograd: the derivatives one asks for.
 
-Who wants what from the replay of chapter 2.1? A training loop wants `backward`: walk once, and
-leave ∂L/∂p in the `.grad` of every parameter. A mathematician wants `gradients(y, xs)`: just
-these, as values, or as tensors that can be differentiated again. (And whoever thinks in functions
-wants f′: that is chapter 2.3.)
+Who asks for a replay, and for which gradients? A training loop calls `backward`: after one pass,
+∂L/∂p is in the `.grad` of every parameter p. A mathematician calls `gradients(y, xs)`, and gets the
+gradients of these xs only, as arrays, or as tensors that can be differentiated again. (A function's
+derivative as a function is chapter 2.3.)
 
     >>> x = Tensor(3.0, requires_grad=True)
     >>> (x * x + x).backward()
     >>> x.grad
     array(7.)
+
+How can a gradient be differentiated again? ∂L/∂x is computed by VJPs, and VJPs are written in
+NumPy's words. In an ordinary pass they work on arrays and leave no record. With `create_graph=True`
+each rule is asked again, with Tensors in place of the arrays. Its VJPs then compute with Tensors,
+so what they compute is recorded like any other result, and can be differentiated in turn.
+
+    >>> (slope,) = gradients(x**3, [x], create_graph=True)
+    >>> slope.item(), gradients(slope, [x])[0].item()           # 3x² and 6x
+    (27.0, 18.0)
 """
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 
 from minigrad.replay import replay
-from minigrad.tensor import Tensor, _real_array, describe
+from minigrad.tensor import Tensor, describe, real_array
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:
     """Add ∂y/∂leaf to the `.grad` of every leaf that y was computed from.
 
     y is a scalar, or has one element; otherwise `gradient`, of y's shape, says what ∂L/∂y is
-    (the seed). `.grad` accumulates over calls: set it to None between steps. It is written
-    only when the whole pass has succeeded, so an exception half-way changes no `.grad`.
+    (the seed). `.grad` accumulates over calls: set it to None between steps. All of them are
+    written at the end and at once, so an exception or Ctrl-C changes either every `.grad` or none.
+    Threads may share leaves: their gradients are added one after the other.
 
-    The record is dropped as it is replayed, which returns its memory as early as possible;
+    The record is dropped during the pass, which returns its memory as early as possible;
     `retain_graph=True` keeps it for another pass.
 
     >>> x = Tensor([1.0, 2.0], requires_grad=True)
@@ -40,18 +53,17 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     >>> x.grad
     array([ 2., 40.])
     """
+    check_root(y, "backward()")
     seed = check_seed(y, gradient, "backward()")
-    arrived = replay(y, seed, None, create_graph=False, retain_graph=retain_graph)
-    # Two leaves may have been handed one array (both sides of a + b), or a read-only view
-    # (sum). Each .grad gets memory of its own. All are computed before the first is written.
-    for x, _ in arrived:
-        if isinstance(x.grad, Tensor):
-            raise TypeError(
-                f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data"
-            )
-    totals = [np.array(g) if x.grad is None else x.grad + g for x, g in arrived]
-    for (x, _), total in zip(arrived, totals, strict=True):
-        x.grad = np.asarray(total)
+    found = replay(y, seed, retain_graph=retain_graph)
+    with _adding:
+        # Two leaves may have received one array (both sides of a + b), or a read-only view (sum):
+        # each .grad gets its own memory.
+        totals = [
+            np.array(g) if x.grad is None else np.asarray(_grad_of(x) + g) for x, g in found.items()
+        ]
+        # x.grad = total for all of them, in one call of C that no signal interrupts.
+        deque(map(setattr, found, repeat("grad"), totals), maxlen=0)
 
 
 def gradients(
@@ -64,16 +76,15 @@ def gradients(
 ) -> tuple[Any, ...]:
     """∂y/∂x for each x in xs, leaves or results in between, without touching any `.grad`.
 
-    Plain arrays; with `create_graph=True` recorded Tensors, which can be differentiated again
-    (the record is then kept; otherwise it is dropped, unless `retain_graph=True`). An x that y
-    does not depend on has the derivative 0 and gets it. An x that does not require a gradient
-    is a ValueError, because nobody can know whether y depends on it; so is a y that depends on
-    nothing that does. (How a gradient comes to be recorded: `_pass_on` in chapter 2.1.)
+    Plain arrays; with `create_graph=True` recorded Tensors (the record of y is then kept; otherwise
+    it is dropped, unless `retain_graph=True`). If y does not depend on an x, its gradient is 0.
+    ValueError for an x that does not require a gradient, because nobody can know whether y depends
+    on it, and for a y that depends on nothing that does.
 
     >>> x = Tensor(3.0, requires_grad=True)
-    >>> (slope,) = gradients(x**3, [x], create_graph=True)
-    >>> slope.item(), gradients(slope, [x])[0].item()           # 3x² and 6x
-    (27.0, 18.0)
+    >>> h = x * x
+    >>> gradients(h * x, [h, x])                # x, and 3x²
+    (array(3.), array(27.))
     """
     if isinstance(xs, Tensor):
         raise TypeError("gradients(y, xs) takes a list of tensors: write [x] for a single one")
@@ -81,62 +92,75 @@ def gradients(
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor) or not x.requires_grad:
             raise ValueError(f"gradients(): xs[{i}], {describe(x)}, does not require a gradient")
-    seed = check_seed(y, gradient, "gradients()")
-    if create_graph:
-        seed = check_seed(y, gradient, "gradients()", recorded=True)
-    retain = create_graph if retain_graph is None else retain_graph
-    return collect(y, seed, xs, create_graph, retain)
+    check_root(y, "gradients()")
+    seed = check_seed(y, gradient, "gradients()", recorded=create_graph)
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    # What is older than all of the xs leads to none of them. (A leaf's time says nothing: it may
+    # have been given other data.)
+    since = min([x._time if x.node else 0 for x in xs], default=0)
+    return collect(y, seed, xs, create_graph=create_graph, retain_graph=retain_graph, since=since)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows checks the seed, and puts gradients in the order they were asked for.
+
+_adding = threading.RLock()  # one thread at a time adds to .grad
+
+
+def _grad_of(x: Tensor) -> Any:
+    if isinstance(x.grad, Tensor):
+        raise TypeError(f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data")
+    return x.grad
 
 
 def collect(
     y: Tensor,
     seed: Any,
     xs: Sequence[Tensor],
+    *,
     create_graph: bool,
     retain_graph: bool,
-    *,
-    borders: bool = False,
-    since: int | None = None,
+    since: int,
 ) -> tuple[Any, ...]:
-    """`gradients` after its checks: one result for each x, zeros where y does not depend on it.
-
-    With `borders=True` nothing behind the xs is looked at, for callers who know that none of them
-    is behind another.
-    """
-    wanted = {id(x) for x in xs}
+    """`gradients` after its checks: one result for each x, zeros where y does not depend on it."""
+    found: dict[Tensor, Any] = {}
     if y.requires_grad:
-        ends = wanted if borders else frozenset()
-        if since is None:  # nothing that is older than all of the xs leads to one
-            since = min([x.node.made if x.node else 0 for x in xs], default=0)
-        arrived = replay(y, seed, wanted, create_graph, retain_graph, ends, since=since)
-    else:
-        arrived = []
-    found = {id(x): g for x, g in arrived}
-    results = [found[id(x)] if id(x) in found else np.zeros(x.shape, x.dtype) for x in xs]
+        found = replay(
+            y,
+            seed,
+            set(xs),
+            create_graph=create_graph,
+            retain_graph=retain_graph,
+            since=since,
+        )
+    results = [found[x] if x in found else np.zeros(x.shape, x.dtype) for x in xs]
     if create_graph:
-        return tuple(g if isinstance(g, Tensor) else Tensor(g) for g in results)
-    # Arrays of their own, as in backward: the caller may write to them.
-    return tuple(np.array(g) for g in results)
+        return tuple([g if isinstance(g, Tensor) else Tensor(g) for g in results])
+    return tuple([np.array(g) for g in results])  # arrays that the caller may write to
 
 
-def check_seed(y: Any, gradient: Any, asked: str, *, recorded: bool = False) -> Any:
-    """Check the root, and give ∂L/∂y as an array of its shape and dtype: 1 for a scalar.
-
-    With `recorded=True` a seed that is a Tensor stays one: a derivative of the derivative then
-    depends on the seed too.
-    """
+def check_root(y: Any, asked: str) -> None:
+    """Refuse a y from which no record leads back."""
     if not isinstance(y, Tensor):
         raise TypeError(f"{asked} starts at a Tensor, but got {type(y).__name__}")
-    if not y.requires_grad and not recorded:
+    if not y.requires_grad:
         raise ValueError(
             f"{asked}: nothing leads back from {describe(y)}: no input required a gradient, "
             "or it was computed under no_grad()"
         )
+
+
+def check_seed(y: Tensor, gradient: Any, asked: str, *, recorded: bool = False) -> Any:
+    """∂L/∂y as an array of y's shape and dtype: 1 for a scalar.
+
+    With `recorded=True` a seed that is a Tensor stays one: a derivative of the derivative then
+    depends on the seed too.
+    """
     if gradient is None:
         if y.size != 1:
             raise ValueError(f"{asked} needs a seed gradient: the root has shape {y.shape}, not ()")
         return np.ones(y.shape, y.dtype)
-    seed = gradient.data if isinstance(gradient, Tensor) else _real_array(gradient, asked)
+    seed = gradient._array if isinstance(gradient, Tensor) else real_array(gradient, asked)
     if seed.shape != y.shape:
         raise ValueError(
             f"{asked}: the seed gradient has shape {seed.shape}, but the root has {y.shape}"

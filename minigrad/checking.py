@@ -124,7 +124,7 @@ def gradcheck(
     if order not in (1, 2):
         raise ValueError(f"gradcheck checks order 1 or, with it, order 2: got order={order}")
     rng = np.random.default_rng(0) if rng is None else rng
-    with recording(True):
+    with recording():
         claims = first_order(f, inputs, rng)
         comparisons = _compare(claims, 1, rtol, rng)
         if order == 2:

@@ -1,6 +1,6 @@
 """2.3 · Derivatives: functions in, functions out.
 
-What can be asked of a function? For y = f(x) with Jacobian J = ∂y/∂x, five things, all of them
+What can be asked of a function? For y = f(x) with Jacobian J = ∂y/∂x, six things, all of them
 made of replays:
 
     grad, value_and_grad   ∂f/∂x for a scalar f                     one replay
@@ -11,14 +11,19 @@ made of replays:
     hvp                    the Hessian times v                      two
 
 The trick is in `jvp`. Reverse mode can only multiply by Jᵀ: it carries a row from the output back.
-How can it push a direction u forward? The map g ↦ Jᵀ g is linear, so *its* Jacobian is Jᵀ,
-whatever g is, and reverse mode through that map multiplies by Jᵀᵀ = J. So: run the first replay
-with a seed g that requires a gradient, and differentiate ⟨Jᵀ g, u⟩ with respect to g. That is J u.
-The value of g never matters, so zeros will do.
+How can it push a direction u forward? The map g ↦ Jᵀ g is linear in g, and *its* Jacobian is Jᵀ.
+So reverse mode through that map multiplies by Jᵀᵀ = J: run the first replay with a seed g that
+requires a gradient, and differentiate ⟨Jᵀ g, u⟩ with respect to g. That is J u. For two inputs and
+two outputs,
 
-Handed arrays or numbers, everything here returns arrays; handed Tensors, Tensors. If the result
-depends on a tensor outside that requires a gradient, it is a recorded Tensor in either case. That
-lets `grad(grad(grad(f)))` nest to any depth, and lets f reach for outer variables.
+    J = [[a, b], [c, d]]    Jᵀ g = (a g₁ + c g₂, b g₁ + d g₂)
+    ⟨Jᵀ g, u⟩ = g₁ (a u₁ + b u₂) + g₂ (c u₁ + d u₂)
+
+and the factors of g₁ and g₂ are J u. The value of g does not matter, so zeros will do.
+
+If you pass arrays you get arrays; if you pass a Tensor you get Tensors. There is one exception: if
+f also uses a Tensor from outside that requires a gradient, the result is recorded, so that it can
+be differentiated with respect to that Tensor. This lets `grad(grad(grad(f)))` nest to any depth.
 
     >>> f = lambda x: np.exp(x[0]) * x[1] ** 2
     >>> grad(f)([0.0, 3.0]), hessian(f)([0.0, 3.0])
@@ -38,18 +43,15 @@ import numpy as np
 
 from minigrad.autograd import check_seed, collect
 from minigrad.record import is_recording, recording
-from minigrad.replay import leaves
-from minigrad.tensor import Tensor, _now, _real_array
+from minigrad.replay import behind, passes_on
+from minigrad.tensor import Tensor, now, real_array
 
 
-def grad(
-    f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False
-) -> Callable[..., Any]:
+def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar-valued f.
 
-    `argnums` chooses the argument; a tuple of them gives a tuple of gradients. With
-    `has_aux=True` f returns (value, anything), and the derivative (gradient, anything).
-    ValueError if f returns no scalar, or argnums asks for an argument that is not there.
+    `argnums` chooses the argument; a tuple of them gives a tuple of gradients. ValueError if f
+    returns no scalar, or argnums asks for an argument that is not there.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)
@@ -58,21 +60,12 @@ def grad(
     >>> grad(lambda x: x * grad(lambda y: x * y)(1.0))(3.0)     # x · x, through the inner grad
     array(6.)
     """
-    both = value_and_grad(f, argnums, has_aux=has_aux)
-
-    def derivative(*args: Any, **options: Any) -> Any:
-        value, gradient = both(*args, **options)
-        return (gradient, value[1]) if has_aux else gradient
-
-    return derivative
+    both = value_and_grad(f, argnums)
+    return lambda *args, **options: both(*args, **options)[1]
 
 
-def value_and_grad(
-    f: Callable[..., Any], argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False
-) -> Callable[..., Any]:
+def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """As `grad`, with the value: a function that returns (f(x), ∂f/∂x).
-
-    With `has_aux=True` it returns ((f(x), anything), ∂f/∂x).
 
     >>> value_and_grad(lambda x: x**2)(3.0)
     (array(9.), array(6.))
@@ -80,27 +73,14 @@ def value_and_grad(
     chosen = _chosen(argnums)
 
     def both(*args: Any, **options: Any) -> Any:
-        start = _now()
-        inputs, xs = _with_fresh(args, chosen, "grad")
-        with recording(True):
-            y = f(*inputs, **options)
-        aux = None
-        if has_aux:
-            if not isinstance(y, tuple) or len(y) != 2:
-                raise TypeError(
-                    f"with has_aux=True f returns a pair (value, aux): got {type(y).__name__}"
-                )
-            y, aux = y
-        y = _as_output(y, "grad(f) needs a scalar")
-        if y.size != 1:
-            raise ValueError(f"grad(f) needs a scalar: f returned shape {y.shape}, not ()")
-        outside = _outside(y, xs, start)
-        seed = np.ones(y.shape, y.dtype)
-        found = collect(y, seed, xs, outside, outside, borders=True, since=start)
-        _retire(xs)
-        value, *slopes = _as_given([y if outside else y.data.copy(), *found], args)
-        slope = tuple(slopes) if isinstance(argnums, tuple) else slopes[0]
-        return ((value, aux) if has_aux else value), slope
+        inputs, xs = _with_variables(args, chosen, "grad")
+        call = _Call(f, inputs, options, xs, "grad(f) needs a scalar")
+        if call.y.size != 1:
+            raise ValueError(f"grad(f) needs a scalar: f returned shape {call.y.shape}, not ()")
+        found = call.gradients(np.ones(call.y.shape, call.y.dtype), create_graph=call.open)
+        call.make_constant(xs)
+        value, *slopes = _as_given([call.value, *found], args)
+        return value, tuple(slopes) if isinstance(argnums, tuple) else slopes[0]
 
     return both
 
@@ -108,31 +88,29 @@ def value_and_grad(
 def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """f(*xs), and the function g ↦ Jᵀ g, a tuple with one gradient for each x.
 
-    It keeps the record, so it can be called with many g. g has the shape of the output.
+    It keeps the record, so it can be called with many g, also from several threads. g has the
+    shape of the output.
 
     >>> y, back = vjp(lambda a, b: a @ b, [[1.0, 2.0]], [[3.0], [4.0]])
     >>> y, back([[1.0]])
     (array([[11.]]), (array([[3., 4.]]), array([[1.],
            [2.]])))
     """
-    start = _now()
-    inputs, y = _forward(f, xs, "vjp")
-    outside = _outside(y, inputs, start)
-    _retire(inputs)
+    variables = [_variable(x) for x in xs]
+    call = _Call(f, variables, {}, variables, "vjp(f) needs one Tensor")
 
     def back(g: Any) -> tuple[Any, ...]:
-        seed = check_seed(y, g, "vjp", recorded=True)
-        of_seed = isinstance(seed, Tensor) and seed.requires_grad
-        again = is_recording() and (outside or of_seed)
-        seed = seed.data if of_seed and not again else seed
-        _retire(inputs, False)  # variables again, for as long as this takes
-        try:
-            found = collect(y, seed, inputs, again, True, borders=True, since=start)
-        finally:
-            _retire(inputs)
+        seed = check_seed(call.y, g, "vjp", recorded=True)
+        again = is_recording() and (call.open or getattr(seed, "requires_grad", False))
+        if isinstance(seed, Tensor) and not again:
+            seed = seed.data
+        found = call.gradients(seed, create_graph=again, keep=True)
         return tuple(_as_given(found, (*xs, g)))
 
-    return _as_given([y if outside else y.data.copy()], xs)[0], back
+    for x in variables:
+        if x.node is None:
+            x._time = _PRIVATE
+    return _as_given([call.value], xs)[0], back
 
 
 def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
@@ -145,15 +123,17 @@ def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
     (array([1., 4.]), array([20.,  4.]))
     """
     xs, us = _pairs(xs, us, "jvp")
-    start = _now()
-    inputs, y = _forward(f, xs, "jvp")
-    g = Tensor(np.zeros(y.shape), dtype=y.dtype, requires_grad=True)
-    with recording(True):
-        pairing = _pairing(collect(y, g, inputs, True, True, borders=True, since=start), us)
-    outside = _outside(y, inputs, start) or _outside(pairing, [g, *inputs], start)
-    (pushed,) = collect(pairing, np.ones((), pairing.dtype), [g], outside, True, since=start)
-    _retire([g, *inputs])
-    value, pushed = _as_given([y if outside else y.data.copy(), pushed], (*xs, *us))
+    variables = [_variable(x) for x in xs]
+    call = _Call(f, variables, {}, variables, "jvp(f) needs one Tensor")
+    g = Tensor(np.zeros(call.y.shape), dtype=call.y.dtype, requires_grad=True)
+
+    with recording():
+        along_u = _pairing(call.gradients(g, create_graph=True), us)  # ⟨Jᵀ g, u⟩
+    again = call.open or _leads_out(along_u, [g, *variables], call.since)
+    seed = np.ones((), along_u.dtype)
+    (pushed,) = collect(along_u, seed, [g], create_graph=again, retain_graph=True, since=call.since)
+    call.make_constant([g, *variables])
+    value, pushed = _as_given([call.value, pushed], (*xs, *us))
     return value, pushed
 
 
@@ -169,14 +149,12 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
     chosen = _chosen(argnums)
 
     def rows(*args: Any, **options: Any) -> Any:
-        start = _now()
-        inputs, xs = _with_fresh(args, chosen, "jacobian")
-        with recording(True):
-            y = _as_output(f(*inputs, **options), "jacobian(f) needs one Tensor")
-        outside = _outside(y, xs, start)
+        inputs, xs = _with_variables(args, chosen, "jacobian")
+        call = _Call(f, inputs, options, xs, "jacobian(f) needs one Tensor")
+        y = call.y
         units = np.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape)
-        found = [collect(y, unit, xs, outside, True, borders=True, since=start) for unit in units]
-        _retire(xs)
+        found = [call.gradients(unit, create_graph=call.open, keep=True) for unit in units]
+        call.make_constant(xs)
         blocks: list[Any] = []
         for k, x in enumerate(xs):
             row = [each[k].reshape(1, *x.shape) for each in found]
@@ -224,28 +202,19 @@ def hvp(f: Callable[..., Any], xs: Any, vs: Any) -> Any:
     return found if several else found[0]
 
 
-def _chosen(argnums: Any) -> tuple[int, ...]:
-    return tuple(map(operator.index, argnums if isinstance(argnums, tuple) else (argnums,)))
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: f's arguments as variables of their own, and what else f depends on.
 
 
-def _with_fresh(
-    args: tuple[Any, ...], chosen: tuple[int, ...], asked: str
-) -> tuple[list[Any], list[Tensor]]:
-    """f's arguments with tensors of their own in the chosen places, and those tensors."""
-    inputs = list(args)
-    for i in chosen:
-        if not -len(args) <= i < len(args):
-            raise ValueError(
-                f"{asked}: argnums asks for argument {i}, but f got {len(args)} by position"
-            )
-        inputs[i] = _fresh(args[i])
-    return inputs, [inputs[i] for i in chosen]
+# The time of vjp's own variables, when f has returned: they are older than anything, nobody but vjp
+# has them, and nothing is said to depend on them.
+_PRIVATE = 0
 
 
-def _fresh(x: Any) -> Tensor:
-    """A tensor of its own for f's argument.
+def _variable(x: Any) -> Tensor:
+    """A tensor for f's argument.
 
-    If f also reaches the caller's x by name, that x and this argument must stay two variables.
+    If f also uses the caller's x by its name, that x and this argument must be two variables.
     `+x` is a new result whose record leads back to x, so outer derivatives still find x.
     """
     if isinstance(x, Tensor) and x.requires_grad and is_recording():
@@ -255,34 +224,77 @@ def _fresh(x: Any) -> Tensor:
     return Tensor(values, requires_grad=True, dtype=dtype)
 
 
-def _forward(f: Callable[..., Any], xs: Sequence[Any], asked: str) -> tuple[list[Tensor], Tensor]:
-    inputs = [_fresh(x) for x in xs]
-    with recording(True):
-        return inputs, _as_output(f(*inputs), f"{asked}(f) needs one Tensor")
+class _Call:
+    """One call of f with a record: its output, and the gradients of its variables.
+
+    `since` is a time between the two: the variables are older, and all that f computes is newer.
+    `open` says that f also depends on other tensors; its derivative then does too, and is recorded.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        inputs: Sequence[Any],
+        options: dict[str, Any],
+        variables: Sequence[Tensor],
+        needs: str,
+    ) -> None:
+        self.variables = variables
+        self.since = now()
+        with recording():
+            y = f(*inputs, **options)
+        if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
+            raise TypeError(f"{needs}: f returned {type(y).__name__}")
+        if not isinstance(y, Tensor):  # f may ignore its arguments
+            y = Tensor(y, dtype=None if np.asarray(y).dtype.kind == "f" else float)
+        self.y: Tensor = y
+        self.open = _leads_out(y, variables, self.since)
+
+    @property
+    def value(self) -> Any:
+        """What f returned: recorded if it depends on other tensors, otherwise an array."""
+        return self.y if self.open else self.y.data.copy()
+
+    def gradients(self, seed: Any, *, create_graph: bool, keep: bool = False) -> tuple[Any, ...]:
+        """One replay, which ends at the variables, and may keep the record for more."""
+        keep = keep or create_graph
+        xs, since = self.variables, self.since
+        return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
+
+    def make_constant(self, xs: Sequence[Tensor]) -> None:
+        """The derivative is known, and nobody else has these variables: nothing need lead there."""
+        for x in xs:
+            if x.node is None:
+                x._requires_grad = False
 
 
-def _as_output(y: Any, needs: str) -> Tensor:
-    """What f returned, as a Tensor; f may ignore its arguments."""
-    if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
-        raise TypeError(f"{needs}: f returned {type(y).__name__}")
-    if isinstance(y, Tensor):
-        return y
-    return Tensor(y, dtype=None if np.asarray(y).dtype.kind == "f" else float)
-
-
-def _retire(xs: Sequence[Tensor], yes: bool = True) -> None:
-    """f's own variables are nobody else's: once its derivative is known, they are constants."""
-    for x in xs:
-        if x.node is None:
-            x._requires_grad = not yes
-
-
-def _outside(y: Tensor, xs: list[Tensor], since: int) -> bool:
-    """Whether y depends on tensors other than xs: then a derivative does too, and is recorded."""
-    inside = {id(x) for x in xs}
-    if any(x.node is not None for x in xs):  # +x, of a tensor that leads further back
+def _leads_out(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
+    """Whether y depends on tensors that require a gradient, other than the variables."""
+    if any(x.node is not None for x in variables):  # +x, of a tensor that leads further back
         return True
-    return is_recording() and bool(leaves(y, inside, since) - inside)
+    if not is_recording():
+        return False
+    inside = set(variables)
+    ends = [t for t in behind(y, since) if t.requires_grad and not passes_on(t, since)]
+    return any(t not in inside and t._time != _PRIVATE for t in ends)
+
+
+def _chosen(argnums: Any) -> tuple[int, ...]:
+    return tuple(map(operator.index, argnums if isinstance(argnums, tuple) else (argnums,)))
+
+
+def _with_variables(
+    args: tuple[Any, ...], chosen: tuple[int, ...], asked: str
+) -> tuple[list[Any], list[Tensor]]:
+    """f's arguments with variables in the chosen places, and those variables."""
+    inputs = list(args)
+    for i in chosen:
+        if not -len(args) <= i < len(args):
+            raise ValueError(
+                f"{asked}: argnums asks for argument {i}, but f got {len(args)} by position"
+            )
+        inputs[i] = _variable(args[i])
+    return inputs, [inputs[i] for i in chosen]
 
 
 def _as_given(found: Sequence[Any], args: Sequence[Any]) -> list[Any]:
@@ -302,7 +314,7 @@ def _pairs(xs: Any, us: Any, asked: str) -> tuple[tuple[Any, ...], tuple[Any, ..
         raise ValueError(
             f"{asked}: the directions have shapes {shapes[1]}, but the inputs {shapes[0]}"
         )
-    return xs, tuple(u if isinstance(u, Tensor) else _real_array(u, asked) for u in us)
+    return xs, tuple(u if isinstance(u, Tensor) else real_array(u, asked) for u in us)
 
 
 def _pairing(gradients: Sequence[Any], us: Sequence[Any]) -> Tensor:

@@ -11,8 +11,8 @@ but only here. All that follows is an answer to that.
               Adam's division, a penalty would shrink least what has large gradients
               (Loshchilov & Hutter 2017)
 
-An optimizer reads `.grad` and writes `p.data -= …`, the one way that the record notices (chapter
-1.5). A training loop is then five lines, which nobody hides from you:
+An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
+1.1). A training loop is then five lines, which nobody hides from you:
 
     >>> import numpy as np
     >>> w = Tensor([1.0, -2.0], requires_grad=True)
@@ -85,6 +85,13 @@ class Optimizer:
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Move one parameter, given its gradient and what is remembered of it."""
         raise NotImplementedError(f"{type(self).__name__} defines no update")
+
+    @staticmethod
+    def give(p: Tensor, values: Array) -> None:
+        """Give a parameter an array that nobody else holds: frozen, it is taken without a copy."""
+        values = np.asarray(values)
+        values.setflags(write=False)
+        p.data = values
 
     def state_dict(self) -> dict[str, Array]:
         """All that a run must know to go on: step, rate, and the memory of each parameter."""
@@ -166,7 +173,7 @@ class SGD(Optimizer):
         if self.momentum:
             velocity = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
             g = g + self.momentum * velocity if self.nesterov else velocity
-        p.data -= self.lr * g
+        self.give(p, p.data - self.lr * g)
 
 
 class Adam(Optimizer):
@@ -207,7 +214,8 @@ class Adam(Optimizer):
         m += (1 - beta1) * (g - m)
         v += (1 - beta2) * (g * g - v)
         unbiased_m, unbiased_v = m / (1 - beta1 ** float(t)), v / (1 - beta2 ** float(t))
-        p.data -= self.lr * unbiased_m / (np.sqrt(unbiased_v) + self.eps)
+        step = np.asarray(self.lr * unbiased_m / (np.sqrt(unbiased_v) + self.eps))
+        self.give(p, np.subtract(p.data, step, out=step))
 
 
 class AdamW(Adam):
@@ -236,7 +244,7 @@ class AdamW(Adam):
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """One step of one parameter."""
         if p.ndim > 1 or not self.matrices_only:
-            p.data *= 1 - self.lr * self.decay
+            self.give(p, p.data * (1 - self.lr * self.decay))
         super().update(p, g, memory)
 
 

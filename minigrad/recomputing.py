@@ -1,15 +1,15 @@
 """2.4 · Recomputing: memory for time.
 
 Where does the memory of training go? Not into parameters: into the record, which keeps what
-every operation's derivative will need until the replay comes by. A network of N equal blocks
+every operation's derivative will need until the backward pass comes by. A network of N equal blocks
 keeps N blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes
-f(x) and forgets how; when the replay arrives, it runs f once more, this time with a record, and
-sends the gradient through it at once. One block's record exists at a time, beside each block's
-input: of 8 blocks of 16 operations, 24 arrays instead of 128. The price is one more forward pass
-(Chen et al. 2016, "Training deep nets with sublinear memory cost").
+f(x) and forgets how. When the backward pass arrives, it runs f once more, this time with a record,
+and sends the gradient through that record at once. One block's record exists at a time, beside each
+block's input: of 8 blocks of 16 operations, 24 arrays instead of 128. The price is one more forward
+pass (Chen et al. 2016, "Training deep nets with sublinear memory cost").
 
-f may use tensors it was not handed, such as the parameters of a layer. They get their gradients
-too: they are found in the record of the first run, before it is dropped.
+f may use tensors that are not among its arguments, such as the parameters of a layer. They get
+their gradients too: they are found in the record of the first run, before it is dropped.
 
     >>> w = Tensor([2.0, 3.0], requires_grad=True)
     >>> x = Tensor([1.0, 10.0], requires_grad=True)
@@ -29,90 +29,86 @@ from typing import Any
 import numpy as np
 
 from minigrad.record import Node, is_recording, recording, watched
-from minigrad.replay import replay
-from minigrad.tensor import Array, Tensor, _now, _wrap, describe
+from minigrad.replay import behind, passes_on, replay
+from minigrad.tensor import Array, Tensor, describe, now, result
 
-_HANDED = object()  # stands where a tensor stood among the arguments
+_ARGUMENT = object()  # in the place of each Tensor among f's arguments
 
 
 def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     """f(*xs), of which only the inputs are remembered; the record is made again when it is needed.
 
     f takes Tensors and returns one. It must give the same value each time: draw random numbers
-    (dropout's) outside and hand them in. RuntimeError at `backward()` if it does not, or if
-    something it uses has changed in between. Derivatives of any order are those of f.
+    (dropout's) outside and pass them in. RuntimeError at `backward()` if it does not, or if
+    a leaf that it uses has been changed in between. Derivatives of any order are those of f.
     """
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
-    start = _now()  # what f records is newer, and what is older lies outside
+    since = now()  # what f computes is newer than this, and what it uses is older
     y = f(*xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
     if not y.requires_grad:
         return y
-    handed = {id(x) for x in xs}
-    found = [t for t in _behind(y, handed, start) if id(t) not in handed]
-    inputs = (*[x for x in xs if isinstance(x, Tensor)], *found)
-    borders = {id(x) for x in inputs}
-    made = _now()
-    value = y._array.view()
-    value.flags.writeable = False
-
-    others = [_HANDED if isinstance(x, Tensor) else x for x in xs]
+    arguments = [x for x in xs if isinstance(x, Tensor)]
+    given = set(arguments)
+    ends = [t for t in behind(y, since) if not passes_on(t, since)]
+    inputs = (*arguments, *[t for t in ends if t not in given])
+    others = [_ARGUMENT if isinstance(x, Tensor) else x for x in xs]
+    value, made = y._array, now()
 
     def again(*tensors: Any) -> Tensor:
-        """f, as a function of all it depends on; those that it was not handed, it has anyway.
+        """f as a function of every tensor it depends on, with a record.
 
-        It is told them, and does not keep them: the node that holds this outlives the replay.
+        Those that are not its arguments f reaches by name, so they are not passed. Nothing is
+        stored here: this closure lives as long as the node.
         """
-        for x in tensors:
-            if max(x._written) > made:
-                raise RuntimeError(
-                    f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
-                    "forward pass; run the forward pass again after each change"
-                )
-        handed = iter(tensors)
-        with recording(True):
-            now: Tensor = f(*[next(handed) if given is _HANDED else given for given in others])
-        if not np.array_equal(now.data, value, equal_nan=True):
-            raise RuntimeError(
-                "recompute(f, …): f gave another value the second time; draw random numbers "
-                "outside and hand them in, and leave what f uses as it is until backward()"
-            )
-        return now
+        arguments = iter(tensors)
+        with recording():
+            y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
+        _refuse_other_value(y, value)
+        return y  # type: ignore[no-any-return]
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        now = again(*inputs)
-        wanted = {id(x) for x, need in zip(inputs, needs, strict=True) if need}
-        arrived = replay(now, g, wanted, False, False, borders=borders, hooks=False)
-        gradients = {id(x): share for x, share in arrived}
-        return tuple(
-            gradients.pop(id(x), np.zeros(x.shape, x.dtype)) if need else None
-            for x, need in zip(inputs, needs, strict=True)
-        )
+        """The gradients of the inputs: f once more, and a pass through the record of that."""
+        _refuse_changed(inputs, made)
+        since = now()
+        wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
+        found = replay(again(*inputs), g, wanted, since=since)
+        return tuple([found.pop(x, np.zeros(x.shape, x.dtype)) for x in inputs])
+
+    node = Node(_rule(again), inputs, {}, backward)
+    watched(node.rule, inputs, value, node)
+    return result(value, node)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the node's name, and what would make the second run another than the first.
+
+
+def _rule(definition: Callable[..., Any]) -> Callable[..., Any]:
+    """What a node shows to others in place of a rule: a name, and a definition (`create_graph`)."""
 
     def rule() -> None:
-        """The name and the definition that the node shows to others."""
+        pass
 
     rule.__name__ = "recompute"
-    rule.definition = again  # type: ignore[attr-defined]
-    node = Node(rule, inputs, {}, backward, made)
-    watched(rule, inputs, value, node)
-    return _wrap(value, node, y._written)
+    rule.definition = definition  # type: ignore[attr-defined]
+    return rule
 
 
-def _behind(y: Tensor, handed: set[int], start: int) -> list[Tensor]:
-    """The tensors from before the start that y depends on directly: leaves, and older results."""
-    older: list[Tensor] = []
-    met: set[int] = set()
-    stack = [y]
-    while stack:
-        t = stack.pop()
-        if id(t) in met or not t.requires_grad:
-            continue
-        met.add(id(t))
-        if t.node is None or t.node.made < start or id(t) in handed:
-            older.append(t)
-        else:
-            stack.extend([x for x in t.node.inputs if isinstance(x, Tensor)])
-    return older
+def _refuse_other_value(y: Any, value: Array) -> None:
+    if not isinstance(y, Tensor) or not np.array_equal(y._array, value, equal_nan=True):
+        raise RuntimeError(
+            "recompute(f, …): f gave another value the second time; draw random numbers "
+            "outside and pass them in, and leave what f uses as it is until backward()"
+        )
+
+
+def _refuse_changed(inputs: tuple[Tensor, ...], made: int) -> None:
+    for x in inputs:
+        if x._time > made:
+            raise RuntimeError(
+                f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
+                "forward pass; run the forward pass again after each change"
+            )

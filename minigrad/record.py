@@ -1,13 +1,13 @@
 """1.2 · Record: what an operation leaves behind.
 
-What must an operation remember, so that someone can go back through it later? Which rule ran,
-on which inputs, and how to send a gradient back. That is a `Node`. Its `vjps` are that way back:
-for each input one VJP, a function of g = ∂L/∂y, the gradient that arrives at the output y, which
-gives ∂L/∂input, the gradient that leaves. (VJP is short for vector-Jacobian product; chapter 2.1
-says of what.) L is whatever scalar you will differentiate later; a node never needs to know it.
+What must an operation remember, so that a gradient can later be sent back through it? Which rule
+ran, on which inputs, and how to go back. That is a `Node`. Its `vjps` are the way back: for each
+input one VJP, a function of g = ∂L/∂y, the gradient that arrives at the output y, which gives
+∂L/∂input, the gradient that leaves. (VJP is short for vector-Jacobian product; chapter 2.1 says of
+what.) A node does not need to know L: g contains all that matters about it.
 
-The record has no tape and no owner. It is nothing but these nodes, each held by the tensor that it
-describes, and freed with that tensor. Chapter 1.3 makes them; `no_grad` switches that off.
+The record is nothing but these nodes. Each is held by the tensor that it describes, and is freed
+with that tensor. Chapter 1.3 makes them; under `no_grad` it makes none.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -25,35 +25,56 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minigrad.tensor import Array
-
-# Whether operations leave a record. A context variable is private to each thread and each
-# asynchronous task, so one thread's no_grad() never silences another's training.
-_recording: ContextVar[bool] = ContextVar("recording", default=True)
-
-is_recording = _recording.get
-# What was so outside of each no_grad() block that this thread or task is in.
-_outside: ContextVar[tuple[bool, ...]] = ContextVar("outside", default=())
+if TYPE_CHECKING:
+    from minigrad.tensor import Array, Tensor
 
 
-@contextmanager
-def recording(yes: bool) -> Iterator[None]:
-    """Switch the record on or off for what runs inside."""
-    token = _recording.set(yes)
-    try:
-        yield
-    finally:
-        _recording.reset(token)
+class Node:
+    """The record of one operation: its rule, its inputs and options, and one VJP for each input.
+
+    `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple, or the one
+    function `backward` of a fused rule (chapter 1.3).
+
+    The node does not hold its own output: the output holds the node. References then lead only
+    from results to what they were made of, never in a circle, and Python frees a record with the
+    last result of it.
+
+    `spent` is None until a backward pass has gone through the node and has let its inputs go; then
+    it is that pass, so that an error about a second pass can say how the first one ended. `watch`
+    is what `detect_anomaly` noted when the node was made (chapter 1.5).
+    """
+
+    __slots__ = ("inputs", "options", "rule", "spent", "vjps", "watch")
+
+    def __init__(
+        self,
+        rule: Callable[..., Any],
+        inputs: tuple[Tensor, ...],
+        options: dict[str, Any],
+        vjps: Any,
+    ) -> None:
+        self.rule = rule
+        self.inputs = inputs
+        self.options = options
+        self.vjps = vjps
+        self.spent: Any = None
+        self.watch: Any = None
+
+    @property
+    def name(self) -> str:
+        """The operation's name, as NumPy spells it where NumPy has it."""
+        return self.rule.__name__
 
 
 class no_grad:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
-    Results inside do not require a gradient, and nothing is kept alive for a backward pass. It
-    holds for the thread or asynchronous task that entered the block, until the block ends; a
-    generator that yields inside the block lets its caller run there too.
+    Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
+    holds for the thread or asynchronous task that entered the block, until the block ends. If a
+    generator yields inside the block, its caller runs without a record too until the generator
+    goes on. (Ctrl-C in the very instant in which a block ends can leave the record off.)
 
     >>> from minigrad import Tensor
     >>> w = Tensor(2.0, requires_grad=True)
@@ -62,30 +83,38 @@ class no_grad:
     False
     """
 
+    # ------------------------------------------------ A first reading may stop here.
+    # What follows makes no_grad right in threads, tasks, generators and as a decorator.
+
     def __new__(cls, function: Any = None) -> Any:
         """`@no_grad` and `@no_grad()` are the same decorator."""
         self = super().__new__(cls)
+        self._open = []
         return self if function is None else self(function)
 
+    _open: list[_Pause]  # the blocks that were entered with this object, and have not ended
+
     def __enter__(self) -> None:
-        _outside.set((*_outside.get(), _recording.get()))
-        _recording.set(False)
+        pause = [object()]
+        self._open.append(pause)
+        _pauses.set((*filter(None, _pauses.get()), pause))
 
     def __exit__(self, *_: object) -> None:
-        *outer, before = _outside.get()
-        _outside.set(tuple(outer))
-        _recording.set(before)
+        around = _pauses.get()
+        mine = [pause for pause in self._open if pause in around]
+        pause = mine[-1] if mine else self._open[-1]
+        if mine:
+            _pauses.set(tuple([other for other in around if other and other is not pause]))
+        else:  # a generator was closed by a thread that never entered its block
+            pause.clear()
+        self._open.remove(pause)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, computing without a record whenever it is called."""
         if not callable(function):
             raise TypeError(f"no_grad decorates functions: got {type(function).__name__}")
-        pauses = (
-            inspect.isgeneratorfunction,
-            inspect.iscoroutinefunction,
-            inspect.isasyncgenfunction,
-        )
-        if any(kind(function) for kind in pauses):
+        kinds = ("generatorfunction", "coroutinefunction", "asyncgenfunction")
+        if any(getattr(inspect, f"is{kind}")(function) for kind in kinds):
             raise TypeError(
                 f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "
                 "before it begins: write `with no_grad():` inside it"
@@ -93,10 +122,34 @@ class no_grad:
 
         @functools.wraps(function)
         def without_record(*args: Any, **options: Any) -> Any:
-            with recording(False):
+            with no_grad():
                 return function(*args, **options)
 
         return without_record
+
+
+# One entry into a no_grad() block: a list with one object, which is taken out where another thread
+# ends the block. So `any(pauses)` tells whether there is a block that has not ended.
+_Pause = list[object]
+
+# The no_grad() blocks around what runs now, the innermost last. A context variable is private to
+# each thread and each asynchronous task: a thread's no_grad() does not silence another's training.
+_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
+
+
+def is_recording() -> bool:
+    """Whether operations on what requires a gradient leave a node."""
+    return not any(_pauses.get())
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Leave a record inside, whatever no_grad() blocks there are around."""
+    token = _pauses.set(())
+    try:
+        yield
+    finally:
+        _pauses.reset(token)
 
 
 # Functions that look at each operation when it is done (chapter 1.5); almost always none.
@@ -104,44 +157,6 @@ WATCHERS: list[Callable[[Callable[..., Any], tuple[Any, ...], Array, Any], None]
 
 
 def watched(rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any) -> None:
-    """Show an operation to all who watch; one of them may leave while we go round."""
-    for look in list(WATCHERS):
+    """Show an operation to all who watch."""
+    for look in list(WATCHERS):  # a copy, since a watcher may remove itself
         look(rule, inputs, value, node)
-
-
-class Node:
-    """The record of one operation: the rule, its inputs and options, one VJP for each input.
-
-    `inputs` holds Tensors, and plain arrays for constants. The node does not hold its own
-    output: the output holds the node. References then point only from results to what they
-    were made of, never round in a circle, and Python frees a graph with its last result.
-
-    `made` is when, by the clock of writes (chapter 1.5).
-    `vjps` is a tuple, one for each input, or the one `backward` of a fused rule. `spent` is None
-    until a backward pass has replayed the node and let its inputs go; then it is that pass, so
-    that an error about a second pass can say what happened to the first. `watch` is what
-    `detect_anomaly` noted when the node was made (chapter 1.5).
-    """
-
-    __slots__ = ("inputs", "made", "options", "rule", "spent", "vjps", "watch")
-
-    def __init__(
-        self,
-        rule: Callable[..., Any],
-        inputs: tuple[Any, ...],
-        options: dict[str, Any],
-        vjps: Any,
-        made: int,
-    ) -> None:
-        self.rule = rule
-        self.inputs = inputs
-        self.options = options
-        self.vjps = vjps
-        self.made = made  # by the clock of writes (chapter 1.1)
-        self.spent: Any = None
-        self.watch: Any = None
-
-    @property
-    def name(self) -> str:
-        """The operation's name, as NumPy spells it where NumPy has it."""
-        return self.rule.__name__.strip("_")

@@ -13,295 +13,282 @@ built: a rule needs only the product of a row with its Jacobian, and has a formu
 VJP. (The row g times J is, as a column, Jᵀ g: the chapters write whichever is shorter.) This is
 reverse mode. It is right for training, where one loss meets a million parameters.
 
-The pass needs an order. If x is used twice, as in x · x, moving x by ε moves the left factor by
-ε and the right one by ε, and L changes by both: the **shares** of a tensor's gradient add. So it
-is complete only when everything computed from the tensor has sent its share. `replay_order`
-finds an order in which that is so; `replay` walks it, from the seed ∂L/∂L = 1 to the leaves.
+If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
+and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
+
+That decides the order. A tensor may pass its gradient on only when it is complete, that is, when
+everything computed from the tensor has sent its contribution. A result is always newer than what it
+was made from. So take, of all the tensors that have received something, the **newest**: whatever
+could still send to it would have to be newer, and all of that is done. The pass starts with the
+seed ∂L/∂L = 1 at the loss and ends when only leaves are left.
 
     >>> x = Tensor(3.0, requires_grad=True)
-    >>> y = x * x + x                   # x is used three times
-    >>> order, _ = replay_order(y, wanted=None)
-    >>> [t.node.name if t.node else "x" for t in reversed(order)]
-    ['add', 'multiply', 'x']
-    >>> seed = np.array(1.0)
-    >>> replay(y, seed, wanted=None, create_graph=False, retain_graph=False)[0][1]  # 3 + 3 + 1
-    array(7.)
+    >>> h = x * x
+    >>> y = h + x                           # x is used three times
+    >>> gradients = replay(y, np.array(1.0))
+    >>> float(gradients[x])                 # 3 + 3 + 1
+    7.0
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import nullcontext
+from functools import partial
+from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from minigrad.record import Node, recording
-from minigrad.safety import refuse_changed_inputs
-from minigrad.tensor import _LAST_WRITE, Array, Tensor, _retain, describe
-
-
-class _Pass:
-    """One replay. Each node it spends keeps it, and can say later how the pass ended."""
-
-    finished = False
-
-
-def _refuse_spent(t: Tensor, node: Node) -> None:
-    """A node that another pass has dropped can pass nothing on: say so, and how that pass ended."""
-    if node.spent is not None:
-        how = "an earlier backward pass" if node.spent.finished else "a pass that was interrupted"
-        raise RuntimeError(
-            f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
-            "pass again, or ask the first pass to keep it with retain_graph=True"
-        )
-
-
-def _sources(t: Tensor, borders: Set[int], since: int) -> list[Tensor]:
-    """The tensors that t's gradient is passed on to: none for a leaf, and none at a border."""
-    node = t.node
-    if node is None or id(t) in borders or node.made < since:
-        return []
-    _refuse_spent(t, node)
-    return [x for x in node.inputs if isinstance(x, Tensor) and x._requires_grad]
-
-
-def replay_order(
-    root: Tensor, wanted: Set[int] | None, borders: Set[int] = frozenset(), since: int = 0
-) -> tuple[list[Tensor], set[int]]:
-    """The tensors between the root and the wanted ones, each after all it was computed from.
-
-    This is depth-first search, with a stack of its own: a chain of 100,000 operations is
-    ordinary here, and Python's call stack ends near 1,000. Each tensor is met twice: first its
-    inputs go on the stack above it, then, when they are all done, it takes its place. Read
-    from the end, the list has every tensor *before* all it was computed from, which is the
-    order of the replay. The work is linear in the number of edges.
-
-    Branches that lead to no wanted tensor are left out (None wants every leaf). The ids of
-    those that do lead there come back beside the order. Nothing behind a border is looked at.
-    """
-    order: list[Tensor] = []
-    leads: set[int] = set()
-    met: set[int] = set()
-    stack: list[tuple[Tensor, list[Tensor] | None]] = [(root, None)]
-    while stack:
-        t, sources = stack.pop()
-        if sources is not None:
-            at_goal = wanted is None or id(t) in wanted
-            if at_goal or any(id(x) in leads for x in sources):
-                leads.add(id(t))
-                order.append(t)
-        elif id(t) not in met:
-            met.add(id(t))
-            sources = _sources(t, borders, since)
-            stack.append((t, sources))
-            stack.extend([(x, None) for x in sources])
-    return order, leads
+from minigrad.tensor import Tensor, describe, now
 
 
 def replay(
     root: Tensor,
     seed: Any,
-    wanted: Set[int] | None,
-    create_graph: bool,
-    retain_graph: bool,
-    borders: Set[int] = frozenset(),
-    hooks: bool = True,
+    wanted: Set[Tensor] | None = None,
+    *,
+    create_graph: bool = False,
+    retain_graph: bool = False,
     since: int = 0,
-) -> list[tuple[Tensor, Any]]:
-    """Send the seed back through the record; return each wanted tensor with its gradient.
+) -> dict[Tensor, Any]:
+    """Send the seed back through the record; return the gradient of each wanted tensor it reaches.
 
-    With `create_graph` the gradients are recorded Tensors, otherwise arrays. With
-    `retain_graph` the record is kept for another pass, otherwise dropped on the way.
-
-    The pass ends at `borders`, and at whatever was made before the time `since`: a derivative of f
-    (chapter 2.3) has no business behind f's arguments, nor with what is older than its call.
-    `hooks=False` is for a pass within another one, which will come by the borders itself.
-
-    `shares` holds the gradient collected so far for each tensor not yet reached. Tensors leave
-    `order`, and gradients leave `shares`, when their turn comes, and a spent node lets go of
-    its inputs: memory is returned from the loss backwards, while the pass is still going on.
+    wanted        None for all leaves; otherwise only what leads to one of these is computed
+    create_graph  the gradients are recorded Tensors, which can be differentiated; otherwise arrays
+    retain_graph  keep the record for another pass. Otherwise each node lets go of its inputs as
+                  soon as it is done, so that memory is returned from the loss backwards
+    since         a time: the pass ends at tensors that are not newer, as it does at leaves
     """
-    order, leads = replay_order(root, wanted, borders, since)
-
-    def node_to_replay(t: Tensor) -> Node | None:
-        """t's node, unless t is as far down as anyone wants: then it stays as it is."""
-        node = t.node
-        if node is None or id(t) in borders:
-            return None
-        leads_on = wanted is None or any(id(x) in leads for x in node.inputs)
-        _refuse_spent(t, node)  # by another pass, since this one began
-        return node if leads_on else None
-
-    for t in order:
-        node = t.node
-        if node is None or (node.made > _LAST_WRITE[0] and node.watch is None):
-            continue
-        if node_to_replay(t) is not None:
-            refuse_changed_inputs(node, leads, create_graph)
-            if node.watch is not None:
-                node.watch.refuse_changed_arrays(node, leads)
+    leads = None if wanted is None else _leading_to(wanted, root, since)
+    gradients: dict[Tensor, Any] = {root: seed}
+    waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, tensor): the newest comes out first
+    if passes_on(root, since) and (leads is None or root in leads):
+        heappush(waiting, (-root._time, root))
     this_pass = _Pass()
-    shares: dict[int, Any] = {id(root): seed}
-    arrived: list[tuple[Tensor, Any]] = []
-    with recording(create_graph):
-        while order:
-            t = order.pop()
-            g = shares.pop(id(t), None)
-            if g is not None:
-                if not create_graph:
-                    g = np.asarray(g)  # 0-d results are scalars in NumPy: make them arrays again
-                if t._hooks and (hooks or id(t) not in borders):
-                    g = _hooked(t, Tensor(g) if create_graph and not isinstance(g, Tensor) else g)
-                is_wanted = _keeps_grad(t) if wanted is None else id(t) in wanted
-                if is_wanted:
-                    arrived.append((t, g))
-            if (node := node_to_replay(t)) is not None:
-                if g is not None:
-                    _pass_on(t, node, g, leads, shares, create_graph)
-                if not retain_graph:
-                    node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
+    with recording() if create_graph else nullcontext():
+        while waiting:
+            t = heappop(waiting)[1]
+            g = gradients[t]
+            if wanted is None or t not in wanted:
+                del gradients[t]
+            elif leads is not None and leads.isdisjoint(inputs_of(t)):
+                continue  # t is wanted, and nothing behind it is: the pass ends here
+            for x, contribution in contributions(t, g, leads, create_graph):
+                if x in gradients:  # (not +=: several tensors may hold this array)
+                    gradients[x] = gradients[x] + contribution
+                else:
+                    gradients[x] = contribution
+                    if x.node is not None and x._time > since:
+                        heappush(waiting, (-x._time, x))
+            if not retain_graph:
+                node: Any = t.node
+                node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
     this_pass.finished = True
-    return arrived
+    return gradients
 
 
-def _keeps_grad(t: Tensor) -> bool:
-    """Whether `backward` fills t's `.grad`: a leaf's always, a result's if it was asked to."""
-    return t.node is None or (t._hooks is not None and _retain in t._hooks)
+def contributions(
+    t: Tensor, g: Any, leads: Set[Tensor] | None = None, create_graph: bool = False
+) -> Iterator[tuple[Tensor, Any]]:
+    """What t, whose gradient is g, sends to each of its inputs: that input's VJP, asked with g.
 
-
-def _hooked(t: Tensor, g: Any) -> Any:
-    """The gradient after t's hooks have seen it, each in the order it was registered."""
-    for hook in tuple(t._hooks or ()):
-        seen = hook(g if isinstance(g, Tensor) else _unwritable(g))
-        if seen is None:
-            continue
-        if isinstance(seen, Tensor) and not isinstance(g, Tensor):
-            seen = seen._array
-        if np.shape(seen) != t.shape:
-            raise ValueError(
-                f"a hook of {describe(t)} returned a gradient of shape {np.shape(seen)}: it must "
-                "keep the shape, or return None to leave the gradient as it is"
-            )
-        g = seen.astype(t.dtype) if isinstance(seen, Tensor) else np.asarray(seen, t.dtype)
-    return g
-
-
-def _unwritable(g: Array) -> Array:
-    """A view of g that cannot be written: the same g may be on its way to others too."""
-    g = g.view()
-    g.flags.writeable = False
-    return g
-
-
-def _pass_on(
-    t: Tensor, node: Node, g: Any, leads: set[int], shares: dict[int, Any], create_graph: bool
-) -> None:
-    """One step of the replay: through each input's VJP, add that input's share of g.
-
-    For a gradient that will itself be differentiated, the rule is asked again with Tensors,
-    so that its VJPs, and what they compute from g and y, are recorded. A fused rule, which
-    speaks to arrays only, gives all its gradients at once, or leaves it to its definition.
+    >>> x = Tensor([3.0], requires_grad=True)
+    >>> [contribution for _, contribution in contributions(x * x, np.ones(1))]  # to x, and to x
+    [array([3.]), array([3.])]
     """
-    inputs, vjps, watch = node.inputs, node.vjps, node.watch
-    _refuse_spent(t, node)  # by a pass in another thread; asked only now that both are in hand
-    found = None
-    y: Any = t
-    if not create_graph:
-        y, g = t._array, _unwritable(g)
-        if not isinstance(vjps, tuple):
-            needs = tuple([id(x) in leads for x in inputs])
-            found = vjps(g, y, needs)
-            if not isinstance(found, tuple) or len(found) != len(inputs):
-                raise TypeError(
-                    f"the backward of {node.name} must return a tuple with a gradient or None "
-                    f"for each of its {len(inputs)} inputs"
-                )
-    elif not isinstance(vjps, tuple):
-        found = _by_definition(node, g, leads)
+    node: Any = t.node
+    y: Any = t._array
+    vjps, inputs = node.vjps, inputs_of(t)
+    if create_graph:
+        y, vjps = t, _asked_again(t, inputs)
     else:
-        try:
-            vjps = node.rule(*inputs, **node.options)[1:]
-        except TypeError as error:
-            error.add_note(
-                f"(the rule {node.name} was asked again, with Tensors, for create_graph=True; if "
-                "its value is what only arrays can say, return it as a function: lambda: ...)"
-            )
-            raise
-    for i, x in enumerate(inputs):
-        if id(x) not in leads:
-            continue
-        if found is None:
-            if vjps[i] is None:
-                continue
-            share = vjps[i](g, y)
-        else:
-            share = found[i]
-            if share is None and create_graph:  # the definition does not use it, or has it before
-                continue
-        if getattr(share, "shape", None) != x._array.shape or share.dtype != x._array.dtype:
-            share = _fitted(share, x, t, node, i)
-        if watch is not None:
-            watch.refuse_anomaly(i, g, share)
-        before = shares.get(id(x))
-        if before is not None:
-            share = before + share  # never +=: `before` may be the array of another input too
-        shares[id(x)] = share
+        g = np.asarray(g).view()  # (an array: NumPy turns 0-d results into scalars)
+        g.setflags(False)  # write=False: several VJPs are given the same g
+    if type(vjps) is not tuple:
+        vjps = _all_at_once(vjps, g, y, t, inputs, leads, create_graph)
+    if node.watch is not None:
+        vjps = node.watch.over(vjps)
+    for i, vjp in enumerate(vjps):
+        x = inputs[i]
+        if vjp is not None and (x._requires_grad if leads is None else x in leads):
+            contribution, a = vjp(g, y), x._array
+            if (
+                type(contribution) is not np.ndarray
+                or contribution.dtype is not a.dtype
+                or contribution.shape != a.shape
+            ):
+                contribution = _fitted(contribution, x, t, i, create_graph)
+            yield x, contribution
 
 
-def _by_definition(node: Node, g: Any, leads: set[int]) -> list[Any]:
-    """A fused node's gradients, recorded: those of its definition, computed here and replayed.
-
-    The inner pass ends at the node's inputs. An input that stands at several places gets its
-    whole gradient at the first.
-    """
-    y = node.rule.definition(*node.inputs, **node.options)  # type: ignore[attr-defined]
-    if not isinstance(y, Tensor) or y.shape != g.shape:
-        gave = f"shape {y.shape}" if isinstance(y, Tensor) else type(y).__name__
-        raise TypeError(
-            f"the definition of {node.name} gave {gave}, but the operation has shape {g.shape}"
-        )
-    needed = {id(x) for x in node.inputs if id(x) in leads}
-    borders = {id(x) for x in node.inputs}
-    arrived = replay(y, g, needed, True, True, borders, hooks=False)
-    gradients = {id(x): share for x, share in arrived}
-    return [gradients.pop(id(x), None) for x in node.inputs]
-
-
-def _fitted(g: Any, x: Tensor, t: Tensor, node: Node, i: int) -> Any:
+def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     """A VJP's result, brought to the shape and dtype of its input x.
 
     Broadcasting copies one element to many places; the gradient of a copy is summed over the
     places (∂L/∂x = Σ ∂L/∂copy). This is the one place where that happens. A shape that
     broadcasting cannot explain is the rule's mistake, and summing it away would hide it.
     """
-    if not isinstance(g, (np.ndarray, np.generic, Tensor)):
-        raise TypeError(
-            f"the VJP of {node.name} for input {i} gave {type(g).__name__}, not an array"
-        )
+    _refuse_wrong_result(g, x, t, i, create_graph)
     extra = g.ndim - x.ndim
-    explained = 0 <= extra <= t.ndim - x.ndim or g.shape == x.shape
-    axes = range(-1, -x.ndim - 1, -1)  # counted from the end, as broadcasting does
-    stretched = [j for j in axes if explained and g.shape[j] != x.shape[j]]
-    if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
-        raise ValueError(
-            f"the VJP of {node.name} for input {i} gave shape {g.shape}, "
-            f"which is neither the input's {x.shape} nor a broadcast of it"
-        )
-    if g.dtype.kind not in "fiub":
-        raise TypeError(
-            f"the VJP of {node.name} for input {i} gave dtype {g.dtype}, not a real one"
-        )
+    stretched = [j for j in range(-x.ndim, 0) if g.shape[j] != x.shape[j]]
     if extra:
         g = g.sum(axis=tuple(range(extra)))
     if stretched:
         g = g.sum(axis=tuple(stretched), keepdims=True)
-    return g.astype(x.dtype)
+    return g if g.dtype == x.dtype else g.astype(x.dtype)
 
 
-def leaves(y: Tensor, borders: Set[int] = frozenset(), since: int = 0) -> set[int]:
-    """The ids of the leaves behind y that require a gradient; nothing behind a border counts.
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: gradients that can be differentiated again, fused rules, passes that are wanted for
+# some tensors only, and records that another pass has dropped.
 
-    A result from before `since` counts as a leaf: what it was made of need not be looked at.
+
+def _asked_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
+    """The VJPs of t's rule, asked with Tensors: then what they compute is recorded.
+
+    The rule sees the present values of its inputs, so a leaf must still hold the array of the
+    forward pass. A fused rule works on arrays only; its definition takes its place.
     """
-    order, _ = replay_order(y, None, borders, since)
-    return {id(t) for t in order if (t._requires_grad if t.node is None else t.node.made < since)}
+    node: Any = t.node
+    for x in inputs:
+        if x._time > t._time:
+            raise RuntimeError(
+                f"{node.name} cannot be differentiated again: {describe(x)} was changed after the "
+                "forward pass; run the forward pass again after each change"
+            )
+    if hasattr(node.rule, "definition"):
+        return partial(_by_definition, node, inputs)
+    variables = [x if x._requires_grad else x._array for x in inputs]  # constants stay arrays
+    try:
+        return node.rule(*variables, **node.options)[1:]
+    except TypeError as error:
+        error.add_note(
+            f"(the rule {node.name} was asked again, with Tensors, for create_graph=True; if "
+            "its value is what only arrays can say, return it as a function: lambda: ...)"
+        )
+        raise
+
+
+def _all_at_once(
+    backward: Any,
+    g: Any,
+    y: Any,
+    t: Tensor,
+    inputs: tuple[Tensor, ...],
+    leads: Set[Tensor] | None,
+    create_graph: bool,
+) -> list[Callable[..., Any] | None]:
+    """A fused rule computes all gradients together: its VJPs only hand them out."""
+    needs = tuple([x._requires_grad if leads is None else x in leads for x in inputs])
+    found = backward(g, y, needs)
+    if not isinstance(found, tuple) or len(found) != len(inputs):
+        name = t.node.name if t.node else ""
+        raise TypeError(
+            f"the backward of {name} must return a tuple with a gradient or None "
+            f"for each of its {len(inputs)} inputs"
+        )
+    # (a definition may ignore an input: then there is None for it, also where it is needed)
+    return [
+        None if each is None and create_graph else lambda g, y, each=each: each for each in found
+    ]
+
+
+def _by_definition(
+    node: Node, inputs: tuple[Tensor, ...], g: Any, y: Any, needs: tuple[bool, ...]
+) -> tuple[Any, ...]:
+    """The backward of a fused rule's definition: computed here, with a record, and replayed.
+
+    An input that is given at several positions gets its whole gradient at the first one.
+    """
+    since = now()
+    composed = node.rule.definition(*inputs, **node.options)  # type: ignore[attr-defined]
+    if not isinstance(composed, Tensor) or composed.shape != g.shape:
+        gave = (
+            f"shape {composed.shape}" if isinstance(composed, Tensor) else type(composed).__name__
+        )
+        raise TypeError(
+            f"the definition of {node.name} gave {gave}, but the operation has shape {g.shape}"
+        )
+    wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
+    found = replay(composed, g, wanted, create_graph=True, retain_graph=True, since=since)
+    return tuple([found.pop(x, None) for x in inputs])
+
+
+def passes_on(t: Tensor, since: int) -> bool:
+    """Whether t's gradient goes on to what t was made from: not at a leaf, nor at what is older."""
+    return t.node is not None and t._time > since
+
+
+def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
+    """The root and every tensor behind it that requires a gradient, each with its inputs.
+
+    Where the pass ends, at a leaf or at what is not newer than `since`, there are no inputs.
+    """
+    found: dict[Tensor, tuple[Tensor, ...]] = {}
+    stack = [root]
+    while stack:
+        t = stack.pop()
+        if t not in found:
+            found[t] = inputs = inputs_of(t) if passes_on(t, since) else ()
+            stack += [x for x in inputs if x._requires_grad and x not in found]
+    return found
+
+
+def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> Set[Tensor]:
+    """The wanted tensors, and those between them and the root. The oldest first: each asks its
+    inputs, which have been asked before.
+    """
+    found = behind(root, since)
+    leads = {x for x in wanted if x in found}
+    for t in sorted(found, key=attrgetter("_time")):
+        if not leads.isdisjoint(found[t]):
+            leads.add(t)
+    return leads
+
+
+class _Pass:
+    """One replay. Each node that it has dropped keeps it, and can say later how it ended."""
+
+    finished = False
+
+
+def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
+    """What t was made from. RuntimeError if a pass has dropped it.
+
+    The inputs are read first and the question is asked then: a pass in another thread may be
+    dropping the node just now.
+    """
+    node: Any = t.node
+    inputs: tuple[Tensor, ...] = node.inputs
+    if node.spent is not None:
+        how = "an earlier backward pass" if node.spent.finished else "a pass that was interrupted"
+        raise RuntimeError(
+            f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
+            "pass again, or ask the first pass to keep it with retain_graph=True"
+        )
+    return inputs
+
+
+def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> None:
+    """Refuse what a VJP must not return: no array, a Tensor unasked, another shape or kind."""
+    vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
+    if not isinstance(g, (np.ndarray, np.generic, Tensor)):
+        raise TypeError(f"{vjp} gave {type(g).__name__}, not an array")
+    if isinstance(g, Tensor) and not create_graph:
+        raise TypeError(
+            f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "
+            "among the rule's inputs"
+        )
+    extra = g.ndim - x.ndim
+    explained = g.shape == x.shape or 0 <= extra <= t.ndim - x.ndim
+    stretched = [j for j in range(-x.ndim, 0) if explained and g.shape[j] != x.shape[j]]
+    if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
+        raise ValueError(
+            f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
+            "of it"
+        )
+    if g.dtype.kind not in "fiub":
+        raise TypeError(f"{vjp} gave dtype {g.dtype}, not a real one")

@@ -1,22 +1,28 @@
-"""1.5 · Safety: what would make a record quietly wrong, and who notices.
+"""1.5 · Safety: what could make a record quietly wrong, and how to find the first NaN.
 
 What if a value changes between the forward and the backward pass? A record is a promise about
-arrays: "with these values, the derivative is this". The VJP of `exp(w)` uses the old output and
-cannot be hurt. The VJP of `w * x` holds the array of w, and after `w.data -= step` it would
-multiply by a w that the forward pass never saw. No NaN appears, training goes on, and every
-gradient is a little wrong.
+arrays: "with these values, the derivative is this". The VJP of `w * x` holds the array of w. If a
+step of training overwrote that array, the VJP would multiply by values that the forward pass never
+saw. No NaN would appear, training would go on, and every gradient would be a little wrong.
 
-Four things stand against that. (1) Results are read-only. (2) A leaf copies the array it is made
-from, which may then change freely. (3) A write through the setter, `w.data -= step`, is noted with
-its time. (4) Before the replay each node is asked: was one of my inputs written after I was made,
-and does a VJP hold that memory? If so, `backward()` refuses, and names the operation and the
-tensor.
+That cannot happen here, because arrays never change (chapter 1.1): the step gives w another array,
+and the VJP keeps the old one.
 
-What remains are writes that call no setter: to an element, `w.data[0] = 1`, to a view somebody
-keeps, or to an array that was handed in as a constant. NumPy does not tell. Only comparing the
-values would, and that costs as much as the forward pass itself; so it is done on request, in
-`detect_anomaly()`. The same mode answers the other question of a bad day: which operation, on
-which line of my program, made the first NaN?
+    >>> w = Tensor([2.0], requires_grad=True)
+    >>> loss = (w * w).sum()
+    >>> w.data = w.data - 1.0
+    >>> loss.backward()
+    >>> w.grad                                      # 2w, at the w of the forward pass
+    array([4.])
+
+One derivative needs more. `create_graph=True` asks rules again, on the *present* values of their
+inputs. If a leaf has been given another array since then, that pass is refused in a sentence.
+
+What remains is memory that belongs to you: the array of a constant, `Tensor(a)` or the `a` in
+`t * a`. You can still write to it, and NumPy gives no signal. The only way to notice is to compare
+values, which costs as much as the forward pass, so it happens only inside `detect_anomaly()`. The
+same mode answers the other question of a bad day: which operation, on which line of my program,
+made the first NaN?
 
     >>> x = Tensor([1.0, -1.0], requires_grad=True)
     >>> with detect_anomaly():
@@ -28,12 +34,13 @@ which line of my program, made the first NaN?
 from __future__ import annotations
 
 import functools
+import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -44,77 +51,17 @@ from minigrad.tensor import Array, Tensor, describe
 PACKAGE = str(Path(__file__).parent)
 
 
-def refuse_changed_inputs(node: Node, leads: set[int], create_graph: bool) -> None:
-    """A derivative that needs an input's old values is wrong once they have been written over.
-
-    A VJP needs them if it holds them, that is, if an array in its closure shares the input's
-    memory. With create_graph the rule runs again, on the present values of its inputs: then a
-    write matters if the VJPs hold any array at all, whichever memory it is.
-    """
-    written = [x for x in node.inputs if isinstance(x, Tensor) and max(x._written) > node.made]
-    if not written:
-        return
-    vjps = node.vjps if isinstance(node.vjps, tuple) else (node.vjps,) * len(node.inputs)
-    held = _held([vjp for x, vjp in zip(node.inputs, vjps, strict=True) if id(x) in leads])
-    for x in written:
-        wrote, moved = (time > node.made for time in x._written)
-        # If x has moved to other memory too, the write may have been to the old, now out of sight.
-        if any(
-            create_graph or (wrote and (moved or np.may_share_memory(x._array, array)))
-            for array in held
-        ):
-            raise RuntimeError(
-                f"{node.name} cannot be replayed: {describe(x)} was changed after the forward "
-                "pass, and the derivative needs its old values; run the forward pass again "
-                "after each change"
-            )
-
-
-def _held(vjps: Any) -> list[Any]:
-    """The arrays that VJPs hold: in their closures and defaults, and in functions held there."""
-    arrays: list[Any] = []
-    met: set[int] = set()
-    stack = list(vjps)
-    while stack:
-        x = stack.pop()
-        if isinstance(x, np.ndarray):
-            arrays.append(x)
-        elif id(x) not in met:
-            met.add(id(x))
-            if isinstance(x, tuple | list | set):
-                stack.extend(x)
-            elif isinstance(x, dict):
-                stack.extend(x.values())
-            elif isinstance(x, functools.partial):
-                stack.extend((x.func, *x.args, *x.keywords.values()))
-            elif isinstance(x, MethodType):
-                stack.extend((x.__func__, x.__self__))
-            elif isinstance(x, FunctionType):
-                stack.extend(_contents(x.__closure__ or ()))
-                stack.extend((*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()))
-            elif type(x).__module__ not in ("builtins", "numpy"):  # an object that is called
-                stack.append(getattr(x, "__dict__", {}))
-    return arrays
-
-
-def _contents(cells: Any) -> Iterator[Any]:
-    """What the cells of a closure hold; one whose variable was never set is empty."""
-    for cell in cells:
-        with suppress(ValueError):
-            yield cell.cell_contents
-
-
 @contextmanager
 def detect_anomaly() -> Iterator[None]:
     """Look at every value computed inside, and stop at the first that cannot be right.
 
     FloatingPointError if an operation makes a NaN, or an infinity from finite inputs, or is
-    handed a NaN from outside; likewise if a VJP does so when the operation is replayed. The
-    sentence names the operation, its inputs and the line of your program that called it. An
-    infinity that you put there yourself, such as a mask of -∞, is let pass.
+    given a NaN from outside; likewise if a VJP does so in the backward pass. The sentence names
+    the operation, its inputs and the line of your program that called it. An infinity that you
+    put there yourself, such as a mask of -∞, is let pass.
 
-    RuntimeError at `backward()` if an array that a VJP holds has changed since the operation:
-    also a constant, an element written through `.data[0] = …`, a view.
+    RuntimeError at `backward()` if an array that a VJP holds is no longer what it was when the
+    operation ran, for example a constant that was written to.
 
     It watches the thread that entered it. It costs a look at every array: up to five times as long
     on small arrays, a few percent where large matrix products dominate. So switch it on to find
@@ -135,10 +82,10 @@ def detect_anomaly() -> Iterator[None]:
         if threading.get_ident() != thread:
             return
         line = _users_line()
-        called = f"{rule.__name__.strip('_')} of {' and '.join(describe(x) for x in inputs)}"
+        called = f"{rule.__name__} of {' and '.join(describe(x) for x in inputs)}"
         arrays = [x._array if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
         if any(_has_nan(a) for a in arrays):
-            raise FloatingPointError(f"{called} was handed a NaN, {line}")
+            raise FloatingPointError(f"{called} was given a NaN, {line}")
         if _has_nan(value):
             raise FloatingPointError(f"{called} made a NaN, {line}")
         if not _is_finite(value) and all(_is_finite(a) for a in arrays):
@@ -154,33 +101,61 @@ def detect_anomaly() -> Iterator[None]:
         WATCHERS.remove(look)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how the watch looks at a node's VJPs, and finds the arrays that they hold.
+
+
 class _Watch:
     """What `detect_anomaly` notes with a node: where it was made, and its arrays' fingerprints."""
 
     def __init__(self, called: str, line: str, node: Node) -> None:
-        self.called, self.line = called, line
+        self.name, self.called, self.line = node.name, called, line
         vjps = node.vjps if isinstance(node.vjps, tuple) else (node.vjps,) * len(node.inputs)
-        self.prints = [[(a, _fingerprint(a)) for a in _held([vjp])] for vjp in vjps]
+        self.prints = [[(a, _fingerprint(a)) for a in _held(vjp)] for vjp in vjps]
 
-    def refuse_changed_arrays(self, node: Node, leads: set[int]) -> None:
-        """Raise if an array that a needed VJP holds is not what it was."""
-        needed = [p for x, p in zip(node.inputs, self.prints, strict=True) if id(x) in leads]
-        for array, before in [each for prints in needed for each in prints]:
+    def over(self, vjps: Sequence[Any]) -> list[Any]:
+        """The VJPs, each looked at before and after it is asked."""
+        return [vjp and functools.partial(self._asked, i, vjp) for i, vjp in enumerate(vjps)]
+
+    def _asked(self, i: int, vjp: Callable[..., Any], g: Any, y: Any) -> Any:
+        for array, before in self.prints[i]:
             if _fingerprint(array) != before:
                 raise RuntimeError(
-                    f"{node.name} cannot be replayed: an array {array.shape} that its derivative "
+                    f"{self.name} cannot be replayed: an array {array.shape} that its derivative "
                     f"needs was changed after the forward pass ({self.line})"
                 )
-
-    def refuse_anomaly(self, i: int, g: Any, share: Any) -> None:
-        """Raise if the VJP for input i made, of a gradient g that was right, one that is not."""
-        g, share = (x._array if isinstance(x, Tensor) else np.asarray(x) for x in (g, share))
+        contribution = vjp(g, y)
+        given, made = (
+            x._array if isinstance(x, Tensor) else np.asarray(x) for x in (g, contribution)
+        )
         for what, right in (("a NaN", lambda x: not _has_nan(x)), ("an infinity", _is_finite)):
-            if right(g) and not right(share):
+            if right(given) and not right(made):
                 raise FloatingPointError(
                     f"the derivative of {self.called} made {what} in the gradient of input {i}; "
                     f"the operation was called {self.line}"
                 )
+        return contribution
+
+
+def _held(vjp: Any) -> list[Array]:
+    """The arrays that a VJP holds, in its closure, its defaults, or in objects that it holds.
+
+    Python's garbage collector knows what every object refers to. Two things that a function refers
+    to are not its own: the global and the built-in names.
+    """
+    arrays: list[Array] = []
+    met: dict[int, Any] = {}
+    stack = [vjp]
+    while stack:
+        x = stack.pop()
+        if isinstance(x, np.ndarray):
+            arrays.append(x)
+        elif id(x) not in met and not isinstance(x, type | ModuleType | Tensor):
+            met[id(x)] = x  # (kept, so that no other object takes its id)
+            if isinstance(x, FunctionType):
+                met |= {id(names): names for names in (x.__globals__, x.__builtins__)}  # type: ignore[attr-defined]
+            stack += gc.get_referents(x)
+    return arrays
 
 
 def _users_line() -> str:

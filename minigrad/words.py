@@ -4,10 +4,11 @@ Where do `a + b`, `t.sum()` and `np.exp(t)` find the operation that records them
 here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a call of one of its
 functions into `t.__array_ufunc__(np.exp, …)` or `t.__array_function__(np.reshape, …)`, before it
 computes anything. So the class below is a table with methods for lines: each hands its arguments to
-an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it.
+an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it. Which of NumPy's
+functions finds which operation is a table in chapter 6.5.
 
-What is in no table is refused by name. Nothing falls through to NumPy's usual way, which would be
-to ask for an array and forget where it came from.
+What is in no table is refused by name. Otherwise NumPy would ask the Tensor for its array, and the
+result would have no record.
 
     >>> from minigrad import Tensor
     >>> t = Tensor([1.0, 4.0], requires_grad=True)
@@ -25,51 +26,17 @@ to ask for an array and forget where it came from.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-# The one seam in the import order. The operations are made for Tensors, so their chapters need the
+# The seam in the import order. The operations are made for Tensors, so their chapters need the
 # class; the class needs the operations. Their names are therefore looked up in the package when a
-# method is called, by when every chapter has been read.
+# method is called, by when every chapter has been imported. No other module does this.
 import minigrad
 
 if TYPE_CHECKING:
     from minigrad.tensor import Array, Tensor
-
-# Where readers come from PyTorch, which has other words for some of NumPy's.
-OTHER_WORDS = {
-    "add_": "t = t + u",
-    "cat": "np.concatenate([t, u], axis)",
-    "chunk": "np.split(t, n, axis)",
-    "clone": "t.copy()",
-    "contiguous": "t itself",
-    "cpu": "t itself",
-    "cuda": "t itself: there is no other device",
-    "dim": "t.ndim",
-    "double": "t.astype(np.float64)",
-    "expand": "np.broadcast_to(t, shape)",
-    "float": "t.astype(np.float32)",
-    "gather": "np.take_along_axis(t, indices, axis)",
-    "grad_fn": "t.node",
-    "is_leaf": "t.node is None",
-    "masked_fill": "np.where(mask, value, t)",
-    "mm": "t @ u",
-    "mul_": "t = t * u",
-    "numel": "t.size",
-    "numpy": "t.data",
-    "permute": "t.transpose(axes)",
-    "requires_grad_": "t.requires_grad = True",
-    "scatter_add": "minigrad.scatter_add(values, shape, index)",
-    "to": "t.astype(dtype)",
-    "type": "t.astype(dtype)",
-    "unsqueeze": "np.expand_dims(t, axis)",
-    "view": "t.reshape(shape)",
-    "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
-}
 
 
 class Words:
@@ -77,42 +44,50 @@ class Words:
 
     __slots__ = ()
 
-    # ---------------------------------------------------------------- NumPy's functions
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
-        if "out" in options:
-            raise TypeError(
-                f"{name} in place, or with out=, cannot be recorded: make a new array or tensor"
-            )
-        if "where" in options:
-            raise TypeError(f"{name} with where= cannot be recorded: use np.where")
-        if method == "__call__" and not options:
-            rule = minigrad.functional.vocabulary.NUMPY.get(ufunc)
-            if rule is not None:
-                return rule(*args)
-            if ufunc in minigrad.functional.vocabulary.PLAIN:
-                return ufunc(*[_plain(x) for x in args])
-        _unknown(ufunc, name + "".join(f" with {option}=" for option in options))
-
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        rule = minigrad.functional.vocabulary.NUMPY.get(function)
-        if rule is not None:
-            if options:
-                _refuse_unknown_options(function, rule, options)
-            return rule(*args, **options)
-        if function in minigrad.functional.vocabulary.PLAIN:
-            plain = {name: _plain(x) for name, x in options.items()}
-            return function(*[_plain(x) for x in args], **plain)
-        _unknown(function, _name(function))
-
-    # ---------------------------------------------------------------- operators
+    # One of each kind: an operator, a comparison (which has no derivative), a method, and the two
+    # methods that NumPy calls.
 
     def __add__(self, other: Any) -> Tensor:
         return minigrad.ops.add(self, other)
 
     def __radd__(self, other: Any) -> Tensor:
         return minigrad.ops.add(other, self)
+
+    def __gt__(self, other: Any) -> Any:
+        return np.greater(self, other)  # type: ignore[call-overload]
+
+    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        """See `minigrad.sum`."""
+        return minigrad.ops.sum(self, axis=axis, keepdims=keepdims)
+
+    def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
+        """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
+        minigrad.autograd.backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        table: Any = minigrad.functional.vocabulary
+        if method == "__call__" and not options:
+            if ufunc in table.NUMPY:
+                return table.NUMPY[ufunc](*args)
+            if ufunc in table.PLAIN:
+                return ufunc(*[_plain(x) for x in args])
+        table.refuse_ufunc(ufunc, method, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        table: Any = minigrad.functional.vocabulary
+        if function in table.NUMPY:
+            if options:
+                table.refuse_unknown_options(function, options)
+            return table.NUMPY[function](*args, **options)
+        if function in table.PLAIN:
+            plain = {name: _plain(x) for name, x in options.items()}
+            return function(*[_plain(x) for x in args], **plain)
+        table.refuse_unknown(function)
+
+    # ------------------------------------------------ A first reading may stop here.
+    # What follows is more of the same.
+
+    # ---------------------------------------------------------------- operators
 
     def __sub__(self, other: Any) -> Tensor:
         return minigrad.ops.subtract(self, other)
@@ -176,9 +151,6 @@ class Words:
     def __le__(self, other: Any) -> Any:
         return np.less_equal(self, other)  # type: ignore[call-overload]
 
-    def __gt__(self, other: Any) -> Any:
-        return np.greater(self, other)  # type: ignore[call-overload]
-
     def __ge__(self, other: Any) -> Any:
         return np.greater_equal(self, other)  # type: ignore[call-overload]
 
@@ -192,10 +164,6 @@ class Words:
     __hash__ = object.__hash__
 
     # ---------------------------------------------------------------- methods
-
-    def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.sum`."""
-        return minigrad.ops.sum(self, axis=axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.mean`."""
@@ -324,53 +292,9 @@ class Words:
 
         def __getattr__(self, name: str) -> Any:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
-            if name in OTHER_WORDS:
-                advice = f": instead of t.{name} use {OTHER_WORDS[name]}"
-            elif name in minigrad.ops.__all__ or name in minigrad.functional.__all__:
-                where = "np" if hasattr(np, name) else "minigrad"
-                advice = f": {name} is a function, {where}.{name}(t)"
-            else:
-                raise AttributeError(f"a Tensor has no attribute {name!r}")
-            raise AttributeError(f"a Tensor speaks NumPy's words{advice}")
+            raise AttributeError(minigrad.functional.vocabulary.advice(name))
 
 
 def _plain(x: Any) -> Any:
     """The array of a Tensor; anything else as it is."""
     return x._array if isinstance(x, minigrad.Tensor) else x
-
-
-def _name(function: Any) -> str:
-    return f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
-
-
-def _unknown(function: Any, name: str) -> NoReturn:
-    instead = minigrad.functional.vocabulary.INSTEAD.get(function)
-    remedy = (
-        f"use {instead}"
-        if instead
-        else (
-            "compose it from what minigrad has, write a @primitive, or pass t.data if no "
-            "gradient is wanted"
-        )
-    )
-    raise TypeError(f"{name} has no rule for Tensors: {remedy}")
-
-
-def _refuse_unknown_options(
-    function: Any, rule: Callable[..., Any], options: dict[str, Any]
-) -> None:
-    """NumPy's functions have options that make no record possible, or that nobody needs here."""
-    for option in options:
-        if option == "out":
-            raise TypeError(f"{_name(function)} with out= cannot be recorded: make a new tensor")
-        if option not in _parameters(rule):
-            optional = [p.name for p in _parameters(rule).values() if p.default is not p.empty]
-            raise TypeError(
-                f"{_name(function)} with {option}= has no rule for Tensors: "
-                f"its options here are {', '.join(optional) or 'none'}"
-            )
-
-
-@cache
-def _parameters(rule: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(rule).parameters

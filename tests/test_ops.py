@@ -499,6 +499,10 @@ DRAWN = {
 # ---------------------------------------------------------------- value and derivative
 
 
+def test_the_number_of_operations_is_the_one_that_the_chapter_says():
+    assert f"The {len(ops.__all__)} below." in ops.__doc__
+
+
 def test_hypothesis_draws_for_every_row():
     assert DRAWN.keys() == set(ROWS)
 

@@ -215,12 +215,12 @@ def test_without_a_record_it_is_the_function():
 
 
 @pytest.mark.parametrize("f", [lambda x: x, lambda x: x[1:], np.tanh])
-def test_its_result_is_read_only_like_every_other_and_its_input_is_not(f):
+def test_its_result_is_read_only_like_every_other_and_stays_when_its_input_changes(f):
     x = leaf()
     y = recompute(f, x)
     assert not y.data.flags.writeable
-    x.data -= 1.0
-    np.testing.assert_array_equal(x.data, A - 1)
+    x.data = x.data - 1.0
+    np.testing.assert_array_equal(y.data, f(leaf()).data)
 
 
 def live_nodes():
@@ -337,8 +337,9 @@ def test_a_shape_that_changes_is_refused(create_graph):
         gradients(y, [x], A, create_graph=create_graph)
 
 
-def write(p):
-    p.data -= 1.0
+def step(p):
+    with no_grad():
+        p -= 1.0
 
 
 def put(p):
@@ -357,7 +358,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("change", [write, put])
+@pytest.mark.parametrize("change", [step, put])
 @pytest.mark.parametrize("use", CHANGED.values(), ids=CHANGED)
 def test_a_changed_parameter_gives_the_right_gradient_or_is_refused(use, change, create_graph):
     x, w = leaf(), leaf(B, "w")
@@ -376,7 +377,7 @@ def test_a_changed_parameter_gives_the_right_gradient_or_is_refused(use, change,
 def test_a_changed_parameter_is_named():
     x, w = leaf(), leaf(B, "w")
     y = recompute(lambda x: np.tanh(x * w), x)
-    w.data -= 1.0
+    w.data = w.data - 1.0
     words = r"'w' \(3,\) was changed after the forward pass; run the forward pass again"
     with pytest.raises(RuntimeError, match=words):
         y.backward(A)

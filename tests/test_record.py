@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from minigrad import Node, Tensor, no_grad, ops, primitive, record
+from minigrad import Node, Tensor, no_grad, ops, primitive, recompute, record
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])
@@ -45,13 +45,15 @@ def test_a_node_has_the_name_that_numpy_uses():
     ]
 
 
-def test_constants_stand_among_a_nodes_inputs_as_arrays():
+def test_constants_are_among_a_nodes_inputs_as_tensors_that_nobody_can_write():
     t, c = leaf(), Tensor(B)
     assert (t * c).node.inputs == (t, c)
-    for constant in (3, 3.0, np.float32(3), [3.0, 5.0, 7.0], B):
+    for constant in (3, 3.0, np.float32(3), [3.0, 5.0, 7.0], B, np.float64(3.0), B[::-1]):
         first, kept = (constant * t).node.inputs
-        assert type(first) is np.ndarray and kept is t
-        np.testing.assert_array_equal(first, constant)
+        assert type(first) is Tensor and first.node is None and not first.requires_grad
+        assert kept is t and not first.data.flags.writeable
+        np.testing.assert_array_equal(first.data, constant)
+    assert B.flags.writeable
 
 
 def test_what_needs_no_gradient_leaves_no_node():
@@ -62,27 +64,42 @@ def test_what_needs_no_gradient_leaves_no_node():
 # ---------------------------------------------------------------- law
 
 unchanged = primitive(lambda x, /: (x, lambda g, y: g))
+second = primitive(lambda a, b, /: (b, lambda g, y: 0 * g, lambda g, y: g))
+RESULTS = {
+    "exp": np.exp,
+    "sum": ops.sum,
+    "a view of a view": lambda t: t.T[1:],
+    "a scalar": lambda t: t[0],
+    "its input": unchanged,
+    "its other input, an array": lambda t: second(t, B),
+    "its other input, a number": lambda t: second(t, 3.0),
+    "its other input, a list": lambda t: second(t, [1.0, 2.0, 3.0]),
+    "a recomputed one": lambda t: recompute(lambda t: t, t),
+    "detached": lambda t: t.detach(),
+}
 
 
-@pytest.mark.parametrize("f", [np.exp, ops.sum, lambda t: t.T[1:], lambda t: t[0], unchanged])
-def test_a_recorded_result_is_read_only_and_its_input_stays_writable(f):
-    t = leaf()
-    y = f(t)
-    assert not y.data.flags.writeable
-    with pytest.raises(ValueError, match="read-only"):
-        y.data[...] = 0.0
-    t.data -= 1.0
-    np.testing.assert_array_equal(t.data, A - 1)
-
-
-def test_a_leaf_that_requires_a_gradient_has_memory_of_its_own_and_a_constant_shares():
+@pytest.mark.parametrize("silent", [False, True])
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("f", RESULTS.values(), ids=RESULTS)
+def test_every_result_is_read_only_and_no_array_of_the_callers_becomes_so(f, requires_grad, silent):
     mine = A.copy()
-    constant, recorded, late = Tensor(mine), Tensor(mine, requires_grad=True), Tensor(mine)
-    late.requires_grad = True
-    mine += 1.0
-    np.testing.assert_array_equal(constant.data, A + 1)
-    np.testing.assert_array_equal([recorded.data, late.data], [A, A])
-    assert np.shares_memory(recorded.detach().data, recorded.data)
+    t = Tensor(mine, requires_grad=requires_grad)
+    with no_grad() if silent else contextlib.nullcontext():
+        y = f(t)
+    for array in (y.data, t.data, y.detach().data):
+        assert not array.flags.writeable
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0.0
+    assert mine.flags.writeable and B.flags.writeable
+    mine[...] = B
+
+
+def test_an_operation_on_arrays_alone_gives_and_leaves_arrays_that_can_be_written():
+    mine = A.copy()
+    for y in (ops.add(mine, 1.0), unchanged(mine), second(B, mine), ops.softmax(mine)):
+        assert type(y) is np.ndarray and y.flags.writeable
+    assert mine.flags.writeable
 
 
 DECORATED = {
@@ -154,6 +171,74 @@ def test_one_no_grad_serves_many_threads_whose_blocks_end_in_any_order():
         assert not each.run(record.is_recording)
         each.run(silence.__exit__, None, None, None)
         assert each.run(record.is_recording)
+
+
+def silent_steps():
+    """A generator that pauses inside a block."""
+    with no_grad():
+        yield 1
+        yield 2
+
+
+def in_another_thread(task):
+    """Run the task in a thread, and return what it gave."""
+    found = []
+    thread = threading.Thread(target=lambda: found.append(task()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_a_generator_that_another_thread_closes_leaves_both_threads_as_they_were():
+    def close(steps):
+        before = record.is_recording()
+        steps.close()
+        with no_grad():
+            assert not record.is_recording()
+        return before and record.is_recording()
+
+    for k in range(3):
+        opened = [silent_steps() for _ in range(3)]
+        for steps in opened:
+            next(steps)
+            assert not record.is_recording()
+        order = opened[k:] + opened[:k]  # as they were opened, or otherwise
+        for steps in order:
+            assert in_another_thread(lambda steps=steps: close(steps))
+        assert record.is_recording()
+
+
+def test_a_generator_that_a_silent_thread_closes_does_not_end_its_silence():
+    def close(steps):
+        with no_grad():
+            steps.close()
+            return record.is_recording()
+
+    steps = silent_steps()
+    next(steps)
+    assert not in_another_thread(lambda: close(steps)) and record.is_recording()
+
+
+def test_generators_that_end_in_any_order_end_their_own_silence():
+    one, two = silent_steps(), silent_steps()
+    next(one), next(two)
+    one.close()  # the outer block ends first
+    assert not record.is_recording()
+    two.close()
+    assert record.is_recording()
+
+
+def test_a_task_that_is_started_in_silence_stays_silent_and_one_started_after_does_not():
+    async def later():
+        await asyncio.sleep(0)
+        return record.is_recording()
+
+    async def both():
+        with no_grad():
+            inside = asyncio.create_task(later())
+        return await inside, await asyncio.create_task(later())
+
+    assert asyncio.run(both()) == (False, True)
 
 
 def test_no_grad_silences_its_own_thread_and_no_other():

@@ -131,7 +131,7 @@ def test_its_two_classes_equal_those_of_pytorch():
         for parameter in layer.parameters():  # biases of 0 would hide a mistake
             parameter.data = rng.standard_normal(parameter.shape) / 8
     causal = causal_mask(8)
-    to = lambda array: torch.from_numpy(np.ascontiguousarray(array))
+    to = lambda array: torch.from_numpy(array.copy())
     q, k, v = (
         to(x.data @ layer.weight.data + layer.bias.data)
         for layer in (single.w_q, single.w_k, single.w_v)

@@ -1,8 +1,9 @@
 """Demos · Museum: in-place overwrite.
 
 Met where memory is saved: an array is written over after the forward pass, and read by the backward
-pass. PyTorch counts versions and raises. Code written by hand says nothing. The output is right to
-the last bit, no NaN appears, and training goes on with a gradient that is wrong.
+pass. PyTorch counts versions and raises, and a Tensor's array here is read-only. Code written by
+hand says nothing. The output is right to the last bit, no NaN appears, and training goes on with a
+gradient that is wrong.
 """
 
 import numpy as np
@@ -62,7 +63,7 @@ def check(dropped, rng):
 
 
 def refusal():
-    """A leaf written over between the two passes."""
+    """A leaf written over between the passes. (`w.data = w.data - 0.1` gives it another array.)"""
     x, w = (Tensor(np.ones(3), requires_grad=True, name=name) for name in "xw")
     y = x * w
     w.data -= 0.1

@@ -16,7 +16,7 @@ def broken(w, loss, rate, steps):
     """Gradient descent: `steps` steps against the gradient of loss(w)."""
     for _ in range(steps):
         loss(w).backward()
-        w.data -= rate * w.grad
+        w.data = w.data - rate * w.grad
 
 
 def repaired(w, loss, rate, steps):
@@ -24,7 +24,7 @@ def repaired(w, loss, rate, steps):
     for _ in range(steps):
         w.grad = None
         loss(w).backward()
-        w.data -= rate * w.grad
+        w.data = w.data - rate * w.grad
 
 
 def symptom(descend, rng):

@@ -6,7 +6,8 @@ Chapter 1.4 has those two methods, and looks here for what to do.
 
 `NUMPY` are the functions that record. `PLAIN` are those that answer questions about values and
 have no derivative, or one that is 0 wherever it exists: on Tensors they give plain arrays.
-`INSTEAD` says for some others how to get the same from what is there.
+`INSTEAD` says for some others how to get the same from what is there. `OTHER_WORDS` are PyTorch's
+names for what a Tensor has under NumPy's. Whatever is in no table is refused by name.
 
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
@@ -21,8 +22,10 @@ have no derivative, or one that is 0 wherever it exists: on Tensors they give pl
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -180,3 +183,95 @@ INSTEAD: dict[Any, str] = {
     np.vdot: "np.dot of two np.ravel",
     np.vstack: "np.stack or np.concatenate",
 }
+
+# PyTorch's words for what NumPy calls otherwise. (It calls a hook with the gradient of a result in
+# between. Here `gradients` gives that gradient, and `graph(loss, grads=True)` draws all of them.)
+OTHER_WORDS: dict[str, str] = {
+    "add_": "t = t + u",
+    "cat": "np.concatenate([t, u], axis)",
+    "chunk": "np.split(t, n, axis)",
+    "clone": "t.copy()",
+    "contiguous": "t itself",
+    "cpu": "t itself",
+    "cuda": "t itself: there is no other device",
+    "dim": "t.ndim",
+    "double": "t.astype(np.float64)",
+    "expand": "np.broadcast_to(t, shape)",
+    "float": "t.astype(np.float32)",
+    "gather": "np.take_along_axis(t, indices, axis)",
+    "grad_fn": "t.node",
+    "is_leaf": "t.node is None",
+    "masked_fill": "np.where(mask, value, t)",
+    "mm": "t @ u",
+    "mul_": "t = t * u",
+    "numel": "t.size",
+    "numpy": "t.data",
+    "permute": "t.transpose(axes)",
+    "register_hook": "minigrad.gradients(loss, [t])",
+    "requires_grad_": "t.requires_grad = True",
+    "retain_grad": "minigrad.gradients(loss, [t])",
+    "scatter_add": "minigrad.scatter_add(values, shape, index)",
+    "to": "t.astype(dtype)",
+    "type": "t.astype(dtype)",
+    "unsqueeze": "np.expand_dims(t, axis)",
+    "view": "t.reshape(shape)",
+    "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
+}
+
+
+def advice(name: str) -> str:
+    """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
+    if name in OTHER_WORDS:
+        return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
+    if name in ops.__all__ or name in F.__all__:
+        where = "np" if hasattr(np, name) else "minigrad"
+        return f"a Tensor speaks NumPy's words: {name} is a function, {where}.{name}(t)"
+    return f"a Tensor has no attribute {name!r}"
+
+
+def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
+    """Say why this call of a ufunc cannot be recorded."""
+    name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    if "out" in options:
+        raise TypeError(
+            f"{name} in place, or with out=, cannot be recorded: make a new array or tensor"
+        )
+    if "where" in options:
+        raise TypeError(f"{name} with where= cannot be recorded: use np.where")
+    refuse_unknown(ufunc, name + "".join(f" with {option}=" for option in options))
+
+
+def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
+    """Say what to use instead of a function without a rule."""
+    remedy = (
+        f"use {INSTEAD[function]}"
+        if function in INSTEAD
+        else (
+            "compose it from what minigrad has, write a @primitive, or pass t.data if no "
+            "gradient is wanted"
+        )
+    )
+    raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
+
+
+def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
+    """NumPy's functions have options that make no record possible, or that nobody needs here."""
+    parameters = _parameters(NUMPY[function])
+    for option in options:
+        if option == "out":
+            raise TypeError(f"{_name(function)} with out= cannot be recorded: make a new tensor")
+        if option not in parameters:
+            optional = [p.name for p in parameters.values() if p.default is not p.empty]
+            raise TypeError(
+                f"{_name(function)} with {option}= has no rule for Tensors: "
+                f"its options here are {', '.join(optional) or 'none'}"
+            )
+
+
+def _name(function: Any) -> str:
+    return f"{function.__module__}.{function.__name__}".replace("numpy", "np", 1)
+
+
+@cache
+def _parameters(rule: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(rule).parameters

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd import check_seed
+from minigrad.autograd import check_root, check_seed
 from minigrad.graphs.dot import dot_text
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
@@ -93,10 +93,10 @@ def graph(
     found = walk(y)
     strength: dict[int, float] = {}
     if grads:
+        check_root(y, "graph(grads=True)")
         seed = check_seed(y, gradient, "graph(grads=True)")
-        wanted = {id(x) for x in found}
-        arrived = replay(y, seed, wanted, create_graph=False, retain_graph=True)
-        strength = {id(x): rms(g) for x, g in arrived}
+        gradients = replay(y, seed, set(found), retain_graph=True)
+        strength = {id(x): rms(g) for x, g in gradients.items()}
     vertices, arrows = model(found, strength, names)
     scale = (limits or _decades(list(strength.values()))) if grads else None
     return Graph(tuple(vertices), tuple(arrows), scale)

@@ -53,7 +53,7 @@ Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 
 
 def model(
-    found: list[Any], strength: Mapping[int, float], names: Names
+    found: list[Tensor], strength: Mapping[int, float], names: Names
 ) -> tuple[list[Vertex], list[Arrow]]:
     """The vertices and arrows of what `walk` found; `strength` is each id's gradient RMS."""
     given = {id(x): name for name, x in dict(names).items()}
@@ -67,9 +67,9 @@ def model(
     return vertices, arrows
 
 
-def _inputs(t: Any) -> tuple[Any, ...]:
-    """What t was computed from; a constant may be a plain array."""
-    if not isinstance(t, Tensor) or t.node is None:
+def _inputs(t: Tensor) -> tuple[Tensor, ...]:
+    """What t was computed from."""
+    if t.node is None:
         return ()
     if t.node.spent is not None:
         raise RuntimeError(
@@ -79,15 +79,16 @@ def _inputs(t: Any) -> tuple[Any, ...]:
     return t.node.inputs
 
 
-def walk(y: Tensor) -> list[Any]:
+def walk(y: Tensor) -> list[Tensor]:
     """All tensors and constants behind y, each after all it was computed from.
 
-    Chapter 2's search, over every input and not only those that require a gradient. Inputs go
-    on the stack last one first, so that the first is numbered first.
+    A depth-first search with its own stack, since Python's call stack ends near 1,000: each tensor
+    is met twice, and takes its place when all its inputs have taken theirs. Inputs go on the stack
+    last one first, so that the first is numbered first.
     """
-    order: list[Any] = []
+    order: list[Tensor] = []
     met: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(y, False)]
+    stack: list[tuple[Tensor, bool]] = [(y, False)]
     while stack:
         t, inputs_done = stack.pop()
         if inputs_done:
@@ -99,12 +100,12 @@ def walk(y: Tensor) -> list[Any]:
     return order
 
 
-def _vertex(t: Any, number: int, given: str | None, grad_rms: float | None) -> Vertex:
-    node = t.node if isinstance(t, Tensor) else None
-    name = given or getattr(t, "name", None)
+def _vertex(t: Tensor, number: int, given: str | None, grad_rms: float | None) -> Vertex:
+    node = t.node
+    name = given or t.name
     if node is not None:
         kind, plain = "operation", node.name
-    elif isinstance(t, Tensor) and t.requires_grad:
+    elif t.requires_grad:
         kind, plain = "leaf", "leaf"
     else:
         kind, plain = "constant", f"{t.item():.4g}" if t.size == 1 else "constant"

@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor, _real_array
+from minigrad.tensor import Array, Tensor, real_array
 
 
 class Module:
@@ -80,7 +80,7 @@ class Module:
         """
         leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
         values = {
-            name: x.data if isinstance(x, Tensor) else _real_array(x, name)
+            name: x.data if isinstance(x, Tensor) else real_array(x, name)
             for name, x in state.items()
         }
         wrong = [
@@ -98,7 +98,7 @@ class Module:
             raise ValueError(f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}")
         for name, leaf in leaves.items():
             if name in values:
-                leaf.data = values[name].astype(leaf.dtype)
+                leaf.data = values[name]
 
     def train(self, mode: bool = True) -> Self:
         """Say to this module and all within it that they are being trained. Returns self."""
@@ -116,7 +116,7 @@ class Module:
             raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
         for _, leaf in _members(self, "", set()):
             if isinstance(leaf, Tensor) and leaf.dtype.kind == "f":
-                leaf._move(leaf.data.astype(dtype))
+                leaf._take(leaf.data, np.dtype(dtype))
                 leaf.grad = None
         return self
 

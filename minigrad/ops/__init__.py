@@ -1,7 +1,7 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The few below; everything else is
-composed of them, and the chain rule does the rest. Each rule stands with its derivation:
+Which functions must a learner differentiate by hand? The 44 below. Everything else is composed of
+them, and the chain rule does the rest. Each rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
     3.2  shape         reshape, transpose, … : moving and copying

@@ -21,38 +21,24 @@ import numpy as np
 
 from minigrad.rules import primitive
 
-# VJPs that hold no array serve every call. As functions of the module they are made once; as
-# lambdas they would be made at each operation, and long chains of them keep Python's cycle
-# collector busy.
-
-
-def _g(g, y):
-    return g
-
-
-def _minus_g(g, y):
-    return -g
-
-
-def _g_y(g, y):
-    return g * y
-
-
-def _nothing(g, y):
-    return 0 * g
-
 
 @primitive
 def add(a, b, /):
     """y = a + b. Each input moves y by as much as it moves itself: ∂y/∂a = ∂y/∂b = 1.
 
     The gradient passes through a sum unchanged, to both sides: in x + f(x), x always has one
-    undamped way back.
+    undamped way back. (A VJP is usually a lambda, made anew for each operation. Here and in
+    `subtract` it holds nothing, and sums are long: a function made once spares Python's cycle
+    collector the work.)
 
     >>> add(1.0, 2.0)
     array(3.)
     """
-    return a + b, _g, _g
+    return a + b, _unchanged, _unchanged
+
+
+def _unchanged(g, y):
+    return g
 
 
 @primitive
@@ -62,7 +48,11 @@ def subtract(a, b, /):
     >>> subtract(1.0, 2.0)
     array(-1.)
     """
-    return a - b, _g, _minus_g
+    return a - b, _unchanged, _negated
+
+
+def _negated(g, y):
+    return -g
 
 
 @primitive
@@ -96,7 +86,11 @@ def remainder(a, b, /):
     >>> remainder(7.0, 3.0)
     array(1.)
     """
-    return lambda: np.remainder(a, b), _g, lambda g, y: -g * np.floor_divide(a, b)
+    return (
+        lambda: np.remainder(a, b),
+        lambda g, y: g,
+        lambda g, y: -g * np.floor_divide(a, b),
+    )
 
 
 @primitive
@@ -106,7 +100,7 @@ def negative(x, /):
     >>> negative(2.0)
     array(-2.)
     """
-    return -x, _minus_g
+    return -x, lambda g, y: -g
 
 
 @primitive
@@ -116,7 +110,7 @@ def positive(x, /):
     >>> positive(2.0)
     array(2.)
     """
-    return +x, _g
+    return +x, lambda g, y: g
 
 
 @primitive
@@ -133,9 +127,13 @@ def power(a, b, /):
     array(9.)
     """
     exponent = b.item() if b.ndim == 0 else b  # NumPy is fastest with a number: x**2 is x * x
+    if isinstance(b, np.ndarray) and b.ndim == 0 and b != 0:
+        slope = lambda: exponent * a ** (exponent - 1)
+    else:
+        slope = lambda: b * a ** np.where((a == 0) & (b == 0), 1, b - 1)
     return (
         lambda: a**exponent,
-        lambda g, y: g * b * a ** np.where((a == 0) & (b == 0), 1, b - 1),
+        lambda g, y: g * slope(),
         lambda g, y: g * y * np.log(np.where(a == 0, 1, a)),
     )
 
@@ -147,11 +145,7 @@ def exp(x, /):
     >>> exp(0.0)
     array(1.)
     """
-    return np.exp(x), _g_y
-
-
-def _expm1_vjp(g, y):
-    return g * (y + 1)
+    return np.exp(x), lambda g, y: g * y
 
 
 @primitive
@@ -161,7 +155,7 @@ def expm1(x, /):
     >>> expm1(0.0), expm1(1e-20)
     (array(0.), array(1.e-20))
     """
-    return lambda: np.expm1(x), _expm1_vjp
+    return lambda: np.expm1(x), lambda g, y: g * (y + 1)
 
 
 @primitive
@@ -184,10 +178,6 @@ def log1p(x, /):
     return lambda: np.log1p(x), lambda g, y: g / (1 + x)
 
 
-def _sqrt_vjp(g, y):
-    return g / (2 * y)
-
-
 @primitive
 def sqrt(x, /):
     """y = √x: from y² = x follows 2y ∂y/∂x = 1, so f′ = 1/(2y). Infinite at 0.
@@ -195,11 +185,7 @@ def sqrt(x, /):
     >>> sqrt(9.0)
     array(3.)
     """
-    return np.sqrt(x), _sqrt_vjp
-
-
-def _tanh_vjp(g, y):
-    return g * (1 - y * y)
+    return np.sqrt(x), lambda g, y: g / (2 * y)
 
 
 @primitive
@@ -213,11 +199,7 @@ def tanh(x, /):
     >>> tanh(0.0)
     array(0.)
     """
-    return np.tanh(x), _tanh_vjp
-
-
-def _sigmoid_vjp(g, y):
-    return g * y * (1 - y)
+    return np.tanh(x), lambda g, y: g * (1 - y * y)
 
 
 @primitive
@@ -232,7 +214,7 @@ def sigmoid(x, /):
     >>> sigmoid(0.0)
     array(0.5)
     """
-    return lambda: np.exp(-np.logaddexp(0, -x)), _sigmoid_vjp
+    return lambda: np.exp(-np.logaddexp(0, -x)), lambda g, y: g * y * (1 - y)
 
 
 @primitive
@@ -299,7 +281,7 @@ def sign(x, /):
     >>> sign(-2.0)
     array(-1.)
     """
-    return lambda: np.sign(x), _nothing
+    return lambda: np.sign(x), lambda g, y: 0 * g
 
 
 @primitive
@@ -330,8 +312,8 @@ def maximum(a, b, /):
     """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
 
     At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
-    of the two, ½ for each input. The shares then still sum to g. So `maximum(x, 0)` has slope ½
-    at exactly 0.
+    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
+    slope ½ at exactly 0.
 
     >>> maximum(2.0, 5.0)
     array(5.)

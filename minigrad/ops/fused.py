@@ -10,12 +10,11 @@ Beside each stands its `definition`, the same function composed. It says what is
 over where the derivative itself is differentiated; and the tests hold the two together.
 
     >>> from minigrad import Tensor, unfused
-    >>> from minigrad.replay import replay_order
+    >>> from minigrad.replay import behind
     >>> x, gain, bias = (Tensor([1.0, 3.0], requires_grad=True) for _ in range(3))
     >>> with unfused():
-    ...     order, _ = replay_order(layer_norm(x, gain, bias), None)
-    >>> nodes = [t.node for t in order if t.node]
-    >>> len(nodes), sum(getattr(t, "requires_grad", False) for n in nodes for t in n.inputs)
+    ...     nodes = [t.node for t in behind(layer_norm(x, gain, bias)) if t.node]
+    >>> len(nodes), sum(t.requires_grad for node in nodes for t in node.inputs)
     (9, 14)
 """
 
@@ -162,7 +161,7 @@ def _composed_cross_entropy(logits, /, targets, ignore_index, label_smoothing):
     return -np.sum(truth * np.where(truth == 0, 0, log_p))
 
 
-@fused(definition=_composed_cross_entropy)
+@fused(definition=_composed_cross_entropy, name="cross_entropy")
 def _cross_entropy(logits, /, targets, ignore_index, label_smoothing):
     truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
     # A row that does not count may hold anything, also NaN: it is not looked at.

@@ -31,7 +31,7 @@ def getitem(x: Any, index: Any) -> Tensor:
     return _getitem(x, index=_own(index))
 
 
-@primitive
+@primitive(name="getitem")
 def _getitem(x, /, index):
     shape = x.shape
     return x[index], lambda g, y: _scatter_add(g, shape, index)
@@ -60,7 +60,7 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     return _scatter_add(x, shape, index)
 
 
-@primitive
+@primitive(name="scatter_add")
 def _scatter_add(x, /, shape, index):
     def value():
         y = np.zeros(shape, x.dtype)
@@ -154,7 +154,7 @@ def concatenate(arrays: Any, axis: int = 0) -> Tensor:
     return _concatenate(*arrays, axis=axis)
 
 
-@primitive
+@primitive(name="concatenate")
 def _concatenate(*xs, axis=0):
     y = np.concatenate(xs, axis=axis)
     ends = [0, *accumulate([x.shape[axis] for x in xs])]

@@ -50,7 +50,7 @@ def matmul(a: Any, b: Any) -> Tensor:
         b = np.asarray(b)
     if a.ndim > 1 and b.ndim > 1:
         try:
-            return _matmul_(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)
+            return _rows_matmul(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)
         except ValueError as error:
             unexplained = error
         _refuse_shapes(a, b)
@@ -63,7 +63,7 @@ def matmul(a: Any, b: Any) -> Tensor:
     return c.reshape((*c.shape[:-2], c.shape[-1]))
 
 
-@primitive
+@primitive(name="matmul")
 def _matmul(a, b, /):
     return (
         a @ b,
@@ -72,8 +72,8 @@ def _matmul(a, b, /):
     )
 
 
-@primitive
-def _matmul_(a, b, /):
+@primitive(name="matmul")
+def _rows_matmul(a, b, /):
     """The same where b is one matrix and a a stack: the rows of all of a's matrices form one.
 
     One large product is several times faster than many small ones, and AᵀG of the long matrices

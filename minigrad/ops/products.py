@@ -47,7 +47,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
 
 
-@primitive
+@primitive(name="einsum")
 def _einsum(*xs, inputs, output, optimize=False):
     try:
         y = np.einsum(f"{','.join(inputs)}->{output}", *xs, optimize=optimize)
@@ -68,9 +68,9 @@ def _einsum(*xs, inputs, output, optimize=False):
             kept = "".join(
                 [c for c, n in own.items() if n == lengths[c] and any(c in t for t in terms)]
             )
-            share = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
-            share = share[tuple([slice(None) if c in kept else None for c in own])]
-            return np.broadcast_to(share, shapes[k])
+            found = np.einsum(f"{','.join(terms)}->{kept}", g, *others, optimize=optimize)
+            found = found[tuple([slice(None) if c in kept else None for c in own])]
+            return np.broadcast_to(found, shapes[k])
 
         return of_this
 

@@ -74,7 +74,7 @@ def max(x, /, axis=None, *, keepdims=False):
     """y = the largest xᵢ over the axis.
 
     Only the largest element moves y, so it alone receives g. If k elements tie, each receives
-    g/k: the shares then still sum to g, and equal inputs are treated equally.
+    g/k: these then still sum to g, and equal inputs are treated equally.
 
         ∂L/∂xᵢ = g/k  if xᵢ = y, else 0
 
