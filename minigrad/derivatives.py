@@ -107,9 +107,6 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
         found = call.gradients(seed, create_graph=again, keep=True)
         return tuple(_as_given(found, (*xs, g)))
 
-    for x in variables:
-        if x.node is None:
-            x._time = _PRIVATE
     return _as_given([call.value], xs)[0], back
 
 
@@ -206,11 +203,6 @@ def hvp(f: Callable[..., Any], xs: Any, vs: Any) -> Any:
 # What follows: f's arguments as variables of their own, and what else f depends on.
 
 
-# The time of vjp's own variables, when f has returned: they are older than anything, nobody but vjp
-# has them, and nothing is said to depend on them.
-_PRIVATE = 0
-
-
 def _variable(x: Any) -> Tensor:
     """A tensor for f's argument.
 
@@ -276,7 +268,7 @@ def _leads_out(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
         return False
     inside = set(variables)
     ends = [t for t in behind(y, since) if t.requires_grad and not passes_on(t, since)]
-    return any(t not in inside and t._time != _PRIVATE for t in ends)
+    return any(t not in inside for t in ends)
 
 
 def _chosen(argnums: Any) -> tuple[int, ...]:

@@ -50,6 +50,20 @@ def test_the_table_of_contents_tells_the_chapter_and_its_length(number, title, p
     assert abs(len((ROOT / path).read_text(encoding="utf-8").splitlines()) - int(lines)) <= 5
 
 
+STOP = "A first reading may stop here."
+
+
+@pytest.mark.parametrize(
+    "path", [path for number, _, path, _, _ in TABLE if number[:2] in ("1.", "2.")]
+)
+def test_in_chapters_1_and_2_the_lesson_comes_first_and_says_where_it_ends(path):
+    before, stop, after = (ROOT / path).read_text(encoding="utf-8").partition(STOP)
+    assert stop and STOP not in after
+    heading, says, *_ = after.splitlines()
+    assert heading == "" and re.match(r" *# What follows", says)
+    assert before.count("\n") < 215  # of which about half are prose
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "demos").rglob("*.py")), ids=lambda p: p.stem)
 def test_every_demo_file_opens_with_what_it_shows(path):
     assert len(first_line(path)) > 20

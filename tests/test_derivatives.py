@@ -1,6 +1,8 @@
 """Chapter 2.3 · Derivatives: grad to hvp, against each other, against differences, nested."""
 
 import math
+import sys
+import threading
 
 import numpy as np
 import pytest
@@ -610,3 +612,45 @@ def test_a_derivative_inside_a_growing_record_does_not_walk_what_is_older(
         return looked[0]
 
     assert walked(40) < 3 * walked(20)
+
+
+# ---------------------------------------------------------------- threads
+
+BLOCKS = {
+    "a product": lambda x, w: np.tanh(x @ w) * x,
+    "a fused rule": lambda x, w: mg.layer_norm(x @ w, x[0], x[1]),
+    "recomputed": lambda x, w: mg.recompute(lambda x: np.tanh(x @ w), x),
+    "recomputed, reached by name": lambda x, w: mg.recompute(lambda: np.tanh(x @ w)),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("f", BLOCKS.values(), ids=BLOCKS)
+def test_what_vjp_returns_may_be_called_from_several_threads_at_once(f, recorded):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((2, 3, 3))
+    _, back = vjp(f, x, Tensor(w, requires_grad=True) if recorded else w)
+    seeds = [rng.standard_normal((3, 3)) for _ in range(4)]
+    plain = lambda found: [g.data if isinstance(g, Tensor) else g for g in found]
+    expected = [plain(back(seed)) for seed in seeds]
+    answers = [[] for _ in seeds]
+
+    def ask(k):
+        for _ in range(25):
+            answers[k].append(plain(back(seeds[k])))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask, args=(k,)) for k in range(len(seeds))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    for right, found in zip(expected, answers, strict=True):
+        assert len(found) == 25
+        for each in found:
+            for g, truth in zip(each, right, strict=True):
+                np.testing.assert_array_equal(g, truth)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.record import Node
+from minigrad.replay import inputs_of
 from minigrad.tensor import Tensor
 
 
@@ -68,15 +69,8 @@ def model(
 
 
 def _inputs(t: Tensor) -> tuple[Tensor, ...]:
-    """What t was computed from."""
-    if t.node is None:
-        return ()
-    if t.node.spent is not None:
-        raise RuntimeError(
-            f"the record of {t.node.name} {t.shape} was dropped by a backward pass: draw the "
-            "graph first, or call backward(retain_graph=True)"
-        )
-    return t.node.inputs
+    """What t was computed from; RuntimeError if a backward pass has dropped it."""
+    return () if t.node is None else inputs_of(t)
 
 
 def walk(y: Tensor) -> list[Tensor]:
