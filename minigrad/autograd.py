@@ -1,19 +1,22 @@
-"""2.2 · Autograd: the derivatives one asks for.
+"""2.2 · Autograd: `backward` and `gradients`.
 
 Who asks for a replay, and for which gradients? A training loop calls `backward`: after one pass,
 ∂L/∂p is in the `.grad` of every parameter p. A mathematician calls `gradients(y, xs)`, and gets the
 gradients of these xs only, as arrays, or as tensors that can be differentiated again. (A function's
 derivative as a function is chapter 2.3.)
 
+    >>> from minigrad import Tensor, gradients
     >>> x = Tensor(3.0, requires_grad=True)
     >>> (x * x + x).backward()
     >>> x.grad
     array(7.)
 
 How can a gradient be differentiated again? ∂L/∂x is computed by VJPs, and VJPs are written in
-NumPy's words. In an ordinary pass they work on arrays and leave no record. With `create_graph=True`
-each rule is asked again, with Tensors in place of the arrays. Its VJPs then compute with Tensors,
-so what they compute is recorded like any other result, and can be differentiated in turn.
+NumPy's words. In an ordinary pass the VJPs work on arrays and leave no record. With
+`create_graph=True` each rule is called again, with Tensors in place of the arrays. Its value is
+known already; only its new VJPs are used. They get y as a Tensor, and g too as soon as something
+recorded has contributed to it. So what they compute is recorded like any other result, and can be
+differentiated in turn.
 
     >>> (slope,) = gradients(x**3, [x], create_graph=True)
     >>> slope.item(), gradients(slope, [x])[0].item()           # 3x² and 6x
@@ -38,7 +41,7 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     """Add ∂y/∂leaf to the `.grad` of every leaf that y was computed from.
 
     y is a scalar, or has one element; otherwise `gradient`, of y's shape, says what ∂L/∂y is
-    (the seed). `.grad` accumulates over calls: set it to None between steps. All of them are
+    (the seed). `.grad` accumulates over calls: set it to None between steps. All `.grad`s are
     written at the end and at once, so an exception or Ctrl-C changes either every `.grad` or none.
     Threads may share leaves: their gradients are added one after the other.
 
@@ -62,7 +65,8 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
         totals = [
             np.array(g) if x.grad is None else np.asarray(_grad_of(x) + g) for x, g in found.items()
         ]
-        # x.grad = total for all of them, in one call of C that no signal interrupts.
+        # x.grad = total for all of them, in one call of C that no signal interrupts. (A deque of
+        # length 0 runs through the map and keeps nothing.)
         deque(map(setattr, found, repeat("grad"), totals), maxlen=0)
 
 
@@ -76,10 +80,11 @@ def gradients(
 ) -> tuple[Any, ...]:
     """∂y/∂x for each x in xs, leaves or results in between, without touching any `.grad`.
 
-    Plain arrays; with `create_graph=True` recorded Tensors (the record of y is then kept; otherwise
-    it is dropped, unless `retain_graph=True`). If y does not depend on an x, its gradient is 0.
+    Plain arrays; with `create_graph=True` Tensors, recorded where they depend on something (the
+    record of y is then kept; otherwise its nodes between y and the xs are dropped, unless
+    `retain_graph=True`). If y does not depend on an x, its gradient is 0.
     ValueError for an x that does not require a gradient, because nobody can know whether y depends
-    on it, and for a y that depends on nothing that does.
+    on it, and for a y that depends on no tensor that requires a gradient.
 
     >>> x = Tensor(3.0, requires_grad=True)
     >>> h = x * x
@@ -95,8 +100,9 @@ def gradients(
     check_root(y, "gradients()")
     seed = check_seed(y, gradient, "gradients()", recorded=create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    # What is older than all of the xs leads to none of them. (A leaf's time says nothing: it may
-    # have been given other data.)
+    # A tensor that is older than every x was made before them and cannot depend on them: the pass
+    # may stop there. (0 is no limit. A leaf's time says nothing: it may have been given another
+    # array.)
     since = min([x._time if x.node else 0 for x in xs], default=0)
     return collect(y, seed, xs, create_graph=create_graph, retain_graph=retain_graph, since=since)
 
@@ -108,9 +114,12 @@ _adding = threading.RLock()  # one thread at a time adds to .grad
 
 
 def _grad_of(x: Tensor) -> Any:
-    if isinstance(x.grad, Tensor):
+    grad: Any = x.grad
+    if isinstance(grad, Tensor):
         raise TypeError(f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data")
-    return x.grad
+    if np.shape(grad) != x.shape:
+        raise ValueError(f"the .grad of {describe(x)} has shape {np.shape(grad)}, not {x.shape}")
+    return grad
 
 
 def collect(

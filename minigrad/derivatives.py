@@ -7,24 +7,27 @@ made of replays:
     vjp                    Jᵀ g, for any g                          one replay for each g
     jvp                    J u, for any u                           two
     jacobian               J itself                                 one for each row
-    hessian                the Jacobian of ∂f/∂x                    one, and one for each row
+    hessian                the Jacobian of ∂f/∂x                    one, and one more for each row
     hvp                    the Hessian times v                      two
 
-The trick is in `jvp`. Reverse mode can only multiply by Jᵀ: it carries a row from the output back.
-How can it push a direction u forward? The map g ↦ Jᵀ g is linear in g, and *its* Jacobian is Jᵀ.
-So reverse mode through that map multiplies by Jᵀᵀ = J: run the first replay with a seed g that
-requires a gradient, and differentiate ⟨Jᵀ g, u⟩ with respect to g. That is J u. For two inputs and
-two outputs,
+Only `jvp` needs an idea. Reverse mode can only multiply by Jᵀ: it carries a row from the output
+back. How can it push a direction u forward? The map g ↦ Jᵀ g is linear in g, and *its* Jacobian is
+Jᵀ. So reverse mode through that map multiplies by Jᵀᵀ = J: run the first replay with a seed g that
+requires a gradient, and differentiate ⟨Jᵀ g, u⟩ with respect to g. That is J u. (⟨a, b⟩ = Σ aᵢ bᵢ.)
+For two inputs and two outputs,
 
     J = [[a, b], [c, d]]    Jᵀ g = (a g₁ + c g₂, b g₁ + d g₂)
     ⟨Jᵀ g, u⟩ = g₁ (a u₁ + b u₂) + g₂ (c u₁ + d u₂)
 
 and the factors of g₁ and g₂ are J u. The value of g does not matter, so zeros will do.
 
-If you pass arrays you get arrays; if you pass a Tensor you get Tensors. There is one exception: if
-f also uses a Tensor from outside that requires a gradient, the result is recorded, so that it can
-be differentiated with respect to that Tensor. This lets `grad(grad(grad(f)))` nest to any depth.
+If you pass arrays you get arrays; if a positional argument is a Tensor you get Tensors. There is
+one exception: if f also uses a Tensor from outside that requires a gradient, you get recorded
+Tensors, which can be differentiated with respect to that Tensor. That is why `grad(grad(grad(f)))`
+works to any depth.
 
+    >>> import numpy as np
+    >>> from minigrad import grad, hessian, hvp
     >>> f = lambda x: np.exp(x[0]) * x[1] ** 2
     >>> grad(f)([0.0, 3.0]), hessian(f)([0.0, 3.0])
     (array([9., 6.]), array([[9., 6.],
@@ -47,11 +50,57 @@ from minigrad.replay import behind, passes_on
 from minigrad.tensor import Tensor, now, real_array
 
 
+class _Call:
+    """One call of f, with a record: its output y, and the gradients of its variables.
+
+    `since` is a time after the variables are made and before f runs: all that f computes is newer.
+    `uses_others` says that y also depends on other tensors that require a gradient. Then the
+    derivative of f depends on them too, and has to be recorded.
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        inputs: Sequence[Any],
+        options: dict[str, Any],
+        variables: Sequence[Tensor],
+        needs: str,
+    ) -> None:
+        self.variables = variables
+        self.since = now()
+        with recording():
+            y = f(*inputs, **options)
+        if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
+            raise TypeError(f"{needs}: f returned {type(y).__name__}")
+        if not isinstance(y, Tensor):  # f may ignore its arguments
+            y = Tensor(y, dtype=None if np.asarray(y).dtype.kind == "f" else float)
+        self.y: Tensor = y
+        self.uses_others = _uses_others(y, variables, self.since)
+
+    @property
+    def value(self) -> Any:
+        """What f returned: recorded if it depends on other tensors, otherwise an array."""
+        return self.y if self.uses_others else self.y.data.copy()
+
+    def gradients(self, seed: Any, *, create_graph: bool, keep: bool = False) -> tuple[Any, ...]:
+        """One replay, which ends at the variables, and may keep the record for more."""
+        keep = keep or create_graph
+        xs, since = self.variables, self.since
+        return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
+
+    def make_constant(self, xs: Sequence[Tensor]) -> None:
+        """Let nothing lead to these variables any more: they are ours, and not needed again."""
+        for x in xs:
+            if x.node is None:
+                x._requires_grad = False
+
+
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar-valued f.
 
     `argnums` chooses the argument; a tuple of them gives a tuple of gradients. ValueError if f
-    returns no scalar, or argnums asks for an argument that is not there.
+    returns more than one element, or argnums asks for an argument that is not there; TypeError if f
+    returns something else than a tensor, an array or a number.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)
@@ -77,7 +126,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         call = _Call(f, inputs, options, xs, "grad(f) needs a scalar")
         if call.y.size != 1:
             raise ValueError(f"grad(f) needs a scalar: f returned shape {call.y.shape}, not ()")
-        found = call.gradients(np.ones(call.y.shape, call.y.dtype), create_graph=call.open)
+        found = call.gradients(np.ones(call.y.shape, call.y.dtype), create_graph=call.uses_others)
         call.make_constant(xs)
         value, *slopes = _as_given([call.value, *found], args)
         return value, tuple(slopes) if isinstance(argnums, tuple) else slopes[0]
@@ -88,8 +137,8 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
 def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """f(*xs), and the function g ↦ Jᵀ g, a tuple with one gradient for each x.
 
-    It keeps the record, so it can be called with many g, also from several threads. g has the
-    shape of the output.
+    That function keeps the record, so it can be called with many g, also from several threads. g
+    has the shape of the output.
 
     >>> y, back = vjp(lambda a, b: a @ b, [[1.0, 2.0]], [[3.0], [4.0]])
     >>> y, back([[1.0]])
@@ -101,7 +150,7 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
 
     def back(g: Any) -> tuple[Any, ...]:
         seed = check_seed(call.y, g, "vjp", recorded=True)
-        again = is_recording() and (call.open or getattr(seed, "requires_grad", False))
+        again = is_recording() and (call.uses_others or getattr(seed, "requires_grad", False))
         if isinstance(seed, Tensor) and not again:
             seed = seed.data
         found = call.gradients(seed, create_graph=again, keep=True)
@@ -126,7 +175,7 @@ def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
 
     with recording():
         along_u = _pairing(call.gradients(g, create_graph=True), us)  # ⟨Jᵀ g, u⟩
-    again = call.open or _leads_out(along_u, [g, *variables], call.since)
+    again = call.uses_others or _uses_others(along_u, [g, *variables], call.since)
     seed = np.ones((), along_u.dtype)
     (pushed,) = collect(along_u, seed, [g], create_graph=again, retain_graph=True, since=call.since)
     call.make_constant([g, *variables])
@@ -150,7 +199,7 @@ def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Calla
         call = _Call(f, inputs, options, xs, "jacobian(f) needs one Tensor")
         y = call.y
         units = np.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape)
-        found = [call.gradients(unit, create_graph=call.open, keep=True) for unit in units]
+        found = [call.gradients(unit, create_graph=call.uses_others, keep=True) for unit in units]
         call.make_constant(xs)
         blocks: list[Any] = []
         for k, x in enumerate(xs):
@@ -195,7 +244,7 @@ def hvp(f: Callable[..., Any], xs: Any, vs: Any) -> Any:
     def along_v(*inputs: Any) -> Tensor:
         return _pairing(grad(f, argnums)(*inputs), vs)
 
-    found = grad(along_v, argnums)(*xs)
+    found = tuple(_as_given(grad(along_v, argnums)(*xs), (*xs, *vs)))
     return found if several else found[0]
 
 
@@ -216,51 +265,7 @@ def _variable(x: Any) -> Tensor:
     return Tensor(values, requires_grad=True, dtype=dtype)
 
 
-class _Call:
-    """One call of f with a record: its output, and the gradients of its variables.
-
-    `since` is a time between the two: the variables are older, and all that f computes is newer.
-    `open` says that f also depends on other tensors; its derivative then does too, and is recorded.
-    """
-
-    def __init__(
-        self,
-        f: Callable[..., Any],
-        inputs: Sequence[Any],
-        options: dict[str, Any],
-        variables: Sequence[Tensor],
-        needs: str,
-    ) -> None:
-        self.variables = variables
-        self.since = now()
-        with recording():
-            y = f(*inputs, **options)
-        if not isinstance(y, Tensor | np.ndarray | np.number | float | int):
-            raise TypeError(f"{needs}: f returned {type(y).__name__}")
-        if not isinstance(y, Tensor):  # f may ignore its arguments
-            y = Tensor(y, dtype=None if np.asarray(y).dtype.kind == "f" else float)
-        self.y: Tensor = y
-        self.open = _leads_out(y, variables, self.since)
-
-    @property
-    def value(self) -> Any:
-        """What f returned: recorded if it depends on other tensors, otherwise an array."""
-        return self.y if self.open else self.y.data.copy()
-
-    def gradients(self, seed: Any, *, create_graph: bool, keep: bool = False) -> tuple[Any, ...]:
-        """One replay, which ends at the variables, and may keep the record for more."""
-        keep = keep or create_graph
-        xs, since = self.variables, self.since
-        return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
-
-    def make_constant(self, xs: Sequence[Tensor]) -> None:
-        """The derivative is known, and nobody else has these variables: nothing need lead there."""
-        for x in xs:
-            if x.node is None:
-                x._requires_grad = False
-
-
-def _leads_out(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
+def _uses_others(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
     """Whether y depends on tensors that require a gradient, other than the variables."""
     if any(x.node is not None for x in variables):  # +x, of a tensor that leads further back
         return True

@@ -1,16 +1,19 @@
 """2.4 · Recomputing: memory for time.
 
-Where does the memory of training go? Not into parameters: into the record, which keeps what
-every operation's derivative will need until the backward pass comes by. A network of N equal blocks
-keeps N blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes
-f(x) and forgets how. When the backward pass arrives, it runs f once more, this time with a record,
-and sends the gradient through that record at once. One block's record exists at a time, beside each
-block's input: of 8 blocks of 16 operations, 24 arrays instead of 128. The price is one more forward
-pass (Chen et al. 2016, "Training deep nets with sublinear memory cost").
+Where does the memory of training go? Not into parameters: into the record, which keeps what every
+operation's derivative will need until the backward pass comes by. A network of N equal blocks keeps
+N blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes f(x),
+notes which tensors f used, and drops the record. When the backward pass arrives, it runs f once
+more and sends the gradient through the new record at once. One block's record exists at a time,
+beside each block's input: of 8 blocks of 16 operations, 8 + 16 = 24 arrays instead of 8 · 16 = 128.
+The price is one more forward pass (Chen et al. 2016, "Training deep nets with sublinear memory
+cost").
 
 f may use tensors that are not among its arguments, such as the parameters of a layer. They get
-their gradients too: they are found in the record of the first run, before it is dropped.
+their gradients too.
 
+    >>> import numpy as np
+    >>> from minigrad import Tensor, recompute
     >>> w = Tensor([2.0, 3.0], requires_grad=True)
     >>> x = Tensor([1.0, 10.0], requires_grad=True)
     >>> y = recompute(lambda x: np.tanh(w * x), x)
@@ -58,10 +61,10 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     value, made = y._array, now()
 
     def again(*tensors: Any) -> Tensor:
-        """f as a function of every tensor it depends on, with a record.
+        """f as a function of every tensor that it depends on, with a record.
 
-        Those that are not its arguments f reaches by name, so they are not passed. Nothing is
-        stored here: this closure lives as long as the node.
+        Only its arguments are passed to f, since f reaches the others by name. Nothing is stored
+        here, because this closure lives as long as the node.
         """
         arguments = iter(tensors)
         with recording():
@@ -75,9 +78,10 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         since = now()
         wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
         found = replay(again(*inputs), g, wanted, since=since)
+        # (pop: an input at two positions gets its whole gradient at the first, and then zeros)
         return tuple([found.pop(x, np.zeros(x.shape, x.dtype)) for x in inputs])
 
-    node = Node(_rule(again), inputs, {}, backward)
+    node = Node(_rule(again), inputs, {}, backward)  # create_graph differentiates `again` itself
     watched(node.rule, inputs, value, node)
     return result(value, node)
 

@@ -1,21 +1,23 @@
-"""1.2 · Record: what an operation leaves behind.
+"""1.2 · Record: what an operation stores.
 
 What must an operation remember, so that a gradient can later be sent back through it? Which rule
-ran, on which inputs, and how to go back. That is a `Node`. Its `vjps` are the way back: for each
-input one VJP, a function of g = ∂L/∂y, the gradient that arrives at the output y, which gives
-∂L/∂input, the gradient that leaves. (VJP is short for vector-Jacobian product; chapter 2.1 says of
-what.) A node does not need to know L: g contains all that matters about it.
+ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to go back. That is a
+`Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the
+gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. It is given
+y too, because some derivatives are shortest in y. (VJP is short for vector-Jacobian product;
+chapter 2.1 says of what.) A node does not need to know L: g is all that a rule needs of it.
 
-The record is nothing but these nodes. Each is held by the tensor that it describes, and is freed
-with that tensor. Chapter 1.3 makes them; under `no_grad` it makes none.
+The record is nothing but these nodes. Each tensor holds the node that describes how it was made,
+and the node is freed with that tensor. Chapter 1.3 makes nodes; under `no_grad` it makes none.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> y = (x * x).sum()               # two nodes: multiply, then sum
-    >>> node = y.node.inputs[0].node
-    >>> node.name, [vjp(np.ones(3), None) for vjp in node.vjps]     # x, for each of the two uses
-    ('multiply', [array([1., 2., 3.]), array([1., 2., 3.])])
+    >>> product = y.node.inputs[0]
+    >>> g = np.ones(3)
+    >>> [vjp(g, product.data) for vjp in product.node.vjps]             # g · x, for either factor
+    [array([1., 2., 3.]), array([1., 2., 3.])]
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ class Node:
     function `backward` of a fused rule (chapter 1.3).
 
     The node does not hold its own output: the output holds the node. References then lead only
-    from results to what they were made of, never in a circle, and Python frees a record with the
-    last result of it.
+    from results to what they were made of, never in a circle, and Python frees a record as soon as
+    its last result is gone.
 
-    `spent` is None until a backward pass has gone through the node and has let its inputs go; then
-    it is that pass, so that an error about a second pass can say how the first one ended. `watch`
-    is what `detect_anomaly` noted when the node was made (chapter 1.5).
+    A backward pass drops the node's inputs when it is done with them. Then `spent` is that pass, an
+    object that knows whether it finished; before, it is None. `watch` is what `detect_anomaly`
+    noted when the node was made (chapter 1.5).
     """
 
     __slots__ = ("inputs", "options", "rule", "spent", "vjps", "watch")
@@ -68,13 +70,25 @@ class Node:
         return self.rule.__name__
 
 
+# One entry into a no_grad() block: a list with one object, unique to it, until the block ends,
+# which empties the list.
+_Pause = list[object]
+
+# The no_grad() blocks around what runs now. A context variable is private to each thread and each
+# asynchronous task: no_grad() in one thread does not stop another from recording.
+_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
+
+
+def is_recording() -> bool:
+    """Whether operations on what requires a gradient leave a node: no block has still to end."""
+    return not any(_pauses.get())
+
+
 class no_grad:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
     Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
-    holds for the thread or asynchronous task that entered the block, until the block ends. If a
-    generator yields inside the block, its caller runs without a record too until the generator
-    goes on. (Ctrl-C in the very instant in which a block ends can leave the record off.)
+    holds for the thread or asynchronous task that entered the block, until the block ends.
 
     >>> from minigrad import Tensor
     >>> w = Tensor(2.0, requires_grad=True)
@@ -84,7 +98,9 @@ class no_grad:
     """
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows makes no_grad right in threads, tasks, generators and as a decorator.
+    # What follows makes no_grad right in threads, tasks and generators, and as a decorator. If a
+    # generator yields inside a block, its caller too runs without a record until the block ends.
+    # Ctrl-C in the very instant in which a block ends can leave the record off.
 
     def __new__(cls, function: Any = None) -> Any:
         """`@no_grad` and `@no_grad()` are the same decorator."""
@@ -102,22 +118,23 @@ class no_grad:
     def __exit__(self, *_: object) -> None:
         around = _pauses.get()
         mine = [pause for pause in self._open if pause in around]
-        pause = mine[-1] if mine else self._open[-1]
-        if mine:
-            _pauses.set(tuple([other for other in around if other and other is not pause]))
-        else:  # a generator was closed by a thread that never entered its block
-            pause.clear()
+        # (None of them is: a generator was closed by a thread that never entered its block.)
+        pause = (mine or self._open)[-1]
         self._open.remove(pause)
+        pause.clear()
+        _pauses.set(tuple(filter(None, around)))
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, computing without a record whenever it is called."""
         if not callable(function):
             raise TypeError(f"no_grad decorates functions: got {type(function).__name__}")
         kinds = ("generatorfunction", "coroutinefunction", "asyncgenfunction")
-        if any(getattr(inspect, f"is{kind}")(function) for kind in kinds):
+        asks = [getattr(inspect, f"is{kind}") for kind in kinds]
+        if any(ask(function) or ask(type(function).__call__) for ask in asks):
+            name = getattr(function, "__name__", repr(function))
             raise TypeError(
-                f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "
-                "before it begins: write `with no_grad():` inside it"
+                f"{name} pauses in the middle, and no_grad as a decorator would end before its "
+                "body runs: write `with no_grad():` inside it"
             )
 
         @functools.wraps(function)
@@ -126,20 +143,6 @@ class no_grad:
                 return function(*args, **options)
 
         return without_record
-
-
-# One entry into a no_grad() block: a list with one object, which is taken out where another thread
-# ends the block. So `any(pauses)` tells whether there is a block that has not ended.
-_Pause = list[object]
-
-# The no_grad() blocks around what runs now, the innermost last. A context variable is private to
-# each thread and each asynchronous task: a thread's no_grad() does not silence another's training.
-_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
-
-
-def is_recording() -> bool:
-    """Whether operations on what requires a gradient leave a node."""
-    return not any(_pauses.get())
 
 
 @contextmanager

@@ -1,30 +1,35 @@
 """2.1 · Replay: the record, in reverse.
 
 In which order should the derivatives of a chain be multiplied? A loss L is computed from y, y from
-h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. The
-chain rule is a product of such tables,
+h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. (Think
+of an array with more axes as laid out in one row.) The chain rule is a product of such tables,
 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
-everything carried along stays one row, no longer than the tensor it belongs to; from the right
-it would be a matrix with a column for every element of x. And from the left no Jacobian is ever
-built: a rule needs only the product of a row with its Jacobian, and has a formula for that, its
-VJP. (The row g times J is, as a column, Jᵀ g: the chapters write whichever is shorter.) This is
-reverse mode. It is right for training, where one loss meets a million parameters.
+(∂L/∂y · ∂y/∂h) · ∂h/∂x, everything carried along stays one row, no longer than the tensor it
+belongs to. From the right it would be a matrix with a column for every element of x. And from the
+left no Jacobian is ever built: a rule needs only the product of a row with its Jacobian, and has a
+formula for that, its VJP. (The row g times J is, as a column, Jᵀ g.) This is reverse mode. It is
+right for training, where one loss meets a million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
 
-That decides the order. A tensor may pass its gradient on only when it is complete, that is, when
-everything computed from the tensor has sent its contribution. A result is always newer than what it
-was made from. So take, of all the tensors that have received something, the **newest**: whatever
-could still send to it would have to be newer, and all of that is done. The pass starts with the
-seed ∂L/∂L = 1 at the loss and ends when only leaves are left.
+That decides the order. A result may pass its gradient on only when the gradient is complete, that
+is, when everything computed from this result has sent its contribution. A result is newer than
+every result that it was made from. So of all results that have received something, the **newest**
+is complete: what could still send to it would have to be newer, and would have to wait, or to
+receive from something newer yet, and so on; but nothing newer is waiting. Take the newest, again
+and again. Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was
+given another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at
+the loss, which is its **root**, and ends when no result is waiting.
 
+    >>> import numpy as np
+    >>> from minigrad import Tensor
     >>> x = Tensor(3.0, requires_grad=True)
     >>> h = x * x
-    >>> y = h + x                           # x is used three times
+    >>> y = h + x                           # x is used three times: two factors, one summand
     >>> gradients = replay(y, np.array(1.0))
     >>> float(gradients[x])                 # 3 + 3 + 1
     7.0
@@ -57,14 +62,17 @@ def replay(
     """Send the seed back through the record; return the gradient of each wanted tensor it reaches.
 
     wanted        None for all leaves; otherwise only what leads to one of these is computed
-    create_graph  the gradients are recorded Tensors, which can be differentiated; otherwise arrays
+    create_graph  the gradients are recorded, where they depend on something recorded, and can be
+                  differentiated again; otherwise arrays (graph is PyTorch's word for the record)
     retain_graph  keep the record for another pass. Otherwise each node lets go of its inputs as
                   soon as it is done, so that memory is returned from the loss backwards
-    since         a time: the pass ends at tensors that are not newer, as it does at leaves
+    since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
+                  chapter 2.4 runs a block again, the new record must be left at the block's inputs,
+                  which are older, and have a record of their own
     """
-    leads = None if wanted is None else _leading_to(wanted, root, since)
-    gradients: dict[Tensor, Any] = {root: seed}
-    waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, tensor): the newest comes out first
+    leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
+    gradients: dict[Tensor, Any] = {root: seed}  # (a Tensor's hash is its identity)
+    waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, result): the newest comes out first
     if passes_on(root, since) and (leads is None or root in leads):
         heappush(waiting, (-root._time, root))
     this_pass = _Pass()
@@ -73,7 +81,7 @@ def replay(
             t = heappop(waiting)[1]
             g = gradients[t]
             if wanted is None or t not in wanted:
-                del gradients[t]
+                del gradients[t]  # which frees its memory
             elif leads is not None and leads.isdisjoint(inputs_of(t)):
                 continue  # t is wanted, and nothing behind it is: the pass ends here
             for x, contribution in contributions(t, g, leads, create_graph):
@@ -81,7 +89,7 @@ def replay(
                     gradients[x] = gradients[x] + contribution
                 else:
                     gradients[x] = contribution
-                    if x.node is not None and x._time > since:
+                    if passes_on(x, since):
                         heappush(waiting, (-x._time, x))
             if not retain_graph:
                 node: Any = t.node
@@ -93,7 +101,7 @@ def replay(
 def contributions(
     t: Tensor, g: Any, leads: Set[Tensor] | None = None, create_graph: bool = False
 ) -> Iterator[tuple[Tensor, Any]]:
-    """What t, whose gradient is g, sends to each of its inputs: that input's VJP, asked with g.
+    """What t, whose gradient is g, sends to each of its inputs: the result of that input's VJP.
 
     >>> x = Tensor([3.0], requires_grad=True)
     >>> [contribution for _, contribution in contributions(x * x, np.ones(1))]  # to x, and to x
@@ -103,10 +111,13 @@ def contributions(
     y: Any = t._array
     vjps, inputs = node.vjps, inputs_of(t)
     if create_graph:
-        y, vjps = t, _asked_again(t, inputs)
+        # The rule is called again, with Tensors. y is t itself: what uses y leads back through t.
+        y, vjps = t, _called_again(t, inputs)
     else:
-        g = np.asarray(g).view()  # (an array: NumPy turns 0-d results into scalars)
-        g.setflags(False)  # write=False: several VJPs are given the same g
+        # An array, since NumPy turns 0-d results into scalars, and a read-only view of it
+        # (write=False), since several VJPs are given the same g.
+        g = np.asarray(g).view()
+        g.setflags(False)
     if type(vjps) is not tuple:
         vjps = _all_at_once(vjps, g, y, t, inputs, leads, create_graph)
     if node.watch is not None:
@@ -129,7 +140,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
 
     Broadcasting copies one element to many places; the gradient of a copy is summed over the
     places (∂L/∂x = Σ ∂L/∂copy). This is the one place where that happens. A shape that
-    broadcasting cannot explain is the rule's mistake, and summing it away would hide it.
+    broadcasting cannot explain is the rule's mistake, and a sum would hide the mistake.
     """
     _refuse_wrong_result(g, x, t, i, create_graph)
     extra = g.ndim - x.ndim
@@ -146,8 +157,8 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
 # some tensors only, and records that another pass has dropped.
 
 
-def _asked_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
-    """The VJPs of t's rule, asked with Tensors: then what they compute is recorded.
+def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
+    """The VJPs of t's rule, called with Tensors: then what they compute is recorded.
 
     The rule sees the present values of its inputs, so a leaf must still hold the array of the
     forward pass. A fused rule works on arrays only; its definition takes its place.
@@ -166,8 +177,8 @@ def _asked_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
         return node.rule(*variables, **node.options)[1:]
     except TypeError as error:
         error.add_note(
-            f"(the rule {node.name} was asked again, with Tensors, for create_graph=True; if "
-            "its value is what only arrays can say, return it as a function: lambda: ...)"
+            f"(the rule {node.name} was called again, with Tensors, for create_graph=True; if "
+            "its value needs functions that take arrays only, return it as a function: lambda: ...)"
         )
         raise
 
@@ -190,7 +201,7 @@ def _all_at_once(
             f"the backward of {name} must return a tuple with a gradient or None "
             f"for each of its {len(inputs)} inputs"
         )
-    # (a definition may ignore an input: then there is None for it, also where it is needed)
+    # (A definition may ignore an input: then there is None for it, even if its gradient is needed.)
     return [
         None if each is None and create_graph else lambda g, y, each=each: each for each in found
     ]
@@ -218,7 +229,7 @@ def _by_definition(
 
 
 def passes_on(t: Tensor, since: int) -> bool:
-    """Whether t's gradient goes on to what t was made from: not at a leaf, nor at what is older."""
+    """Whether t passes its gradient on to its inputs: it has a node, and is newer than `since`."""
     return t.node is not None and t._time > since
 
 
@@ -238,8 +249,10 @@ def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
 
 
 def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> Set[Tensor]:
-    """The wanted tensors, and those between them and the root. The oldest first: each asks its
-    inputs, which have been asked before.
+    """The wanted tensors, and those between them and the root.
+
+    A tensor leads to a wanted one if one of its inputs does. The inputs, which are older, come
+    first.
     """
     found = behind(root, since)
     leads = {x for x in wanted if x in found}
@@ -250,7 +263,7 @@ def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> Set[Tensor]:
 
 
 class _Pass:
-    """One replay. Each node that it has dropped keeps it, and can say later how it ended."""
+    """One replay. A node that it dropped holds it, so that an error can say whether it finished."""
 
     finished = False
 
@@ -258,8 +271,8 @@ class _Pass:
 def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     """What t was made from. RuntimeError if a pass has dropped it.
 
-    The inputs are read first and the question is asked then: a pass in another thread may be
-    dropping the node just now.
+    The inputs are read before `spent`, because a pass in another thread may be dropping the node at
+    this moment, and it sets `spent` first.
     """
     node: Any = t.node
     inputs: tuple[Tensor, ...] = node.inputs

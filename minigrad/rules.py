@@ -7,14 +7,24 @@ function that returns its value and then one VJP for each tensor input.
     def multiply(a, b, /):
         return a * b, lambda g, y: g * b, lambda g, y: g * a
 
-A rule is written in NumPy's words, and that has a consequence. In the forward pass the rule gets
-plain arrays, so its closures hold arrays, and a first backward pass runs at NumPy's speed with no
-`Tensor` in sight. If the derivative itself is to be differentiated, chapter 2 asks the same rule
-again, with Tensors in place of the arrays. Then `g * a` means `Tensor.__mul__`, is recorded like
-everything else, and can be differentiated in turn. One text serves every order.
+What `primitive` makes of it is, in its simplest form,
+
+    def operation(*inputs):
+        value, *vjps = rule(*[x.data for x in inputs])
+        return result(value, Node(rule, inputs, {}, tuple(vjps)))
+
+A rule is written with NumPy's functions and operators, which work on arrays and on Tensors. In the
+forward pass the engine calls the rule with plain arrays, so its closures hold arrays, and a first
+backward pass runs at NumPy's speed with no `Tensor` in sight. If the derivative itself is to be
+differentiated, the engine calls the same rule again, with Tensors in place of the arrays, and takes
+its VJPs. Then `g * a` means `Tensor.__mul__`, is recorded like everything else, and can be
+differentiated in turn. The same code serves first, second and higher derivatives.
 
 So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
-asked twice and must give the same answer.
+called twice and must give the same answer.
+
+(Some rules do several steps at once. A **fused** rule has one function `backward(g, y, needs)` for
+all of its inputs in place of a VJP for each. On a first reading, skip the lines that say fused.)
 
     >>> @primitive
     ... def cube(x, /):
@@ -48,15 +58,17 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
 
     Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value and
     then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has no
-    derivative, such as a mask. y is the operation's own output; the engine hands it in, so that
-    no closure needs to hold it. If an input was broadcast, its VJP may return the broadcast shape:
-    the engine sums it back to the input's shape (chapter 2.1), and no rule does that itself.
+    derivative, such as a mask. y is the operation's own output; the VJP is given y, so that its
+    closure need not keep y alive. If an input was broadcast, its VJP may return the broadcast
+    shape: the engine sums it back to the input's shape (chapter 2.1), and no rule does that itself.
 
-    The value may also be a function of no arguments, for what only arrays can compute (`np.cbrt`
-    is not an operation of chapter 3). It is called once, in the forward pass, never with Tensors.
+    The value may also be a function of no arguments, for NumPy functions that have no operation
+    here (`np.cbrt`). It is called once, in the forward pass, never with Tensors.
 
-    The result is read-only. Numbers take the dtype of the tensor beside them. `name` is what errors
-    and graphs show; by default it is the rule's own name. TypeError if the rule has no `/`, or
+    The result is read-only, so the value must be an array of the rule's own, or one of its inputs.
+    Called with arrays only, the operation returns an array. Numbers take the dtype of the floating
+    tensors beside them. `name` is what errors and graphs show; by default it is the rule's own
+    name. TypeError if the rule has no `/`, or
     returns too few or too many VJPs, or a Tensor. NumPy's ValueError or IndexError is raised with
     the operation and the shapes in front.
 
@@ -81,14 +93,15 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
     option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     is_fused = hasattr(rule, "definition")
-    usual = -1 if variadic or is_fused else 1 + arity  # a value, and a VJP for each input
+    # The length of an answer: a value, and a VJP for each input. (-1: always take a second look.)
+    usual = 1 + arity if not (variadic or is_fused) else -1
     rule.__name__ = name or rule.__name__
     if not variadic and not arity:
         raise TypeError(f"{rule.__name__} names no tensor input: put its tensors before a '/'")
 
     @functools.wraps(rule)
     def operation(*inputs: Any, **options: Any) -> Any:
-        if len(inputs) != arity and not variadic:
+        if len(inputs) != arity and not variadic:  # options were given by position
             inputs, options = _options_by_name(rule, option_names, arity, inputs, options)
         if is_fused and _unfused.get():
             return _composed(rule, inputs, options)
@@ -99,10 +112,10 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             answer = rule(*arrays, **options)
             value = answer[0] if type(answer) is tuple and len(answer) == usual else None
             if type(value) is not np.ndarray or value.dtype is not dtype:
-                value = _second_look(rule, inputs, answer)
+                value = _second_look(rule, inputs, answer)  # unusual, or an error
         except (ValueError, IndexError) as error:
             raise _explained(error, rule, inputs) from error
-        if requires_grad is None:  # no Tensor: a rule may ask another one, and wants an array back
+        if requires_grad is None:  # no Tensor: one rule may call another, and wants an array back
             return value
         value.setflags(False)  # type: ignore[call-arg]  # write=False: arrays never change
         node = None
@@ -202,11 +215,10 @@ def _options_by_name(
 
 
 def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, bool]:
-    """The Tensors' arrays, their dtype, whether one requires a gradient, and whether that is all.
+    """The Tensors' arrays, their dtype, whether one requires a gradient, and whether all is ready.
 
-    If the Tensors differ in dtype, it is the one that numbers take beside them. The third answer is
-    None if there is no Tensor. The last is False if there are other inputs, or several dtypes: then
-    the arrays are not ready for the rule.
+    If the dtypes differ, the dtype is that of `_dtype_beside`. The third answer is None if there is
+    no Tensor. Not ready for the rule are inputs that are not Tensors, and several dtypes.
     """
     arrays: list[Array] = []
     dtype = requires_grad = None
@@ -232,9 +244,13 @@ def _in_one_dtype(
 ) -> list[Array]:
     """The inputs' arrays; numbers take the dtype of the floating tensors beside them.
 
-    Otherwise `x * np.sqrt(d_k)` would turn a float32 model into a float64 one, since np.sqrt gives
-    a float64 scalar, and in NumPy only Python's own numbers give way. A number is whatever has no
-    axes, also a Tensor: a learned temperature does not change a model's dtype.
+    A rule may return one of its inputs, and the result is made read-only. So arrays of the caller's
+    are given to it as views, unless they are `alone`, without a Tensor beside them.
+
+    The dtype rule: without it `x * np.sqrt(d_k)` would turn a float32 model into a float64 one,
+    since np.sqrt gives a float64 scalar, and NumPy keeps an array's dtype only beside Python's int
+    and float. A number is whatever has no axes, also a Tensor: a learned temperature does not
+    change a model's dtype.
     """
     beside = dtype if dtype is not None and dtype.kind == "f" else None
     arrays = []

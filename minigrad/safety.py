@@ -5,9 +5,11 @@ arrays: "with these values, the derivative is this". The VJP of `w * x` holds th
 step of training overwrote that array, the VJP would multiply by values that the forward pass never
 saw. No NaN would appear, training would go on, and every gradient would be a little wrong.
 
-That cannot happen here, because arrays never change (chapter 1.1): the step gives w another array,
-and the VJP keeps the old one.
+That cannot happen to a leaf or to a result, because their arrays never change (chapter 1.1): the
+step gives w another array, and the VJP keeps the old one.
 
+    >>> import numpy as np
+    >>> from minigrad import Tensor, detect_anomaly
     >>> w = Tensor([2.0], requires_grad=True)
     >>> loss = (w * w).sum()
     >>> w.data = w.data - 1.0
@@ -15,14 +17,15 @@ and the VJP keeps the old one.
     >>> w.grad                                      # 2w, at the w of the forward pass
     array([4.])
 
-One derivative needs more. `create_graph=True` asks rules again, on the *present* values of their
-inputs. If a leaf has been given another array since then, that pass is refused in a sentence.
+One case needs a check. With `create_graph=True` rules are called again, on the *present* values of
+their inputs. If a leaf has been given another array since then, its time is later than the
+result's (chapter 2.1), and that pass is an error.
 
 What remains is memory that belongs to you: the array of a constant, `Tensor(a)` or the `a` in
 `t * a`. You can still write to it, and NumPy gives no signal. The only way to notice is to compare
-values, which costs as much as the forward pass, so it happens only inside `detect_anomaly()`. The
-same mode answers the other question of a bad day: which operation, on which line of my program,
-made the first NaN?
+values, which costs as much as the forward pass. So it is done only for operations that ran inside
+`detect_anomaly()`, when the backward pass comes to them. The same mode answers the other question
+of a bad day: which operation, on which line of my program, made the first NaN?
 
     >>> x = Tensor([1.0, -1.0], requires_grad=True)
     >>> with detect_anomaly():
@@ -53,12 +56,13 @@ PACKAGE = str(Path(__file__).parent)
 
 @contextmanager
 def detect_anomaly() -> Iterator[None]:
-    """Look at every value computed inside, and stop at the first that cannot be right.
+    """Look at every value that an operation inside computes, and stop at the first wrong one.
 
-    FloatingPointError if an operation makes a NaN, or an infinity from finite inputs, or is
-    given a NaN from outside; likewise if a VJP does so in the backward pass. The sentence names
-    the operation, its inputs and the line of your program that called it. An infinity that you
-    put there yourself, such as a mask of -∞, is let pass.
+    FloatingPointError if an operation makes a NaN, or an infinity from finite inputs, or is given a
+    NaN from outside; likewise if the VJP of an operation made inside does so, also when
+    `backward()` runs after the block. Operations made before the block are not watched. The
+    sentence names the operation, its inputs and the line of your program that called it. An
+    infinity that you put there yourself, such as a mask of -∞, is allowed.
 
     RuntimeError at `backward()` if an array that a VJP holds is no longer what it was when the
     operation ran, for example a constant that was written to.

@@ -2,38 +2,45 @@
 
 How can a program know the derivative of what it has just computed? It keeps a record. A `Tensor`
 is a NumPy array together with a **node**, which says which operation made the array, and from which
-other tensors. Those tensors have nodes too, and so on back to the tensors that you made yourself:
-the **leaves**. Chapter 1.3 writes the nodes, chapter 2 follows them backwards, and that is all of
-backpropagation.
+other tensors. Those tensors have nodes too, and so on back to the **leaves**: the tensors without
+a node, which you made yourself. Chapter 1.3 writes the nodes, chapter 2 follows them backwards, and
+that is all of backpropagation.
 
-At the end of the record stands one number, the **loss** L, which says how wrong a model is. ∂L/∂x
-is the slope of L when only x moves. If x is an array, ∂L/∂x is an array of the same shape, with one
-slope for each element: the **gradient** of L.
+The last result of a record is usually one number, the **loss** L, which says how wrong a model is.
+∂L/∂x is the slope of L when x moves and all else stays. If x is an array, ∂L/∂x is an array of the
+same shape, with one slope for each element: the **gradient** of L.
 
+    >>> import numpy as np
+    >>> from minigrad import Tensor, no_grad
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True, name="x")
     >>> y = np.exp(x).sum()
     >>> y
     Tensor(30.19287485, node=sum)
-    >>> y.node.inputs                   # what y was summed from
+    >>> y.node.inputs                   # the tensor whose elements were summed
     (Tensor([ 2.71828183,  7.3890561 , 20.08553692], node=exp),)
     >>> y.backward()
     >>> x.grad                          # ∂(Σ exp x)/∂x = exp x
     array([ 2.71828183,  7.3890561 , 20.08553692])
 
 **Arrays never change.** The record holds arrays that the way back will need. If one of them were
-overwritten in between, the gradient would be wrong, and nothing would show it. So the array of
-every tensor is read-only, and training gives a leaf *another* array. There are two ways to do that:
+overwritten between the forward and the backward pass, the gradient would be wrong, and nothing
+would show it. So nobody can write
+to an array through its tensor, and training gives a leaf *another* array. There are two ways:
 
-    >>> from minigrad import no_grad
     >>> x.data = x.data - 0.1 * x.grad
     >>> with no_grad():
     ...     x -= 0.1 * x.grad
 
-A third way looks alike, and is refused by NumPy, because it would write into the array itself:
+Outside `no_grad`, `x -= …` is an error: it would make x the name of a new result, and the leaf
+would stay as it was. A third way looks like the first. NumPy refuses it, because it would write
+into the array itself:
 
     >>> x.data -= 0.1 * x.grad
     Traceback (most recent call last):
     ValueError: output array is read-only
+
+One array can still be written: the one that you gave to a **constant**, a tensor that requires no
+gradient. The constant shares your array's memory (chapter 1.5).
 """
 
 from __future__ import annotations
@@ -59,16 +66,16 @@ class Tensor(Words):
 
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
 
-    `node` is None for a **leaf**, a tensor that you make yourself. With `requires_grad=True` the
-    leaf copies its values, everything computed from it is recorded, and `backward()` adds ∂L/∂leaf
-    to its `.grad`, a plain array. Without it, the tensor is a **constant** and shares the memory of
-    the array you give, so do not change that array between the forward and the backward pass.
-    `name` appears in errors and in graphs. TypeError for values that are not real numbers, and for
-    an integer tensor that is asked to require a gradient.
+    `node` is None for a leaf: a tensor that you make, a detached one, a result under `no_grad`.
+    With `requires_grad=True` the leaf copies its values, everything computed from it is recorded,
+    and `backward()` adds ∂L/∂leaf to its `.grad`, a plain array. Without it, the tensor is a
+    constant and shares the memory of the array you give: do not write to that array between the
+    forward and the backward pass. `name` appears in errors and in graphs. TypeError for values that
+    are not real numbers, and for an integer tensor that is to require a gradient.
 
     Operators, methods and NumPy's own functions (`t * 2`, `t.sum()`, `np.exp(t)`) all record
-    (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would lose the record
-    without a sign, `float(t)` or `t[0] = 1`, is refused in a sentence.
+    (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would silently lose
+    the record, `float(t)` or `t[0] = 1`, raises an error that says what to write instead.
 
     >>> Tensor([1, 2, 3], requires_grad=True)
     Traceback (most recent call last):
@@ -79,7 +86,7 @@ class Tensor(Words):
 
     _array: Array
     _requires_grad: bool
-    _time: int  # when its array came into being: a result is newer than what it was made from
+    _time: int  # when its array came into being; a leaf's moves on with each new array
     node: Node | None
     grad: Array | None
     name: str | None
@@ -112,10 +119,11 @@ class Tensor(Words):
         """The array itself, read-only and without a record. A leaf can be given another one.
 
         `p.data = values` keeps the leaf's shape and dtype. Values that somebody could still write
-        to are copied. An array that is read-only, down to the array whose memory it is a view of,
-        is taken without a copy: a memory-mapped file of weights, or an array after
-        `a.setflags(write=False)`. Whoever owns such memory must leave it as it is.
-        `detect_anomaly` notices if it is changed all the same (chapter 1.5).
+        to are copied. An array that is read-only, and not a view of a writable one, is taken
+        without a copy: a memory-mapped file of weights, or an array after
+        `a.setflags(write=False)`. Whoever owns such memory can still change it, through a view
+        made earlier for example, and must not. (`detect_anomaly` of chapter 1.5 notices it where a
+        derivative needs the array.) Values of another kind, floats for integers, are a TypeError.
         """
         return self._array
 
@@ -128,10 +136,12 @@ class Tensor(Words):
         array = real_array(values, "data")
         if array.shape != self.shape:
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
+        if not np.can_cast(array.dtype, self.dtype, "same_kind"):
+            raise TypeError(f"data of dtype {self.dtype} cannot become {array.dtype}")
         self._take(array, self.dtype)
 
     def _take(self, array: Array, dtype: Any) -> None:
-        """From now on, hold these values. Whoever holds the array before keeps it as it was."""
+        """From now on, hold these values. Whoever holds the old array keeps it unchanged."""
         array = frozen(array, dtype)
         if array is not self._array:
             self._array, self._time = array, now()
@@ -148,7 +158,7 @@ class Tensor(Words):
     def requires_grad(self, value: bool) -> None:
         if self.node is not None:
             raise TypeError(
-                f"requires_grad is a leaf's to choose: this is the result of {self.node.name}; "
+                f"requires_grad can be set only on a leaf: this is the result of {self.node.name}; "
                 "use detach()"
             )
         if value and self.dtype.kind != "f":
@@ -208,7 +218,8 @@ class Tensor(Words):
         return f"Tensor({', '.join(parts)})"
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows refuses, each in a sentence, whatever would lose the record without a sign.
+    # What follows: conversions, of which those that would lose the record raise an error, and how
+    # arrays are made that nobody can write to.
 
     def _refuse(self, what: str) -> NoReturn:
         raise TypeError(
@@ -243,14 +254,14 @@ class Tensor(Words):
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
             "a Tensor cannot be changed in place, its record would be wrong: "
-            "build a new one with np.where or concatenate"
+            "build a new tensor with np.where or concatenate"
         )
 
     def __reduce__(self) -> Any:
         """How a leaf is copied and pickled.
 
-        A copied result would carry copies of its leaves, and backward() would fill the copies'
-        `.grad`.
+        A copied result would hold copies of its leaves, and backward() would fill the `.grad` of
+        those copies, not of your leaves.
         """
         if self.node is not None:
             raise TypeError(
@@ -306,13 +317,13 @@ for _name in ("add", "sub", "mul", "truediv", "mod", "floordiv", "pow", "matmul"
 
 # ---------------------------------------------------------------- arrays, and tensors made of them
 
-# A counter: each call gives the next number. (It is one step, which threads cannot split.)
+# A counter: each call gives the next number, to no two threads the same one.
 now: Callable[[], int] = itertools.count(1).__next__
 _new: Callable[[type[Tensor]], Tensor] = object.__new__
 
 
 def result(array: Array, node: Node | None) -> Tensor:
-    """A tensor around a read-only array. It skips the checks of `Tensor(…)`: inputs passed them."""
+    """A tensor around a read-only array. The checks of `Tensor(…)` are skipped, for speed."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._time = now()
@@ -324,7 +335,7 @@ def result(array: Array, node: Node | None) -> Tensor:
 
 
 def read_only(array: Array) -> Array:
-    """The array, or a view of it, so that nobody can write through what is returned."""
+    """The array, or a view of it: nobody can write through what is returned. No copy is made."""
     if array.flags.writeable:
         array = array.view()
         array.setflags(write=False)
@@ -332,7 +343,7 @@ def read_only(array: Array) -> Array:
 
 
 def frozen(array: Array, dtype: Any = None) -> Array:
-    """The array, if nobody can write to its memory; otherwise a copy that nobody can write to."""
+    """The array, if it is read-only and not a view of a writable one; else a read-only copy."""
     held: Any = array
     while isinstance(held, np.ndarray) and not held.flags.writeable:
         held = held.base  # whose memory it is a view of
@@ -343,17 +354,17 @@ def frozen(array: Array, dtype: Any = None) -> Array:
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
-    """Values as an array, without a copy where they are one.
+    """Values as an array, without a copy if they are one already.
 
-    Refused before they spread: values that have no real derivative (complex numbers, objects), and
-    a masked array, whose mask would be ignored.
+    TypeError for values that have no real derivative (complex numbers, objects, text), and for a
+    masked array, whose mask would be ignored.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
-    array = np.asarray(values, dtype)
+    array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
-    return array
+    return array if dtype is None else np.asarray(array, dtype)
 
 
 def describe(x: Any) -> str:

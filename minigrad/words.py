@@ -3,8 +3,8 @@
 Where do `a + b`, `t.sum()` and `np.exp(t)` find the operation that records them? Here, and only
 here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a call of one of its
 functions into `t.__array_ufunc__(np.exp, …)` or `t.__array_function__(np.reshape, …)`, before it
-computes anything. So the class below is a table with methods for lines: each hands its arguments to
-an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it. Which of NumPy's
+computes anything. So the class below is a table whose lines are methods: each passes its arguments
+to an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it. Which of NumPy's
 functions finds which operation is a table in chapter 6.5.
 
 What is in no table is refused by name. Otherwise NumPy would ask the Tensor for its array, and the
@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-# The seam in the import order. The operations are made for Tensors, so their chapters need the
-# class; the class needs the operations. Their names are therefore looked up in the package when a
-# method is called, by when every chapter has been imported. No other module does this.
+# The one circle among the imports. The operations are made for Tensors, so their chapters import
+# the class; the class needs the operations. So this module imports the whole package, and looks up
+# an operation only when a method is called. By then all chapters have been imported.
 import minigrad
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Words:
         return minigrad.ops.add(other, self)
 
     def __gt__(self, other: Any) -> Any:
-        return np.greater(self, other)  # type: ignore[call-overload]
+        return np.greater(self, other)  # type: ignore[call-overload]  # (by __array_ufunc__ below)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.sum`."""
@@ -71,7 +71,7 @@ class Words:
                 return table.NUMPY[ufunc](*args)
             if ufunc in table.PLAIN:
                 return ufunc(*[_plain(x) for x in args])
-        table.refuse_ufunc(ufunc, method, options)
+        table.refuse_ufunc(ufunc, method, options)  # always raises
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         table: Any = minigrad.functional.vocabulary
@@ -82,7 +82,7 @@ class Words:
         if function in table.PLAIN:
             plain = {name: _plain(x) for name, x in options.items()}
             return function(*[_plain(x) for x in args], **plain)
-        table.refuse_unknown(function)
+        table.refuse_unknown(function)  # always raises
 
     # ------------------------------------------------ A first reading may stop here.
     # What follows is more of the same.

@@ -814,12 +814,12 @@ ENGINE = {  # function of minigrad.replay, a piece of its text, and what takes i
     "the gradient in the place of the output": ("contributions", "vjp(g, y)", "vjp(g, g)"),
     "the output's record cut": (
         "contributions",
-        "y, vjps = t, _asked_again",
-        "y, vjps = t.detach(), _asked_again",
+        "y, vjps = t, _called_again",
+        "y, vjps = t.detach(), _called_again",
     ),
     "the old vjps instead of recorded ones": (
         "contributions",
-        "y, vjps = t, _asked_again(t, inputs)",
+        "y, vjps = t, _called_again(t, inputs)",
         "pass",
     ),
     "no record of the replay": (
@@ -840,7 +840,7 @@ ENGINE = {  # function of minigrad.replay, a piece of its text, and what takes i
         'sorted(found, key=attrgetter("_time"), reverse=True)',
     ),
     "a variable handed to the rule as an array": (
-        "_asked_again",
+        "_called_again",
         "x if x._requires_grad else x._array",
         "x._array",
     ),

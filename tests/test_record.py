@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import re
 import threading
 
 import numpy as np
@@ -228,17 +229,23 @@ def test_generators_that_end_in_any_order_end_their_own_silence():
     assert record.is_recording()
 
 
-def test_a_task_that_is_started_in_silence_stays_silent_and_one_started_after_does_not():
-    async def later():
-        await asyncio.sleep(0)
-        return record.is_recording()
+def test_a_task_that_is_started_inside_a_block_is_silent_until_the_block_ends():
+    answers = []
+
+    async def asks(n):
+        for _ in range(n):
+            answers.append(record.is_recording())
+            await asyncio.sleep(0)
 
     async def both():
         with no_grad():
-            inside = asyncio.create_task(later())
-        return await inside, await asyncio.create_task(later())
+            task = asyncio.create_task(asks(2))
+            await asyncio.sleep(0)
+        await task
+        await asks(1)
 
-    assert asyncio.run(both()) == (False, True)
+    asyncio.run(both())
+    assert answers == [False, True, True]
 
 
 def test_no_grad_silences_its_own_thread_and_no_other():
@@ -298,10 +305,28 @@ async def asynchronous_generator():
     yield 1
 
 
+class Pausing:
+    def __call__(self):
+        yield 1
+
+    def __repr__(self):
+        return "Pausing()"
+
+
+PAUSING = {
+    "generator": generator,
+    "coroutine": coroutine,
+    "asynchronous_generator": asynchronous_generator,
+    "Pausing()": Pausing(),
+    "functools.partial(": functools.partial(generator),
+}
+
+
 @pytest.mark.parametrize("decorate", [no_grad, no_grad()], ids=["@no_grad", "@no_grad()"])
-@pytest.mark.parametrize("function", [generator, coroutine, asynchronous_generator])
-def test_no_grad_refuses_a_function_that_pauses_in_the_middle(decorate, function):
-    words = rf"^{function.__name__} pauses in the middle, .*: write `with no_grad\(\):` inside it$"
+@pytest.mark.parametrize("name", PAUSING)
+def test_no_grad_refuses_a_function_that_pauses_in_the_middle(decorate, name):
+    function = PAUSING[name]
+    words = rf"^{re.escape(name)}.* pauses in the middle, .*: write `with no_grad\(\):` inside it$"
     with pytest.raises(TypeError, match=words):
         decorate(function)
 

@@ -261,6 +261,16 @@ REFUSED = {
     "t + None": (lambda t: t + None, "add takes real numbers.*object"),
     "complex data": (lambda t: put(t, "data", A * 1j), "real numbers.*complex128"),
     "object data": (lambda t: put(t, "data", A.astype(object)), "real numbers.*object"),
+    "floats for integers": (
+        lambda t: put(Tensor([1, 2]), "data", [1.7, 2.7]),
+        "int64 cannot become flo",
+    ),
+    "complex numbers as floats": (
+        lambda t: Tensor(np.array([1 + 5j]), dtype=float),
+        "real numbers",
+    ),
+    "None as a float": (lambda t: Tensor(None, dtype=float), "real numbers"),
+    "text as a float": (lambda t: Tensor("3", dtype=float), "real numbers"),
     "a result's data": (lambda t: put(t * t, "data", A), "only a leaf.*result of multiply"),
     "its requires_grad": (lambda t: put(t * t, "requires_grad", False), "multiply; use detach"),
 }
@@ -327,6 +337,15 @@ def test_a_copy_of_a_constant_has_memory_of_its_own():
     constant = copy.copy(Tensor(mine))
     mine *= 10
     np.testing.assert_array_equal(constant.data, [2.0, 3.0])
+
+
+def test_a_grad_of_another_shape_is_refused_by_name():
+    w = Tensor([1.0, 2.0], requires_grad=True, name="w")
+    w.grad = np.ones((1, 2))
+    with pytest.raises(
+        ValueError, match=r"^the .grad of 'w' \(2,\) has shape \(1, 2\), not \(2,\)$"
+    ):
+        (w * w).sum().backward()
 
 
 def test_a_grad_that_is_a_tensor_is_refused_by_name():

@@ -74,9 +74,10 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
         """Set every leaf from a state; nothing is set unless everything fits.
 
-        ValueError, with every name that is missing, unexpected or of another shape.
-        `strict=False` takes what is there and leaves the rest, but still refuses a wrong shape.
-        Values take the dtype of the leaf. Optimizers keep their hold of the parameters.
+        ValueError, with every name that is missing, unexpected or of another shape. `strict=False`
+        takes what is there and leaves the rest, but still refuses a wrong shape. Values take the
+        dtype of the leaf, and ValueError if they are of another kind. Optimizers keep their hold of
+        the parameters.
         """
         leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
         values = {
@@ -87,6 +88,11 @@ class Module:
             f"{name} has shape {values[name].shape}, not {leaf.shape}"
             for name, leaf in leaves.items()
             if name in values and values[name].shape != leaf.shape
+        ]
+        wrong += [
+            f"{name} has dtype {values[name].dtype}, which cannot become {leaf.dtype}"
+            for name, leaf in leaves.items()
+            if name in values and not np.can_cast(values[name].dtype, leaf.dtype, "same_kind")
         ]
         if strict:
             wrong = [

@@ -12,7 +12,7 @@ easier to say with the output y than with the input x, the rule uses y, which th
 in: nothing is then computed twice, and the closure holds no array.
 
 If broadcasting stretched a or b, its VJP comes back in the stretched shape. The engine sums it
-down again (chapter 2); the rules below need not know.
+down again (chapter 2.1), so the rules below ignore it.
 """
 
 import math
@@ -105,7 +105,7 @@ def negative(x, /):
 
 @primitive
 def positive(x, /):
-    """y = +x: f′ = 1. A new tensor with the same values; `grad` uses it to tell two apart.
+    """y = +x: f′ = 1. A new tensor with the same values: `grad` makes its variables so.
 
     >>> positive(2.0)
     array(2.)
