@@ -18,12 +18,14 @@ and L changes by both. Each use of x sends a **contribution**, and the gradient 
 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
-every result that it was made from. So of all results that have received something, the **newest**
-is complete: what could still send to it would have to be newer, and would have to wait, or to
-receive from something newer yet, and so on; but nothing newer is waiting. Take the newest, again
-and again. Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was
-given another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at
-the loss, which is its **root**, and ends when no result is waiting.
+every result that it was made from. So take, of all the results that have received something and
+wait to pass it on, the **newest**. Its gradient is complete. For a result that could still send to
+it would be newer, and would be waiting itself, or would first have to receive something from a
+result that is newer still, and so on; but no newer result is waiting.
+
+Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was given
+another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at the
+loss, which is its **root**, and ends when no result is waiting.
 
     >>> import numpy as np
     >>> from minigrad import Tensor

@@ -24,8 +24,8 @@ same shape, with one slope for each element: the **gradient** of L.
 
 **Arrays never change.** The record holds arrays that the way back will need. If one of them were
 overwritten between the forward and the backward pass, the gradient would be wrong, and nothing
-would show it. So nobody can write
-to an array through its tensor, and training gives a leaf *another* array. There are two ways:
+would show it. So nobody can write to an array through its tensor, and training gives a leaf
+*another* array. There are two ways:
 
     >>> x.data = x.data - 0.1 * x.grad
     >>> with no_grad():
