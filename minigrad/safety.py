@@ -157,7 +157,7 @@ def _held(vjp: Any) -> list[Array]:
         elif id(x) not in met and not isinstance(x, type | ModuleType | Tensor):
             met[id(x)] = x  # (kept, so that no other object takes its id)
             if isinstance(x, FunctionType):
-                met |= {id(names): names for names in (x.__globals__, x.__builtins__)}  # type: ignore[attr-defined]
+                met |= {id(x.__globals__): x.__globals__, id(x.__builtins__): x.__builtins__}
             stack += gc.get_referents(x)
     return arrays
 
