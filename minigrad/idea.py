@@ -1,0 +1,138 @@
+"""0 · The idea: backpropagation through attention, on one screen.
+
+What is the least that can differentiate attention? Three things. A **value** that remembers which
+values it was made from. For each of them one function that sends a gradient back: a **VJP**. And a
+loop that starts at the result and goes back to older and older values. That is all of it, and it
+runs:
+
+    python -m minigrad.idea
+
+L is the number at the end, for example a loss. ∂L/∂x is the slope of L when x moves and all else
+stays; for an array x it is an array of the same shape, the **gradient** of x. In the code g is
+∂L/∂y, the gradient that arrives at a result y, and a VJP turns g into the gradient of one input.
+
+    >>> x = Value([[3.0]])
+    >>> y = matmul(x, x)                    # x², and both factors are x
+    >>> backward(y)
+    >>> x.grad                              # 3 from each factor
+    array([[6.]])
+
+The rest of the book is there because these lines lack something. The last lines of the file say
+what, and which chapter adds it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+clock = itertools.count()  # gives 0, 1, 2, …
+
+
+class Value:
+    """An array, and how it was made: from which inputs, with one VJP for each of them."""
+
+    def __init__(self, array: Any, inputs: Sequence[Value] = (), vjps: Sequence[Any] = ()) -> None:
+        self.array = np.asarray(array, float)
+        self.inputs, self.vjps = inputs, vjps
+        self.time = next(clock)  # a result is newer than its inputs
+        self.grad = np.zeros_like(self.array)
+
+
+def operation(rule: Callable[..., tuple[Any, ...]]) -> Callable[..., Value]:
+    """Run the rule on arrays, and keep its VJPs, and its inputs, beside its value."""
+
+    def run(*inputs: Value) -> Value:
+        value, *vjps = rule(*[x.array for x in inputs])
+        return Value(value, inputs, vjps)
+
+    return run
+
+
+@operation
+def matmul(a: Any, b: Any) -> tuple[Any, ...]:
+    """C = A B: ∂L/∂A = G Bᵀ and ∂L/∂B = Aᵀ G (why: chapter 3.5)."""
+    return a @ b, lambda g: g @ b.T, lambda g: a.T @ g
+
+
+@operation
+def transpose(a: Any) -> tuple[Any, ...]:
+    """B = Aᵀ: ∂L/∂A = Gᵀ."""
+    return a.T, lambda g: g.T
+
+
+@operation
+def multiply(a: Any, b: Any) -> tuple[Any, ...]:
+    """y = a ⊙ b, element by element: each factor's gradient is g times the other factor."""
+    return a * b, lambda g: g * b, lambda g: g * a
+
+
+@operation
+def minus_log(p: Any) -> tuple[Any, ...]:
+    """y = -log p: large where p is small. Its slope is -1/p."""
+    return -np.log(p), lambda g: -g / p
+
+
+@operation
+def softmax(x: Any) -> tuple[Any, ...]:
+    """yᵢ = exp xᵢ / Σⱼ exp xⱼ: every y feels every x, through the sum (why: chapter 3.6)."""
+    e = np.exp(x)
+    y = e / e.sum(axis=-1, keepdims=True)
+    return y, lambda g: y * (g - (y * g).sum(axis=-1, keepdims=True))
+
+
+def backward(root: Value) -> None:
+    """Give every value behind the root its gradient: the newest value first.
+
+    When its turn comes, everything made from a value is newer, and has added to its gradient.
+    """
+    root.grad = np.ones_like(root.array)  # ∂L/∂L = 1
+    waiting = {root}
+    while waiting:
+        y = max(waiting, key=lambda value: value.time)
+        waiting.remove(y)
+        for x, vjp in zip(y.inputs, y.vjps, strict=True):
+            x.grad = x.grad + vjp(y.grad)  # a value used twice gets the sum
+            waiting.add(x)
+
+
+def attention_weights(q: Value, k: Value) -> Value:
+    """softmax(Q Kᵀ/√d_k), how much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)"""
+    scale = np.full((len(q.array), len(k.array)), 1 / np.sqrt(q.array.shape[1]))
+    return softmax(multiply(matmul(q, transpose(k)), Value(scale)))
+
+
+def main() -> None:
+    """The gradient of README's first block, and the same by moving each element of q a little."""
+    draws = np.random.default_rng(0)
+    q, k = Value(draws.standard_normal((1, 4))), Value(draws.standard_normal((3, 4)))
+    key_2 = Value([[0.0], [0.0], [1.0]])
+
+    def loss(q: Value) -> Value:
+        return minus_log(matmul(attention_weights(q, k), key_2))
+
+    backward(loss(q))
+    print("by these lines  ", -q.grad)
+    steps = 1e-6 * np.eye(4)
+    moved = [loss(Value(q.array + h)).array - loss(Value(q.array - h)).array for h in steps]
+    print("by differences  ", -np.array(moved).reshape(1, 4) / 2e-6)
+
+
+if __name__ == "__main__":
+    main()
+
+# What these lines lack                                              The chapter that adds it
+#
+# an array that changes between the two passes spoils the gradient   1.1 arrays never change
+# a value keeps everything that it was made from                     1.2 no_grad, 2.1 memory
+# options, numbers beside values, float32, errors that explain       1.3 rules
+# a + b, x.sum(), np.exp(x): only these five operations work         1.4 words, and 3 and 6
+# a gradient that can be differentiated again                        1.3 and 2.2 create_graph
+# `max` looks at every value that waits                              2.1 a heap
+# a gradient of an input that was broadcast must be summed           2.1 the one un-broadcast
+# exp(800) is infinite, and ∞/∞ is not a number                      3.6 subtract the largest
+# two digits of a difference prove little                            4 a check to twelve digits
+# heads, masks, layers, models, training                             7, 8, and 11 to 15
