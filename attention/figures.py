@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attention.scaling import Saturation, summary
-from minigrad.saving import write_whole
+from minigrad.runs.saving import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

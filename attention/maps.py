@@ -22,7 +22,7 @@ import numpy as np
 
 from attention.figures import new_figure
 from minigrad import Tensor, no_grad
-from minigrad.saving import write_whole
+from minigrad.runs.saving import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from minigrad.saving import write_whole
+from minigrad.runs.saving import write_whole
 
 STYLE = """
 body { font: 16px/1.5 Georgia, serif; color: #222; max-width: 66rem; margin: 2rem auto;

@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from attention.figures import new_figure, save_figure
 from demos import stop
-from minigrad.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
+from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 # What must be the same for a run to go on, and what it is called in an error.
 FIXED = {"demo": "demo", "source": "text of its file", "seed": "--seed", "steps": "--steps"}

@@ -4,22 +4,30 @@ README.md is the table of contents. The names below stand in the order a reader 
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
-from minigrad.tensor import Tensor
-from minigrad.record import Node, no_grad
-from minigrad.rules import fused, primitive, unfused
-from minigrad.safety import detect_anomaly
-from minigrad.autograd import backward, gradients
-from minigrad.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from minigrad.recomputing import recompute
+import sys
+
+from minigrad.engine.tensor import Tensor
+from minigrad.engine.record import Node, no_grad
+from minigrad.engine.rules import fused, primitive, unfused
+from minigrad.engine.safety import detect_anomaly
+from minigrad.engine.autograd import backward, gradients
+from minigrad.engine.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from minigrad.engine.recomputing import recompute
 from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions
 from minigrad.functional import vocabulary as _vocabulary  # noqa: F401 (chapter 1.4 looks there)
-from minigrad.differences import numerical_gradient
-from minigrad.claims import GradientError
-from minigrad.checking import gradcheck
+from minigrad.checks.differences import numerical_gradient
+from minigrad.checks.claims import GradientError
+from minigrad.checks.checking import gradcheck
 from minigrad.graphs import Graph, graph
+from minigrad.runs import checkpoints as _checkpoints, saving as _saving
+from minigrad.runs.saving import write_whole
+from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
+
+# Programs that were written before chapter 9 had a folder import these two by their old paths.
+sys.modules |= {"minigrad.saving": _saving, "minigrad.checkpoints": _checkpoints}
 
 __all__ = [
     "Node",
@@ -46,4 +54,8 @@ __all__ = [
     "gradcheck",
     "Graph",
     "graph",
+    "write_whole",
+    "save_checkpoint",
+    "load_checkpoint",
+    "checkpoint_facts",
 ]

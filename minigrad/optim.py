@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor, describe
+from minigrad.engine.tensor import Array, Tensor, describe
 
 
 class Optimizer:

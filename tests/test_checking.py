@@ -5,7 +5,7 @@ import pytest
 
 import minigrad as mg
 from minigrad import GradientError, Tensor, gradcheck, numerical_gradient, primitive
-from minigrad.differences import slopes
+from minigrad.checks.differences import slopes
 
 rng = np.random.default_rng(0)
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minigrad import Tensor, checkpoints
-from minigrad.checkpoints import load_checkpoint, save_checkpoint
+from minigrad import Tensor
 from minigrad.nn import Linear, Module
 from minigrad.optim import SGD, Adam
+from minigrad.runs import checkpoints
+from minigrad.runs.checkpoints import load_checkpoint, save_checkpoint
 
 ROOT = Path(__file__).parents[1]
 
@@ -83,7 +84,7 @@ import sys
 import numpy as np
 from pathlib import Path
 from minigrad import Tensor
-from minigrad.checkpoints import load_checkpoint, save_checkpoint
+from minigrad.runs.checkpoints import load_checkpoint, save_checkpoint
 from minigrad.nn import Linear
 from minigrad.optim import Adam
 

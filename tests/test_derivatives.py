@@ -20,10 +20,10 @@ from minigrad import (
     no_grad,
     numerical_gradient,
     primitive,
-    replay,
     value_and_grad,
     vjp,
 )
+from minigrad.engine import replay
 
 rng = np.random.default_rng(7)
 X = rng.uniform(0.5, 2.0, (2, 3))

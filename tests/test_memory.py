@@ -27,10 +27,10 @@ from minigrad import (
     ops,
     primitive,
     recompute,
-    tensor,
     unfused,
     vjp,
 )
+from minigrad.engine import tensor
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])

@@ -28,9 +28,9 @@ from minigrad import (
     layer_norm,
     no_grad,
     ops,
-    replay,
     unfused,
 )
+from minigrad.engine import replay
 
 rng = np.random.default_rng(11)
 S = rng.uniform(0.5, 2.0, (3, 3))  # square: only then does a transposed gradient fit
@@ -766,7 +766,7 @@ ADDED_UP = [
     (lambda a, b: (a @ b + a) / (b + a), S, P),
     (lambda a: (h := a * a) * np.exp(h * a) + h, P),  # a result, used at three depths
 ]
-ENGINE = {  # function of minigrad.replay, a piece of its text, and what takes its place
+ENGINE = {  # function of minigrad.engine.replay, a piece of its text, and what takes its place
     "the first of the added axes instead of their sum": (
         "_fitted",
         "g.sum(axis=tuple(range(extra)))",

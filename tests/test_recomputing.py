@@ -25,7 +25,7 @@ from minigrad import (
     softmax,
     vjp,
 )
-from minigrad.record import is_recording
+from minigrad.engine.record import is_recording
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])

@@ -10,7 +10,8 @@ import threading
 import numpy as np
 import pytest
 
-from minigrad import Node, Tensor, no_grad, ops, primitive, recompute, record
+from minigrad import Node, Tensor, no_grad, ops, primitive, recompute
+from minigrad.engine import record
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])

@@ -17,7 +17,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 import minigrad
 from minigrad import (
     Tensor,
-    autograd,
     concatenate,
     gradcheck,
     gradients,
@@ -25,8 +24,9 @@ from minigrad import (
     primitive,
     recompute,
 )
-from minigrad.record import is_recording
-from minigrad.replay import contributions, replay
+from minigrad.engine import autograd
+from minigrad.engine.record import is_recording
+from minigrad.engine.replay import contributions, replay
 
 PACKAGE = str(Path(minigrad.__file__).parent)
 

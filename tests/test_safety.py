@@ -19,7 +19,7 @@ from minigrad import (
     primitive,
     recompute,
 )
-from minigrad.record import WATCHERS
+from minigrad.engine.record import WATCHERS
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])

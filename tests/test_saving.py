@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from minigrad.saving import write_whole
+from minigrad.runs.saving import write_whole
 
 
 def test_text_and_bytes_are_written_and_replace_what_was_there(tmp_path):

@@ -10,8 +10,8 @@ from attention.scaled_dot_product import unit_length
 from demos.sources import agreeing, as_numpy_prints, of_weights, text_004
 from demos.sources.text_004 import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES, Lookup, Retriever
 from minigrad import Tensor, gradcheck, gradients, jacobian, mse
-from minigrad.checkpoints import load_checkpoint
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
+from minigrad.runs.checkpoints import load_checkpoint
 from tests.running import ROOT, whole
 
 KITTEN, LIZARD, SALMON, WHALE, WOLF = range(5)

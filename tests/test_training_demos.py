@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from minigrad.checkpoints import checkpoint_facts
+from minigrad.runs.checkpoints import checkpoint_facts
 from tests.running import ENVIRONMENT, ROOT, command, demo
 
 safetensors = pytest.importorskip("safetensors.numpy")

@@ -10,8 +10,8 @@ import pytest
 
 import minigrad
 from minigrad import Tensor, functional, gradcheck, ops
+from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
-from minigrad.words import Words
 
 A = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3): two primes, and no value twice
 ROW = np.array([0.3, 1.1, 0.6])  # (3,)

@@ -18,7 +18,7 @@ import numpy as np
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
 from minigrad import GradientError, Tensor, gradcheck, gradients, no_grad, softmax, where
-from minigrad.checking import Comparison
+from minigrad.checks.checking import Comparison
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.ops import (
     broadcast_to,
     concatenate,
@@ -27,7 +28,6 @@ from minigrad.ops import (
     transpose,
     where,
 )
-from minigrad.tensor import Tensor, describe
 
 
 def _shape(x: Any) -> tuple[int, ...]:

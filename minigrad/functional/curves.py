@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.tensor import Tensor
 from minigrad.ops import (
     add,
     cos,
@@ -35,7 +36,6 @@ from minigrad.ops import (
     subtract,
     where,
 )
-from minigrad.tensor import Tensor
 
 
 def square(x: Any) -> Tensor:

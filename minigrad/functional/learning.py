@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.arranging import take_along_axis
 from minigrad.functional.curves import square
 from minigrad.ops import (
@@ -30,7 +31,6 @@ from minigrad.ops import (
     where,
 )
 from minigrad.ops.indexing import counted_targets, integers_below
-from minigrad.tensor import Array, Tensor, describe
 
 
 def mse(prediction: Any, target: Any) -> Tensor:

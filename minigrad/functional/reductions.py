@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.functional.arranging import diagonal
 from minigrad.functional.curves import square
 from minigrad.ops import (
@@ -33,7 +34,6 @@ from minigrad.ops import (
     where,
 )
 from minigrad.ops.reduce import kept_shape
-from minigrad.tensor import Tensor, describe
 
 
 def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:

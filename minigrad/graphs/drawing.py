@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd import check_root, check_seed
+from minigrad.engine.autograd import check_root, check_seed
+from minigrad.engine.replay import replay
+from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.dot import dot_text
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
-from minigrad.replay import replay
-from minigrad.saving import write_whole
-from minigrad.tensor import Array, Tensor
+from minigrad.runs.saving import write_whole
 
 
 @dataclass(frozen=True)

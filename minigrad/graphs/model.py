@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import Node
-from minigrad.replay import inputs_of
-from minigrad.tensor import Tensor
+from minigrad.engine.record import Node
+from minigrad.engine.replay import inputs_of
+from minigrad.engine.tensor import Tensor
 
 
 @dataclass(frozen=True)

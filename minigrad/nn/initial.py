@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.tensor import Array
+from minigrad.engine.tensor import Array
 
 
 def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:

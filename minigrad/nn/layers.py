@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.functional import dropout, embedding, square
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module
 from minigrad.ops import layer_norm, mean, sqrt
-from minigrad.tensor import Tensor, describe
 
 
 class Linear(Module):

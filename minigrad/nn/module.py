@@ -31,7 +31,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor, real_array
+from minigrad.engine.tensor import Array, Tensor, real_array
 
 
 class Module:

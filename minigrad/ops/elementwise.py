@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from minigrad.rules import primitive
+from minigrad.engine.rules import primitive
 
 
 @primitive

@@ -10,7 +10,7 @@ Beside each stands its `definition`, the same function composed. It says what is
 over where the derivative itself is differentiated; and the tests hold the two together.
 
     >>> from minigrad import Tensor, unfused
-    >>> from minigrad.replay import behind
+    >>> from minigrad.engine.replay import behind
     >>> x, gain, bias = (Tensor([1.0, 3.0], requires_grad=True) for _ in range(3))
     >>> with unfused():
     ...     nodes = [t.node for t in behind(layer_norm(x, gain, bias)) if t.node]
@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.rules import fused
+from minigrad.engine.tensor import Tensor
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
-from minigrad.rules import fused
-from minigrad.tensor import Tensor
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.ops.shape import broadcast_to
-from minigrad.rules import primitive
-from minigrad.tensor import Array, Tensor, describe
 
 
 def getitem(x: Any, index: Any) -> Tensor:

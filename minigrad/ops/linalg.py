@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.rules import primitive
-from minigrad.tensor import Tensor, describe
+from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import Tensor, describe
 
 
 def matmul(a: Any, b: Any) -> Tensor:

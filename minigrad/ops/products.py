@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.rules import primitive
-from minigrad.tensor import Tensor
+from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import Tensor
 
 
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.rules import primitive
+from minigrad.engine.rules import primitive
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:

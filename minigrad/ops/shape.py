@@ -14,7 +14,7 @@ came. Where something is (broadcast_to) the copies' gradients are summed.
 
 import numpy as np
 
-from minigrad.rules import primitive
+from minigrad.engine.rules import primitive
 
 
 @primitive

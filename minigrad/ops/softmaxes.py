@@ -12,8 +12,8 @@ under 0. *That* is the numerical stability which texts often credit to attention
 
 import numpy as np
 
+from minigrad.engine.rules import primitive
 from minigrad.ops.reduce import kept_shape
-from minigrad.rules import primitive
 
 
 @primitive

@@ -30,7 +30,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minigrad.tensor import Array, Tensor
+from minigrad.engine.tensor import Array, Tensor
 
 STEPS = 2.0 ** -np.arange(3, 16)
 

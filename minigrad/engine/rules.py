@@ -45,8 +45,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from minigrad.record import WATCHERS, Node, is_recording, watched
-from minigrad.tensor import Array, Tensor, describe, real_array, result
+from minigrad.engine.record import WATCHERS, Node, is_recording, watched
+from minigrad.engine.tensor import Array, Tensor, describe, real_array, result
 
 
 @overload

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd import gradients
-from minigrad.tensor import Array, Tensor
+from minigrad.engine.autograd import gradients
+from minigrad.engine.tensor import Array, Tensor
 
 
 class GradientError(AssertionError):

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.tensor import Array
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
-from minigrad.saving import write_whole
-from minigrad.tensor import Array
+from minigrad.runs.saving import write_whole
 
 
 def save_checkpoint(

@@ -33,8 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.replay import replay
-from minigrad.tensor import Tensor, describe, real_array
+from minigrad.engine.replay import replay
+from minigrad.engine.tensor import Tensor, describe, real_array
 
 
 def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> None:

@@ -52,11 +52,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from minigrad.record import is_recording
-from minigrad.words import Words
+from minigrad.engine.record import is_recording
+from minigrad.engine.words import Words
 
 if TYPE_CHECKING:
-    from minigrad.record import Node
+    from minigrad.engine.record import Node
 
 Array = np.ndarray[Any, Any]
 

@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.claims import Claims, GradientError, first_order, second_order
-from minigrad.differences import elementwise, lengths, slopes
-from minigrad.record import recording
-from minigrad.tensor import Array, Tensor
+from minigrad.checks.claims import Claims, GradientError, first_order, second_order
+from minigrad.checks.differences import elementwise, lengths, slopes
+from minigrad.engine.record import recording
+from minigrad.engine.tensor import Array, Tensor
 
 DIRECTIONS = 3
 # From this many resolutions on a difference counts as an error. A resolution is an estimate
@@ -117,7 +117,7 @@ def gradcheck(
     ...     return np.exp(x), lambda g, y: g * y * 1.0005
     >>> gradcheck(slightly_wrong, [0.0])                  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    minigrad.claims.GradientError: order 1: ∂L/∂(input 0) is wrong (argument 0 of f, ...
+    minigrad.checks.claims.GradientError: order 1: ∂L/∂(input 0) is wrong (argument 0 of f, ...
            index       analytic      numerical     difference     resolution
              [0]   1.000500e+00   1.000000e+00        5.0e-04 ...
     """

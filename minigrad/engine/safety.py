@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -48,10 +49,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import WATCHERS, Node
-from minigrad.tensor import Array, Tensor, describe
+from minigrad.engine.record import WATCHERS, Node
+from minigrad.engine.tensor import Array, Tensor, describe
 
-PACKAGE = str(Path(__file__).parent)
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 @contextmanager
@@ -157,7 +158,8 @@ def _held(vjp: Any) -> list[Array]:
         elif id(x) not in met and not isinstance(x, type | ModuleType | Tensor):
             met[id(x)] = x  # (kept, so that no other object takes its id)
             if isinstance(x, FunctionType):
-                met |= {id(x.__globals__): x.__globals__, id(x.__builtins__): x.__builtins__}
+                f: Any = x
+                met |= {id(f.__globals__): f.__globals__, id(f.__builtins__): f.__builtins__}
             stack += gc.get_referents(x)
     return arrays
 

@@ -30,7 +30,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from minigrad.tensor import Array, Tensor
+    from minigrad.engine.tensor import Array, Tensor
 
 
 class Node:

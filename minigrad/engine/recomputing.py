@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import Node, is_recording, recording, watched
-from minigrad.replay import behind, passes_on, replay
-from minigrad.tensor import Array, Tensor, describe, now, result
+from minigrad.engine.record import Node, is_recording, recording, watched
+from minigrad.engine.replay import behind, passes_on, replay
+from minigrad.engine.tensor import Array, Tensor, describe, now, result
 
 _ARGUMENT = object()  # in the place of each Tensor among f's arguments
 

@@ -44,10 +44,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.autograd import check_seed, collect
-from minigrad.record import is_recording, recording
-from minigrad.replay import behind, passes_on
-from minigrad.tensor import Tensor, now, real_array
+from minigrad.engine.autograd import check_seed, collect
+from minigrad.engine.record import is_recording, recording
+from minigrad.engine.replay import behind, passes_on
+from minigrad.engine.tensor import Tensor, now, real_array
 
 
 class _Call:

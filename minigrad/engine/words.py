@@ -36,7 +36,7 @@ import numpy as np
 import minigrad
 
 if TYPE_CHECKING:
-    from minigrad.tensor import Array, Tensor
+    from minigrad.engine.tensor import Array, Tensor
 
 
 class Words:
@@ -62,7 +62,7 @@ class Words:
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
-        minigrad.autograd.backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
+        return minigrad.backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         table: Any = minigrad.functional.vocabulary

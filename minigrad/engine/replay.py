@@ -48,8 +48,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.record import Node, recording
-from minigrad.tensor import Tensor, describe, now
+from minigrad.engine.record import Node, recording
+from minigrad.engine.tensor import Tensor, describe, now
 
 
 def replay(

@@ -1,0 +1,9 @@
+"""4 · Checks: believe no derivative that you have not tested.
+
+How do you find out that a derivation is wrong? Not by reading it again, but by comparing it with
+something that knows nothing of it.
+
+    4.1  differences   a numerical derivative to twelve digits, and how far to believe it
+    4.2  claims        what exactly is compared, of first and of second order
+    4.3  checking      gradcheck: a million derivatives along one random direction
+"""
