@@ -208,14 +208,14 @@ class Adam(Optimizer):
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """One step of one parameter."""
         if not memory:
-            memory |= {"m": np.zeros_like(g), "v": np.zeros_like(g), "t": np.zeros(())}
+            memory |= {"m": np.zeros_like(p.data), "v": np.zeros_like(p.data), "t": np.zeros(())}
         (beta1, beta2), m, v, t = self.betas, memory["m"], memory["v"], memory["t"]
         t += 1
         m += (1 - beta1) * (g - m)
         v += (1 - beta2) * (g * g - v)
         unbiased_m, unbiased_v = m / (1 - beta1 ** float(t)), v / (1 - beta2 ** float(t))
         step = np.asarray(self.lr * unbiased_m / (np.sqrt(unbiased_v) + self.eps))
-        self.give(p, np.subtract(p.data, step, out=step))
+        self.give(p, np.subtract(p.data, step, out=step if step.dtype == p.dtype else None))
 
 
 class AdamW(Adam):

@@ -261,6 +261,38 @@ def test_a_pass_that_is_spent_keeps_only_the_results_that_someone_holds():
     assert [ref() is not None for ref in results] == [False] * 6 + [True]
 
 
+WAYS = {
+    "backward": lambda f: f(leaf(LARGE)).backward(np.ones_like(LARGE)),
+    "gradients": lambda f: [t := leaf(LARGE), gradients(f(t), [t], np.ones_like(LARGE))],
+    "grad": lambda f: grad(lambda t: f(t).sum())(LARGE),
+    "of a result": lambda f: [t := leaf(LARGE) * 1.0, gradients(f(t), [t], np.ones_like(LARGE))],
+}
+
+
+@pytest.mark.parametrize("ask", WAYS.values(), ids=WAYS)
+def test_memory_is_returned_while_the_pass_goes_on_however_it_is_asked_for(ask):
+    seen = []
+
+    @primitive
+    def last_to_go_back(x, /):
+        return x * 1.0, lambda g, y: [seen.append(tracemalloc.get_traced_memory()[0]), g][1]
+
+    def f(t):
+        t = last_to_go_back(t)
+        for _ in range(30):
+            t = np.tanh(t)
+        seen.append(tracemalloc.get_traced_memory()[0])
+        return t
+
+    tracemalloc.start()
+    try:
+        ask(f)
+    finally:
+        tracemalloc.stop()
+    after_forward, at_the_end = seen
+    assert after_forward > 30 * LARGE.nbytes and at_the_end < 8 * LARGE.nbytes
+
+
 def test_training_for_long_leaves_nothing_behind():
     w = leaf(np.ones((5, 3)), "w")
     x = np.linspace(-1.0, 1.0, 21).reshape(7, 3)

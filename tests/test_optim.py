@@ -135,6 +135,18 @@ def test_a_parameter_without_a_gradient_stays_where_it_is():
     assert not np.array_equal(w.data, W) and np.array_equal(b.data, B)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble])
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_a_gradient_of_another_precision_leaves_the_parameter_its_own(kind, dtype):
+    values = np.array([1.0 + 1e-12, 2.0])
+    p = Tensor(values, requires_grad=True)
+    p.grad = np.zeros(2, dtype)
+    options = {"decay": 0.0} if kind is AdamW else {}
+    kind([p], lr=0.1, **options).step()
+    assert p.dtype == np.float64
+    np.testing.assert_array_equal(p.data, values)
+
+
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_a_step_between_the_passes_leaves_the_gradient_that_of_the_forward_pass(kind):
     w, b = leaves()

@@ -174,6 +174,21 @@ def test_every_derivative_of_chapter_2_3_works_through_it(ask):
     np.testing.assert_allclose(ask(lambda x: recompute(f, x)), ask(f), rtol=1e-13)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_what_f_keeps_between_its_two_runs_passes_the_gradient_on(create_graph):
+    x, w, kept = leaf(), leaf(B, "w"), {}
+
+    def f(x):
+        if "square" not in kept:
+            kept["square"] = w * w
+        return x * kept["square"]
+
+    y = recompute(f, x)
+    found = gradients(y, [x, w], np.ones(3), create_graph=create_graph)
+    for g, right in zip(found, [B * B, 2 * A * B], strict=True):
+        np.testing.assert_allclose(g.data if create_graph else g, right)
+
+
 # ---------------------------------------------------------------- law
 
 
@@ -314,7 +329,10 @@ def test_random_numbers_drawn_inside_are_refused(create_graph):
     rng = np.random.default_rng(0)
     x = leaf()
     y = recompute(lambda x: dropout(np.tanh(x), 0.5, rng=rng) + rng.random(), x)
-    with pytest.raises(RuntimeError, match="f gave another value the second time; draw random num"):
+    with pytest.raises(
+        RuntimeError,
+        match="f gave another value the second time, or used other tensors; draw random num",
+    ):
         gradients(y, [x], A, create_graph=create_graph)
 
 
@@ -324,6 +342,14 @@ def test_a_state_that_f_changes_is_refused(create_graph):
     x = leaf()
     y = recompute(lambda x: calls.append(1) or x * len(calls), x)
     with pytest.raises(RuntimeError, match="f gave another value the second time"):
+        gradients(y, [x], A, create_graph=create_graph)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_another_parameter_of_the_same_value_is_refused(create_graph):
+    x, parameters = leaf(), [leaf(B, "w"), leaf(B, "other")]
+    y = recompute(lambda x: x * parameters.pop(0), x)
+    with pytest.raises(RuntimeError, match="f gave another value .* or used other tensors"):
         gradients(y, [x], A, create_graph=create_graph)
 
 

@@ -5,6 +5,7 @@ import contextlib
 import contextvars
 import functools
 import re
+import sys
 import threading
 
 import numpy as np
@@ -247,6 +248,30 @@ def test_a_task_that_is_started_inside_a_block_is_silent_until_the_block_ends():
 
     asyncio.run(both())
     assert answers == [False, True, True]
+
+
+def test_one_no_grad_object_serves_many_threads_at_once():
+    silence, wrong = no_grad(), []
+
+    def work():
+        for _ in range(2000):
+            with silence:
+                if record.is_recording():
+                    wrong.append("on inside")
+            if not record.is_recording():
+                wrong.append("off after")
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert wrong == []
 
 
 def test_no_grad_silences_its_own_thread_and_no_other():

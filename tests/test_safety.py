@@ -376,6 +376,21 @@ def test_a_nan_in_what_is_recomputed_is_named(inside):
             y.backward()
 
 
+def test_a_layer_that_counts_its_calls_is_recomputed_while_watched():
+    calls = np.zeros(1)
+
+    def counted(x):
+        calls[0] += 1
+        return np.tanh(x)
+
+    x = leaf()
+    with detect_anomaly():
+        y = recompute(counted, x)
+        y.backward(np.ones(3))
+    assert calls[0] == 2
+    np.testing.assert_allclose(x.grad, 1 - np.tanh(A) ** 2)
+
+
 def test_a_gradient_that_arrives_broken_is_nobodys_fault_further_down():
     t = leaf()
     with detect_anomaly():

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
 from minigrad import Tensor, gradients, no_grad, ops
 
@@ -81,12 +82,22 @@ def read_only(array):
     return array
 
 
+class Holder:
+    """An object that shows its own array, read-only, as other libraries do."""
+
+    def __init__(self, array):
+        self.array = array
+        pointer = (array.ctypes.data, True)
+        self.__array_interface__ = array.__array_interface__ | {"data": pointer}
+
+
 def test_an_array_that_nobody_can_write_is_taken_and_any_other_is_copied(tmp_path):
     np.save(tmp_path / "a.npy", A)
     mine = A.copy()
     view = read_only(mine[:])  # read-only, but its memory is not
     under_a_view = read_only(A.copy())
     buffer = np.frombuffer(A.tobytes()).reshape(A.shape)
+    long = np.arange(4.0)  # whose windows have the shape of A
     taken = {
         "frozen": read_only(A.copy()),
         "a view of a frozen one": under_a_view[::-1][::-1],
@@ -99,13 +110,16 @@ def test_an_array_that_nobody_can_write_is_taken_and_any_other_is_copied(tmp_pat
         "an array": mine,
         "a read-only view": view,
         "a broadcast one": np.broadcast_to(mine[0], A.shape),
+        "windows": sliding_window_view(long, 3),
+        "a view by strides": as_strided(mine, mine.shape, mine.strides, writeable=False),
+        "an array of an object": np.asarray(Holder(mine)),
         "a memory map that can be written": np.load(tmp_path / "a.npy", mmap_mode="r+"),
         "a writable buffer": np.frombuffer(bytearray(A.tobytes())).reshape(A.shape),
         "another dtype": read_only(A.astype(np.float32)),
     }
     for given, shares in [(taken, True), (copied, False)]:
         for what, values in given.items():
-            late = leaf(np.zeros(A.shape))
+            late = leaf(np.zeros(np.shape(values)))
             late.data = values
             for t in (Tensor(values, requires_grad=True, dtype=float), late):
                 assert np.shares_memory(t.data, values) == shares, what
@@ -155,6 +169,27 @@ def test_under_no_grad_an_assignment_like_plus_equals_gives_the_leaf_another_arr
     np.testing.assert_allclose(t.data, operate(kept, A[:, 1:]), rtol=1e-6)
     assert not t.data.flags.writeable
     np.testing.assert_array_equal(gradients(loss, [t])[0], 2 * kept)  # of the old array
+
+
+@pytest.mark.parametrize("sign", IN_PLACE)
+def test_under_no_grad_constants_are_changed_where_they_stand_if_the_new_array_fits(sign):
+    averages = [Tensor(A[:, :2]), Tensor(A[:, :2])]
+    with no_grad():
+        for each in averages:
+            before = each
+            each = IN_PLACE[sign](each, A[:, 1:])
+            assert each is before
+    expected = getattr(operator, IN_PLACE[sign].__name__[1:])(A[:, :2], A[:, 1:])
+    for each in averages:
+        np.testing.assert_allclose(each.data, expected)
+
+
+def test_under_no_grad_a_sum_may_grow_in_shape_and_kind():
+    with no_grad():
+        total, count = Tensor(0.0), Tensor(0)
+        total += Tensor(A)
+        count += 0.5
+    assert total.shape == A.shape and count.item() == 0.5
 
 
 @pytest.mark.parametrize("sign", [sign for sign in IN_PLACE if sign != "//="])

@@ -42,8 +42,10 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     """f(*xs), of which only the inputs are remembered; the record is made again when it is needed.
 
     f takes Tensors and returns one. It must give the same value each time: draw random numbers
-    (dropout's) outside and pass them in. RuntimeError at `backward()` if it does not, or if
-    a leaf that it uses has been changed in between. Derivatives of any order are those of f.
+    (dropout's) outside and pass them in. RuntimeError at `backward()` if it does not, or if one of
+    its arguments, or of the parameters that it uses, has been changed in between. (Constants that f
+    reaches by name are not remembered: another value of theirs is noticed in the value of f.)
+    Derivatives of any order are those of f.
     """
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
@@ -69,13 +71,12 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         arguments = iter(tensors)
         with recording():
             y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
-        _refuse_other_value(y, value)
+        _refuse_another_run(y, value, tensors, since)
         return y  # type: ignore[no-any-return]
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """The gradients of the inputs: f once more, and a pass through the record of that."""
         _refuse_changed(inputs, made)
-        since = now()
         wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
         found = replay(again(*inputs), g, wanted, since=since)
         # (pop: an input at two positions gets its whole gradient at the first, and then zeros)
@@ -98,14 +99,22 @@ def _rule(definition: Callable[..., Any]) -> Callable[..., Any]:
 
     rule.__name__ = "recompute"
     rule.definition = definition  # type: ignore[attr-defined]
+    rule.compares_its_value = True  # type: ignore[attr-defined]  # (so `detect_anomaly` need not)
     return rule
 
 
-def _refuse_other_value(y: Any, value: Array) -> None:
-    if not isinstance(y, Tensor) or not np.array_equal(y._array, value, equal_nan=True):
+def _refuse_another_run(y: Any, value: Array, inputs: tuple[Any, ...], since: int) -> None:
+    """Refuse a second run that gave another value, or used other tensors from before the first."""
+    same = isinstance(y, Tensor) and np.array_equal(y._array, value, equal_nan=True)
+    if same:
+        ends = [t for t in behind(y, since) if not passes_on(t, since) and t._time <= since]
+        given = {id(x) for x in inputs}
+        same = all(id(t) in given for t in ends if t.requires_grad)
+    if not same:
         raise RuntimeError(
-            "recompute(f, …): f gave another value the second time; draw random numbers "
-            "outside and pass them in, and leave what f uses as it is until backward()"
+            "recompute(f, …): f gave another value the second time, or used other tensors; draw "
+            "random numbers outside and pass them in, and leave what f uses as it is until "
+            "backward()"
         )
 
 

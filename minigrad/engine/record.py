@@ -113,16 +113,28 @@ class no_grad:
     def __enter__(self) -> None:
         pause = [object()]
         self._open.append(pause)
-        _pauses.set((*filter(None, _pauses.get()), pause))
+        try:
+            _pauses.set((*filter(None, _pauses.get()), pause))
+        except BaseException:  # Ctrl-C
+            pause.clear()
+            raise
 
     def __exit__(self, *_: object) -> None:
-        around = _pauses.get()
-        mine = [pause for pause in self._open if pause in around]
-        # (None of them is: a generator was closed by a thread that never entered its block.)
-        pause = (mine or self._open)[-1]
+        pause: _Pause | None = None
+        try:
+            pause = self._innermost()
+        finally:  # also after Ctrl-C
+            (self._innermost() if pause is None else pause).clear()
         self._open.remove(pause)
-        pause.clear()
-        _pauses.set(tuple(filter(None, around)))
+        _pauses.set(tuple(filter(None, _pauses.get())))
+
+    def _innermost(self) -> _Pause:
+        """The pause that ends first. It is one of another thread's only if a generator is closed by
+        a thread that never entered its block.
+        """
+        still_open = [pause for pause in tuple(self._open) if pause]
+        around = _pauses.get()
+        return ([pause for pause in still_open if pause in around] or still_open)[-1]
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, computing without a record whenever it is called."""
@@ -139,8 +151,11 @@ class no_grad:
 
         @functools.wraps(function)
         def without_record(*args: Any, **options: Any) -> Any:
-            with no_grad():
+            token = _pauses.set((*_pauses.get(), [function]))
+            try:
                 return function(*args, **options)
+            finally:
+                _pauses.reset(token)
 
         return without_record
 

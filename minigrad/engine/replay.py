@@ -49,7 +49,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.record import Node, recording
-from minigrad.engine.tensor import Tensor, describe, now
+from minigrad.engine.tensor import Tensor, describe
 
 
 def replay(
@@ -93,6 +93,8 @@ def replay(
                     gradients[x] = contribution
                     if passes_on(x, since):
                         heappush(waiting, (-x._time, x))
+            if leads is not None:
+                leads.discard(t)  # which frees t
             if not retain_graph:
                 node: Any = t.node
                 node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
@@ -195,6 +197,8 @@ def _all_at_once(
     create_graph: bool,
 ) -> list[Callable[..., Any] | None]:
     """A fused rule computes all gradients together: its VJPs only hand them out."""
+    if t.node is not None and t.node.watch is not None:
+        t.node.watch.refuse_changed_arrays(0)
     needs = tuple([x._requires_grad if leads is None else x in leads for x in inputs])
     found = backward(g, y, needs)
     if not isinstance(found, tuple) or len(found) != len(inputs):
@@ -216,7 +220,7 @@ def _by_definition(
 
     An input that is given at several positions gets its whole gradient at the first one.
     """
-    since = now()
+    since = max([x._time for x in inputs])  # all that the definition computes is newer
     composed = node.rule.definition(*inputs, **node.options)  # type: ignore[attr-defined]
     if not isinstance(composed, Tensor) or composed.shape != g.shape:
         gave = (
@@ -250,7 +254,7 @@ def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
     return found
 
 
-def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> Set[Tensor]:
+def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> set[Tensor]:
     """The wanted tensors, and those between them and the root.
 
     A tensor leads to a wanted one if one of its inputs does. The inputs, which are older, come

@@ -46,6 +46,7 @@ gradient. The constant shares your array's memory (chapter 1.5).
 from __future__ import annotations
 
 import itertools
+import mmap
 import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -293,20 +294,26 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any
 
     `loss += term` gives the name `loss` to a new, recorded tensor. For a leaf that requires a
     gradient this would be a mistake: the model or the optimizer still holds the leaf, and would
-    not see the change. So under no_grad() the leaf is given another array, and otherwise the
-    assignment is refused.
+    not see the change. So it is refused while operations are recorded. Under no_grad() a leaf is
+    given another array; a constant only if the new one has its shape and its kind of numbers.
     """
 
     def assign(self: Tensor, other: Any) -> Any:
-        if not self._requires_grad or self.node is not None:
+        if self.node is not None:
             return operate(self, other)
         if is_recording():
+            if not self._requires_grad:
+                return operate(self, other)
             raise TypeError(
                 f"an assignment like += or -= would leave the leaf {describe(self)} behind: write "
                 "w.data = w.data - ... (or w -= ... under no_grad()) to change the leaf, or "
                 "w = w - ... to compute something new"
             )
-        self.data = operate(self, other)
+        value = operate(self, other)
+        same = value.shape == self.shape and np.can_cast(value.dtype, self.dtype, "same_kind")
+        if not same and not self._requires_grad:
+            return value
+        self.data = value
         return self
 
     return assign
@@ -346,8 +353,9 @@ def frozen(array: Array, dtype: Any = None) -> Array:
     """The array, if it is read-only and not a view of a writable one; else a read-only copy."""
     held: Any = array
     while isinstance(held, np.ndarray) and not held.flags.writeable:
-        held = held.base  # whose memory it is a view of
-    if isinstance(held, np.ndarray) or (dtype is not None and array.dtype != dtype):
+        held = held.base  # whose memory it is a view of; None for an array with its own
+    known = held is None or isinstance(held, bytes | mmap.mmap | memoryview)
+    if not known or (dtype is not None and array.dtype != dtype):
         array = array.astype(array.dtype if dtype is None else dtype)
         array.setflags(write=False)
     return array
