@@ -1,9 +1,10 @@
 """The book: README's table, commands and code are true, and every file shows its chapter.
 
-`python tests/test_book.py` writes the table's line counts anew.
+`python -m tests.test_book` writes anew what README says of lengths, names and PyTorch's words.
 """
 
 import ast
+import inspect
 import re
 import subprocess
 import sys
@@ -120,6 +121,80 @@ def test_no_name_of_a_module_is_also_a_public_function_of_its_package():
         assert not modules & set(package.__all__)
 
 
+def first_words(thing):
+    """The first sentence or line of a docstring, as README's table shows it."""
+    line = (inspect.getdoc(thing) or "").split("\n")[0]
+    return line.replace("|", "\\|")
+
+
+def names():
+    """A table of every public name: where it is from, and the first line of its docstring."""
+    import attention
+    import minigrad
+    import minigrad.nn
+    import minigrad.optim
+
+    lines = []
+    for package in (minigrad, minigrad.nn, minigrad.optim, attention):
+        public = getattr(package, "__all__", None) or [
+            name
+            for name, thing in vars(package).items()
+            if getattr(thing, "__module__", "") == package.__name__ and name[0] != "_"
+        ]
+        lines += ["", f"| `{package.__name__}` | |", "|---|---|"]
+        lines += [f"| `{name}` | {first_words(getattr(package, name))} |" for name in public]
+    return "\n".join([*lines[1:], ""])
+
+
+def words():
+    """PyTorch's words and NumPy's."""
+    from minigrad.functional.vocabulary import OTHER_WORDS
+
+    rows = [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
+    return "\n".join(["| PyTorch | here |", "|---|---|", *rows, ""])
+
+
+def section(name, text):
+    """README with what stands between a section's two marks made anew."""
+    return re.sub(
+        rf"(<!-- {name} -->\n).*?(<!-- end -->)",
+        lambda marks: marks[1] + text + marks[2],
+        README,
+        flags=re.DOTALL,
+    )
+
+
+def test_every_public_name_and_every_word_of_pytorchs_is_in_the_readme():
+    for name, text in [("names", names()), ("words", words())]:
+        assert section(name, text) == README, "run python -m tests.test_book"
+    table = names()
+    assert table.count("\n| `") > 150 and not re.search(r"`\w+` \|  \|", table)
+
+
+EVENING = re.findall(r"^\| ([\d.]+) [^|]+ \| `([^`]+)` \| \d+ \| ★", README, re.MULTILINE)
+
+
+def test_the_evening_is_as_long_as_the_readme_says():
+    assert len(EVENING) == 13
+    lines = 0
+    for _, path in EVENING:
+        lesson, stop, _ = (ROOT / path).read_text(encoding="utf-8").partition(STOP)
+        if path.endswith("elementwise.py"):
+            lesson, stop, _ = lesson.partition("@primitive\ndef expm1")
+            assert stop
+        lines += lesson.count("\n")
+    assert abs(lines - 2000) < 100 and "an evening: 2,000 lines" in README
+
+
+def test_the_lines_that_the_readme_says_its_blocks_print_are_printed(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = re.findall(r"It prints `([^`]+)`", README)
+    assert len(said) == 2
+    for line, block in zip(said, [BLOCKS[0], BLOCKS[2]], strict=True):
+        exec(compile(block, "README", "exec"), {})
+        assert capsys.readouterr().out == f"{line}\n"
+
+
 def renewed(row):
     """A row of the table with its file's present length, to the nearest ten."""
     path = ROOT / row.group(2)
@@ -128,6 +203,8 @@ def renewed(row):
 
 
 if __name__ == "__main__":
+    for name, text in [("names", names()), ("words", words())]:
+        README = section(name, text)
     table = re.sub(
         r"^(\| [\d.]+ [^|]+ \| )`([^`]+)` \| \d+ \|", renewed, README, flags=re.MULTILINE
     )
