@@ -14,6 +14,7 @@ whose beams change places, computes every position anew.
 
 Legend: B batch, T words so far, S words of a source, V words there are, d_model features.
 
+    >>> from attention.generation import choose
     >>> choose(np.array([[1.0, 3.0, 2.0]]), temperature=0.0, rng=None)
     array([1])
 """
@@ -116,6 +117,7 @@ def probabilities(
 ) -> Array:
     """What words are drawn from: softmax(logits / temperature) of those left.   (…, V) → (…, V)
 
+    >>> from attention.generation import probabilities
     >>> probabilities(np.log([[0.5, 0.3, 0.2]]), top_p=0.6).round(3)
     array([[0.625, 0.375, 0.   ]])
     """

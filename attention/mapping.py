@@ -23,6 +23,7 @@ below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three
     words, positions, kinds                          wte, wpe       embeddings.word_embeddings, …
     final_norm, norm           norm                  ln_f           embeddings.LayerNorm
 
+    >>> from attention.mapping import multi_head_layout, to_ours, to_theirs
     >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
     ...         "w_v.weight": np.array([[5, 6]]), "w_o.weight": np.array([[7], [8]])}
     >>> theirs = to_theirs(ours, multi_head_layout())

@@ -110,6 +110,7 @@ def animate_weights(
 def entropy(weights: Array) -> Array:
     """-Σ p log p of each row: 0 for a row with one weight, log n for n equal ones.   (…, S) → (…)
 
+    >>> from attention.maps import entropy
     >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])) / np.log(2)
     array([-0.,  1.])
     """

@@ -30,6 +30,7 @@ queries: what a typical one gets (`gradient_median`), how many get practically n
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. The scale governs how much a query can still learn.
 
+    >>> from attention.scaling import saturation
     >>> rng = np.random.default_rng(0)
     >>> raw, scaled = (saturation(1024, scale=s, rng=rng) for s in (1.0, None))
     >>> raw.gradient_mean > 5 * scaled.gradient_mean        # the mean is far from vanishing

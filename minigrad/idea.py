@@ -11,6 +11,7 @@ L is the number at the end, for example a loss. ∂L/∂x is the slope of L when
 stays; for an array x it is an array of the same shape, the **gradient** of x. In the code g is
 ∂L/∂y, the gradient that arrives at a result y, and a VJP turns g into the gradient of one input.
 
+    >>> from minigrad.idea import Value, backward, matmul
     >>> x = Value([[3.0]])
     >>> y = matmul(x, x)                    # x², and both factors are x
     >>> backward(y)

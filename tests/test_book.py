@@ -4,7 +4,10 @@
 """
 
 import ast
+import doctest
+import importlib
 import inspect
+import io
 import re
 import subprocess
 import sys
@@ -171,6 +174,30 @@ def test_every_public_name_and_every_word_of_pytorchs_is_in_the_readme():
     assert table.count("\n| `") > 150 and not re.search(r"`\w+` \|  \|", table)
 
 
+PRELUDE = next(block for block in BLOCKS if "from attention import *" in block)
+EXAMPLES = [
+    test
+    for path in CHAPTERS
+    for test in doctest.DocTestFinder(exclude_empty=True).find(
+        importlib.import_module(
+            ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        ),
+        globs={},
+    )
+    if test.examples and not test.name.rpartition(".")[2].startswith("_")
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
+def test_a_docstrings_example_can_be_pasted_after_the_prelude(example):
+    space = {}
+    exec(PRELUDE, space)
+    example.globs = space
+    report = io.StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
+    assert runner.run(example, out=report.write).failed == 0, report.getvalue()
+
+
 EVENING = re.findall(r"^\| ([\d.]+) [^|]+ \| `([^`]+)` \| \d+ \| ★", README, re.MULTILINE)
 
 
@@ -190,7 +217,7 @@ def test_the_lines_that_the_readme_says_its_blocks_print_are_printed(capsys, tmp
     monkeypatch.chdir(tmp_path)
     said = re.findall(r"It prints `([^`]+)`", README)
     assert len(said) == 2
-    for line, block in zip(said, [BLOCKS[0], BLOCKS[2]], strict=True):
+    for line, block in zip(said, [BLOCKS[0], BLOCKS[3]], strict=True):
         exec(compile(block, "README", "exec"), {})
         assert capsys.readouterr().out == f"{line}\n"
 

@@ -6,6 +6,7 @@ new idea. The gradient, dotted with a direction v, is itself a function of x: φ
 also depends on the seed ∂L/∂y, and that derivative is a claim as well. (A rule that computes with
 `g.data` has right first derivatives, right second ones in x, and 0 in the seed.)
 
+    >>> from minigrad.checks.claims import first_order
     >>> rng = np.random.default_rng(0)
     >>> claims = first_order(lambda x: (x * x).sum(), [np.array([1.0, 3.0])], rng)
     >>> claims.analytic[0][0], claims.evaluate(claims.points)

@@ -19,6 +19,7 @@ call it the **resolution**. A comparison with something finer than it means noth
 Steps are relative: each element moves by a fraction of itself. A step of .1 is small for x = 5,
 but it carries x = .01 across the pole of 1/x.
 
+    >>> from minigrad.checks.differences import slopes
     >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))
     >>> bool(abs(slope[0] - 1.0) < 1e-13), bool(resolution[0] < 1e-13)
     (True, True)

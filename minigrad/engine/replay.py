@@ -29,6 +29,7 @@ loss, which is its **root**, and ends when no result is waiting.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
+    >>> from minigrad.engine.replay import replay
     >>> x = Tensor(3.0, requires_grad=True)
     >>> h = x * x
     >>> y = h + x                           # x is used three times: two factors, one summand
@@ -107,6 +108,7 @@ def contributions(
 ) -> Iterator[tuple[Tensor, Any]]:
     """What t, whose gradient is g, sends to each of its inputs: the result of that input's VJP.
 
+    >>> from minigrad.engine.replay import contributions
     >>> x = Tensor([3.0], requires_grad=True)
     >>> [contribution for _, contribution in contributions(x * x, np.ones(1))]  # to x, and to x
     [array([3.]), array([3.])]

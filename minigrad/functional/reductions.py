@@ -39,7 +39,8 @@ from minigrad.ops.reduce import kept_shape
 def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The smallest element over the axis: -max(-x). Elements that tie share the gradient.
 
-    >>> min([[1, 5], [3, 4]], axis=1)
+    >>> import minigrad
+    >>> minigrad.min([[1, 5], [3, 4]], axis=1)
     array([1, 3])
     """
     return negative(max(negative(x), axis=axis, keepdims=keepdims))

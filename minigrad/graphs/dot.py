@@ -48,6 +48,7 @@ def dot_text(vertices: Sequence[Vertex], arrows: Sequence[Arrow], limits: Limits
 def colour(strength: float, limits: Limits) -> str:
     """A gradient's place on the log scale between the limits, as #rrggbb.
 
+    >>> from minigrad.graphs.dot import colour
     >>> colour(1e-3, (1e-3, 1e3)), colour(1.0, (1e-3, 1e3)), colour(1e9, (1e-3, 1e3))
     ('#f4f4f5', '#fbdf82', '#ee8f31')
     """

@@ -107,6 +107,7 @@ def rms(x: Array) -> float:
 
     Divided by the largest element first: the square of 1e-200 is 0 in floating point.
 
+    >>> from minigrad.graphs.drawing import rms
     >>> round(rms(np.array([3e-200, 4e-200])) / 1e-200, 6)
     3.535534
     """

@@ -268,7 +268,8 @@ def erf(x, /):
 def abs(x, /):
     """y = |x|: f′ = sign(x), and 0 at the kink, the mean of the slopes on its two sides.
 
-    >>> abs(-2.0)
+    >>> import minigrad
+    >>> minigrad.abs(-2.0)
     array(2.)
     """
     return lambda: np.abs(x), lambda g, y: g * sign(x)

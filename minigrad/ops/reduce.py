@@ -20,6 +20,7 @@ from minigrad.engine.rules import primitive
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
     """The shape with its reduced axes at length 1, as keepdims=True would leave it.
 
+    >>> from minigrad.ops.reduce import kept_shape
     >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
     ((2, 3, 1), (1, 1, 5), (1, 1, 1))
     """
@@ -38,7 +39,8 @@ def sum(x, /, axis=None, *, keepdims=False):
     Every element of a summed group receives the same g: the VJP broadcasts g over the group
     (as a view: no memory is filled).
 
-    >>> sum([[1, 2], [3, 4]], axis=0)
+    >>> import minigrad
+    >>> minigrad.sum([[1, 2], [3, 4]], axis=0)
     array([4, 6])
     """
     shape = x.shape
@@ -78,7 +80,8 @@ def max(x, /, axis=None, *, keepdims=False):
 
         ∂L/∂xᵢ = g/k  if xᵢ = y, else 0
 
-    >>> max([[1, 5], [3, 4]], axis=1)
+    >>> import minigrad
+    >>> minigrad.max([[1, 5], [3, 4]], axis=1)
     array([5, 4])
     """
 

@@ -20,6 +20,7 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
     A file that is replaced keeps its permissions, and a symbolic link stays one: what it points to
     is replaced. A missing folder is a FileNotFoundError that names it.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_whole(f"{folder}/hello.txt", "hello").read_text()
     'hello'
