@@ -1,5 +1,7 @@
 """11 · Attention: a look-up made soft.
 
+In chapter 0: `return softmax(multiply(matmul(q, transpose(k)), Value(scale)))`.
+
 How does one vector ask others for information, without knowing where it is? Every position
 publishes a key k, which says what it has, and a value v, which is what it gives. A position
 that wants something forms a query q. The products q·k say how well each key answers; softmax

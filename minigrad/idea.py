@@ -19,7 +19,7 @@ stays; for an array x it is an array of the same shape, the **gradient** of x. I
     array([[6.]])
 
 The rest of the book is there because these lines lack something. The last lines of the file say
-what, and which chapter adds it.
+what, and which chapter adds it. Such a chapter opens with the line from here that it replaces.
 """
 
 from __future__ import annotations

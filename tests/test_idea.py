@@ -1,15 +1,17 @@
 """Chapter 0 · The idea: on its own legs, and equal to the engine."""
 
+import re
 import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad
 from minigrad import idea
-from tests.test_book import BLOCKS
+from tests.test_book import BLOCKS, CHAPTERS
 
 RNG = np.random.default_rng(7)
 
@@ -73,3 +75,13 @@ def test_every_operation_is_that_of_the_engine_in_value_and_gradient(small, larg
 def test_it_is_whole_in_one_file():
     names = runpy.run_path(idea.__file__, run_name="alone")
     assert not any(getattr(x, "__module__", "").startswith("minigrad") for x in names.values())
+
+
+OPENS = re.compile(r'^""".*\n\nIn chapter 0: `(.+)`\.\n\n')
+
+
+def test_chapters_open_with_the_line_of_chapter_0_that_they_replace():
+    text = Path(idea.__file__).read_text(encoding="utf-8")
+    found = {path: OPENS.match(path.read_text(encoding="utf-8")) for path in CHAPTERS}
+    lines = [match[1] for match in found.values() if match]
+    assert len(lines) == 13 and all(line in text for line in lines)

@@ -1,5 +1,7 @@
 """4.1 · Finite differences: move the input and look.
 
+In chapter 0: `steps = 1e-6 * np.eye(4)`.
+
 How do you find out that a derivation is wrong? Not by reading it again. A derivative claims
 how much the output moves when the input does, so move the input a little, along u, and look:
 

@@ -1,5 +1,7 @@
 """2.2 · Autograd: `backward` and `gradients`.
 
+In chapter 0: `root.grad = np.ones_like(root.array)`.
+
 Who asks for a replay, and for which gradients? A training loop calls `backward`: after one pass,
 ∂L/∂p is in the `.grad` of every parameter p. A mathematician calls `gradients(y, xs)`, and gets the
 gradients of these xs only, as arrays, or as tensors that can be differentiated again. (A function's

@@ -1,5 +1,7 @@
 """1.2 · Record: what an operation stores.
 
+In chapter 0: `return Value(value, inputs, vjps)`.
+
 What must an operation remember, so that a gradient can later be sent back through it? Which rule
 ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to go back. That is a
 `Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the

@@ -1,5 +1,7 @@
 """2.1 · Replay: the record, in reverse.
 
+In chapter 0: `y = max(waiting, key=lambda value: value.time)`.
+
 In which order should the derivatives of a chain be multiplied? A loss L is computed from y, y from
 h, h from x. The **Jacobian** ∂y/∂h of two vectors is a table: row i, column j holds ∂yᵢ/∂hⱼ. (Think
 of an array with more axes as laid out in one row.) The chain rule is a product of such tables,

@@ -1,5 +1,7 @@
 """1.3 · Rules: a value and its derivatives, side by side.
 
+In chapter 0: `value, *vjps = rule(*[x.array for x in inputs])`.
+
 How does a formula become an operation that records itself? `primitive` turns a **rule** into one: a
 function that returns its value and then one VJP for each tensor input.
 

@@ -1,5 +1,7 @@
 """1.1 · Tensor: an array that remembers where it came from.
 
+In chapter 0: `self.array = np.asarray(array, float)`.
+
 How can a program know the derivative of what it has just computed? It keeps a record. A `Tensor`
 is a NumPy array together with a **node**, which says which operation made the array, and from which
 other tensors. Those tensors have nodes too, and so on back to the **leaves**: the tensors without

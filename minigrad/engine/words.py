@@ -1,5 +1,7 @@
 """1.4 · Words: what a Tensor answers to.
 
+In chapter 0: `matmul(q, transpose(k))`.
+
 Where do `a + b`, `t.sum()` and `np.exp(t)` find the operation that records them? Here, and only
 here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a call of one of its
 functions into `t.__array_ufunc__(np.exp, …)` or `t.__array_function__(np.reshape, …)`, before it

@@ -1,5 +1,7 @@
 """3.1 · Elementwise operations: diagonal Jacobians.
 
+In chapter 0: `return a * b, lambda g: g * b, lambda g: g * a`.
+
 What is the derivative of an operation that never mixes elements? If yᵢ = f(xᵢ), then
 ∂yᵢ/∂xⱼ is f′(xᵢ) on the diagonal and 0 elsewhere. A vector times a diagonal matrix is an
 elementwise product, so every VJP of this chapter has one form:

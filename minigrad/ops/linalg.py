@@ -1,5 +1,7 @@
 """3.5 · Linear algebra: the matrix product.
 
+In chapter 0: `return a @ b, lambda g: g @ b.T, lambda g: a.T @ g`.
+
 Where do the two transposes in the derivative of A B come from? Attention is two matrix products
 with a softmax between them, so this rule does most of the work of the project. Its docstring
 follows one element.

@@ -1,5 +1,7 @@
 """3.4 · Reductions: many to one.
 
+In chapter 0: `y = e / e.sum(axis=-1, keepdims=True)`.
+
 If many inputs make one output, how is one gradient shared among them? By each input's own
 influence on the output. In a sum every element has influence 1, so each receives the whole g:
 the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a mean each has

@@ -1,5 +1,7 @@
 """3.2 · Shape operations: moving and copying.
 
+In chapter 0: `return a.T, lambda g: g.T`.
+
 What does a derivative mean for an operation that computes nothing? Each output element is a
 copy of one input element, so the Jacobian is a matrix of zeros and ones. If output i is a copy
 of input s(i), then ∂yᵢ/∂xⱼ = 1 where j = s(i), and 0 elsewhere. The VJP multiplies by its

@@ -1,5 +1,7 @@
 """3.6 · Softmax: derivatives worth doing by hand.
 
+In chapter 0: `e = np.exp(x)`.
+
 Why derive by hand what could be composed? From `exp`, `sum` and `log` the three operations here
 would come out right, gradients too. But the composed record keeps three to five nodes where one
 formula suffices, exp overflows at 710 (in float32 at 89), and above all the formula shows what the
