@@ -16,7 +16,7 @@ from demos.bugs import NAMES, difference, exhibit, source
 from demos.bugs import __file__ as hall
 from demos.bugs._engine import Value, in_order
 from demos.bugs.unordered_recursion import doubled
-from minigrad import Tensor, cross_entropy, getitem, gradients, softmax, where
+from minigrad import Tensor, cross_entropy, getitem, gradients, idea, softmax, where
 from minigrad.optim import SGD
 
 ROOT = Path(__file__).parents[1]
@@ -391,16 +391,16 @@ def test_gradients_that_add_up_are_momentum_1():
 
 
 @pytest.mark.parametrize("times", [1, 2, 5, 10])
-def test_handing_each_share_down_by_itself_is_right_and_takes_a_step_for_each_path(times):
+def test_passing_each_contribution_on_by_itself_is_right_and_takes_a_step_for_each_path(times):
     a, steps = Value(3.0), []
 
-    def hand_down(v, share):
-        v.grad += share
-        for x, slope in v.edges:
+    def pass_on(v, contribution):
+        v.grad = v.grad + contribution
+        for x, vjp in zip(v.inputs, v.vjps, strict=True):
             steps.append(x)
-            hand_down(x, slope * share)
+            pass_on(x, vjp(contribution))
 
-    hand_down(doubled(a, times), 1.0)
+    pass_on(doubled(a, times), 1.0)
     assert a.grad == 2**times and len(steps) == 2 ** (times + 1) - 2
 
 
@@ -409,6 +409,7 @@ def test_the_small_engine_orders_each_value_before_all_it_was_made_of():
     b = a * a
     order = list(in_order((b + a) * b))
     assert len(order) == 4 and order[-2:] == [b, a]
+    assert isinstance(a, idea.Value) and isinstance(b, Value)
 
 
 def test_of_several_gradients_for_one_row_the_last_stays():

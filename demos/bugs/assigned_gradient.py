@@ -1,28 +1,28 @@
 """Demos · Museum: = for +=.
 
 Met on the first evening with an engine of one's own. A value used once gets its gradient, so every
-chain is right. A value used twice gets two shares, and the second writes over the first.
+chain is right. A value used twice gets two contributions, and the second replaces the first.
 """
 
 from demos.bugs._engine import Value, in_order
 
-REPAIR = "Shares of a gradient add; so every `.grad` has to be 0 when the pass begins."
+REPAIR = "Contributions to a gradient add; so every `.grad` has to be 0 when the pass begins."
 
 
 def broken(root):
     """Give every value behind the root its ∂root/∂value, as `.grad`."""
     root.grad = 1.0
     for v in in_order(root):
-        for x, slope in v.edges:
-            x.grad = slope * v.grad
+        for x, vjp in zip(v.inputs, v.vjps, strict=True):
+            x.grad = vjp(v.grad)
 
 
 def repaired(root):
     """Give every value behind the root its ∂root/∂value, as `.grad`."""
     root.grad = 1.0
     for v in in_order(root):
-        for x, slope in v.edges:
-            x.grad += slope * v.grad
+        for x, vjp in zip(v.inputs, v.vjps, strict=True):
+            x.grad = x.grad + vjp(v.grad)
 
 
 def symptom(backward, rng):
@@ -38,7 +38,7 @@ def symptom(backward, rng):
     for name, f in cases.items():
         a = Value(3.0)
         backward(f(a))
-        seen[name] = a.grad
+        seen[name] = float(a.grad)
     return seen
 
 
@@ -49,5 +49,5 @@ def check(backward, rng):
     f, at, h = lambda a: a * a + a, rng.uniform(1.0, 2.0), 1e-5
     a = Value(at)
     backward(f(a))
-    moved = (f(Value(at + h)).data - f(Value(at - h)).data) / (2 * h)
+    moved = (f(Value(at + h)).array - f(Value(at - h)).array) / (2 * h)
     assert abs(a.grad - moved) < 1e-6, f"∂y/∂a = {a.grad:.4f}, but y moves by {moved:.4f}"

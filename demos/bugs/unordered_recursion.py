@@ -1,31 +1,31 @@
 """Demos · Museum: recursion without order.
 
 Met in micrograd's first days (its issue 2), and offered to it again as a simplification (its pull
-request 64). `+=` is there, so a value used twice gets both shares. But it passes on what it has
-after each of them, and the first goes down the graph a second time, with the second. Leaves pass
-nothing on: only a *result* used twice shows it, as in b = a + a, c = b + b.
+request 64). Contributions are added, so a value used twice gets both. But the value passes on what
+it has after each of them, and so passes the first one on twice. Leaves pass nothing on: only a
+*result* used twice shows it, as in b = a + a, c = b + b.
 """
 
 from demos.bugs._engine import Value, in_order
 
 REPAIR = (
-    "Put the values in an order, each before all it was made of, and pass on once. (To hand each "
-    "share down by itself is right too, and takes 2ⁿ⁺¹ - 2 steps for n doublings.)"
+    "Put the values in an order, each before all it was made of, and pass on once. (To pass each "
+    "contribution on by itself is right too, and takes 2ⁿ⁺¹ - 2 steps for n doublings.)"
 )
 
 
 def broken(root):
     """Pass root.grad on to every value behind the root."""
-    for x, slope in root.edges:
-        x.grad += slope * root.grad
+    for x, vjp in zip(root.inputs, root.vjps, strict=True):
+        x.grad = x.grad + vjp(root.grad)
         broken(x)
 
 
 def repaired(root):
     """Pass root.grad on to every value behind the root."""
     for v in in_order(root):
-        for x, slope in v.edges:
-            x.grad += slope * v.grad
+        for x, vjp in zip(v.inputs, v.vjps, strict=True):
+            x.grad = x.grad + vjp(v.grad)
 
 
 def doubled(a, times):
@@ -43,7 +43,7 @@ def symptom(pass_on, rng):
         y = doubled(a, times)
         y.grad = 1.0
         pass_on(y)
-        seen[f"∂y/∂a for y = {2**times} a, made by doubling"] = a.grad
+        seen[f"∂y/∂a for y = {2**times} a, made by doubling"] = float(a.grad)
     return seen
 
 
@@ -54,5 +54,5 @@ def check(pass_on, rng):
     y = f(a)
     y.grad = 1.0
     pass_on(y)
-    moved = (f(Value(at + h)).data - f(Value(at - h)).data) / (2 * h)
+    moved = (f(Value(at + h)).array - f(Value(at - h)).array) / (2 * h)
     assert abs(a.grad - moved) < 1e-6, f"∂y/∂a = {a.grad:.4f}, but y moves by {moved:.4f}"
