@@ -5,8 +5,8 @@ the order a reader meets them.
 """
 
 # ruff: noqa: I001, RUF022 (the order is the lesson's, not the alphabet's)
-from attention.masks import causal_mask, padding_mask, window_mask
 from attention.scaled_dot_product import attention, attention_weights, qk_norm
+from attention.masks import causal_mask, padding_mask, window_mask
 from attention.additive import additive_attention
 from attention.fused import fused_attention
 from attention.multi_head import KVCache, MultiHeadAttention, merge_heads, split_heads
@@ -24,12 +24,12 @@ from attention.models import GPT, Classifier, TextEncoder, bert, gpt2, llama
 from attention.generation import generate, translate
 
 __all__ = [
-    "causal_mask",
-    "padding_mask",
-    "window_mask",
     "attention",
     "attention_weights",
     "qk_norm",
+    "causal_mask",
+    "padding_mask",
+    "window_mask",
     "additive_attention",
     "fused_attention",
     "KVCache",

@@ -1,4 +1,4 @@
-"""11.1 · Additive attention: the predecessor.
+"""11.2 · Additive attention: the predecessor.
 
 What did attention look like before it was a matrix product? Bahdanau, Cho & Bengio 2014 compared
 a query with a key by a small network: project both, add them, squash, and weigh the result,

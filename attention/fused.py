@@ -63,11 +63,11 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import check_mask
 from attention.scaled_dot_product import (
     Scale,
     attention,
     check_bias,
+    check_mask,
     check_values,
     scale_factor,
 )

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import check_mask
 from attention.models import GPT
+from attention.scaled_dot_product import check_mask
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
 from minigrad.nn import Dropout, Module

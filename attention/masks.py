@@ -1,4 +1,4 @@
-"""10 · Masks: who may look at whom.
+"""11.1 · Masks: who may look at whom.
 
 Which keys may a query see? A mask answers with one boolean for each pair of query and key, and
 it has one meaning everywhere in this project: **True means "may look"**. (PyTorch has both: True
@@ -28,11 +28,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
+from attention.scaled_dot_product import Mask
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -84,30 +83,3 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
         raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
     keys = np.arange(S)  # (S,)
     return keys < counts[:, None, None]  # (B, 1, S)
-
-
-def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
-    """The mask as a boolean array, or one sentence on what is wrong with it."""
-    try:
-        array = np.asarray(mask)
-    except ValueError:
-        raise ValueError("mask must be one boolean array: got rows of different lengths") from None
-    if array.dtype != np.bool_:
-        raise TypeError(
-            f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "
-            "compare first, for instance mask == 1 or mask == 0, whichever marks keys to look at"
-        )
-    if not broadcasts_to(array.shape, scores_shape):
-        raise ValueError(
-            f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
-            "which end in (T queries, S keys)"
-        )
-    return array
-
-
-def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is stretched to the scores', and does not stretch them."""
-    try:
-        return np.broadcast_shapes(shape, scores_shape) == scores_shape
-    except ValueError:
-        return False

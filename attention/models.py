@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Block, FeedForward, GatedFeedForward
-from attention.masks import causal_mask, check_mask
+from attention.masks import causal_mask
 from attention.multi_head import KVCache, MultiHeadAttention, cached_length
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
-from attention.scaled_dot_product import attention
+from attention.scaled_dot_product import attention, check_mask
 from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu, gelu_tanh, where
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm

@@ -30,8 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import check_mask
-from attention.scaled_dot_product import Scale, attention, attention_weights
+from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
 from minigrad import Tensor, concatenate, repeat
 from minigrad.nn import Dropout, Linear, Module
 

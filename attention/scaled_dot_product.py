@@ -34,9 +34,9 @@ from typing import Any
 
 import numpy as np
 
-from attention.masks import broadcasts_to, check_mask
 from minigrad import Tensor, norm, softmax, where
 
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
@@ -45,7 +45,7 @@ def attention_weights(
 ) -> Tensor:
     """How much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
 
-    mask   boolean, True = may look, broadcast to (…, T, S); see chapter 10. A query that may
+    mask   boolean, True = may look, broadcast to (…, T, S); see chapter 11.1. A query that may
            look nowhere gets weights 0 instead of weights that sum to 1.
     bias   numbers added to the scaled scores, broadcast to (…, T, S), such as those of chapter
            14 that say how near a key is; a Tensor if they are learned
@@ -161,6 +161,33 @@ def check_values(k: Tensor, v: Tensor) -> None:
         raise ValueError(
             f"v needs one row for each of the {k.shape[-2]} keys: it has shape {np.shape(v)}"
         )
+
+
+def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
+    """The mask as a boolean array, or one sentence on what is wrong with it."""
+    try:
+        array = np.asarray(mask)
+    except ValueError:
+        raise ValueError("mask must be one boolean array: got rows of different lengths") from None
+    if array.dtype != np.bool_:
+        raise TypeError(
+            f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "
+            "compare first, for instance mask == 1 or mask == 0, whichever marks keys to look at"
+        )
+    if not broadcasts_to(array.shape, scores_shape):
+        raise ValueError(
+            f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
+            "which end in (T queries, S keys)"
+        )
+    return array
+
+
+def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:
+    """Whether an array of this shape is stretched to the scores', and does not stretch them."""
+    try:
+        return np.broadcast_shapes(shape, scores_shape) == scores_shape
+    except ValueError:
+        return False
 
 
 def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Chapter 11.1 · Additive attention: three nested loops, masks, and words about what is wrong."""
+"""Chapter 11.2 · Additive attention: three nested loops, masks, and words about what is wrong."""
 
 import math
 

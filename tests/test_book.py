@@ -115,6 +115,29 @@ def test_imports_point_one_way():
         assert not forbidden & set(names), path
 
 
+NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, _, path, _, _ in TABLE}
+EARLIER = {  # the imports that point to a later chapter, and why
+    ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
+    ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
+    ("5.4", "9.1"): "a drawing is a file, and is written whole",
+}
+
+
+def test_no_chapter_imports_a_later_one():
+    chapters = {path.removesuffix(".py").replace("/", "."): NUMBERS[path] for path in NUMBERS}
+    found = set()
+    for path, number in NUMBERS.items():
+        if path.endswith("__init__.py"):
+            continue  # a package gathers its own chapters
+        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
+                later = [chapters[n] for n in names if n in chapters and chapters[n] > number]
+                found |= {(number, each) for each in later}
+    dotted = {tuple(".".join(map(str, each)) for each in pair) for pair in found}
+    assert dotted == set(EARLIER)
+
+
 def test_no_name_of_a_module_is_also_a_public_function_of_its_package():
     import attention
     import minigrad

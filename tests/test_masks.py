@@ -15,7 +15,7 @@ from attention import (
     padding_mask,
     window_mask,
 )
-from attention.masks import check_mask
+from attention.scaled_dot_product import check_mask
 from minigrad import Tensor, gradients
 
 random = np.random.default_rng(3)
