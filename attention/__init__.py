@@ -9,7 +9,13 @@ from attention.scaled_dot_product import attention, attention_weights, qk_norm
 from attention.masks import causal_mask, padding_mask, window_mask
 from attention.additive import additive_attention
 from attention.fused import fused_attention
-from attention.multi_head import KVCache, MultiHeadAttention, merge_heads, split_heads
+from attention.multi_head import (
+    MultiHeadAttention,
+    merge_heads,
+    multi_head_attention,
+    split_heads,
+)
+from attention.cache import KVCache
 from attention.positions import (
     LearnedPositions,
     RelativeBias,
@@ -32,10 +38,11 @@ __all__ = [
     "window_mask",
     "additive_attention",
     "fused_attention",
-    "KVCache",
+    "multi_head_attention",
     "MultiHeadAttention",
     "merge_heads",
     "split_heads",
+    "KVCache",
     "LearnedPositions",
     "RelativeBias",
     "SinusoidalPositions",

@@ -32,7 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.multi_head import KVCache, MultiHeadAttention
+from attention.cache import KVCache
+from attention.multi_head import MultiHeadAttention
 from minigrad import Tensor, relu, silu
 from minigrad.nn import Dropout, LayerNorm, Linear, Module
 

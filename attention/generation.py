@@ -9,7 +9,7 @@ text. So **top-k** draws from the k best only (Fan et al. 2018), and **top-p** f
 together have probability p (Holtzman et al. 2019). **Beam search** keeps the n best beginnings
 instead of one, for where the whole sentence counts and not its first word.
 
-With a cache (chapter 13) each step of `generate` computes the new position alone; `translate`,
+With a cache (chapter 13.1) each step of `generate` computes the new position alone; `translate`,
 whose beams change places, computes every position anew.
 
 Legend: B batch, T words so far, S words of a source, V words there are, d_model features.

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.cache import KVCache, cached_length
 from attention.masks import causal_mask
-from attention.multi_head import KVCache, MultiHeadAttention, cached_length
+from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.scaled_dot_product import attention, check_mask
 from attention.transformer import Attend, Encoder

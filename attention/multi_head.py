@@ -12,6 +12,9 @@ the *result* of the projection. The H small matrices stand side by side in one W
 computes all heads' queries at once, and `split_heads` turns the columns that belong together
 into an axis of their own. On that axis the heads are a batch, so they never mix before W_O.
 
+`multi_head_attention` is those two lines. `MultiHeadAttention`, the layer, adds parameters and
+options to it.
+
 Legend: B batch, T queries, S keys, H heads, H_kv heads of keys and values; d_model features of a
 position; d_k features of a query or key in one head, d_v of a value.
 
@@ -25,14 +28,17 @@ position; d_k features of a query or key in one head, d_v of a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
-from minigrad import Tensor, concatenate, repeat
+from minigrad import Tensor, repeat
 from minigrad.nn import Dropout, Linear, Module
+
+if TYPE_CHECKING:
+    from attention.cache import KVCache
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
@@ -56,53 +62,38 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.swapaxes(-3, -2).reshape(*batch, T, H * d_v)  # (…, T, H · d_v)
 
 
-class KVCache:
-    """The keys and values that a layer has seen, so that generating a word does not redo them.
+def multi_head_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    w_o: Tensor,
+    num_heads: int,
+    **options: Any,
+) -> Tensor:
+    """The two lines of the paper.   (…, T, d_model) · (…, S, d_model) · … → (…, T, d_model)
 
-    Under a causal mask, with weights that do not change and nothing dropped, what a position sees
-    never changes, so its key and value are the same in every later step. Hand the same cache to the
-    same layer at each step, with the new positions alone, under `no_grad()`: otherwise the cache
-    holds the record of every step. It is for self-attention; cross-attention projects the memory
-    anew each time.
+    w_q, w_k (d_model, H · d_k), w_v (d_model, H · d_v), w_o (H · d_v, d_model); the options are
+    those of `attention`. A mask needs an axis of length 1 for the heads: (B, 1, T, S).
+
+    >>> x, eye = Tensor([[1.0, 0.0], [0.0, 1.0]]), np.eye(2)
+    >>> multi_head_attention(x, x, x, eye, eye, eye, eye, 2, scale=0.0)     # the mean, in each head
+    Tensor([[0.5, 0.5],
+            [0.5, 0.5]])
     """
-
-    def __init__(self) -> None:
-        self.k: Tensor | None = None
-        self.v: Tensor | None = None
-
-    @property
-    def length(self) -> int:
-        """How many positions are in it."""
-        return 0 if self.k is None else self.k.shape[-2]
-
-    def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last. Nothing is kept yet."""
-        if self.k is None or self.v is None:
-            return k, v
-        if self.k.shape[:-2] != k.shape[:-2]:
-            raise ValueError(
-                f"the cache holds keys (…, H, S, d_k) of shape {self.k.shape}, the new ones have "
-                f"{k.shape}: another batch needs another cache"
-            )
-        return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)
-
-    def rewind(self, length: int) -> None:
-        """Forget all but the first `length` positions."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"the cache holds {self.length} positions, and not {length}")
-        if self.k is not None and self.v is not None:
-            self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
-
-
-def cached_length(caches: list[KVCache] | None, blocks: Sequence[Any]) -> int:
-    """How many positions the caches of some blocks hold, one cache for each block."""
-    if caches is not None and len(caches) != len(blocks):
-        raise ValueError(f"{len(blocks)} blocks need as many caches: got {len(caches)}")
-    return caches[0].length if caches else 0
+    pairs = ((q, w_q), (k, w_k), (v, w_v))
+    heads = attention(*[split_heads(x @ w, num_heads) for x, w in pairs], **options)
+    return merge_heads(heads) @ w_o  # (…, T, d_model)
 
 
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
+
+    This is `multi_head_attention` with parameters of its own, and with five options: fewer heads of
+    keys and values than of queries, rotated positions, dropout, another function in the place of
+    `attention`, and a cache for generation.
 
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
                        scale=None, dropout=0.0, rotate=None, attend=attention, rng, dtype=float)

@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Activation, Block, FeedForward
+from attention.cache import KVCache, cached_length
 from attention.masks import causal_mask
-from attention.multi_head import KVCache, MultiHeadAttention, cached_length
+from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from attention.scaled_dot_product import attention
 from minigrad import Tensor, relu

@@ -11,12 +11,13 @@ from attention import (
     causal_mask,
     fused_attention,
     merge_heads,
+    multi_head_attention,
     padding_mask,
     qk_norm,
     split_heads,
     window_mask,
 )
-from attention.multi_head import KVCache
+from attention.cache import KVCache
 from attention.positions import RelativeBias, alibi, rotary
 from minigrad import Tensor, gradcheck, gradients, no_grad
 from minigrad.nn import Dropout
@@ -154,6 +155,20 @@ SCORE_BIASES = {  # with the shape (B, 6, T, S) that each stands for
     "(H, 1, 1)": (6, 1, 1),
     "(B, H, T, S)": (B, 6, T, S),
 }
+
+
+@pytest.mark.parametrize("mask", [None, np.tri(T, S, S - T, dtype=bool)])
+def test_the_papers_two_lines_are_the_layer_without_its_options(mask):
+    made = layer(d_k=D_K, d_v=D_V)
+    rng = np.random.default_rng(3)
+    q, k, v = (Tensor(rng.standard_normal((B, n, D_MODEL))) for n in (T, S, S))
+    weights = [p for _, p in made.named_parameters()]  # w_q, w_k, w_v, w_o
+    y = multi_head_attention(q, k, v, *weights, H, mask=mask)
+    np.testing.assert_array_equal(y.data, made(q, k, v, mask=mask).data)
+    g = rng.standard_normal(y.shape)
+    ours = gradients(y, weights, g)
+    for one, other in zip(ours, gradients(made(q, k, v, mask=mask), weights, g), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @groups
