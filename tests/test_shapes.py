@@ -102,6 +102,8 @@ def multi_head(chapter):
     layer = chapter.MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng)
     layer(random(B, T, D_MODEL), random(B, S, D_MODEL), mask=np.ones((B, 1, S), bool))
     layer.weights(random(B, T, D_MODEL), random(B, S, D_MODEL))
+    q, k, v = random(B, T, D_MODEL), random(B, S, D_MODEL), random(B, S, D_MODEL)
+    chapter.multi_head_attention(q, k, v, *layer.parameters(), H)
 
 
 def positions(chapter):
