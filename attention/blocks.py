@@ -7,11 +7,13 @@ derivative 1 + f′: whatever f does, one summand of the gradient passes it unto
 `add`). The **normalisation** gives what is read next the same size at any depth. Where it stands
 decides whether that untouched way reaches from top to bottom:
 
-    post-LN   norm(x + f(x))      the paper's. A norm stands on every block's way back. With more
-                                  blocks the last one's gradient stays as large: hence the warm-up
-    pre-LN    x + f(norm(x))      GPT-2's. The way back is free from top to bottom, and with four
-                                  times the blocks the last one's gradient halves, as the sum has
-                                  grown. One more norm after the last block brings that to size
+    post-LN   norm(x + f(x))      the paper's. Each block's norm also rescales the gradient on its
+                                  way back. The last block's gradient does not shrink as blocks are
+                                  added, so the first large steps can diverge, which is why the
+                                  learning rate is warmed up
+    pre-LN    x + f(norm(x))      GPT-2's. No norm is on the way back from top to bottom. With four
+                                  times the blocks the last block's gradient halves, because the
+                                  sum has grown. One more norm after the last block rescales it
 
 (Xiong et al. 2020 derive both.)
 

@@ -7,9 +7,9 @@ but only here. All that follows is an answer to that.
               same direction add up, and steps to and fro cancel
     Adam      divides each element's step by the size that its own gradient has lately had, so that
               all elements move about equally fast (Kingma & Ba 2014)
-    AdamW     Adam, and weights that shrink by themselves, apart from the gradient: pulled through
-              Adam's division, a penalty would shrink least what has large gradients
-              (Loshchilov & Hutter 2017)
+    AdamW     Adam, and weights that shrink by themselves. If the decay were added to the gradient,
+              Adam would divide it too, and weights with large gradients would hardly decay. AdamW
+              therefore shrinks the weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
 1.1). A training loop is then five lines, which nobody hides from you:

@@ -1,13 +1,18 @@
 """Chapter 4 · The checker, checked: it must fail on what is wrong, and say what it cannot see."""
 
+import itertools
+import re
+
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad import GradientError, Tensor, gradcheck, numerical_gradient, primitive
-from minigrad.checks.differences import slopes
+from minigrad.checks import differences
+from minigrad.checks.differences import difference, slopes
 
 rng = np.random.default_rng(0)
+DIFFERENCES = differences.__doc__
 
 
 def rule_with(vjp, value=np.tanh):
@@ -229,3 +234,20 @@ def test_an_order_that_is_not_checked_is_refused(order):
 def test_the_checker_records_whatever_surrounds_it():
     with mg.no_grad():
         assert gradcheck(np.tanh, np.ones(3))
+
+
+def test_the_errors_that_chapter_4_1_shows_are_measured():
+    steps, errors = (
+        [float(each) for each in re.search(rf"^    {name} +(.*)$", DIFFERENCES, re.M)[1].split()]
+        for name in ("h", "error")
+    )
+    assert len(steps) == len(errors) == 6
+    for h, said in zip(steps, errors, strict=True):
+        found = abs(difference(np.exp, 1.0, 1.0, h) - np.e)
+        assert said / 5 < found < 5 * said  # (small steps leave rounding, which machines differ in)
+    ladder = [difference(np.exp, 1.0, 1.0, h) for h in (1 / 8, 1 / 16, 1 / 32)]
+    once = [(4 * b - a) / 3 for a, b in itertools.pairwise(ladder)]
+    twice = (16 * once[1] - once[0]) / 15
+    said = [float(x) for x in re.findall(r"(?:\) |cancelled) +(\de-\d+)", DIFFERENCES)]
+    found = [abs(x - np.e) for x in (ladder[0], ladder[1], once[0], ladder[2], once[1], twice)]
+    assert said == [float(f"{x:.0e}") for x in found]

@@ -3,13 +3,13 @@
 How many evaluations does it take to test a million derivatives? As many as to test one. Move all
 inputs at once, along a **random direction** u. If the analytic gradient is off by an error e, it
 differs from the finite difference along u by ⟨e, u⟩. For a Gaussian u (each element scaled by how
-far it may move, chapter 4.1) that is a Gaussian whose standard deviation is the size of e: below a
-hundredth of it in 8 draws of 1,000, and in three draws out of three once in two million. Element by
-element is only needed to say *where* a gradient is wrong.
+far it may move, chapter 4.1), ⟨e, u⟩ is Gaussian with standard deviation ‖e‖. It comes out below
+‖e‖/100 in 8 draws of 1,000, so all three of our draws miss an error only once in two million. A
+check of every element is needed only to say *where* a gradient is wrong.
 
-A wrong element hides behind right ones that are a billion times larger, as its error is then
-nothing beside the slope. So where a gradient's elements differ much in size, those of similar size
-are also moved by themselves, a **band** at a time, each band measured against its own slope.
+A wrong element can hide behind right ones that are a billion times larger, because its error is
+then nothing beside the slope. So if a gradient's elements differ much in size, those of similar
+size are also moved alone, a **band** at a time, and each band is compared with its own slope.
 
 At a kink a central difference gives the mean of the slopes on both sides. A rule that promises that
 mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`) is called wrong: keep inputs

@@ -1,10 +1,13 @@
 """4.2 · Claims: what a gradient says, made ready to be checked.
 
-What exactly is compared with a finite difference? A number that moves when an input moves. The
-first order has one: L = ⟨seed, f(x₁, …, xₙ)⟩, whose gradients are the claim. Second order costs no
-new idea. The gradient, dotted with a direction v, is itself a function of x: φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩. It
-also depends on the seed ∂L/∂y, and that derivative is a claim as well. (A rule that computes with
-`g.data` has right first derivatives, right second ones in x, and 0 in the seed.)
+What exactly is compared with a finite difference? A number that moves when an input moves. At first
+order it is L = ⟨seed, f(x₁, …, xₙ)⟩, and the gradients of L are the claim. For f(x) = x³ and the
+seed 1 the claim is 3x².
+
+Second order needs no new idea. The gradient times a direction v is itself a number that moves with
+x: φ = ⟨∂L/∂x, v⟩. For x³ it is 3x² v, and its derivative 6x v is a claim of the same kind. φ also
+moves with the seed, and that derivative is a claim as well. (If a rule computes with `g.data`, its
+first derivatives are right, its second derivatives in x are right, and those in the seed are 0.)
 
     >>> from minigrad.checks.claims import first_order
     >>> rng = np.random.default_rng(0)
