@@ -399,7 +399,7 @@ def test_a_text_longer_than_the_positions_of_the_model_is_refused():
         generate(MODELS["gpt2"](), PROMPT, 30, temperature=0)
 
 
-# ---------------------------------------------------------------- probabilities at the ends of what a float can hold
+# ---------------------------------------------------------------- probabilities at their ends
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -755,7 +755,7 @@ def test_a_probability_that_is_none_is_refused_when_the_layer_is_made(p):
         layer(dropout=p, d_k=D_K, d_v=D_V)
 
 
-# ---------------------------------------------------------------- caches, late queries, and prepared heads
+# ---------------------------------------------------------------- caches, and late queries
 
 
 def test_a_call_that_is_refused_leaves_the_cache_as_it_was():

@@ -530,7 +530,7 @@ def test_a_layer_with_qk_norm_learns_its_temperature():
     assert "scale" in dict(layer.named_parameters()) and scale.grad != 0
 
 
-# ---------------------------------------------------------------- scores at the ends of what a float can hold
+# ---------------------------------------------------------------- scores at their ends
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32])
