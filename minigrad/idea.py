@@ -1,15 +1,18 @@
 """0 · The idea: backpropagation through attention, on one screen.
 
-What is the least that can differentiate attention? Three things. A **value** that remembers which
-values it was made from. For each of them one function that sends a gradient back: a **VJP**. And a
-loop that starts at the result and goes back to older and older values. That is all of it, and it
-runs:
+What is the least that can differentiate attention? L is the number at the end, for example a loss.
+∂L/∂x is the slope of L when x moves and all else stays; for an array x it is an array of the same
+shape, called the **gradient** of L with respect to x, or for short the gradient of x.
+
+Three things are enough. A **value** remembers its inputs. For each input it keeps one function, a
+**VJP** (chapter 2.1 explains the name), which takes the gradient of the value and returns what this
+value contributes to the gradient of the input: one step of the chain rule. And a loop goes from L
+back to older and older values. That is all of it, and it runs:
 
     python -m minigrad.idea
 
-L is the number at the end, for example a loss. ∂L/∂x is the slope of L when x moves and all else
-stays; for an array x it is an array of the same shape, the **gradient** of x. In the code g is
-∂L/∂y, the gradient that arrives at a result y, and a VJP turns g into the gradient of one input.
+In the code g is ∂L/∂y, the gradient of a result y. In formulas of matrices G is the gradient of the
+result, which has a capital letter too.
 
     >>> from minigrad.idea import Value, backward, matmul
     >>> x = Value([[3.0]])
@@ -19,7 +22,8 @@ stays; for an array x it is an array of the same shape, the **gradient** of x. I
     array([[6.]])
 
 The rest of the book is there because these lines lack something. The last lines of the file say
-what, and which chapter adds it. Such a chapter opens with the line from here that it replaces.
+what, and which chapter adds it. A chapter that replaces one line of this file begins with that
+line.
 """
 
 from __future__ import annotations
@@ -88,7 +92,8 @@ def softmax(x: Any) -> tuple[Any, ...]:
 def backward(root: Value) -> None:
     """Give every value behind the root its gradient: the newest value first.
 
-    When its turn comes, everything made from a value is newer, and has added to its gradient.
+    Every result is newer than its inputs. So when the loop reaches a value, all results made from
+    this value have been handled already, and its gradient is complete.
     """
     root.grad = np.ones_like(root.array)  # ∂L/∂L = 1
     waiting = {root}
@@ -101,39 +106,46 @@ def backward(root: Value) -> None:
 
 
 def attention_weights(q: Value, k: Value) -> Value:
-    """softmax(Q Kᵀ/√d_k), how much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)"""
+    """softmax(Q Kᵀ/√d_k), how much each query looks at each key.   (T, d_k) · (S, d_k) → (T, S)
+
+    There are T queries and S keys, each with d_k numbers. The weights of a query sum to 1.
+    """
     scale = np.full((len(q.array), len(k.array)), 1 / np.sqrt(q.array.shape[1]))
     return softmax(multiply(matmul(q, transpose(k)), Value(scale)))
 
 
 def main() -> None:
-    """The gradient of README's first block, and the same by moving each element of q a little."""
+    """Minus the gradient of README's first block, and the same by moving each element of q."""
     draws = np.random.default_rng(0)
     q, k = Value(draws.standard_normal((1, 4))), Value(draws.standard_normal((3, 4)))
-    key_2 = Value([[0.0], [0.0], [1.0]])
+    pick_2 = Value([[0.0], [0.0], [1.0]])  # weights @ pick_2 is the weight of key 2
 
     def loss(q: Value) -> Value:
-        return minus_log(matmul(attention_weights(q, k), key_2))
+        return minus_log(matmul(attention_weights(q, k), pick_2))
 
     backward(loss(q))
     print("by these lines  ", -q.grad)
     steps = 1e-6 * np.eye(4)
     moved = [loss(Value(q.array + h)).array - loss(Value(q.array - h)).array for h in steps]
-    print("by differences  ", -np.array(moved).reshape(1, 4) / 2e-6)
+    slopes = (
+        np.array(moved).reshape(1, 4) / 2e-6
+    )  # the change of the loss, by the length of the way
+    print("by differences  ", -slopes)
 
 
 if __name__ == "__main__":
     main()
 
-# What these lines lack                                              The chapter that adds it
+# What these lines lack                                          The chapter that adds it
 #
-# an array that changes between the two passes spoils the gradient   1.1 arrays never change
-# a value keeps everything that it was made from                     1.2 no_grad, 2.1 memory
-# options, numbers beside values, float32, errors that explain       1.3 rules
-# a + b, x.sum(), np.exp(x): only these five operations work         1.4 words, and 3 and 6
-# a gradient that can be differentiated again                        1.3 and 2.2 create_graph
-# `max` looks at every value that waits                              2.1 a heap
-# a gradient of an input that was broadcast must be summed           2.1 the one un-broadcast
-# exp(800) is infinite, and ∞/∞ is not a number                      3.6 subtract the largest
-# two digits of a difference prove little                            4 a check to twelve digits
-# heads, masks, layers, models, training                             7, 8, and 11 to 15
+# an array that changes between forward and backward spoils it   1.1 arrays never change
+# a value keeps everything that it was made from                 1.2 no_grad, 2.1 memory
+# options, numbers beside values, float32, errors that explain   1.3 rules
+# a + b, x.sum(), np.exp(x): only these five operations work     1.4 words, and 3 and 6
+# a second `backward` meets the gradients of the first           2.1 a table for each pass
+# `max` looks at every value that waits                          2.1 a heap
+# a gradient of an input that was broadcast must be summed       2.1 the one un-broadcast
+# a gradient that can itself be differentiated                   1.3 and 2.2 create_graph
+# exp(800) is infinite, and ∞/∞ is not a number                  3.6 subtract the largest
+# a difference agrees to some digits; nobody says to how many    4 a check that knows
+# heads, masks, layers, models, training                         7, 8, and 11 to 15

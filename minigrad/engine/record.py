@@ -17,7 +17,7 @@ and the node is freed with that tensor. Chapter 1.3 makes nodes; under `no_grad`
     >>> x = Tensor([1.0, 2.0, 3.0], requires_grad=True)
     >>> y = (x * x).sum()               # two nodes: multiply, then sum
     >>> product = y.node.inputs[0]
-    >>> g = np.ones(3)
+    >>> g = np.ones(3)                  # what `sum` sends back: each element has the slope 1
     >>> [vjp(g, product.data) for vjp in product.node.vjps]             # g · x, for either factor
     [array([1., 2., 3.]), array([1., 2., 3.])]
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Node:
-    """The record of one operation: its rule, its inputs and options, and one VJP for each input.
+    """One entry of the record: an operation's rule, inputs and options, and a VJP for each input.
 
     `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple, or the one
     function `backward` of a fused rule (chapter 1.3).
@@ -72,8 +72,8 @@ class Node:
         return self.rule.__name__
 
 
-# One entry into a no_grad() block: a list with one object, unique to it, until the block ends,
-# which empties the list.
+# One list for each no_grad() block that was entered. It holds one object while the block runs, and
+# is emptied when the block ends.
 _Pause = list[object]
 
 # The no_grad() blocks around what runs now. A context variable is private to each thread and each
@@ -82,7 +82,7 @@ _pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
 
 
 def is_recording() -> bool:
-    """Whether operations on what requires a gradient leave a node: no block has still to end."""
+    """Whether operations on what requires a gradient leave a node: outside of no_grad() blocks."""
     return not any(_pauses.get())
 
 

@@ -2,15 +2,16 @@
 
 In chapter 0: `self.array = np.asarray(array, float)`.
 
-How can a program know the derivative of what it has just computed? It keeps a record. A `Tensor`
-is a NumPy array together with a **node**, which says which operation made the array, and from which
-other tensors. Those tensors have nodes too, and so on back to the **leaves**: the tensors without
-a node, which you made yourself. Chapter 1.3 writes the nodes, chapter 2 follows them backwards, and
-that is all of backpropagation.
+How can a program know the derivative of what it has just computed? It keeps a record. A `Tensor` is
+a NumPy array together with a **node**, which says which operation made the array, and from which
+other tensors. Those tensors may have nodes too. The way back ends at the **leaves**, the tensors
+without a node: usually the ones that you made yourself. Chapter 1.3 writes the nodes, chapter 2
+follows them backwards, and that is all of backpropagation.
 
 The last result of a record is usually one number, the **loss** L, which says how wrong a model is.
 ∂L/∂x is the slope of L when x moves and all else stays. If x is an array, ∂L/∂x is an array of the
-same shape, with one slope for each element: the **gradient** of L.
+same shape, with one slope for each element: the **gradient** of L with respect to x, or for short
+the gradient of x.
 
     >>> import numpy as np
     >>> from minigrad import Tensor, no_grad
@@ -20,7 +21,7 @@ same shape, with one slope for each element: the **gradient** of L.
     Tensor(30.19287485, node=sum)
     >>> y.node.inputs                   # the tensor whose elements were summed
     (Tensor([ 2.71828183,  7.3890561 , 20.08553692], node=exp),)
-    >>> y.backward()
+    >>> y.backward()                    # (which drops y's inputs, to free their memory)
     >>> x.grad                          # ∂(Σ exp x)/∂x = exp x
     array([ 2.71828183,  7.3890561 , 20.08553692])
 
@@ -69,12 +70,12 @@ class Tensor(Words):
 
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
 
-    `node` is None for a leaf: a tensor that you make, a detached one, a result under `no_grad`.
-    With `requires_grad=True` the leaf copies its values, everything computed from it is recorded,
-    and `backward()` adds ∂L/∂leaf to its `.grad`, a plain array. Without it, the tensor is a
-    constant and shares the memory of the array you give: do not write to that array between the
-    forward and the backward pass. `name` appears in errors and in graphs. TypeError for values that
-    are not real numbers, and for an integer tensor that is to require a gradient.
+    `node` is None for a leaf: a tensor that you make, a detached one, a result of constants or
+    under `no_grad`. With `requires_grad=True` the leaf copies its values, everything computed from
+    it is recorded, and `backward()` adds ∂L/∂leaf to its `.grad`, a plain array. Without it, the
+    tensor is a constant and shares the memory of the array you give: do not write to that array
+    between the forward and the backward pass. `name` appears in errors and in graphs. TypeError for
+    values that are not real numbers, and for an integer tensor that is to require a gradient.
 
     Operators, methods and NumPy's own functions (`t * 2`, `t.sum()`, `np.exp(t)`) all record
     (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would silently lose
