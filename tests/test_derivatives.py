@@ -1,8 +1,6 @@
 """Chapter 2.3 · Derivatives: grad to hvp, against each other, against differences, nested."""
 
 import math
-import sys
-import threading
 
 import numpy as np
 import pytest
@@ -24,6 +22,7 @@ from minigrad import (
     vjp,
 )
 from minigrad.engine import replay
+from tests.threads import in_threads, switching_often
 
 rng = np.random.default_rng(7)
 X = rng.uniform(0.5, 2.0, (2, 3))
@@ -633,22 +632,9 @@ def test_what_vjp_returns_may_be_called_from_several_threads_at_once(f, recorded
     seeds = [rng.standard_normal((3, 3)) for _ in range(4)]
     plain = lambda found: [g.data if isinstance(g, Tensor) else g for g in found]
     expected = [plain(back(seed)) for seed in seeds]
-    answers = [[] for _ in seeds]
-
-    def ask(k):
-        for _ in range(25):
-            answers[k].append(plain(back(seeds[k])))
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=ask, args=(k,)) for k in range(len(seeds))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    tasks = [lambda seed=seed: [plain(back(seed)) for _ in range(25)] for seed in seeds]
+    with switching_often():
+        answers = in_threads(*tasks)
     for right, found in zip(expected, answers, strict=True):
         assert len(found) == 25
         for each in found:

@@ -5,7 +5,6 @@ import contextlib
 import contextvars
 import functools
 import re
-import sys
 import threading
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 
 from minigrad import Node, Tensor, no_grad, ops, primitive, recompute
 from minigrad.engine import record
+from tests.threads import in_threads, switching_often
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])
@@ -261,16 +261,8 @@ def test_one_no_grad_object_serves_many_threads_at_once():
             if not record.is_recording():
                 wrong.append("off after")
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    finally:
-        sys.setswitchinterval(before)
+    with switching_often():
+        in_threads(*[work] * 8)
     assert wrong == []
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import sys
-import threading
 import weakref
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from minigrad import (
 from minigrad.engine import autograd
 from minigrad.engine.record import is_recording
 from minigrad.engine.replay import contributions, replay
+from tests.threads import in_threads, switching_often
 
 PACKAGE = str(Path(minigrad.__file__).parent)
 
@@ -250,37 +250,6 @@ def test_the_order_of_time_is_an_order_of_the_record_whatever_is_done_with_it(se
 
 
 # ---------------------------------------------------------------- law: threads and Ctrl-C
-
-
-@contextlib.contextmanager
-def switching_often():
-    """Python changes threads at almost every instruction."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
-
-def in_threads(*tasks):
-    """Run the tasks at once, each in its thread, and return what they gave or raised."""
-    answers = [None] * len(tasks)
-    barrier = threading.Barrier(len(tasks), timeout=20)
-
-    def run(i):
-        barrier.wait()
-        try:
-            answers[i] = tasks[i]()
-        except RuntimeError as error:
-            answers[i] = error
-
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(tasks))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return answers
 
 
 def test_of_two_threads_over_one_trunk_each_is_right_or_refused():
