@@ -65,7 +65,7 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
         # Two leaves may have received one array (both sides of a + b), or a read-only view (sum):
         # each .grad gets its own memory.
         totals = [
-            np.array(g) if x.grad is None else np.asarray(_grad_of(x) + g) for x, g in found.items()
+            np.array(g) if x.grad is None else np.asarray(grad_of(x) + g) for x, g in found.items()
         ]
         # x.grad = total for all of them, in one call of C that no signal interrupts. (A deque of
         # length 0 runs through the map and keeps nothing.)
@@ -103,8 +103,8 @@ def gradients(
     seed = check_seed(y, gradient, "gradients()", recorded=create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
     # A tensor that is older than every x was made before them and cannot depend on them: the pass
-    # may stop there. (0 is no limit. A leaf's time says nothing: it may have been given another
-    # array.)
+    # may stop there. (0 means that there is no limit. A leaf's time says nothing: it may have been
+    # given another array.)
     since = min([x._time if x.node else 0 for x in xs], default=0)
     return collect(y, seed, xs, create_graph=create_graph, retain_graph=retain_graph, since=since)
 
@@ -115,7 +115,8 @@ def gradients(
 _adding = threading.RLock()  # one thread at a time adds to .grad
 
 
-def _grad_of(x: Tensor) -> Any:
+def grad_of(x: Tensor) -> Any:
+    """x's `.grad`, which a user may have set to something else than an array of x's shape."""
     grad: Any = x.grad
     if isinstance(grad, Tensor):
         raise TypeError(f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data")

@@ -46,7 +46,7 @@ import numpy as np
 
 from minigrad.engine.autograd import check_seed, collect
 from minigrad.engine.record import is_recording, recording
-from minigrad.engine.replay import behind, passes_on
+from minigrad.engine.replay import ends
 from minigrad.engine.tensor import Tensor, now, real_array
 
 
@@ -272,8 +272,7 @@ def _uses_others(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
     if not is_recording():
         return False
     inside = set(variables)
-    ends = [t for t in behind(y, since) if t.requires_grad and not passes_on(t, since)]
-    return any(t not in inside for t in ends)
+    return any(t not in inside for t in ends(y, since))
 
 
 def _chosen(argnums: Any) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.record import Node, is_recording, recording, watched
-from minigrad.engine.replay import behind, passes_on, replay
+from minigrad.engine.replay import ends, replay
 from minigrad.engine.tensor import Array, Tensor, describe, now, result
 
 _ARGUMENT = object()  # in the place of each Tensor among f's arguments
@@ -57,8 +57,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         return y
     arguments = [x for x in xs if isinstance(x, Tensor)]
     given = set(arguments)
-    ends = [t for t in behind(y, since) if not passes_on(t, since)]
-    inputs = (*arguments, *[t for t in ends if t not in given])
+    inputs = (*arguments, *[t for t in ends(y, since) if t not in given])
     others = [_ARGUMENT if isinstance(x, Tensor) else x for x in xs]
     value, made = y._array, now()
 
@@ -107,9 +106,8 @@ def _refuse_another_run(y: Any, value: Array, inputs: tuple[Any, ...], since: in
     """Refuse a second run that gave another value, or used other tensors from before the first."""
     same = isinstance(y, Tensor) and np.array_equal(y._array, value, equal_nan=True)
     if same:
-        ends = [t for t in behind(y, since) if not passes_on(t, since) and t._time <= since]
-        given = {id(x) for x in inputs}
-        same = all(id(t) in given for t in ends if t.requires_grad)
+        given = set(inputs)
+        same = all(t in given for t in ends(y, since) if t._time <= since)
     if not same:
         raise RuntimeError(
             "recompute(f, …): f gave another value the second time, or used other tensors; draw "

@@ -258,6 +258,11 @@ def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
     return found
 
 
+def ends(y: Tensor, since: int) -> list[Tensor]:
+    """The tensors behind y that require a gradient, and at which a pass from y ends."""
+    return [t for t in behind(y, since) if t._requires_grad and not passes_on(t, since)]
+
+
 def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> set[Tensor]:
     """The wanted tensors, and those between them and the root.
 

@@ -259,9 +259,7 @@ def _in_one_dtype(
     for x in inputs:
         kind = type(x)
         if kind is np.ndarray and x.dtype.kind in "fiub":
-            a = (
-                x if alone else x.view()
-            )  # so that a result, which is read-only, is never the caller's
+            a = x if alone else x.view()
         elif beside is not None and (kind is float or kind is int):
             a = np.array(x, beside)
         else:
