@@ -1,8 +1,9 @@
 """Demos: each states a claim, runs it, and shows what it saw.
 
 `python -m demos` lists them, `python -m demos NAME` runs one. A demo is a script in cells
-(`# %%`): a plain program, and a notebook in editors that know the mark. What they share is
-below: their options, and an output folder that is known to be writable before the work starts.
+(`# %%`): a plain program, and a notebook in editors that know the mark. Each stands in the folder
+of its kind, and is called by the name of its file alone. What they share is below: where they are,
+their options, and an output folder that is known to be writable before the work starts.
 """
 
 from __future__ import annotations
@@ -14,6 +15,14 @@ import tempfile
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
+
+KINDS = ("first", "tasks", "texts", "museum")  # the folders, in the order of README
+
+
+def files() -> dict[str, Path]:
+    """Where each demo is, by its name."""
+    found = (sorted((Path(__file__).parent / kind).glob("[!_]*.py")) for kind in KINDS)
+    return {path.stem: path for paths in found for path in paths}
 
 
 def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argparse.Namespace:
@@ -45,8 +54,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
     if steps:  # what tells the checkpoints of one run from those of another
-        source = (Path(__file__).parent / f"{name}.py").read_bytes()
-        chosen.demo, chosen.source = name, hashlib.sha256(source).hexdigest()[:8]
+        source = hashlib.sha256(files()[name].read_bytes())
+        chosen.demo, chosen.source = name, source.hexdigest()[:8]
         chosen.begun = None if chosen.resume else datetime.now().isoformat()
     return chosen
 

@@ -10,22 +10,26 @@ import runpy
 import sys
 from pathlib import Path
 
-from demos import stop
+from demos import KINDS, files, stop
+
+# The texts were called by their number before they were called by their sentence.
+FORMER = {
+    "text_000": "love_transformers",
+    "text_001": "love_you",
+    "text_002": "sky_is_blue",
+    "text_003": "your_journey",
+    "text_004": "mammal_and_reptile",
+}
 
 
-def demos() -> dict[str, str]:
-    """Every demo's name and docstring, read without running it."""
-    found = {}
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        if not path.stem.startswith("_"):
-            said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            found[path.stem] = said
-    return found
+def said(path: Path) -> str:
+    """A module's docstring, read without running the module."""
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
 
 
-def seconds(said: str) -> str:
+def seconds(docstring: str) -> str:
     """How long a demo takes, which its docstring says behind its command."""
-    found = re.search(r"^ +python -m demos .*# (\d+) s$", said, re.MULTILINE)
+    found = re.search(r"^ +python -m demos .*# (\d+) s$", docstring, re.MULTILINE)
     return found[1] if found else "?"
 
 
@@ -33,23 +37,29 @@ def main() -> None:
     """List, or run one as if it were the program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a √ is no reason to end
-    known = demos()
+    known = files()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print("python -m demos NAME [--out FOLDER] [--seed N] [--steps N] [--quick] [--resume]\n")
-        for name, said in known.items():
-            print(f"  {name:<15}{seconds(said):>3} s   {said.splitlines()[0]}")
+        print("python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--resume]")
+        for kind in KINDS:
+            print(f"\n{said(Path(__file__).parent / kind / '__init__.py').partition(' · ')[2]}\n")
+            for name, path in known.items():
+                if path.parent.name == kind:
+                    docstring = said(path)
+                    line = docstring.splitlines()[0]
+                    print(f"  {name:<18}{seconds(docstring):>4} s   {line}")
         print("\n(--steps and --resume: those that train)")
         return
-    name = sys.argv[1]
+    name = FORMER.get(sys.argv[1], sys.argv[1])
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""
         stop(f"there is no demo {name!r}{meant}: the demos are {', '.join(known)}")
     del sys.argv[1]
+    kind, docstring = known[name].parent.name, said(known[name])
     try:
-        runpy.run_module(f"demos.{name}", run_name="__main__", alter_sys=False)
+        runpy.run_module(f"demos.{kind}.{name}", run_name="__main__", alter_sys=False)
     except KeyboardInterrupt:
-        again = "; --resume keeps the trainings that are done" if "--resume" in known[name] else ""
+        again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
         stop(f"stopped{again}", code=130)
     except ImportError as error:
         if error.name is None:  # a sentence of our own

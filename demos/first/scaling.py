@@ -1,0 +1,246 @@
+"""Why √d_k: one worked example, one sweep, and the gradients of a head with and without it.
+
+Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
+At large d_k a typical query then gets almost no gradient while a few get far too much, and one
+average over all queries hides this. And the scale is no guarantee: the worked example below is
+scaled, and half of it is dead all the same.
+
+    python -m demos scaling [--out DIR] [--seed N]  # 11 s
+"""
+
+# %% Set-up
+
+import time
+
+import numpy as np
+from tqdm import tqdm
+
+from attention import MultiHeadAttention, attention
+from attention.figures import plot_sweep, save_figure
+from attention.scaling import MEASURED, summary, sweep, typical_query
+from demos import options
+from demos._page import Section, write_page
+from demos.texts.sources import agreeing, beside
+from demos.texts.sources import love_transformers as source
+from minigrad import Tensor, gradcheck, gradients, graph, numerical_gradient
+
+chosen = options("scaling", __doc__.splitlines()[0])
+started = time.perf_counter()
+D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+REPEATS = 5
+
+# %% 1 · A worked example: "I love Transformers"
+# A notebook, "A step to step guide to understand attention mechanisms", takes three words,
+# d_model = 4 and two heads, computes the forward pass and prints 121 numbers. Ours, from the
+# layer that the rest of this project uses, stand beside them.
+
+x, layer = source.layer()
+ours = source.steps(x, layer)
+same = total = 0
+print('1 · "I love Transformers": the numbers the text prints, and ours')
+for name, array in ours.items():
+    printed, mine = source.PRINTED[name], source.as_text(array)
+    same, total = same + agreeing(printed, mine), total + len(mine)
+    print(f"\n{beside(name, printed, array, mine)}")
+print(f"\n   {same} of {total} numbers agree in every printed digit.")
+
+# %%
+# The text stops at the output. Backwards: the gradient of the output's sum with respect to X
+# and every weight. The two heads only meet in that sum, so each is taken alone, and every input
+# is checked against finite differences relative to its own gradient. In one sum, head 2's
+# gradients would drown in head 1's.
+
+backward = ["   ‖gradient‖ of Σ output          X       W_Q       W_K       W_V       W_O"]
+checked = []
+for head in (0, 1):
+    alone = source.one_head(layer, head)
+    total_output = source.sum_of_head(alone)
+    inputs = [x, *alone.parameters()]
+    exact = gradients(total_output(*inputs), inputs)
+    norms = " ".join(f"{np.linalg.norm(g):9.2e}" for g in exact)
+    backward.append(f"   head {head + 1}                  {norms}")
+    report = gradcheck(total_output, *inputs)
+    first = [c for c in report.comparisons if c.order == 1]
+    coarse = report.unresolved
+    checked.append(
+        f"   head {head + 1}: {len(report.comparisons)} derivatives of order 1 and 2 checked, "
+        f"{len(report.comparisons) - len(coarse)} agree"
+    )
+    for c in first:
+        checked.append(f"     {c}")
+    if coarse:
+        worst = max(coarse, key=lambda c: c.error)
+        checked.append(
+            f"     {len(coarse)} are too small for finite differences to confirm to 1e-8; they "
+            f"agree as far as\n     the differences can see, the worst ({worst.what}) to "
+            f"{worst.error:.0e}"
+        )
+dead = exact[1]  # head 2's W_Q
+backward.append("   head 2, ∂/∂W_Q element by element:")
+backward += ["     " + " ".join(f"{value:10.2e}" for value in row) for row in dead]
+print("\n   What the text leaves out, the way back:\n")
+print("\n".join([*backward, "", *checked]))
+weights = ours["weights"][1]
+share = np.linalg.norm(exact[1]) / np.linalg.norm(exact[3])
+if share < 1e-3:
+    below = 1 - weights[0, 0]
+    print(
+        f"""
+   This example is scaled, and its second head is dead all the same. Its weights are one-hot
+   (the smallest is {weights.min():.1e}, the largest of the first word is 1 - {below:.0e}),
+   because inputs from 0 to 9 are far from unit variance. W_V and W_O still learn, but W_Q gets
+   only {share:.0e} of the gradient that W_V gets. The scale repairs scores that grow with d_k;
+   it does not repair inputs that are too large."""
+    )
+else:
+    print(f"\n   Here the second head is alive: W_Q gets {share:.0e} of the gradient of W_V.")
+
+# %% 2 · A sweep: what √d_k does to scores, weights and gradients
+# Random queries and keys of unit variance, 64 keys, and a random ∂L/∂(weights). 512 queries a
+# measurement, repeated with fresh draws; the raw and the scaled one see the same draws.
+
+rows = list(
+    tqdm(
+        sweep(D_KS, repeats=REPEATS, seed=chosen.seed),
+        total=2 * len(D_KS) * REPEATS,
+        desc="2 · sweep",
+    )
+)
+found = summary(rows)
+HEADINGS = ("variance", "entropy", "largest", "mean", "median", "dead", "top 10 %")
+table = [
+    f"{'':16}" + "".join(f"{heading:>17}" for heading in HEADINGS),
+    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>17}{'/ log n':>17}{'weight':>17}"
+    f"{'‖∂L/∂q‖':>17}{'‖∂L/∂q‖':>17}{'queries':>17}{'hold':>17}",
+]
+
+
+def plus_minus(mean, spread):
+    """Both with as many decimals as the spread's first digit needs."""
+    decimals = 0 if spread == 0 else int(min(max(-np.floor(np.log10(spread)), 0), 4))
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
+
+
+for (d_k, scaled), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
+    cells = "".join(f"{plus_minus(*row[name]):>17}" for name in MEASURED)
+    table.append(f"{d_k:>6} {'1/√d_k' if scaled else 'none':>9}{cells}")
+print(f"\n2 · {REPEATS} repeats of 512 queries over 64 keys, seed {chosen.seed}; mean ± spread\n")
+print("\n".join(table))
+
+
+def measured(name, d_k, scaled):
+    """The mean over the repeats."""
+    return found[d_k, scaled][name][0]
+
+
+print("\n   Without the scale, from d_k = 4 to 1024:")
+for name in ("gradient_mean", "gradient_median"):
+    path = " → ".join(f"{measured(name, d_k, False):.2g}" for d_k in (4, 64, 256, 1024))
+    print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
+lost, top = (measured(name, 1024, False) for name in ("dead_share", "top_tenth_share"))
+alive, even = (measured(name, 1024, True) for name in ("dead_share", "top_tenth_share"))
+print(f"     {lost:.0%} of the queries are dead at 1024 (with the scale {alive:.0%})")
+print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.0%})")
+sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
+
+# %% 3 · The same head, scaled and unscaled, as a graph
+# One query over 5 keys at d_k = 512: of 1001 random queries, the one whose unscaled gradient is
+# the median, so neither a lucky nor an unlucky one. Every box is coloured by the RMS of the
+# gradient there. Finite differences, element by element, say whether a dead gradient is true.
+
+D_K, LIMITS = 512, (1e-6, 1.0)
+q, k, v, g = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
+drawings, compared = [], []
+with tqdm(total=6, desc="3 · finite differences") as progress:
+    for scale, title in ((None, "scaled"), (1.0, "unscaled")):
+
+        def loss(q, k, v, scale=scale):
+            """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
+            return (attention(q, k, v, scale=scale) * Tensor(g, name="g")).sum()
+
+        tensors = [
+            Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)
+        ]
+        drawing = graph(loss(*tensors), grads=True, limits=LIMITS)
+        drawing.save(chosen.out / f"head_{title}.png")
+        drawings.append((title, drawing.save(chosen.out / f"head_{title}.svg")))
+        for i, exact in enumerate(gradients(loss(*tensors), tensors)):
+
+            def along(x, i=i, loss=loss, tensors=tensors):
+                """L as a function of input i alone."""
+                return loss(*[x if j == i else Tensor(t.data) for j, t in enumerate(tensors)])
+
+            numeric, resolution = numerical_gradient(along, tensors[i])
+            norm, apart = np.linalg.norm(exact), np.linalg.norm(exact - numeric)
+            sees = np.linalg.norm(resolution)
+            told = (
+                f"they agree to {apart / norm:.0e}"
+                if sees < 0.01 * norm
+                else f"too coarse to tell: differences see nothing below {sees:.0e}"
+            )
+            compared.append(
+                f"{title:>10} ∂L/∂{'qkv'[i]} {exact.shape!s:>9}   analytic {norm:.9e}   finite "
+                f"differences {np.linalg.norm(numeric):.9e}   {told}"
+            )
+            progress.update()
+print(f"\n3 · One typical query over 5 keys, d_k = {D_K}: norms of the gradient\n")
+print("\n".join(f"   {line}" for line in compared))
+
+# %%
+# And a complete multi-head layer, to see where its gradients are strong: unit-variance inputs,
+# Xavier weights, 5 words, d_model = 12, 3 heads.
+
+rng = np.random.default_rng(chosen.seed)
+whole = MultiHeadAttention(12, 3, rng=rng)
+words = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="words")
+loss_of_layer = (whole(words) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
+drawing = graph(loss_of_layer, grads=True, limits=LIMITS)
+drawing.save(chosen.out / "multi_head.png")
+multi_head = drawing.save(chosen.out / "multi_head.svg")
+
+# %% 4 · Everything on one page
+
+page = write_page(
+    chosen.out / "index.html",
+    "What √d_k does to gradients",
+    "Attention multiplies its scores by 1/√d_k before softmax. Here is what that number does, on "
+    f"one worked example, one sweep and one head, all computed by minigrad (seed {chosen.seed}).",
+    [
+        Section(
+            "1 · A worked example, and its way back",
+            f"The text computes two heads by hand; {same} of its {total} printed numbers come out "
+            "of our layer. It is scaled, yet its second head is one-hot and its W_Q and W_K get "
+            "almost no gradient; finite differences confirm this as far as they can see.",
+            "\n".join([*backward, "", *checked]),
+        ),
+        Section(
+            "2 · Scores, weights and gradients over d_k",
+            "Without the scale the scores' variance is d_k, the weights become one-hot, and the "
+            "median query's gradient first rises and then dies, while the mean levels off; with "
+            "1/√d_k five of the six hardly move. There are 64 keys; shaded is ± one standard "
+            f"deviation of {REPEATS} repeats.",
+            "\n".join(table),
+            (("Six measurements over d_k", sweep_svg),),
+        ),
+        Section(
+            f"3 · One typical query at d_k = {D_K}, on one colour scale",
+            "The two records are the same but for one number, and between softmax and its input "
+            "the unscaled one loses its gradient. Finite differences find the same small "
+            "gradient, so the dead one is the truth and not a bug.",
+            "\n".join(compared),
+            tuple((title, path) for title, path in drawings),
+        ),
+        Section(
+            "4 · A complete multi-head layer",
+            "Four projections, and between them the head axis split off and merged again. The "
+            "gradient reaches w_v and w_o on the straight road, and w_q and w_k only through "
+            "the softmax.",
+            pictures=(("Three heads, d_model 12", multi_head),),
+        ),
+    ],
+)
+print(f"\n4 · {page} shows all of it ({time.perf_counter() - started:.0f} s)")
+
+# %% Try it
+# - Set `D_K` to 256, and then `keys` to 50 as well: what brings the typical query back to life?
+# - Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.

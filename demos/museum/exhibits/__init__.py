@@ -1,0 +1,193 @@
+"""Demos · The museum of bugs: real mistakes, each with its symptom, its check and its repair.
+
+Every other file here is one exhibit. It is a module that holds
+
+    its docstring      the mistake's name, and where such a mistake is met
+    broken             a function with the mistake in it
+    repaired           the same function without it: only the lines in question differ
+    symptom(f, rng)    what is to be seen if f is run: a name → a number, or a text
+    check(f, rng)      raises if f has the mistake: a few lines, to be taken into any project
+    REPAIR             what to do, and what not, in a sentence or two
+
+and, where this project refuses the mistake by itself, `refusal()`, which makes it on purpose. What
+an exhibit shows of its code is read from the functions that run, so text and code cannot diverge.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+NAMES = (
+    "wrong_axis",
+    "sqrt_d_model",
+    "no_scale",
+    "reversed_mask",
+    "empty_row",
+    "assigned_gradient",
+    "unordered_recursion",
+    "repeated_index",
+    "dead_branch",
+    "uncleared_gradients",
+    "log_of_softmax",
+    "lost_sum",
+    "in_place",
+    "heads_by_reshape",
+    "integer_mask",
+)
+WIDTH = 100  # of the screen
+# What a check may raise: an assertion of its own, gradcheck's GradientError (which is one), or what
+# `detect_anomaly` says. Anything else is an accident, and no catch.
+CATCHES = (AssertionError, FloatingPointError)
+ROOT = str(Path(__file__).parents[3])
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One mistake, with all that is to be seen of it."""
+
+    name: str
+    number: int
+    module: ModuleType
+
+    @property
+    def title(self) -> str:
+        """The mistake in a few words."""
+        return self._paragraphs()[0].partition(": ")[2].rstrip(".")
+
+    @property
+    def story(self) -> str:
+        """Where such a mistake is met, and why it stays unseen."""
+        return " ".join(self._paragraphs()[1:])
+
+    def _paragraphs(self) -> list[str]:
+        return [" ".join(part.split()) for part in (self.module.__doc__ or "").split("\n\n")]
+
+    def caught(self, f: Callable[..., Any], seed: int = 0) -> str | None:
+        """The sentence with which the check rejects f; None if it lets f pass."""
+        try:
+            with np.errstate(all="ignore"):
+                self.module.check(f, np.random.default_rng(seed))
+        except CATCHES as error:
+            sentence = str(error).partition("\n")[0].replace(f"{ROOT}/", "")
+            return f"{type(error).__name__}: {sentence}"
+        return None
+
+    def symptoms(self, f: Callable[..., Any], seed: int = 0) -> dict[str, Any]:
+        """What is to be seen if f is run."""
+        with np.errstate(all="ignore"):
+            seen: dict[str, Any] = self.module.symptom(f, np.random.default_rng(seed))
+        return seen
+
+    def refused(self) -> str | None:
+        """How this project answers when the mistake is made in it; None if it cannot know."""
+        if not hasattr(self.module, "refusal"):
+            return None
+        try:
+            self.module.refusal()
+        except (TypeError, ValueError, RuntimeError) as error:
+            return f"{inspect.getdoc(self.module.refusal)} {type(error).__name__}: {error}"
+        raise AssertionError(f"{self.name} was to be refused, and went through")
+
+    def screen(self, seed: int = 0) -> str:
+        """All of it, on one screen."""
+        module = self.module
+        head = f"── {self.number} · {self.title} ".ljust(WIDTH - len(self.name) - 1, "─")
+        lines = [f"{head} {self.name}", *wrapped(self.story), ""]
+        lines += [*difference(source(module.broken), source(module.repaired)), ""]
+        lines += wrapped(f"Symptom. {inspect.getdoc(module.symptom)}")
+        lines += table(*(self.symptoms(f, seed) for f in (module.broken, module.repaired)))
+        lines += ["", *wrapped(f"Check. {inspect.getdoc(module.check)}")]
+        lines += [f"     {line}" for line in source(module.check, docstring=False)]
+        lines += wrapped(f"broken    {self.caught(module.broken, seed) or 'NOT CAUGHT'}", 3, 13)
+        lines += wrapped(f"repaired  {self.caught(module.repaired, seed) or 'passes'}", 3, 13)
+        if (sentence := self.refused()) is not None:
+            lines += wrapped(f"minigrad  {sentence}", 3, 13)
+        return "\n".join([*lines, "", *wrapped(f"Repair. {module.REPAIR}")])
+
+
+def exhibit(name: str) -> Exhibit:
+    """The exhibit of this name."""
+    return Exhibit(
+        name, NAMES.index(name) + 1, importlib.import_module(f"demos.museum.exhibits.{name}")
+    )
+
+
+def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
+    """The lines of a function, as they stand in its file."""
+    lines = inspect.getsource(f).splitlines()
+    if docstring:
+        return lines
+    said = ast.parse("\n".join(lines)).body[0].body[0]  # type: ignore[attr-defined]
+    return lines[: said.lineno - 1] + lines[said.end_lineno :]
+
+
+def difference(broken: list[str], repaired: list[str]) -> list[str]:
+    """The broken function, its lines in question marked with -, those that repair it with +."""
+    renamed = [line.replace("def repaired(", "def broken(") for line in repaired]
+    marked = [line for line in difflib.ndiff(broken, renamed) if not line.startswith("?")]
+    # All that goes before all that comes, so that each version can be read in one piece.
+    ordered: list[str] = []
+    run: list[str] = []
+    for line in [*marked, "  "]:
+        if line.startswith("  "):
+            ordered += sorted(run, key=lambda each: each[0], reverse=True)
+            run = []
+            ordered.append(line)
+        else:
+            run.append(line)
+    return [f"   {line}".rstrip() for line in ordered[:-1]]
+
+
+def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
+    """What was seen of both, side by side; a text of several lines stands as it is."""
+    rows = [("", ["broken"], ["repaired"])]
+    for what in broken:
+        rows.append((what, shown(broken[what]).splitlines(), shown(repaired[what]).splitlines()))
+    width = max(len(line) for _, *both in rows for lines in both for line in lines)
+    first = max(len(what) for what, *_ in rows)
+    found = []
+    for what, left, right in rows:
+        for i in range(max(len(left), len(right))):
+            cells = (lines[i] if i < len(lines) else "" for lines in (left, right))
+            label = what if i == 0 else ""
+            found.append(
+                f"   {label:<{first}}" + "".join(f"{cell:>{max(width, 10) + 3}}" for cell in cells)
+            )
+    return found
+
+
+def shown(value: Any) -> str:
+    """A number to three digits, a text as it is, and of a table of booleans a # for each True."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.3g}"
+    if isinstance(value, np.ndarray) and value.dtype == bool:
+        return "\n".join("".join("#" if each else "." for each in row) for row in value)
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=2, suppress_small=True)
+    return str(value)
+
+
+def wrapped(text: str, indent: int = 0, then: int | None = None) -> list[str]:
+    """A paragraph in lines of the screen's width."""
+    rest = indent if then is None else then
+    kept = text.replace("  ", "\u00a0\u00a0")  # two spaces are a gap, and stay
+    lines = textwrap.wrap(
+        kept,
+        WIDTH,
+        initial_indent=" " * indent,
+        subsequent_indent=" " * rest,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return [line.replace("\u00a0", " ") for line in lines]

@@ -1,0 +1,202 @@
+"""A language model of characters: a small GPT on Python's own documentation, against counting.
+
+Claim. How well a model knows a text is how few bits it needs for each character of a part it never
+saw. Counting what followed the last n characters needs about 2.6 bits at n = 2 and 2.0 at n = 4;
+n = 5 is worse again, for too many of its contexts were seen too seldom. A small GPT, which looks
+back up to 64 characters and weighs what it finds there, passes n = 2 within a minute and comes
+close to n = 4, which it passes with more steps. Shown one character at a time, the same model in
+the same steps knows what counting with n = 1 knows, and no more.
+
+    python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 80 s
+"""
+
+# %% Set-up
+
+from collections import Counter, defaultdict
+from pydoc_data.topics import topics
+
+import numpy as np
+
+from attention.figures import new_figure, save_figure
+from attention.generation import generate
+from attention.maps import block_weights, plot_heads
+from attention.masks import causal_mask
+from attention.models import llama
+from demos import options
+from demos._training import Marks, Run
+from minigrad import cross_entropy, no_grad
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+chosen = options("charlm", __doc__.splitlines()[0], steps=800, quick=8)
+marks = Marks(enforced=not chosen.quick)
+T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
+
+# %% The text: what `help("while")` and its like show in every Python
+# Many topics repeat paragraphs of others, a fifth of all the text. A paragraph that stood in both
+# parts would not be "never seen": so each is taken once, however its lines are broken. (Phrases
+# still come again; both profit from that.) The last tenth is held out.
+
+paragraphs = [part for name in sorted(topics) for part in topics[name].split("\n\n")]
+text = "\n\n".join({" ".join(part.split()): part for part in paragraphs}.values())
+cut = len(text) * 9 // 10
+train_text, held_out_text = text[:cut], text[cut:]
+letters = sorted(set(text))
+# The held-out characters that are predicted, by counting and by the model: whole half windows.
+FIRST = T // 2 + 1
+LAST = FIRST - 1 + (len(held_out_text) - FIRST) // (T // 2) * (T // 2)
+print(f"{len(text):,} characters, {len(letters)} different ones; held out {len(held_out_text):,}")
+
+# %% Counting
+# Order n looks at the n characters before. What followed them in the training text is known from
+# counts, and where these are few the next lower order has more to say. Smoothing after Witten and
+# Bell (1991): a context h that was followed by `kinds` different characters counts as if each of
+# them had been a surprise, and a surprise is distributed as the lower order says,
+#
+#     p(c | h) = (count(h c) + kinds(h) · p(c | h without its first)) / (count(h) + kinds(h))
+
+
+def counted(orders):
+    """Bits per character of the held-out text, from order 0 up to `orders`."""
+    following = [defaultdict(Counter) for _ in range(orders + 1)]
+    for n, counts in enumerate(following):
+        for i in range(n, len(train_text)):
+            counts[train_text[i - n : i]][train_text[i]] += 1
+    bits = np.zeros(orders + 1)
+    predicted = range(FIRST, LAST + 1)
+    for i in predicted:
+        p = 1 / len(letters)
+        for n, counts in enumerate(following):
+            after = counts.get(held_out_text[i - n : i])
+            if after:
+                p = (after[held_out_text[i]] + len(after) * p) / (after.total() + len(after))
+            bits[n] -= np.log2(p)
+    return bits / len(predicted)
+
+
+by_counting = counted(5)
+print("\nBits per character, by counting what followed the last n characters")
+for n, bits in enumerate(by_counting):
+    print(f"   n = {n}   {bits:.3f}")
+
+# %% The model, and what it is asked
+# A GPT with Llama's parts: RMSNorm, rotary positions, gated silu. Each held-out character is
+# predicted once, from at least T / 2 before it: windows overlap by half, and their second halves
+# count.
+
+number = {letter: i for i, letter in enumerate(letters)}
+train_ids, held_out_ids = (
+    np.array([number[c] for c in part]) for part in (train_text, held_out_text)
+)
+
+
+def held_out_bits(model, length):
+    """Bits per held-out character, where the model is shown `length` characters at a time."""
+    half, losses = length // 2, []
+    starts = np.arange(FIRST - 1 - half, LAST - half, max(half, 1))
+    windows = held_out_ids[starts[:, None] + np.arange(length + 1)]
+    with no_grad():
+        for some in np.array_split(windows, -(-windows.size // 8192)):
+            logits = model(some[:, :-1])[:, half:]
+            losses.append(cross_entropy(logits, some[:, half + 1 :]).item() * len(some))
+    return sum(losses) / len(windows) / np.log(2)
+
+
+def written(model):
+    """What the model makes of "The ", drawn at temperature 0.8.
+
+    It writes T / 2 characters after the T / 2 before them: it never saw a position beyond T.
+    """
+    rng = np.random.default_rng(chosen.seed + 1)
+    ids = np.array([[number[c] for c in "The "]])
+    while ids.shape[1] < 300:
+        known = ids[:, -T // 2 :]
+        longer = generate(model, known, T // 2, temperature=0.8, rng=rng)
+        ids = np.concatenate([ids, longer[:, known.shape[1] :]], axis=1)
+    return "".join(letters[i] for i in ids[0])
+
+
+# %% The training, whole
+
+
+def train(length, what):
+    """A model that is shown `length` characters at a time, what it wrote before, and its run."""
+    rng = np.random.default_rng(chosen.seed)
+    sizes = {"d_model": D_MODEL, "num_heads": HEADS, "num_kv_heads": HEADS, "num_blocks": BLOCKS}
+    model = llama(len(letters), **sizes, rng=rng).astype(np.float32)
+    optimizer = Adam(model.parameters(), betas=(0.9, 0.99))
+    before = written(model)
+    run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    for step in run:
+        starts = rng.integers(0, len(train_ids) - length, BATCH * T // length)
+        words = train_ids[starts[:, None] + np.arange(length + 1)]
+        logits = model(words[:, :-1])
+        loss = cross_entropy(logits, words[:, 1:])
+        optimizer.lr = warmup_cosine(step, peak=6e-3, warmup=50, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, 1:]))
+        if step % 100 == 0 or step == chosen.steps:
+            run.keep(held_out=held_out_bits(model, length), at=step)
+    return model, before, run
+
+
+model, before, run = train(T, f"{T} characters")
+_, _, run_of_one = train(1, "one character")
+bits, bits_of_one = run.history["held_out"][-1], run_of_one.history["held_out"][-1]
+
+# %% What came of it
+
+print(f"\nBits per character on held-out text, after {chosen.steps} steps")
+marks.at_most(f"GPT, {T} characters, below counting with n = 2", bits, by_counting[2], ".3f")
+marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
+marks.at_most("  its distance from counting, n = 1", abs(bits_of_one - by_counting[1]), 0.05, ".3f")
+best = int(by_counting.argmin())
+for n in sorted({2, best}):
+    passed = [
+        step
+        for step, reached in zip(run.history["at"], run.history["held_out"], strict=True)
+        if reached < by_counting[n]
+    ]
+    when = f"passed by step {passed[0]}" if passed else "not passed: give it more --steps"
+    print(f"   counting with n = {n}, {by_counting[n]:.3f} bits: {when}")
+
+print(f"\nBefore:\n{before}\n\nAfter:\n{written(model)}")
+
+# %% Pictures: the way down, beside what counting reaches; and where the heads look
+
+figure = new_figure(7.4, 4.4)
+axes = figure.subplots()
+for name, one, colour in ((f"{T} characters", run, "C0"), ("one character", run_of_one, "C1")):
+    in_bits = np.array(one.losses) / np.log(2)
+    axes.plot(np.arange(1, len(in_bits) + 1), in_bits, color=colour, alpha=0.25)
+    axes.plot(one.history["at"], one.history["held_out"], "o-", color=colour, label=name)
+for n in sorted({0, 1, 2, best}):
+    axes.axhline(by_counting[n], color="#777777", linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f" n = {n}", (1.0, by_counting[n]), xycoords=("axes fraction", "data"), fontsize=8
+    )
+axes.set_ylim(1.5, 5.5)
+axes.set_xlabel("step")
+axes.set_ylabel("bits per character")
+axes.set_title("training (pale) and held out (dots); dotted, counting", fontsize=10)
+axes.legend(fontsize=9)
+save_figure(figure, chosen.out / "bits")
+
+shown = held_out_ids[None, 1000:1020]
+embedded = model.words(shown)
+maps = [
+    weights[0] for weights in block_weights(model.blocks, embedded, mask=causal_mask(shown.size))
+]
+names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
+titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
+save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")
+print(f"\nPictures: {chosen.out}/bits.png, weights.png")
+marks.end()
+
+# %% Try it
+# - Take every paragraph as often as it stands there (leave out `dict.fromkeys`): who gains more by
+#   what it has seen before, counting or the model?
+# - Let it write 300 characters at once (`known = ids`, and 300 for `T // 2`): what becomes of the
+#   text from the 65th on, and who has told the rotary positions about places beyond?

@@ -1,0 +1,101 @@
+"""Sort numbers: what belongs at a place depends on all the others.
+
+Claim. Two blocks learn to put ten digits in order: at least 98 % of the sequences they never saw
+come out exactly right, all ten places of them. With a mask that lets each place look at itself
+alone, the same network gets next to none: only attention looks at the others.
+
+    python -m demos sort [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention.figures import save_figure
+from attention.maps import block_weights, plot_heads
+from attention.transformer import Encoder
+from demos import options
+from demos._training import Marks, Run, plot_losses
+from minigrad import Tensor, cross_entropy, no_grad
+from minigrad.nn import Embedding, Linear, Module
+from minigrad.optim import Adam, warmup_cosine
+
+chosen = options("sort", __doc__.splitlines()[0], steps=900, quick=20)
+marks = Marks(enforced=not chosen.quick)
+LENGTH, DIGITS, D_MODEL, HEADS, BATCH = 10, 10, 32, 2, 64
+
+
+class Sorter(Module):
+    """(B, T) digits → (B, T, DIGITS) scores; mask says which places each place may look at."""
+
+    def __init__(self, mask, rng):
+        self.words = Embedding(DIGITS, D_MODEL, rng=rng)
+        self.positions = Tensor(rng.standard_normal((LENGTH, D_MODEL)), requires_grad=True)
+        self.encoder = Encoder(2, D_MODEL, HEADS, 4 * D_MODEL, norm_first=True, rng=rng)
+        self.mask = mask
+        self.head = Linear(D_MODEL, DIGITS, rng=rng)
+
+    def __call__(self, words):
+        return self.head(self.encoder(self.words(words) + self.positions, mask=self.mask))
+
+
+# %% The training, whole
+
+
+def train(model, rng, what):
+    """The losses on the way, and the share of held-out sequences that come out exactly."""
+    model.astype(np.float32)
+    optimizer = Adam(model.parameters())
+    run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    for step in run:
+        words = rng.integers(0, DIGITS, (BATCH, LENGTH))
+        logits = model(words)
+        loss = cross_entropy(logits, np.sort(words))
+        optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == np.sort(words)))
+    held_out = np.random.default_rng(chosen.seed + 1).integers(0, DIGITS, (1000, LENGTH))
+    with no_grad():
+        exact = np.all(model(held_out).argmax(-1) == np.sort(held_out), axis=-1).mean()
+    return run.losses, float(exact)
+
+
+rng = np.random.default_rng(chosen.seed)
+model = Sorter(None, rng)
+losses, exact = train(model, rng, "all places")
+itself = np.eye(LENGTH, dtype=bool)
+losses_alone, exact_alone = train(Sorter(itself, rng), rng, "each place alone")
+
+# %% What came of it
+
+print("\nExact held-out sequences, of 1,000")
+marks.at_least("all places", exact, 0.98)
+marks.at_most("ablation, each place alone", exact_alone, 0.01)
+marks.trained("ablation", losses_alone)
+
+# %% Where the heads look
+# Rows are places of the sorted sequence, columns the digits as they were given. Block 1 looks
+# everywhere about alike: to sort is to count, and counts are averages.
+
+shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
+embedded = model.words(shown) + model.positions
+maps = [weights[0] for weights in block_weights(model.encoder.blocks, embedded)]
+titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
+save_figure(
+    plot_heads(
+        np.concatenate(maps),
+        [f"place {t}: {n}" for t, n in enumerate(np.sort(shown[0]))],
+        [str(n) for n in shown[0]],
+        titles=titles,
+    ),
+    chosen.out / "weights",
+)
+plot_losses({"all places": losses, "each place alone": losses_alone}, chosen.out / "loss", "sort")
+print(f"\nPictures: {chosen.out}/weights.png, loss.png")
+marks.end()
+
+# %% Try it
+# - Take one block, `Encoder(1, …`: how many sequences come out now?
+# - Sort in falling order: does anything but the training data have to change?

@@ -1,0 +1,1 @@
+"""Demos · Texts: the five texts about attention from which this project grew."""

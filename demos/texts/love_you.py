@@ -1,0 +1,260 @@
+"""Text 001, "I love you": eight heads that are one, and a scale that rescues none of them.
+
+Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
+scores then follow from three sums, its eight heads are one head, and dividing 1.5e8 by √d_k = 8
+leaves W_Q and W_K a gradient of exactly 0. Another scale brings the gradient back, at one part in
+73,000, and still not eight heads. What was missing is unit variance and weights that differ.
+
+    python -m demos love_you [--out DIR] [--seed N]  # 4 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention import attention, attention_weights, merge_heads
+from attention.figures import RAW, SCALED, new_figure, save_figure
+from attention.maps import entropy, plot_heads
+from demos import options
+from demos._training import Marks
+from demos.texts.sources import agreeing, numbers, say
+from demos.texts.sources import love_you as source
+from demos.texts.sources.love_you import D_K, D_MODEL, NUM_HEADS, WORDS, apart, inputs
+from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
+from minigrad.optim import Adam
+
+chosen = options("love_you", __doc__.splitlines()[0])
+marks = Marks(enforced=not chosen.quick)
+
+
+# %% 1 · What it prints, and ours
+# The printed diagonal gives the three sums, and the sums give everything else. Our rows have these
+# sums, and are otherwise drawn anew.
+
+sums = source.sums()
+ours = source.ours()
+same = sum(agreeing(source.PRINTED[n], source.as_text(a)) for n, a in ours.items())
+total = sum(len(printed.split()) for printed in source.PRINTED.values())
+print(f'1 · "I love you": the rows sum to {", ".join(map(str, sums))}\n')
+print(f"   {'scores and weights, the text':47}ours")
+for name in ("scores", "weights"):
+    sides = source.PRINTED[name].split(), source.as_text(ours[name])
+    for left, right in zip(*(np.reshape(side, (3, 3)) for side in sides), strict=True):
+        print(f"   {' '.join(left):47}{' '.join(right)}")
+zeros = sum(number == "0." for number in source.as_text(ours["context"]))
+print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}\n')
+say(
+    f"{same} of {total} printed numbers come back: {len(sums)} used, the diagonal, and "
+    f"{same - len(sums)} predicted. The others are {source.LOST}."
+)
+known = numbers(source.PRINTED["I"])
+say(
+    f'The {len(known)} printed values of "I" sum to {known.sum():.0f}. The diagonal leaves '
+    f"{sums[0] - known.sum():.0f} to the other {D_MODEL - len(known)}."
+)
+marks.at_least("numbers identical as text", same, 82, "d")
+
+# %% 2 · What it gets wrong
+# Each sentence, and under it the computation that shows it. A difference of 0 says something only
+# beside one that is not, found by the same lines.
+
+rows = source.rows(np.random.default_rng(chosen.seed)).astype(float)  # (3, 512)
+x = Tensor(rows, requires_grad=True, name="x")
+fixed = source.layer()
+mixed = source.layer(constant=False, seed=chosen.seed)
+q, k, v = (projected[0] for projected in source.heads(x, fixed))  # each (3, 64)
+scores = (q @ k.mT / np.sqrt(D_K)).data  # (3, 3)
+over_all, by_row = softmax(scores, axis=None), softmax(scores)
+*_, second, first = np.sort(scores, axis=-1).T
+gap = (first - second).min()  # how far the second word is behind, in the closest row
+by_sum, by_order = (source.shuffled(attend, x, chosen.seed) for attend in (fixed, mixed))
+differ, back = source.exchanged(mixed, x)
+shown = (
+    f"sums of the rows: {over_all.sum(axis=-1)}, and by row {by_row.sum(axis=-1)}",
+    f'"I" without an axis: {np.unique(over_all[0] @ v.data)}, by rows: '
+    f"{np.unique(by_row[0] @ v.data)}",
+    f"different columns of Q, K and V: {source.columns(x, fixed)}, with Xavier's weights "
+    f"{source.columns(x, mixed)}; the rank of the scores is {np.linalg.matrix_rank(scores)}",
+    f"features shuffled, each row by itself: the outputs change by {by_sum:.0e}, with Xavier's "
+    f"weights by {by_order:.0e}",
+    f"the means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}; the second word is "
+    f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}",
+    f"I and you exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
+    f"back by {back:.0e}",
+    f"one word at a time or one product: apart by {source.one_by_one(q, k, v, -1):.0e}, without "
+    f"an axis by {source.one_by_one(q, k, v, None):.0f}",
+)
+print("\n2 · Its slips\n")
+for number, (slip, computed) in enumerate(zip(source.SLIPS, shown, strict=True), 1):
+    say(slip, f"   {number}. ", "      ")
+    say(computed, "      → ", "        ")
+
+# %% 3 · What it leaves undone
+# Step 7 is one product for all words. Step 8 joins eight heads and multiplies by W_O, of which the
+# text says nothing. With 1/512 everywhere, ours takes the mean of the joined features.
+
+
+joined = merge_heads(source.head_outputs(fixed, x)).data  # (3, 512)
+print("\n3 · Its steps 7 and 8\n")
+print(f"   contexts by rows, all words:      {np.unique(by_row @ v.data)} in {(3, D_K)}")
+print(f"   eight heads, joined:              {np.unique(joined)} in {joined.shape}")
+print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixed(x).shape}\n")
+
+# The same layer with weights that are not constant, Xavier's, on the same rows; and then on rows
+# of mean 0 and variance 1, for which those weights and √d_k are made.
+
+unit = Tensor(source.unit(rows), requires_grad=True, name="x")
+header = f"{'entropy / log 3, by head':>26}{'rank, head 1':>13}{'heads apart / largest output':>29}"
+print(f"   {'':29}{header}")
+for what, attend, words in (
+    ("constant weights, integers", fixed, x),
+    ("Xavier weights, integers", mixed, x),
+    ("Xavier weights, unit variance", mixed, unit),
+):
+    weights = attend.weights(words).data  # (H, T, S)
+    spread = [entropy(w).mean() / np.log(3) for w in weights]
+    q0, k0, _ = (t.data[0] for t in source.heads(words, attend))
+    print(
+        f"   {what:29}{f'{min(spread):.2f} to {max(spread):.2f}':>26}"
+        f"{np.linalg.matrix_rank(q0 @ k0.mT):>13}{apart(attend, words):>29.2f}"
+    )
+say(
+    "Weights that differ make eight heads. On integers they are much sharper: √d_k is made for "
+    "rows of mean 0 and variance 1."
+)
+marks.at_most("constant weights: heads apart", apart(fixed, x), 1e-12, ".0e")
+marks.at_least("weights that are not constant: heads apart", apart(mixed, unit), 0.5, ".2f")
+titles = [f"Xavier weights, unit variance\nhead {h}" for h in range(1, NUM_HEADS + 1)]
+maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS, titles=titles)
+save_figure(maps, chosen.out / "weights")
+
+# %% 4 · What no text shows: the way back
+# One head, as the text has it, and L the sum of its context vectors. The scale multiplies QKᵀ;
+# the text's is 1/8. Sizes are largest elements: a norm squares, and (1e-233)² is 0 in float64.
+
+
+def head(scale):
+    """The text's one head as a function of everything it is made of."""
+    return lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x @ w_v, scale=scale)
+
+
+def measure(scale, tensors):
+    """Entropy / log 3 of the weights, and the gradients of x, W_Q, W_K and W_V."""
+    words, w_q, w_k, _ = tensors
+    weights = attention_weights(words @ w_q, words @ w_k, scale=scale).data
+    return entropy(weights).mean() / np.log(3), gradients(head(scale)(*tensors).sum(), tensors)
+
+
+def largest(gradient):
+    """The size of a gradient's largest element."""
+    return float(np.abs(gradient).max())
+
+
+text = inputs(fixed, x)
+alive = 2 / (8 * gap)  # here the largest weight is e² = 7.4 times the next, in the closest row
+usual = {"1": 1.0, "1/√d_k": D_K**-0.5, "1/d_k": 1 / D_K, "1/d_model": 1 / D_MODEL}
+others = {f"{scale:.1e}": scale for scale in (1.4e-5, 1.3e-5, 1e-6, alive, 1e-9)}
+print("\n4 · The gradients of one head over the scale of QKᵀ: largest elements\n")
+header = "".join(f"{name:>12}" for name in ("∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"))
+print(f"   {'scale':12}{'second word behind':>18}{'entropy / log 3':>18}{header}")
+for name, scale in {**usual, **others}.items():
+    spread, found = measure(scale, text)
+    sizes = "".join(f"{largest(g):12.1e}" for g in found[1:])
+    print(f"   {name:12}{8 * gap * scale:18.1e}{spread:18.1e}{sizes}")
+dead = max(largest(g) for s in usual.values() for g in measure(s, text)[1][1:3])
+by_word = [largest(row) for row in measure(None, text)[1][0]]
+told = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
+print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {told} gets any.")
+marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
+marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")
+
+# exp(-z) is 0 in float64 from z = 745.13 on. So the smallest gap of QKᵀ names the scale at which
+# the gradient returns, and halving an interval finds it.
+
+low, high = 1e-9, 1.0
+while high / low > 1.0001:
+    middle = np.sqrt(low * high)
+    low, high = (middle, high) if largest(measure(middle, text)[1][1]) else (low, middle)
+predicted = (np.log(2) - np.log(np.nextafter(0, 1))) / (8 * gap)
+print(
+    f"   W_Q's gradient is exactly 0 down to a scale of {low:.3e} of QKᵀ ({8 * low:.2e} of the\n"
+    f"   scores already divided by 8): one in {1 / low:,.0f}. The gap predicts {predicted:.3e}."
+)
+marks.at_most("measured and predicted apart", abs(low / predicted - 1), 0.01)
+
+# %%
+# gradcheck to order 2. It looks along random directions, and finds the zeros to be zeros: moving
+# every element of W_Q by about an eighth of itself changes no weight.
+
+cases = (
+    ("the text's, 1/8", None, text),
+    (f"the text's, {alive:.1e}", alive, text),
+    ("Xavier, unit variance, 1/8", None, inputs(mixed, unit)),
+)
+confirmed = checked = 0
+print(f"\n   {'order 1 and 2':34}{'agree':>7}{'zero':>7}{'of':>5}{'worst error':>14}")
+for what, scale, tensors in cases:
+    report = gradcheck(head(scale), *tensors)
+    verdicts = [c.verdict for c in report.comparisons]
+    error = max(c.error for c in report.comparisons)
+    agree, zero = verdicts.count("agrees"), verdicts.count("zero")
+    confirmed, checked = confirmed + agree + zero, checked + len(verdicts)
+    print(f"   {what:34}{agree:>7}{zero:>7}{len(verdicts):>5}{error:14.0e}")
+marks.at_least("derivatives confirmed", confirmed, checked, "d")
+
+# %%
+# The scale brings a gradient back, and not eight heads. Where all columns of W_Q, W_K and W_V and
+# all rows of W_O are equal, so are their gradients, whatever the loss: the heads move as one.
+
+trained = source.layer(scale=alive)
+target = 13085 * np.random.default_rng(chosen.seed).standard_normal((3, D_MODEL))
+optimizer = Adam(trained.parameters(), 0.01)
+for _ in range(20):
+    optimizer.zero_grad()
+    mse(trained(x), target).backward()
+    optimizer.step()
+moved = np.abs(trained.w_q.weight.data - source.W_Q).max()
+print(f"\n   20 steps at the scale {alive:.1e}: W_Q moved by {moved:.2f}.")
+marks.at_least("W_Q moved", moved, 0.01, ".2f")
+marks.at_most("the heads, trained, apart", apart(trained, x), 1e-9, ".0e")
+
+# %% Its pictures
+# The same head twice, on one colour scale: the text's numbers, and unit variance with Xavier's.
+
+for name, tensors in (("text", text), ("unit", inputs(mixed, unit))):
+    drawing = graph(head(None)(*tensors).sum(), grads=True, limits=(1e-4, 1e6))
+    for ending in ("png", "svg"):
+        drawing.save(chosen.out / f"head_{name}.{ending}")
+
+figure = new_figure(9.6, 3.9)
+panels = figure.subplots(1, 2)
+scales = np.logspace(-11, 0, 111)
+for label, tensors, style in (
+    ("constant weights, integers", text, {"color": RAW}),
+    ("Xavier weights, integers", inputs(mixed, x), {"color": "#777777", "linestyle": "--"}),
+    ("Xavier weights, unit variance", inputs(mixed, unit), {"color": SCALED}),
+):
+    found = [measure(scale, tensors) for scale in scales]
+    panels[0].plot(scales, [spread for spread, _ in found], label=label, **style)
+    panels[1].plot(scales, [largest(g[1]) / largest(g[3]) for _, g in found], **style)
+for panel, title in zip(
+    panels, ("entropy of the weights / log 3", "largest ∂L/∂W_Q / largest ∂L/∂W_V"), strict=True
+):
+    panel.axvline(1 / 8, color="black", linewidth=0.8)
+    panel.set_xscale("log")
+    panel.set_title(title, fontsize=10)
+    panel.set_xlabel("scale of QKᵀ (black line: 1/√d_k = 1/8)", fontsize=9)
+    panel.grid(alpha=0.25)
+panels[1].set_yscale("log")
+panels[1].set_ylim(1e-12, 1e2)
+panels[1].set_ylabel(f"the plot ends at 1e-12\n(constant weights: 0 from {low:.2e} on)", fontsize=9)
+figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+save_figure(figure, chosen.out / "scale")
+print(f"\nPictures in {chosen.out}:\n   head_text.png, head_unit.png, weights.png, scale.png")
+marks.end()
+
+# %% Try it
+# - Before the training, let W_O differ: `trained.w_o.weight.data = mixed.w_o.weight.data`. The
+#   other three stay constant. Do the heads part?
+# - Take the mean away, `rows -= rows.mean()` after the rows are made: whom does "I" look at now, at
+#   which scale does the gradient return, and is it 0 at 1/8 all the same?

@@ -1,0 +1,341 @@
+"""Text 004, "mammal and reptile": 167 numbers, six slips, and its made-up weights trained.
+
+Claim. Every number that the text prints comes out again, as text. Its weights W_Q and W_K, which it
+calls made up, can learn: asked with noisy features, one head looks at the right animal at least 19
+times in 20, and three heads find its attributes at least 49 times in 50. They learn it if questions
+are measured from the average animal. Measured from 0, the same weights send every question to one
+animal, and the same training only to another. A gentler one gets away (Try it).
+
+    python -m demos mammal_and_reptile [--steps N] [--quick] [--resume] …  # 15 s
+"""
+
+# %% Set-up
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+
+from attention import attention, attention_weights
+from attention.figures import new_figure, save_figure
+from attention.maps import plot_heads
+from attention.scaled_dot_product import unit_length
+from demos import options
+from demos._training import Marks, Run, plot_losses
+from demos.texts.sources import beside, counted, say, teller
+from demos.texts.sources import mammal_and_reptile as source
+from demos.texts.sources.mammal_and_reptile import (
+    ANIMALS,
+    ATTRIBUTES,
+    AVERAGE,
+    NAMES,
+    QUERIES,
+    Lookup,
+    Retriever,
+)
+from minigrad import Tensor, gradcheck, gradients, graph, mse, no_grad
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+chosen = options("mammal_and_reptile", __doc__.splitlines()[0], steps=3000, quick=20)
+marks = Marks(enforced=not chosen.quick)
+NOISE = 0.3
+animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
+ASKED = ("mammal", "reptile")
+COLOURS = ("#c2571a", "#3c8d40", "#2b6ca3", "#7a4fa3", "#8c6d31")  # an animal each
+
+# %% 1 · The text's numbers beside ours
+
+print(f"1 · {source.TITLE}: the numbers the text prints, and ours\n")
+for name, array in source.ours().items():
+    print(beside(name, source.PRINTED[name], array, source.as_text(array)))
+same, total = counted(source)
+print(f"\n   {same} of {total} numbers agree as text.")
+marks.at_least("numbers that agree", same / total, 1.0)
+
+# %% 2 · Its slips
+# First: that self-attention leaves the animals much as they were.
+
+slip = teller(source.SLIPS)
+looks = attention_weights(animals, animals).data  # (5, 5)
+moved = attention(animals, animals, animals).data - ANIMALS
+print("\n2 · Slips")
+slip()
+for i, name in enumerate(NAMES):
+    far, most = np.linalg.norm(moved[i]) / np.linalg.norm(ANIMALS[i]), looks[i].argmax()
+    print(
+        f"     {name:8} moves by {far:5.1%} of its length, looks at itself {looks[i, i]:.2f}, "
+        f"most at {NAMES[most]} {looks[i, most]:.2f}"
+    )
+
+# %%
+# Second: that a dot product is a similarity. It is cosine times both lengths, so of two keys in
+# one direction the longer gets more. By angle and by distance the whale is the most like mammal.
+
+cosine = (unit_length(queries[:1]) @ unit_length(animals).mT).data[0]
+weight = attention_weights(queries[:1], animals).data[0]
+slip()
+print("     The keys as the query mammal meets them:")
+print(f"     {'':8}{'length':>8}{'cosine':>8}{'distance':>10}{'weight':>8}")
+for i, name in enumerate(NAMES):
+    length, apart = np.linalg.norm(ANIMALS[i]), np.linalg.norm(QUERIES[0] - ANIMALS[i])
+    print(f"     {name:8}{length:8.3f}{cosine[i]:8.4f}{apart:10.3f}{weight[i]:8.3f}")
+own, unit = (
+    source.at_themselves(ANIMALS),
+    source.at_themselves(unit_length(animals).data),
+)
+print(f"     Of the five animals, {own} look most at themselves; with lengths 1, {unit}.")
+
+# %%
+# Third: the scale. 1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1.
+
+spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
+slip()
+print(f"""     The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}.
+     Scaled scores spread by {spread[0]:.1f} (mammal) and {spread[1]:.1f} (reptile).""")
+
+# %%
+# Fourth: that random projections are a bad idea. All training starts with some. But features and
+# weights above 0 give queries and keys above 0, and then one key, mostly the longest, wins all.
+# Queries measured from the average animal sum to 0, so they cannot all prefer one key.
+
+made_up = source.layer(1)
+drawn = made_up.weights(animals).data[0]  # (5, 5)
+longest = np.linalg.norm(made_up.w_k(animals).data, axis=1).argmax()
+rng = np.random.default_rng(chosen.seed)
+positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
+slip()
+print(f"""     The longest projected key is the {NAMES[longest]}'s, and every row puts at least
+     {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner
+     with weights from 0 to 1, as in the text  {source.one_winner(*positive):6.1%}
+     with weights from -1 to 1                 {source.one_winner(*signed):6.1%}
+     from 0 to 1, queries from the average     {source.one_winner(*positive, AVERAGE):6.1%}""")
+
+# %%
+# The last two are of words: what the result is, and what its head is called.
+
+slip()
+slip()
+
+# %% 3 · The steps left undone: several heads, and back to three dimensions
+
+layer = source.layer()
+with no_grad():
+    heads, back = layer.weights(animals).data, layer(animals).data
+print("\n3 · Three heads and W_O, from the text's generator, which goes on where it stopped")
+for head, weights in enumerate(heads, 1):
+    wins = sorted({NAMES[i] for i in weights.argmax(axis=1)})
+    print(f"   head {head}: all five rows look most at {' or '.join(wins)}")
+print("\n   Back in three dimensions, every animal is the same one:")
+for name, row in zip(NAMES, back, strict=True):
+    print(f"     {name:8}" + "".join(f"{number:9.4f}" for number in row))
+gone = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in (ANIMALS, back)]
+print(f"   What tells them apart was {gone[0]:.0%} of their length, and is {gone[1]:.1%}.")
+
+# %% Training, whole
+# The task: an animal's features with noise, and the attributes of that animal to be found.
+# `origin` is the point that questions are measured from. (For keys it makes no difference: it
+# would add the same to all scores of a query.) When their rate rose to 0.1 in 50 steps, three heads
+# lost an animal at 1 seed of 20. It rises to 0.03 in 300, and they lose none at 40 seeds of 40.
+
+held_out, right = source.questions(np.random.default_rng(chosen.seed + 1), 400, NOISE)
+
+
+def score(model, origin):
+    """How many held-out questions look most at the right animal, and how many find what it has."""
+    with no_grad():
+        asked = Tensor(held_out - origin)
+        looks = model.weights(asked).argmax(-1) == right  # in each head, if there are several
+        finds = source.retrieved(model(asked).data) == right
+    return float(np.mean(looks)), float(np.mean(finds))
+
+
+def train(model, origin, what, peak=0.1, warmup=50):
+    """Its losses, and its scores before and after."""
+    rng = np.random.default_rng(chosen.seed)
+    before = score(model, origin)
+    optimizer = Adam(model.parameters())
+    run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    for step in run:
+        features, which = source.questions(rng, 13, NOISE)  # 13 of each animal
+        loss = mse(model(Tensor(features - origin)), ATTRIBUTES[which])
+        optimizer.lr = warmup_cosine(step, peak=peak, warmup=warmup, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+        run.show(loss=loss.item())
+    return run.losses, before, score(model, origin)
+
+
+GENTLE = {"peak": 0.03, "warmup": 300}
+one, stuck, three = Lookup(), Lookup(), Retriever(rng=np.random.default_rng(chosen.seed))
+runs = {
+    "one head": train(one, AVERAGE, "one head"),
+    "three heads": train(three, AVERAGE, "three heads", **GENTLE),
+    "questions from 0": train(stuck, 0.0, "one head, questions from 0"),
+    "d_k = 1": train(Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
+}
+
+# %% What came of it
+# "looks": the right animal has the largest weight. "finds": the answer is nearest to what the right
+# animal has. With d_k = 1 a key is a number, and a score is largest at the largest or the smallest
+# of them: three of the five animals can never win.
+
+nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
+plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
+found = source.retrieved((plain @ attributes).data)
+print("\n   Held-out questions, of 2,000 (by chance: 20 %)\n")
+print(f"     {'':28}{'untrained':>18}{'trained':>20}")
+print(f"     {'':28}" + f"{'looks':>10}{'finds':>10}" * 2)
+for name, (_, *scores) in runs.items():
+    print(f"     {name:28}" + "".join(f"{s:10.1%}" for pair in scores for s in pair))
+print(
+    f"     {'no projections':28}{np.mean(plain.argmax(-1) == right):10.1%}"
+    f"{np.mean(found == right):10.1%}\n"
+    f"     {'the nearest animal':28}{np.mean(nearest == right):10.1%}\n"
+)
+marks.at_least("one head, trained, looks at the right animal", runs["one head"][2][0], 0.95)
+marks.at_least("three heads, trained, find its attributes", runs["three heads"][2][1], 0.98)
+marks.at_most("untrained, as in the text", runs["questions from 0"][1][0], 0.25)
+marks.at_most("ablation, trained with questions from 0", runs["questions from 0"][2][0], 0.25)
+marks.trained("d_k = 1", runs["d_k = 1"][0])
+marks.at_most("ablation, trained with d_k = 1, finds", runs["d_k = 1"][2][1], 0.65)
+with no_grad():
+    to = [NAMES[m.weights(Tensor(held_out)).data.sum(axis=0).argmax()] for m in (Lookup(), stuck)]
+looks, finds = runs["three heads"][2]
+missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
+pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
+print(f"""
+   From 0, questions look most at {to[0]} before the training, and most at {to[1]} after it.
+   What pulls them away from there, ‖∂L/∂W_Q‖, is {pull:.0e}.
+   Three heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O
+   reads the answer off three mixtures together, and no single map shows it.""")
+
+# %% What the trained weights look at
+# Also for the text's two queries, which no training has seen.
+
+everyone, features = (*NAMES, *ASKED), np.concatenate([ANIMALS, QUERIES])
+with no_grad():
+    untrained = Lookup().weights(Tensor(features)).data
+    trained = one.weights(Tensor(features - AVERAGE)).data
+    of_three = three.weights(Tensor(features - AVERAGE)).data
+print("\n   Where the trained head looks:")
+print(f"     {'':8}" + "".join(f"{name:>8}" for name in NAMES))
+for name, row in zip(everyone, trained, strict=True):
+    print(f"     {name:8}" + "".join(f"{weight:8.3f}" for weight in row))
+titles = ("as drawn, asked from 0", "trained, asked from the average")
+known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
+unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
+print(f"""   Reptile is {unknown:.1f} away from its nearest animal, no held-out question more than
+   {known:.1f}: what the head makes of reptile was never asked for.""")
+maps = np.stack([untrained, trained])
+save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
+save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")
+losses = {name: run[0] for name, run in runs.items()}
+plot_losses(losses, chosen.out / "loss", "an animal's attributes by its noisy features")
+
+# %% The plane of W_Q and W_K, before and after
+# A score is linear in its key, so only a corner of the keys' hull can win.
+
+figure = new_figure(9.0, 7.6)
+print()
+for (top, below), title, model, origin in zip(
+    figure.subplots(2, 2).T, titles, (Lookup(), one), (0.0, AVERAGE), strict=True
+):
+    with no_grad():
+        keys, asked = model.w_k(animals).data, model.w_q(Tensor(held_out - origin)).data
+    corners = source.corners(keys)
+    print(f"   {title}: {len(corners)} of 5 keys are corners of their hull")
+    top.fill(*keys[corners].T, facecolor="#eeeeee", edgecolor="#999999")
+    top.scatter(*keys.T, color=COLOURS, zorder=2)
+    for key, name in zip(keys, NAMES, strict=True):
+        left = name in ("lizard", "wolf")  # where the label has room
+        side = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
+        top.annotate(name, key, textcoords="offset points", fontsize=9, **side)
+    top.margins(0.2)
+    low, high = asked.min(axis=0), asked.max(axis=0)
+    edge = 0.1 * (high - low)
+    x, y = np.linspace(low - edge, high + edge, 300).T
+    winner = (np.stack(np.meshgrid(x, y), axis=-1) @ keys.T).argmax(axis=-1)  # (300, 300)
+    below.pcolormesh(x, y, winner, cmap=ListedColormap(COLOURS), vmin=0, vmax=4, alpha=0.3)
+    below.scatter(*asked.T, c=[COLOURS[i] for i in right], s=5)
+    top.set_title(f"keys, {title}\nonly a corner of the hull can win", fontsize=10)
+    told = (
+        "queries: a dot has the colour of its animal,\nthe ground that of the key that wins there"
+    )
+    below.set_title(told, fontsize=10)
+    for panel, of in ((top, "k"), (below, "q")):
+        panel.set_xlabel(f"{of}₁")
+        panel.set_ylabel(f"{of}₂")
+save_figure(figure, chosen.out / "plane")
+
+# %% 4 · What no text shows: the way back
+# Derivatives of order 1 and 2 against finite differences, for each query and for the text's head.
+
+
+def through_weights(x, w_q, w_k, w_v):
+    """The text's head as a function of its input and its three weights."""
+    return attention(x @ w_q, x @ w_k, x @ w_v)
+
+
+w = [getattr(made_up, name).weight for name in ("w_q", "w_k", "w_v")]
+checks = {
+    "mammal": gradcheck(attention, QUERIES[:1], ANIMALS, ATTRIBUTES),
+    "reptile": gradcheck(attention, QUERIES[1:], ANIMALS, ATTRIBUTES),
+    "one head": gradcheck(through_weights, ANIMALS, *(weight.data for weight in w)),
+}
+print("\n4 · Gradients, checked against finite differences")
+for name, report in checks.items():
+    worst = max(c.error for c in report.comparisons)
+    print(
+        f"   {name:8} {len(report.comparisons)} derivatives of order 1 and 2, "
+        f"{len(report.unresolved)} unresolved, largest error {worst:.0e}"
+    )
+worst = max(c.error for report in checks.values() for c in report.comparisons)
+marks.at_most("largest error", worst, 1e-8, ".0e")
+norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
+print("   The text's head, ‖∂Σ output/∂W‖ for W_Q, W_K, W_V:", *(f"{n:.2f}" for n in norms))
+
+# %% The graph, for each query on one colour scale
+
+for name, query in zip(ASKED, QUERIES, strict=True):
+    inputs = {name: query[None], "animals": ANIMALS, "attributes": ATTRIBUTES}
+    q, k, v = (Tensor(array, requires_grad=True, name=of) for of, array in inputs.items())
+    drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 100.0))
+    drawing.save(chosen.out / f"graph_{name}.png")
+    drawing.save(chosen.out / f"graph_{name}.svg")
+
+# %% The scale, on this very example
+# How decided a query is, and how much its answer moves with it: ‖∂output/∂query‖, over the scale.
+
+over = np.geomspace(0.003, 3, 61)
+print(f"\n   {'':10}" + "".join(f"{name:>22}" for name in ASKED))
+print(f"   {'scale':10}" + f"{'entropy/log 5':>14}{'slope':>8}" * 2)
+for name, scale in source.SCALES.items():
+    found = [source.at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
+    print(f"   {name:10}" + "".join(f"{e:14.2f}{s:8.4f}" for e, s in found))
+curves = np.array([[source.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
+best = over[curves[..., 1].argmax(axis=1)]
+lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
+print(f"""
+   Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}. One number
+   serves both, and at 1/√3 reptile's slope is {lost:.0f} times below its best: √d_k knows how many
+   features there are, and not how large they are.""")
+figure = new_figure(9.0, 3.6)
+for number, panel in enumerate(figure.subplots(1, 2)):
+    for name, line, colour in zip(ASKED, curves[..., number], COLOURS[::2], strict=False):
+        panel.plot(over, line, color=colour, label=name)
+    panel.axvline(1 / np.sqrt(3), color="#999999", linestyle=":", label="1/√3")
+    panel.set_xscale("log")
+    panel.set_xlabel("scale")
+    panel.set_title(("entropy / log 5", "‖∂output/∂query‖")[number], fontsize=10)
+figure.axes[0].legend(fontsize=9)
+figure.axes[1].set_yscale("log")
+figure.axes[1].set_ylim(1e-4, 5)
+save_figure(figure, chosen.out / "scale")
+print()
+pictures = "weights, heads, loss, plane, scale, graph_mammal, graph_reptile"
+say(f"Pictures in {chosen.out}: {pictures}", "")
+marks.end()
+
+# %% Try it
+# - Train `stuck` with `**GENTLE` too, from seed 0 and from seed 1: which animals does it lose?
+# - Set `NOISE` to 0.5: fewer questions can be answered, but what becomes of reptile?

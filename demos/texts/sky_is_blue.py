@@ -1,0 +1,341 @@
+"""Text 002, "The sky is blue …": its numbers, its slips, and a scale that is not enough.
+
+Claim. The text shows that 1/√d_k divides the variance of its scores by 32. That holds for any
+numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1):
+scaled, the variance is still about a thousand, and more than half of the queries get next to no
+gradient. From N(0, 1/d), with the same scale, the same sentence is alive. It takes both.
+
+    python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 4 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
+from attention.figures import new_figure, save_figure
+from attention.maps import entropy, plot_heads
+from demos import options
+from demos._training import Marks
+from demos.texts.sources import agreeing, of_weights, say
+from demos.texts.sources import sky_is_blue as source
+from demos.texts.sources.sky_is_blue import (
+    IGNORED,
+    INITIAL,
+    PRINTED,
+    as_it_masks,
+    complaint,
+    example,
+    measure,
+    moved_by,
+    token_ids,
+    word_by_word,
+)
+from minigrad import Tensor, gradcheck, gradients, graph, softmax
+
+chosen = options("sky_is_blue", __doc__.splitlines()[0])
+marks = Marks(enforced=not chosen.quick)
+SENTENCE = source.REPAIRED  # why not source.SENTENCE, slip 1 says
+WIDTH = source.D_MODEL  # of the many draws; d_k too, as there is one head
+DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
+ids, words = token_ids(SENTENCE), SENTENCE.split()
+x, single, multi = source.layers(chosen.seed)
+
+# %% 1 · The numbers it prints, and ours
+
+print("1 · Its numbers, and ours\n")
+for name, array in source.ours().items():
+    texts = source.as_text(array)
+    print(f"   {name:10} text {PRINTED[name]}\n{'':13} ours {' '.join(texts)}")
+    print(f"{'':13} {agreeing(PRINTED[name], texts)} of {len(texts)} agree")
+for name, shape in source.shapes(x, single, multi).items():
+    print(f"   shape of {name}: text {source.SHAPES[name]}, ours {shape}")
+
+# %%
+# The variances are one draw, and nothing says which. So here is the recipe, many times over, and
+# beside it what it might have been: the initial values of W, and what the scores are multiplied by.
+
+TABLE = {
+    (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
+    for initial, *scales in (
+        ("N(0, 1)", ("1", 1.0), ("1/√d", None), ("1/d√d", WIDTH**-1.5)),
+        ("N(0, 1/d)", ("1", 1.0), ("1/√d", None)),
+        ("U(±1/√d)", ("1", 1.0), ("1/√d", None)),
+    )
+    for name, scale in scales
+}
+raw, scaled, rescued = (TABLE["N(0, 1)", name] for name in ("1", "1/√d", "1/d√d"))
+unit_raw, unit = (TABLE["N(0, 1/d)", name] for name in ("1", "1/√d"))
+its_raw, its_scaled = (float(number) for number in PRINTED["variances"].split())
+theory = source.expected_variance(ids, WIDTH)
+mean, error = raw.variance.mean(), raw.variance.std() / np.sqrt(DRAWS)
+low, high = np.quantile(raw.variance, (0.05, 0.95))
+above = np.mean(raw.variance > its_raw)
+off = np.abs(raw.variance / scaled.variance - WIDTH).max()
+print()
+say(
+    f"{DRAWS} draws of the recipe: unscaled, the variance is {mean:,.0f} ± {error:,.0f} on average."
+    f" Theory says {theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. "
+    f"Nine draws of ten lie between {low:,.0f} and {high:,.0f}; {above:.0%} lie above the text's. "
+    f"The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours, both measured, is "
+    f"{WIDTH} in every draw, to {off:.0e}: slip 5."
+)
+print()
+marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
+
+# %% 2 · Its slips, each with what shows it
+
+print("\n2 · Its slips\n")
+slips = enumerate(source.SLIPS, 1)
+
+
+def shown(*lines):
+    """The next slip, and what corrects it."""
+    number, slip = next(slips)
+    print(f"   {number:2}. {slip}")
+    for line in lines:
+        say(line, "       → ", "         ")
+
+
+as_printed = token_ids(source.SENTENCE)
+agree = agreeing(PRINTED["token ids"], source.as_text(as_printed))
+shown(f"{as_printed} for the sentence, {agree} of 8 as printed; with blue for round, all 8")
+distinct, unused = token_ids(SENTENCE, distinct=True), set(range(8)) - set(ids.tolist())
+shown(f"no word is numbered {sorted(unused)}; each once, the ids are {distinct}")
+noisy = "sky (blue);"
+shown(f"{noisy!r} becomes {noisy.replace(IGNORED, '')!r}")
+wrong = measure(ids, "N(0, 1)", 1 / WIDTH**-0.5, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
+shown(f"divided by 1/√d_k, the variance is {wrong.variance.mean() / mean:.0f} times as large")
+squares = np.arange(64.0) ** 2
+shown(f"the squares from 0 to 63² attend to nothing: {squares.var() / (squares / 32**0.5).var():g}")
+shown(
+    f"from N(0, 1) keys have variance {scaled.key_variance:.1f} and values "
+    f"{scaled.value_variance:.1f}, at any scale",
+    f"from N(0, 1/d) {unit_raw.key_variance:.2f} and {unit_raw.value_variance:.2f}: unscaled, only "
+    f"the scores grow, to {unit_raw.variance.mean():.1f}",
+)
+other, other_unit = (
+    measure(as_printed, initial, None, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
+    for initial in ("N(0, 1)", "N(0, 1/d)")
+)
+shown(
+    f"scaled, the variance is {scaled.variance.mean():,.0f}; the largest weight is "
+    f"{scaled.largest:.2f}, and {scaled.decided(ids):.0%} give one word, "
+    "all its places together, .9 or more",
+    f"(its printed sentence: {other.largest:.2f}, and from N(0, 1/d) {other_unit.largest:.2f})",
+    f"from N(0, 1/d) it is {unit.variance.mean():.2f}; {unit.largest:.2f}, and "
+    f"{unit.decided(ids):.1%}",
+)
+
+# %%
+# Softmax over the queries makes each *column* sum to 1. A query may then get almost nothing, or
+# several words' worth. And it reads the future: a column's sum runs over later queries too.
+
+sums = softmax(Tensor(scaled.scores), axis=-2).data.sum(axis=-1)  # (draws, T): one for each query
+low, high = np.median(sums.min(axis=-1)), np.median(sums.max(axis=-1))
+v, causal = single.w_v(x), causal_mask(8)
+columns, rows = (
+    moved_by((as_it_masks(single, x, causal, axis) @ v)[0, 0], x)[1:].max() for axis in (-2, -1)
+)
+shown(
+    f"the rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to {sums.max():.1f}",
+    f"under a causal mask a later word moves the first output by {columns:.1e}; by rows, {rows:g}",
+)
+q = single.w_q(x)
+weights = attention_weights(q, single.w_k(x))
+shown(
+    f"weights {weights.shape[1:]} times values {v.shape[1:]}: only the inner axes have to agree",
+    f"values of 5 features give an output {(weights @ v[..., :5]).shape[1:]}",
+)
+products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
+shown(f"Q Kᵀ takes {products[0]:,} multiplications with one head and {products[1]:,} with four")
+four, torn = split_heads(q, 4), q.reshape(1, 4, 8, 8)  # (B, H, T, d_k)
+shown(
+    f"heads without their swap of axes have shape {torn.shape} too, and "
+    f"{np.mean(four.data != torn.data):.0%} of the numbers elsewhere"
+)
+
+# %%
+# What Python says to the code, in lines of ours that make the same mistakes.
+
+shown(
+    f"a class on nn: {complaint('class Layer(nn.Module): pass')}",
+    f"a method with F: {complaint('def forward(x): F.softmax(x)')}, until it is called: "
+    f"{complaint('(lambda x: F.softmax(x))(0)')}",
+)
+shown(complaint("d_model = 32 features"))
+
+# %%
+# A query that may look nowhere: here the first one, which may look at what stands *before* it.
+
+before = np.tril(np.ones((8, 8), dtype=bool), -1)
+names = ("X", "W_Q", "W_K", "W_V")
+leaves = [x, *(layer.weight for layer in (single.w_q, single.w_k, single.w_v))]
+with np.errstate(invalid="ignore"):
+    sick = gradients((as_it_masks(single, x, before) @ v).sum(), leaves, retain_graph=True)
+nowhere = single(x, mask=before)
+well = gradients(nowhere.sum(), leaves)
+shares = (f"{name} {np.isnan(a).mean():.0%}" for name, a in zip(names, sick, strict=True))
+shown(
+    f"of the gradients are NaN: {', '.join(shares)} (`where` passes none to what it refused)",
+    f"ours: that word's output is {np.abs(nowhere.data[0, 0]).max():g}, and NaN are "
+    f"{max(np.isnan(a).mean() for a in well):.0%}",
+)
+batch = Tensor(np.concatenate([x.data] * 4))  # (B, T, d_model), and B = H = 4
+lengths = padding_mask([8, 6, 4, 2], 8)  # (B, 1, S)
+heads = (split_heads(layer(batch), 4) for layer in (multi.w_q, multi.w_k))
+by_text, by_us = (
+    (p.data[0, :, 0] > 0).sum(axis=-1)  # (H,): how many keys the first sequence's heads see
+    for p in (attention_weights(*heads, mask=lengths), multi.weights(batch, mask=lengths))
+)
+shown(f"of its 8 words the first sequence's heads see {by_text}; through our layer {by_us}")
+
+# %% 3 · What it leaves undone
+
+print("\n3 · What it leaves undone\n")
+projections = (multi.w_q, multi.w_k, multi.w_v)
+alone = [
+    attention(*(layer(x)[..., 8 * h : 8 * h + 8] for layer in projections), mask=causal).data
+    for h in range(4)
+]
+together = multi.w_o(Tensor(np.concatenate(alone, axis=-1)))
+apart = np.abs((together - multi(x, mask=causal)).data).max()
+marks.at_most("four heads, one by one, against the layer", apart, 1e-12, ".0e")
+for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
+    moved = np.array([moved_by(word, x) for word in layer(x, mask=causal)[0]])  # (T, S)
+    marks.at_most(f"{name}: what a later word moves", moved[~causal].max(), 0, "g")
+    marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
+
+# %% 4 · What no text shows: the way back
+# L = ⟨g, output⟩ for one draw and a random g. Words and g are the same for each initialisation.
+
+
+def loss(x, w_q, w_k, w_v):
+    """The text's example, scaled, as one number."""
+    return (attention(x @ w_q, x @ w_k, x @ w_v) * g).sum()
+
+
+of_four = of_weights(multi, mask=causal)
+
+
+def loss_of_four(*points):
+    """Its second class under a causal mask, as a function of its input and its four weights."""
+    return (of_four(*points)[0] * g).sum()
+
+
+print("\n4 · The way back\n")
+*inputs, g = example(ids, "N(0, 1)", chosen.seed)
+for name, f, at in (
+    ("its example, W from N(0, 1)", loss, inputs),
+    ("the same, W from N(0, 1/d)", loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
+    ("four heads, causal", loss_of_four, (x, *(p.weight for p in (*projections, multi.w_o)))),
+):
+    report = gradcheck(f, *at)
+    total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
+    marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
+
+# %%
+# All agree, and nothing seems wrong with the first example. But a sum over words is ruled by its
+# largest summand. Word by word it looks different: ∂L/∂q of each, the error of its replay (against
+# `from_pairs`, which cancels nothing), and what finite differences can say.
+
+print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'relative error':>17}   differences")
+norms = []
+for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
+    norms.append(norm)
+    told = "see another: this one is rounding"
+    if seen:
+        told = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
+    print(f"   {word:8}{norm:10.1e}{largest:17.6f}{wrong_by:17.0e}   {told}")
+print()
+say(
+    "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average"
+    " from numbers that hardly differ from it. Differences cannot confirm the small ones either."
+)
+
+# %% What the scale does to this example, and what the initialisation does
+
+print(
+    f"\n   {DRAWS} draws of eight queries, d = d_k = {WIDTH}; dead is ‖∂L/∂q‖ < 0.001\n\n"
+    f"   {'W':11}{'scale':6}{'Var scores':>12}{'Var values':>11}{'entropy':>9}{'largest':>9}"
+    f"{'mean ‖∂L/∂q‖':>14}{'median':>8}{'dead':>6}{'top tenth':>11}"
+)
+for (initial, name), m in TABLE.items():
+    print(
+        f"   {initial:11}{name:6}{m.variance.mean():12,.2f}{m.value_variance:11.2f}{m.entropy:9.2f}"
+        f"{m.largest:9.2f}{m.gradient.mean():14.2f}{np.median(m.gradient):8.2g}{m.dead():6.0%}"
+        f"{m.top_tenth():11.0%}"
+    )
+same = np.abs(rescued.weights - unit.weights).max()
+pairs = ("N(0, 1)", "1/√d"), ("N(0, 1/d)", "1"), ("N(0, 1/d)", "1/√d"), ("U(±1/√d)", "1")
+lost, few, none, of_classes = (f"{TABLE[pair].dead():.0%}" for pair in pairs)
+medians = [f"{np.median(m.gradient):.2g}" for m in (unit_raw, unit)]
+shares = [f"{m.top_tenth():.0%}" for m in (unit_raw, unit)]
+for paragraph in (
+    f"The scale alone, 1/√d, leaves {lost} of the queries dead. 1/d√d gives the weights of "
+    "N(0, 1/d) at 1/√d, draw for draw, "
+    f"but the values stay at a variance of {rescued.value_variance:.0f}.",
+    f"From N(0, 1/d), {few} are dead without the scale and {none} with it. The median gradient is "
+    f"{medians[0]} without and {medians[1]} with it; the luckiest tenth of the queries holds "
+    f"{shares[0]} of the squared gradient without and {shares[1]} with it.",
+    f"The text's two classes draw from nn.Linear, U(±1/√d), a third of that variance: {of_classes} "
+    "are dead even unscaled. They repair what its example suffers from, and it does not say so.",
+):
+    print()
+    say(paragraph)
+print()
+marks.at_least("its recipe, scaled: variance of scores", scaled.variance.mean(), 900, ".0f")
+marks.at_least("its recipe, scaled: dead queries", scaled.dead(), 0.5)
+marks.at_least("its recipe, scaled: largest weight", scaled.largest, 0.75, ".2f")
+marks.at_most("N(0, 1/d), scaled: dead queries", unit.dead(), 0.001)
+marks.at_most("N(0, 1/d), scaled: largest weight", unit.largest, 0.4, ".2f")
+marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
+marks.at_most("1/d√d against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
+
+# %% Pictures
+# The graphs, on one colour scale: the record of one word's output. It is the word whose gradient is
+# nearest to the median of all draws of the recipe, so neither a lucky one nor the worst.
+
+t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
+for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
+    X, W_Q, W_K, W_V, g = example(ids, initial, chosen.seed)
+    one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
+    picture = graph((one * Tensor(g.data[t], name="g")).sum(), grads=True, limits=(1e-8, 100))
+    for ending in ("png", "svg"):
+        picture.save(chosen.out / f"{stem}.{ending}")
+
+drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
+maps = np.array([TABLE[key].weights[0] for key in drawn])
+one_draw = ", ".join(f"{spread / np.log(len(words)):.2f}" for spread in entropy(maps).mean(axis=-1))
+means = ", ".join(f"{TABLE[key].entropy:.2f}" for key in drawn)
+titles = [f"{', '.join(key)}\none draw" for key in drawn]
+save_figure(plot_heads(maps, words, words, titles=titles), chosen.out / "weights")
+
+figure = new_figure(12.0, 4.2)
+left, right = figure.subplots(1, 2)
+left.hist(
+    raw.variance, np.geomspace(theory / 8, theory * 8, 80), color="0.6", label=f"{DRAWS} draws"
+)
+left.axvline(theory, color="C0", label=f"theory, their mean: {theory:,.0f}")
+left.axvline(its_raw, color="C1", label=f"the text's: {its_raw:,.0f}")
+left.set(xscale="log", xlabel="variance of the unscaled scores", ylabel="draws")
+for (initial, name), m in TABLE.items():
+    ordered = np.maximum(np.sort(m.gradient, axis=None), 1e-12)
+    share = np.linspace(0, 1, len(ordered))
+    colour = f"C{list(INITIAL).index(initial)}"
+    style = {"1": "-", "1/√d": "--", "1/d√d": ":"}[name]
+    width = 4 if name == "1/d√d" else 1.5  # it lies under the line of N(0, 1/d), 1/√d
+    label = f"{initial}, scale {name}"
+    right.plot(ordered, share, style, color=colour, linewidth=width, label=label)
+right.axvline(1e-3, color="0.5", linewidth=0.8, label="dead to the left")
+right.set(xscale="log", xlim=(1e-9, 1e2), xlabel="‖∂L/∂q‖", ylabel="share of queries with less")
+left.legend(fontsize=8)
+right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+save_figure(figure, chosen.out / "spread")
+print(f"\nPictures, in {chosen.out}: graph.png, graph_unit.png, spread.png, weights.png")
+say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are {means}.")
+marks.end()
+
+# %% Try it
+# - Set `SENTENCE` to eight different words: what becomes of the largest weights, and why?
+# - Set `WIDTH` to 256: what does the scale save now that it did not have to save at 32?

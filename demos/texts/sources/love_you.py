@@ -1,0 +1,182 @@
+"""Demos · Source text 001, "I love you": its 552 printed numbers, of which 82 come back.
+
+The text is a notebook on multi-head attention at the paper's size: three words, d_model = 512,
+heads of 64 features. It draws integers from 1 to 9 as embeddings, without a seed, and takes
+weights that are 1, 3 and 5 everywhere. A query is then one number 64 times over, the sum sᵢ of
+its word's row, and a key is 3 sⱼ. So the scores know nothing of the rows but three sums:
+
+    score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
+
+`sums` reads the three off the printed diagonal. The six scores beside it are then predictions, and
+any rows with these sums will do: `rows` builds some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from attention import MultiHeadAttention, attention, split_heads
+from demos.texts.sources import as_numpy_prints, numbers
+from minigrad import Tensor, softmax
+
+TITLE = '"I love you": multi-head attention at the size of the original Transformer'
+WORDS = ("I", "love", "you")
+D_MODEL, NUM_HEADS, D_K = 512, 8, 64
+W_Q, W_K, W_V = 1.0, 3.0, 5.0  # what the text's ranges of one integer can give
+W_O = 1 / 512  # ours, the text has none: each output is then the mean of the 512 joined features
+
+as_text = as_numpy_prints
+
+# The first row of the input is printed up to its 470th value, the other two rows not at all.
+PRINTED = {
+    "I": """
+        8 5 6 7 7 7 2 2 5 5 7 5 5 1 1 9 3 2 9 7 1 1 8 7 1 7 7 1 1 6 1 3 2 6 5 9 3 5 2 6 2 9 4 1 3
+        3 5 2 1 8 7 6 5 9 5 7 3 2 9 8 5 3 5 1 8 5 2 5 8 3 2 3 6 7 7 1 6 7 2 1 9 1 7 4 5 6 9 6 6 6
+        8 2 2 8 5 3 8 1 9 5 3 6 4 6 7 6 4 7 5 4 7 7 4 6 7 8 7 3 4 1 4 9 7 6 8 9 4 1 3 4 2 9 6 6 8
+        8 2 1 5 3 2 1 9 3 4 2 6 9 8 7 7 4 6 8 8 5 1 2 5 8 9 3 6 2 8 5 9 4 6 8 5 8 6 2 3 1 4 2 1 2
+        2 7 1 4 1 7 4 6 6 8 1 4 3 3 6 6 8 8 2 2 4 2 7 7 1 3 5 3 5 5 1 3 8 7 8 9 5 8 9 6 3 6 5 1 9
+        3 3 2 2 8 4 2 5 2 9 8 1 1 5 5 2 5 9 8 4 2 3 9 5 4 3 4 2 5 4 5 9 3 1 2 3 1 9 9 7 6 4 1 8 2
+        5 6 3 7 3 9 4 9 2 8 3 2 9 3 5 4 6 5 9 1 6 8 3 7 7 6 5 1 5 7 2 2 7 1 2 8 7 3 4 5 6 4 4 5 3
+        1 8 1 1 7 8 6 2 8 8 7 9 4 5 4 5 5 1 1 6 1 7 5 5 3 4 5 3 2 4 3 3 1 8 3 8 6 1 3 6 6 2 2 2 8
+        3 5 7 6 6 9 8 8 1 6 8 2 1 1 6 7 7 6 7 7 4 2 8 8 1 4 1 3 8 4 6 3 4 9 3 9 9 7 8 4 7 2 3 8 4
+        1 6 7 5 3 9 5 9 6 3 4 8 5 8 1 6 1 5 3 2 2 6 4 7 1 9 1 8 4 8 9 7 3 6 5 9 9 3 7 8 4 1 4 4 5
+        9 7 7 3 7 3 6 6 5 9 6 5 2 6 8 5 1 8 4 2
+    """,
+    "scores": """
+        1.49520384e+08 1.49939712e+08 1.56768768e+08
+        1.49939712e+08 1.50360216e+08 1.57208424e+08
+        1.56768768e+08 1.57208424e+08 1.64368536e+08
+    """,
+    "weights": "0. 0. 1. " * 3,
+    "context": "0. " * 64,  # of the word "I"
+}
+
+LOST = (
+    'the input: 470 values of the row "I" are printed, the other 42 and the rows of "love" and '
+    '"you" are not, and nothing was seeded'
+)
+
+SLIPS = (
+    "Its softmax has no axis, so it runs over all nine scores, and the rows sum to 0, 0 and 1. The "
+    "lines that print the weights compute them anew, by row, and hide it.",
+    'So the context vector that it prints for "I" is 64 zeros. By rows it is 13085 in every slot.',
+    "Its weights are drawn from ranges that hold one integer: 1, 3 and 5 everywhere. All 64 "
+    "columns of Q, K and V are equal, and the scores have rank 1.",
+    "Attention then sees nothing of a word but the sum of its row. Every word looks at the "
+    "largest sum, in whatever order the 512 features stand.",
+    "Its scores are called scaled, and are 1.5e8. √d_k = 8 is made for queries and keys of mean 0 "
+    "and variance 1; here their means are 2539 and 7616.",
+    "It calls d_model the positional embedding space. There is no position in it: exchange two "
+    "words, and their outputs are exchanged.",
+    "Its step 7 would repeat steps 1 to 6 for each further word. Step 1 would draw other words, "
+    "and steps 1 to 5 have done all three: one product is left.",
+)
+
+COMPLETED = (
+    "Step 7: the context vectors of all three words, in one product.",
+    "Step 8 by its own numbers: eight heads, their concatenation (3, 512), and W_O.",
+    "Step 8 with weights that are not constant, and with rows of mean 0 and variance 1.",
+    "The way back: every gradient, and the scales at which W_Q and W_K get any.",
+)
+
+
+def sums() -> np.ndarray:
+    """The sums of the three rows, from the printed diagonal: sᵢ = √(scoreᵢᵢ / 24).   → (3,)"""
+    diagonal = numbers(PRINTED["scores"]).reshape(3, 3).diagonal()
+    return np.sqrt(diagonal / (D_K * W_Q * W_K / np.sqrt(D_K))).round().astype(int)
+
+
+def rows(rng: np.random.Generator) -> np.ndarray:
+    """Integers from 1 to 9 with the text's sums; "I" begins with what is printed.   → (3, 512)
+
+    Drawn as the text draws them, then moved by 1 in random places until the sum is right.
+    """
+    known = numbers(PRINTED["I"]).astype(int)
+    filled = []
+    for total, start in zip(sums(), (known, known[:0], known[:0]), strict=True):
+        rest, wanted = rng.integers(1, 10, D_MODEL - len(start)), total - start.sum()
+        while missing := wanted - rest.sum():
+            place = rng.integers(len(rest))
+            rest[place] = np.clip(rest[place] + np.sign(missing), 1, 9)
+        filled.append(np.concatenate([start, rest]))
+    return np.stack(filled)
+
+
+def unit(array: np.ndarray) -> np.ndarray:
+    """Every row shifted and scaled to mean 0 and variance 1, which the text does not do."""
+    return (array - array.mean(axis=-1, keepdims=True)) / array.std(axis=-1, keepdims=True)
+
+
+def layer(
+    *, scale: float | None = None, constant: bool = True, seed: int = 0
+) -> MultiHeadAttention:
+    """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws."""
+    attend = MultiHeadAttention(D_MODEL, NUM_HEADS, scale=scale, rng=np.random.default_rng(seed))
+    if constant:
+        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", W_O)):
+            getattr(attend, name).weight.data = np.full((D_MODEL, D_MODEL), value)
+    return attend
+
+
+def heads(x: Tensor, attend: MultiHeadAttention) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values of every head.   (3, d_model) → three times (H, 3, d_k)"""
+    q, k, v = (split_heads(w(x), NUM_HEADS) for w in (attend.w_q, attend.w_k, attend.w_v))
+    return q, k, v
+
+
+def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
+    """What each head hands to W_O.   → (H, 3, d_v)"""
+    return attention(*heads(x, attend), scale=attend.scale)
+
+
+def apart(attend: MultiHeadAttention, x: Tensor) -> float:
+    """How far any head's output is from the first one's, relative to the largest number in it."""
+    found = head_outputs(attend, x).data
+    return float(np.abs(found - found[0]).max() / np.abs(found).max())
+
+
+def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
+    """x and the three matrices of the layer's first head, each (512, 64)."""
+    first = [
+        Tensor(projection.weight.data[:, :D_K], requires_grad=True, name=name)
+        for name, projection in (("w_q", attend.w_q), ("w_k", attend.w_k), ("w_v", attend.w_v))
+    ]
+    return [x, *first]
+
+
+def columns(x: Tensor, attend: MultiHeadAttention) -> list[int]:
+    """How many different columns the first head's Q, K and V have."""
+    return [np.unique(projected.data[0], axis=1).shape[1] for projected in heads(x, attend)]
+
+
+def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
+    """How far the outputs move when the features of each row are shuffled, by itself."""
+    moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
+    return float(np.abs(attend(moved).data - attend(x).data).max())
+
+
+def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
+    """How far the outputs of "you love I" are from those of "I love you", and of it exchanged."""
+    there, here = attend(x[::-1]).data, attend(x).data
+    return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
+
+
+def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:
+    """How far contexts made a word at a time are from those of one product."""
+    words = [(softmax(q[i : i + 1] @ k.mT / np.sqrt(D_K), axis=axis) @ v).data for i in range(3)]
+    together = (softmax(q @ k.mT / np.sqrt(D_K), axis=axis) @ v).data
+    return float(np.abs(np.concatenate(words) - together).max())
+
+
+def ours() -> dict[str, np.ndarray]:
+    """What the text prints after its draws, from our layer: the first of eight equal heads."""
+    x, attend = Tensor(rows(np.random.default_rng(0)), dtype=float), layer()
+    q, k, v = (projected[0] for projected in heads(x, attend))
+    scores = q @ k.mT / np.sqrt(D_K)  # (T, S)
+    return {
+        "scores": scores.data,
+        "weights": attend.weights(x).data[0],  # by row, as the text prints them
+        "context": (softmax(scores, axis=None) @ v).data[0],  # over all nine, as it uses them
+    }

@@ -1,0 +1,388 @@
+"""Text 003, "Your journey starts with one step": what one vector forgets, and a scale misplaced.
+
+Claim. A notebook about self-attention prints 310 numbers; all come back from NumPy's generator,
+digit by digit. It opens with the reason for attention, which is measured here: trained alike, one
+vector knows about three words of a sentence, however long, and additive attention knows them all.
+It ends with two classes that it never compares; they become equal, and then two heads of one layer.
+At its own width the scale makes gradients smaller, and at a large one 1/√d_k is not enough for one
+of the two.
+
+    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention import additive_attention, attention, attention_weights, causal_mask
+from attention.figures import RAW, SCALED, new_figure, save_figure
+from attention.mapping import to_ours, to_theirs
+from attention.maps import entropy, plot_heads
+from demos import options
+from demos._training import Marks, Run
+from demos.texts.sources import agreeing, beside, counted, of_weights, say, teller
+from demos.texts.sources import your_journey as source
+from demos.texts.sources.your_journey import (
+    INPUTS,
+    LAYOUT_V2,
+    PRINTED,
+    WORDS,
+    SelfAttention,
+    as_text,
+)
+from minigrad import (
+    Tensor,
+    cross_entropy,
+    gradcheck,
+    gradients,
+    graph,
+    no_grad,
+    softmax,
+    stack,
+    tanh,
+)
+from minigrad.nn import Dropout, Embedding, Linear, Module, Sequential
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
+
+chosen = options("your_journey", __doc__.splitlines()[0], steps=300, quick=5)
+marks = Marks(enforced=not chosen.quick)
+x = Tensor(INPUTS, requires_grad=True, name="X")
+one, two = source.version_1(), source.version_2()
+
+
+def row(numbers, form=".4f"):
+    """Numbers as one line of text."""
+    return " ".join(f"{number:{form}}" for number in numbers)
+
+
+# %% 0 · What the text opens with: one vector, or all of them
+# A recurrent encoder reads a sentence, and a decoder says it again. Before 2014 the decoder had the
+# encoder's last state. Bahdanau's has an average of all states, weighted anew for each word that it
+# writes. Here the two differ by one mask: "last" may look at the last state alone.
+
+VOCABULARY, D, BATCH, LENGTHS = 10, 32, 64, (2, 4, 8, 16)
+
+
+class Reader(Module):
+    """(B, T) words → (B, T, VOCABULARY) scores, through hₜ = tanh(W xₜ + U hₜ₋₁)."""
+
+    def __init__(self, T, mask, rng):
+        self.words, self.places = Embedding(VOCABULARY, D, rng=rng), Embedding(T, D, rng=rng)
+        self.w_x, self.w_h = Linear(D, D, rng=rng), Linear(D, D, bias=False, rng=rng)
+        self.w_q, self.w_k = (Linear(D, D, bias=False, rng=rng) for _ in range(2))
+        self.w = Tensor(rng.standard_normal(D) / np.sqrt(D), requires_grad=True)
+        self.w_c, self.w_p = Linear(D, D, rng=rng), Linear(D, D, bias=False, rng=rng)
+        self.head, self.mask = Linear(D, VOCABULARY, rng=rng), mask
+
+    def __call__(self, words):
+        places = self.places(np.arange(words.shape[1]))  # (T, D), what the decoder asks with
+        read = self.w_x(self.words(words) + places)
+        states = [tanh(read[:, 0])]
+        for t in range(1, words.shape[1]):
+            states.append(tanh(read[:, t] + self.w_h(states[-1])))
+        memory = stack(states, axis=1)  # (B, T, D)
+        asked, keys = self.w_q(places), self.w_k(memory)
+        context = additive_attention(asked, keys, memory, self.w, mask=self.mask)  # (B, T, D)
+        return self.head(tanh(self.w_c(context) + self.w_p(places)))
+
+
+def train(T, kind):
+    """At each of the T places, the share of 1,000 held-out sentences with the right word there."""
+    rng = np.random.default_rng(chosen.seed)
+    model = Reader(T, np.arange(T) == T - 1 if kind == "last" else None, rng).astype(np.float32)
+    optimizer = Adam(model.parameters())
+    run = Run(chosen, f"{T} words, {kind}", model=model, optimizer=optimizer, rng=rng)
+    for step in run:
+        words = rng.integers(0, VOCABULARY, (BATCH, T))
+        loss = cross_entropy(model(words), words)
+        optimizer.lr = warmup_cosine(step, peak=1e-2, warmup=20, total=chosen.steps)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+        run.show(loss=loss.item())
+    words = np.random.default_rng(chosen.seed + 1).integers(0, VOCABULARY, (1000, T))
+    with no_grad():
+        return np.mean(model(words).argmax(-1) == words, axis=0)  # (T,)
+
+
+right = {(T, kind): train(T, kind) for T in LENGTHS for kind in ("all", "last")}
+chance = 1 / VOCABULARY  # what is right beyond chance is known
+known = {run: ((share - chance) / (1 - chance)).sum() for run, share in right.items()}
+print("\n0 · A sentence said again: right words, and how many are known and not guessed\n")
+print("      words        all states    the last state")
+for T in LENGTHS:
+    cells = (f"{right[T, kind].mean():10.1%}, {known[T, kind]:4.1f}" for kind in ("all", "last"))
+    print(f"   {T:>8}  {'  '.join(cells)}")
+print()
+marks.at_least("16 words, all states", right[16, "all"].mean(), 0.99)
+marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
+marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
+most = max(known[T, "last"] for T in LENGTHS)
+marks.at_most("most words known from the last state", most, 4, ".1f")
+
+figure = new_figure(9.0, 3.4)
+by_length, by_place = figure.subplots(1, 2, sharey=True)
+for kind, label, colour in (("all", "all states", SCALED), ("last", "the last state", RAW)):
+    shares = [right[T, kind].mean() for T in LENGTHS]
+    by_length.plot(LENGTHS, shares, "o-", color=colour, label=label)
+    by_place.plot(range(1, 17), right[16, kind], "o-", color=colour, markersize=4)
+by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words (dotted: chance)")
+by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
+for panel in (by_length, by_place):
+    panel.axhline(chance, color="#999999", linewidth=0.8, linestyle=":")
+    panel.grid(alpha=0.25)
+by_length.legend(fontsize=9)
+save_figure(figure, chosen.out / "one_vector")
+
+# %% 1 · The text's numbers, and ours
+# Its weights are random, and yet they come back. PyTorch draws with the Mersenne Twister, which is
+# `np.random.RandomState`; a float32 holds 24 bits, so it keeps 24 of each 32 and divides by 2²⁴.
+
+ours = source.ours()
+print("\n1 · The numbers that the text prints, and ours\n")
+say(
+    "PyTorch draws with the Mersenne Twister, and so does np.random.RandomState. A float32 holds "
+    "24 bits: torch.rand keeps 24 of 32 and divides by 2²⁴. nn.Linear rounds its bounds ±1/√d_in "
+    "to float32, spreads u over them in float64, rounds once more, and stores (d_out, d_in)."
+)
+print()
+for name, array in ours.items():
+    texts = as_text(array)
+    if array.size > 12 and agreeing(PRINTED[name], texts) == array.size:
+        print(f"   {name} {array.shape}: {array.size} of {array.size} agree")
+    else:
+        print(beside(name, PRINTED[name], array, texts))
+print()
+marks.at_least("numbers that are the same text", *counted(source), "d")
+
+# %%
+# One of them looks like an error: weights that sum to 1.0000001192092896, the float32 next to 1. It
+# depends on the order of the additions, first of all in the divisor. PyTorch adds in four lanes.
+
+scores = ours["scores of x₂"]
+orders = {"in lanes": source.lane_sum, "left to right": np.sum}
+print("\n   The six scores, divided by their sum, sum to (divisor added ↓, result added →)")
+print(f"   {'':14}" + "".join(f"{order:>22}" for order in orders))
+for order, add in orders.items():
+    results = (repr(float(total(scores / add(scores)))) for total in orders.values())
+    print(f"   {order:14}" + "".join(f"{result:>22}" for result in results))
+
+# %% 2 · Its slips
+
+slip = teller(source.SLIPS)
+print("\n2 · Slips")
+slip()
+print("   The weights of x₂")
+for said, mask in (("in its code", None), ("of every other", np.arange(len(WORDS)) != 1)):
+    print(f"   {said:14} {row(attention_weights(x[1:2], x, scale=1.0, mask=mask).data[0])}")
+
+slip()
+called = PRINTED['W_q, called "Key matrix weights"']
+print('   Of the six numbers called "Key matrix weights"')
+for w in (one.w_q, one.w_k):
+    print(f"   {agreeing(called, as_text(w.data))} are those of {w.name}")
+
+raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
+slip()
+print('   V2\'s scores of "Your", made weights: by their sum, and by softmax')
+for said, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
+    for name, weights in (("sum", scores / scores.sum()), ("softmax", softmax(scores))):
+        print(f"   {f'{name}, {said}':20} {row(weights.data, '7.4f')}")
+
+slip()
+print(f"   the first weight of: {'(z, 0) naive':>18}{'ours':>6}{'(-z, -z) naive':>17}{'ours':>6}")
+for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
+    for z in zs:
+        cells = ""
+        for p in (Tensor([z, 0.0], dtype=dtype), Tensor([-z, -z], dtype=dtype)):
+            with np.errstate(over="ignore", invalid="ignore"):
+                firsts = [f(p)[0].item() for f in (source.naive_softmax, softmax)]
+            cells += f"{firsts[0]:>{17 if cells else 18}.3g}{firsts[1]:>6.3g}"
+        print(f"   {f'{dtype}, z = {z}':<20} {cells}")
+print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}")
+
+# %%
+# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be turned on the
+# way; a layout (chapter 18) says so once, for both directions.
+
+slip()
+stored = to_theirs(one.state_dict(), LAYOUT_V2)
+shapes = ", ".join(f"{name} {array.shape}" for name, array in stored.items())
+print(f"   As V2 stores V1's weights: {shapes}")
+made_equal = source.version_2()
+made_equal.load_state_dict(to_ours(stored, LAYOUT_V2))
+agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
+marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
+
+# %%
+# Is what `nn.Linear` draws better? If inputs have variance 1, an output has d_in Var(w) (chapter
+# 7.2): a third of the power is left after each layer and, in V2, a plain average of the values.
+
+
+def spread(head, **options):
+    """The mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
+    return float(entropy(head.weights(x, **options).data).mean() / np.log(len(WORDS)))
+
+
+drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
+slip()
+print(f"   nn.Linear, 300,000 weights: d_in · variance = {3 * drawn.var():.3f}")
+for name, head in (("V1", one), ("V2", two)):
+    values, contexts = (x @ head.w_v).data, head(x).data
+    share = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
+    print(f"   {name}: entropy {spread(head):.3f}; contexts vary {share:.1%} as much as values")
+
+# %% 3 · The steps it leaves undone: a mask, dropout, several heads
+
+mask = causal_mask(len(WORDS))
+masked = one.weights(x, mask=mask).data
+print("\n3 · V1 with a causal mask: each word looks at itself and at those before it\n")
+for word, weights in zip(WORDS, masked, strict=True):
+    print(f"   {word:>8} {row(weights)}")
+future = gradients(one(x, mask=mask)[:3].sum(), [x])[0][3:]
+marks.at_most("gradient from the first three words to the others", np.abs(future).max(), 0, ".0e")
+
+drop = Dropout(0.5, rng=np.random.default_rng(chosen.seed))
+print('\n   Dropout with p = ½: the weights of "journey", and three draws of them')
+print(f"   {row(one.weights(x).data[1])}")
+for _ in range(3):
+    print(f"   {row(drop(one.weights(x)).data[1])}")
+with no_grad():
+    q, k, v = Tensor(np.broadcast_to((x @ one.w_q).data, (20_000, 6, 2))), x @ one.w_k, x @ one.w_v
+    contexts = attention(q, k, v, drop=drop).data
+    first_word = attention(q, k, v, mask=mask, drop=drop).data[:, 0]
+errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt(len(contexts)))
+marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
+lost = (first_word == 0).mean()
+print(f'   Under the mask "Your" has one key, and in {lost:.0%} of the draws none.\n')
+
+# %%
+# V1 and V2 fit side by side, as two heads of one layer.
+
+layer = source.two_heads()
+w_o, layer.w_o = layer.w_o, Sequential()  # nothing behind the heads: they stand side by side
+tables = zip(("V1", "V2"), np.hsplit(layer(x).data, 2), strict=True)
+agreed = sum(agreeing(PRINTED[name], as_text(table)) for name, table in tables)
+marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
+layer.w_o = w_o
+maps = np.stack([ours["weights"], one.weights(x).data, two.weights(x).data, masked])
+titles = ["without weights", "V1", "V2", "V1, causal"]
+save_figure(plot_heads(maps, WORDS, WORDS, titles=titles), chosen.out / "weights")
+
+# %% 4 · What no text shows: the way back
+# L is the sum of all contexts. Derivatives are checked to second order, each by its own size, the
+# two heads with their mask and with W_O.
+
+print(f"\n4 · The way back\n\n   {'‖∂L/∂…‖':16}{'X':>9}{'W_q':>9}{'W_k':>9}{'W_v':>9}")
+norms = {}
+for name, head in (("V1", one), ("V2", two)):
+    for scale, said in ((1.0, "1"), (None, "1/√2"), (128.0, "128")):
+        found = gradients(head(x, scale=scale).sum(), [x, *head.parameters()])
+        norms[name, said] = [float(np.linalg.norm(g)) for g in found]
+        print(f"   {f'{name}, scale {said}':16}{row(norms[name, said], '8.1e')}")
+print()
+for name, f, weights in (
+    ("without weights", lambda x: attention(x, x, x, scale=1.0), ()),
+    ("V1", lambda x, *w: SelfAttention(*w)(x), one.parameters()),
+    ("V2", lambda x, *w: SelfAttention(*w)(x), two.parameters()),
+    ("two heads, causal", of_weights(layer, mask=mask), layer.parameters()),
+    ("V2, scale 128", lambda x, *w: SelfAttention(*w)(x, scale=128.0), two.parameters()),
+):
+    report = gradcheck(f, x, *weights)
+    every, coarse = report.comparisons, report.unresolved
+    sure = len(every) - len(coarse)
+    print(f"   {name}: {len(every)} derivatives of order 1 and 2, {sure} confirmed")
+    if coarse:
+        seen = max(max(c.error, c.resolution) for c in coarse)
+        print(f"     of the {len(coarse)} others: nothing contradicts them down to {seen:.0e}")
+    else:
+        marks.at_most(f"{name}, largest error", max(c.error for c in every), 1e-8, ".0e")
+for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
+    picture = graph(two(x, scale=scale).sum(), grads=True, limits=(1e-9, 10.0))
+    for ending in ("png", "svg"):
+        picture.save(chosen.out / f"{name}.{ending}")
+
+# %% The scale, on this example
+# It is said to avoid small gradients. But these scores are far from saturation, and so it does
+# little more than multiply the gradients of W_q and W_k once more, by 1/√2 = 0.71.
+
+slip()
+for name in ("V1", "V2"):
+    share = norms[name, "1/√2"][1] / norms[name, "1"][1]
+    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", share, 0.9, ".2f")
+
+# %%
+# And at a large width? V1 draws between 0 and 1. With a mean of ½ in both matrices q·k is near
+# d_k sᵢ sⱼ / 4, where sᵢ is the sum of word i's numbers: it grows like d_k, and not like √d_k.
+
+WIDTHS, SHIFT, DRAWS = (2, 8, 32, 128, 512, 2048), 0.0, 10
+RECIPES = {"V1": (source.version_1, "-"), "V2": (source.version_2, "--")}
+SCALES = {
+    "1": (lambda d: 1.0, RAW),
+    "1/√d_k": (None, SCALED),
+    "1/d_k": (lambda d: 1 / d, "#4f8a4f"),
+}
+slip()
+print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
+wide = {}
+for name, (recipe, _) in RECIPES.items():
+    for said, (scale, _) in SCALES.items():
+        wide[name, said] = []
+        for d_k in WIDTHS:
+            layers = (recipe(d_k, chosen.seed + i).parameters() for i in range(DRAWS))
+            heads = [SelfAttention(*(w.data - SHIFT for w in weights)) for weights in layers]
+            wide[name, said].append(np.mean([spread(head, scale=scale) for head in heads]))
+        print(f"   {f'{name}, scale {said}':16} {row(wide[name, said], '.3f')}")
+
+
+def reached(head, scale):
+    """How much gradient comes through the softmax, ‖∂L/∂W_q‖ beside ‖∂L/∂W_v‖."""
+    w_q, w_v = gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])
+    return np.linalg.norm(w_q) / np.linalg.norm(w_v)
+
+
+print("\n   ‖∂L/∂W_q‖ / ‖∂L/∂W_v‖ at d_k = 2048, with scale 1 and 1/√d_k; mean of 5 draws")
+gained = {}
+for name, (recipe, _) in RECIPES.items():
+    heads = [recipe(2048, chosen.seed + i) for i in range(5)]
+    through = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
+    print(f"   {name}: {row(through, '.1e')}")
+    gained[name] = through[1] / through[0]
+print()
+marks.at_least("V1's recipe: times as much with the scale", gained["V1"], 100, ".0f")
+marks.at_most("V2's recipe: times as much with the scale", gained["V2"], 1, ".2f")
+marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.5, ".3f")
+marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"][-1], 0.98, ".3f")
+marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"][-1], 0.98, ".3f")
+
+# %% Both, as one picture
+
+figure = new_figure(10.5, 3.6)
+narrow, wider = figure.subplots(1, 2)
+factors = np.geomspace(0.05, 200, 60)
+for name, head in (("V1", one), ("V2", two)):
+    style = RECIPES[name][1]
+    sizes = [np.linalg.norm(gradients(head(x, scale=f).sum(), [head.w_q])[0]) for f in factors]
+    narrow.plot(factors, sizes, style, color="#444444", label=name)
+    print(f"   {name}: ‖∂L/∂W_q‖ is largest at scale {factors[np.argmax(sizes)]:.1f}, d_k = 2")
+    for said, (_, colour) in SCALES.items():
+        label = f"{name}, {said}"
+        wider.plot(wide[name, said], f"o{style}", color=colour, markersize=4, label=label)
+for scale, colour in ((1.0, RAW), (2**-0.5, SCALED)):
+    narrow.axvline(scale, color=colour, linewidth=0.8)
+narrow.set(xscale="log", yscale="log", ylim=(1e-5, 5), xlabel="scale (lines: 1 and 1/√2)")
+narrow.set_title("the text's d_k = 2: ‖∂L/∂W_q‖", fontsize=10)
+wider.set(xticks=range(len(WIDTHS)), xticklabels=WIDTHS, xlabel="d_k", ylim=(-0.03, 1.05))
+wider.set_title("the same recipes, wider: entropy / log n (three coincide)", fontsize=10)
+for panel in (narrow, wider):
+    panel.grid(alpha=0.25)
+    panel.legend(fontsize=8)
+save_figure(figure, chosen.out / "scale")
+print("\nPictures (png, svg): one_vector, weights, graph, graph_saturated, scale, in")
+print(chosen.out)
+marks.end()
+
+# %% Try it
+# - Set `D` to 128: how many words does the last state know now? And with --steps 2000?
+# - Set `SHIFT` to 0.5, the mean of V1's weights: for which of the two recipes is 1/√d_k enough now?

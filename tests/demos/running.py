@@ -1,0 +1,36 @@
+"""Running demos as a user runs them: in a process of their own, without a display."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "DISPLAY"} | {
+    "PYTHONUTF8": "1",
+    "OPENBLAS_NUM_THREADS": "1",  # so that the same seed gives the same bits
+}
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "demos", *map(str, arguments)]
+
+
+def demo(*arguments):
+    """`python -m demos …`, to its end."""
+    return subprocess.run(
+        command(*arguments),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT,
+    )
+
+
+def whole(name, tmp_path_factory, *arguments):
+    """A demo that runs to its end and keeps its marks: its folder, and what it printed."""
+    folder = tmp_path_factory.mktemp(name)
+    done = demo(name, "--out", folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout

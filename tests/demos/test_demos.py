@@ -1,0 +1,178 @@
+"""Demos: run as a user runs them, without a display."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from demos import files
+from demos.__main__ import FORMER
+from tests.demos.running import ROOT, demo
+from tests.demos.test_training_demos import TRAIN
+
+
+@pytest.fixture(scope="module")
+def scaling(tmp_path_factory):
+    """The main demo, run once: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("scaling")
+    done = demo("scaling", "--out", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder, done.stdout
+
+
+# ------------------------------------------------------------------ value
+
+
+def test_the_list_names_every_demo_with_a_line():
+    done = demo()
+    assert done.returncode == 0
+    for name in files():
+        assert re.search(rf"^  {name} +\d+ s +\S.{{20,}}", done.stdout, re.MULTILINE)
+
+
+def test_scaling_reproduces_the_text_and_tells_dead_from_alive(scaling):
+    _, printed = scaling
+    assert "121 of 121 numbers agree" in printed
+    assert "head 1: 35 derivatives of order 1 and 2 checked, 35 agree" in printed
+    assert "its second head is dead all the same" in printed
+    assert printed.count("they agree to") == 6
+
+
+def test_scaling_measures_what_it_claims(scaling):
+    _, printed = scaling
+    cell = r"(\S+) ± \S+\s+"
+    rows = re.findall(rf"^ +(\d+) +(none|1/√d_k) +{cell * 6}(\S+) ± ", printed, re.MULTILINE)
+    assert len(rows) == 18
+    table = {(int(d), s == "none"): [float(m) for m in found] for d, s, *found in rows}
+    for (d_k, raw), (variance, entropy, *_) in table.items():
+        assert variance == pytest.approx(d_k if raw else 1, rel=0.15)
+        assert raw or 0.85 < entropy < 0.92
+    mean, median, dead = 3, 4, 5
+    assert table[1024, True][mean] > 3 * table[4, True][mean]  # one average hides it
+    assert table[1024, True][median] < table[4, True][median] / 20
+    assert table[1024, True][dead] > 0.3 and table[1024, False][dead] == 0
+
+
+# ------------------------------------------------------------------ what it leaves behind
+
+
+def test_scaling_leaves_its_pictures_and_one_page(scaling):
+    folder, _ = scaling
+    stems = {"sweep", "head_scaled", "head_unscaled", "multi_head"}
+    expected = {f"{stem}.{ending}" for stem in stems for ending in ("svg", "png")}
+    assert {path.name for path in folder.iterdir()} == expected | {"index.html"}
+
+
+def test_the_page_needs_nothing_from_outside(scaling):
+    page = (scaling[0] / "index.html").read_text(encoding="utf-8")
+    sources = re.findall(r'(?:src|href)="([^"]{0,40})', page)
+    assert len(sources) == 4
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert not re.search(r"https?://|@import|url\(", page)
+
+
+def test_the_two_heads_share_one_colour_scale(scaling):
+    legends = []
+    for name in ("head_scaled", "head_unscaled"):
+        svg = (scaling[0] / f"{name}.svg").read_text()
+        legends.append(re.findall(r">(\de[^<]*\d)</text>", svg))
+    assert legends[0] == legends[1] == ["1e&#45;06", "1e+00"]
+
+
+def test_a_browser_shows_the_page(scaling, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if not browser:
+        assert "MINIGRAD_NEEDS_BROWSER" not in os.environ, "CI installs Chromium (.ci/run)"
+        pytest.skip("no Chromium on PATH")
+    picture = tmp_path / "page.png"
+    quiet = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+    subprocess.run(
+        [
+            *(browser, "--headless", *quiet, "--disable-sync", "--disable-component-update"),
+            f"--user-data-dir={tmp_path / 'profile'}",
+            "--window-size=1100,3000",
+            f"--screenshot={picture}",
+            (scaling[0] / "index.html").as_uri(),
+        ],
+        capture_output=True,
+        check=True,
+        timeout=120,
+    )
+    from matplotlib.image import imread
+
+    pixels = imread(picture)[..., :3]
+    spread = pixels.max(axis=-1) - pixels.min(axis=-1)
+    assert (spread > 0.5).mean() > 0.005  # orange boxes and lines are there, not blank frames
+
+
+# ------------------------------------------------------------------ the list
+
+TEXTS = {"love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"}
+NAMES = {"scaling", "first_gradient", "texts", "museum", *TEXTS, *TRAIN}
+
+
+def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
+    done = demo("first_gradient", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"graph.png", "graph.svg"}
+    rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
+    for row in rows:
+        np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
+    assert len(rows) == 2 and "FAILED" not in done.stdout
+
+
+def test_every_demo_is_in_the_readme_and_tried_here():
+    names = set(files())
+    assert names == NAMES
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `python -m demos (\w+)` \| (\d+) \|", readme, re.MULTILINE)
+    listed = re.findall(r"^  (\w+) +(\d+) s ", demo().stdout, re.MULTILINE)
+    assert sorted(rows) == sorted(listed) and {name for name, _ in rows} == names
+
+
+# ------------------------------------------------------------------ refusal
+
+
+def test_an_unknown_demo_is_one_sentence_with_a_guess():
+    done = demo("scalign")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "there is no demo 'scalign' (did you mean scaling?): the demos are "
+    )
+    assert set(done.stderr.strip().rpartition(": the demos are ")[2].split(", ")) == NAMES
+
+
+@pytest.mark.parametrize(("former", "name"), FORMER.items())
+def test_a_text_can_be_called_by_its_former_number(former, name):
+    assert demo(former, "--help").stdout.startswith(f"usage: python -m demos {name} ")
+
+
+def test_an_unwritable_folder_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = demo("scaling", "--out", str(tmp_path / "file" / "out"))
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.fullmatch(
+        r"cannot write to the output folder \S+: Not a directory; choose one with --out\n",
+        done.stderr,
+    )
+
+
+def test_a_negative_seed_is_refused():
+    done = demo("scaling", "--seed", "-1")
+    assert done.returncode == 2 and "--seed must be 0 or larger: got -1" in done.stderr
+
+
+def test_a_missing_extra_is_one_sentence():
+    code = (
+        "import sys, runpy; sys.modules['tqdm'] = None; sys.argv = ['demos', 'scaling'];"
+        "runpy.run_module('demos', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == 'scaling needs tqdm: pip install -e ".[demos]"\n'

@@ -1,0 +1,297 @@
+"""The demos that train: quickly, whole, twice alike, and stopped in the middle.
+
+The slow group (`pytest -m slow`) trains each of them to its end, and asks for its pass marks and
+its ablation. (Those of the five source texts run whole in the tests of their texts.)
+"""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from demos import files
+from minigrad.runs.checkpoints import checkpoint_facts
+from tests.demos.running import ENVIRONMENT, ROOT, command, demo
+
+safetensors = pytest.importorskip("safetensors.numpy")
+
+# A demo's name → its pictures, and the trainings it keeps.
+TRAIN = {
+    "two_moons": ({"boundary", "loss"}, {"two_hidden_layers", "no_hidden_layer"}),
+    "recall": (
+        {"weights", "loss"},
+        {f"{how}_rate_{rate}" for how in ("scaled", "unscaled") for rate in ("1.0", "0.1")},
+    ),
+    "reverse": ({"weights", "loss"}, {"with_positions", "without_positions"}),
+    "sort": ({"weights", "loss"}, {"all_places", "each_place_alone"}),
+    "addition": ({"weights", "loss"}, {"with_positions", "without_positions"}),
+    "induction": ({"weights", "loss"}, {"two_blocks", "one_block"}),
+    "translate": (
+        {"cross_attention", "loss"},
+        {"with_cross_attention", "without_cross_attention"},
+    ),
+    "charlm": ({"bits", "weights"}, {"64_characters", "one_character"}),
+    "digits": (
+        {"without_training", "weights", "loss"},
+        {"rows_with_positions", "rows_in_a_bag", "other_hands"},
+    ),
+}
+ANIMATED = {"reverse", "induction"}
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """Run a demo quickly, once in this module: its folder and what it printed."""
+    done = {}
+
+    def run(name):
+        if name not in done:
+            folder = tmp_path_factory.mktemp(name)
+            done[name] = folder, demo(name, "--quick", "--out", folder)
+        return done[name]
+
+    return run
+
+
+def kept(path):
+    """A checkpoint's arrays, and its facts but for the time it was begun."""
+    facts = checkpoint_facts(path)
+    del facts["begun"]
+    return safetensors.load_file(path), facts
+
+
+def assert_same_bits(path, other):
+    (arrays, facts), (other_arrays, other_facts) = kept(path), kept(other)
+    assert facts == other_facts  # every loss on the way, and the last
+    assert arrays.keys() == other_arrays.keys()
+    for name, array in arrays.items():
+        other = other_arrays[name]
+        assert (array.dtype, array.shape) == (other.dtype, other.shape), name
+        assert array.tobytes() == other.tobytes(), name
+
+
+# ---------------------------------------------------------------- value
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, quick):
+    folder, done = quick(name)
+    assert done.returncode == 0, done.stderr
+    pictures, trainings = TRAIN[name]
+    expected = {f"{stem}.{ending}" for stem in pictures for ending in ("png", "svg")}
+    expected |= {f"{stem}.safetensors" for stem in trainings}
+    expected |= {"weights.gif"} if name in ANIMATED else set()
+    assert {path.name for path in folder.iterdir()} == expected
+    assert re.search(r"expected at (least|most) \S+, got \S+: (passed|not reached)", done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAIN)
+def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
+    done = demo(name, "--out", tmp_path)
+    print(done.stdout)
+    assert done.returncode == 0, done.stderr[done.stderr.rfind("\nFailed:") :]
+    judged = re.findall(
+        r"^   (.+): expected (at (?:least|most)) \S+, got \S+: passed$", done.stdout, re.M
+    )
+    assert any("ablation" in what for what, _ in judged)
+    assert any(kind == "at least" for _, kind in judged) or name == "charlm"
+
+
+def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
+    done = demo("two_moons", "--steps", 1, "--out", tmp_path)
+    assert done.returncode == 1
+    failed = done.stderr[done.stderr.rfind("\nFailed:") :]
+    assert re.search(r"with hidden layers: expected at least 97\.0%, got \d+\.\d%: FAILED", failed)
+
+
+# ---------------------------------------------------------------- law: the same seed, the same bits
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
+    folder, _ = quick(name)
+    demo(name, "--quick", "--out", tmp_path)
+    for path in folder.glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+
+
+def test_another_seed_gives_other_losses(quick, tmp_path):
+    folder, _ = quick("two_moons")
+    demo("two_moons", "--quick", "--seed", 1, "--out", tmp_path)
+    name = "two_hidden_layers.safetensors"
+    losses = [checkpoint_facts(where / name)["history"]["loss"] for where in (folder, tmp_path)]
+    assert losses[0] != losses[1]
+
+
+# ---------------------------------------------------------------- law: stopped, it goes on
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """`reverse`, 250 steps of each training, never stopped: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("whole")
+    done = demo("reverse", "--steps", 250, "--out", folder)
+    return folder, done.stdout
+
+
+def stopped(folder, during, after, how, name="reverse", steps=250):
+    """Start the same in another folder, stop it in one training after so many steps."""
+    process = subprocess.Popen(
+        command(name, "--steps", steps, "--out", folder),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Whoever runs the tests behind `&` ignores SIGINT, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    said = b""
+    while not (
+        said.rpartition(b"\r")[2].startswith(during.encode())
+        and (shown := re.search(rb"(\d+)/\d+ ", said.rpartition(b"\r")[2]))
+        and int(shown[1]) > after
+    ):
+        new = process.stderr.read(1)
+        assert new, said
+        said += new
+    process.send_signal(how)
+    _, rest = process.communicate()
+    return process.returncode, rest.decode()
+
+
+@pytest.mark.parametrize(
+    ("during", "after", "how"),
+    [
+        ("with positions", 20, signal.SIGINT),
+        ("without positions", 20, signal.SIGINT),
+        ("with positions", 20, signal.SIGKILL),  # before it saved anything but its beginning
+        ("with positions", 120, signal.SIGKILL),
+        ("without positions", 120, signal.SIGKILL),
+    ],
+)
+def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
+    during, after, how, uninterrupted, tmp_path
+):
+    code, said = stopped(tmp_path, during, after, how)
+    if how == signal.SIGINT:
+        assert code == 130
+        assert re.search(
+            rf"stopped after step \d+ of 250 of '{during}', which is in \S+: the same command with "
+            r"--resume goes on from there\n$",
+            said,
+        )
+        assert "Traceback" not in said
+    done = demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
+    whole, printed = uninterrupted
+    strip = lambda text: text.rpartition("\nPictures")[0]
+    assert strip(done.stdout) == strip(printed) != ""
+    for path in whole.glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+    assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
+
+
+def test_dropout_goes_on_where_it_was_stopped(tmp_path):
+    """`digits` draws its dropout from the generator that draws its batches."""
+    demo("digits", "--steps", 120, "--out", tmp_path / "whole")
+    stopped(tmp_path, "rows with positions", 20, signal.SIGINT, "digits", steps=120)
+    demo("digits", "--steps", 120, "--out", tmp_path, "--resume")
+    for path in (tmp_path / "whole").glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+
+
+def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(uninterrupted, tmp_path):
+    """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
+    demo("reverse", "--steps", 250, "--seed", 1, "--out", tmp_path)
+    stopped(tmp_path, "with positions", 20, signal.SIGINT)
+    demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
+    for path in uninterrupted[0].glob("*.safetensors"):
+        assert_same_bits(path, tmp_path / path.name)
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
+    done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
+    assert done.returncode == 2
+    assert re.fullmatch(
+        r"--resume finds no \S+two_hidden_layers\.safetensors: start anew without it\n", done.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+    folder, _ = quick("two_moons")
+    done = demo("two_moons", "--steps", 30, "--resume", "--out", folder)
+    assert done.returncode == 2
+    assert done.stderr.endswith(
+        "was begun with another --steps, 20 and not 30: start anew without --resume\n"
+    )
+    (tmp_path / "two_hidden_layers.safetensors").write_text("not at all")
+    done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "is no checkpoint of minigrad, or is damaged" in done.stderr
+
+
+def test_a_run_does_not_go_on_with_another_text_of_its_demo(quick, tmp_path):
+    """Somebody stops a run, does what "Try it" says, and resumes: old weights, new claims."""
+    folder, _ = quick("two_moons")
+    elsewhere = tmp_path / "project"
+    for part in ("demos", "attention", "minigrad"):
+        shutil.copytree(ROOT / part, elsewhere / part, ignore=shutil.ignore_patterns("*.pyc"))
+    changed = elsewhere / files()["two_moons"].relative_to(ROOT)
+    changed.write_text(changed.read_text().replace("tanh", "relu"))
+    done = subprocess.run(
+        command("two_moons", "--quick", "--resume", "--out", folder),
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=ENVIRONMENT | {"PYTHONPATH": str(elsewhere)},
+    )
+    assert done.returncode == 2
+    assert "was begun with another text of its file" in done.stderr
+
+
+def test_a_run_of_another_demo_in_the_same_folder_is_refused(tmp_path):
+    demo("reverse", "--quick", "--out", tmp_path)
+    done = demo("addition", "--quick", "--resume", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "was begun with another demo, reverse and not addition" in done.stderr
+
+
+def test_a_missing_safetensors_is_told_before_the_work(tmp_path):
+    code = (
+        "import sys, runpy; sys.modules['safetensors'] = None; "
+        f"sys.argv = ['demos', 'two_moons', '--out', {str(tmp_path)!r}];"
+        "runpy.run_module('demos', run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        'two_moons: checkpoints need safetensors: pip install "minigrad-attention[save]"\n'
+    )
+
+
+def test_a_folder_that_vanishes_is_one_sentence(tmp_path):
+    folder = tmp_path / "out"
+    with subprocess.Popen(
+        command("reverse", "--steps", 500, "--out", folder),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as process:
+        said = b""
+        while not re.search(rb" [1-9]\d*/500", said):
+            new = process.stderr.read(1)
+            assert new, said
+            said += new
+        shutil.rmtree(folder)
+        _, rest = process.communicate()
+    assert process.returncode == 2
+    assert rest.decode().splitlines()[-1].startswith("cannot write ")
+    assert b"Traceback" not in rest
