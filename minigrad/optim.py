@@ -30,12 +30,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.functional.vocabulary import asked_for_names
+
+if not TYPE_CHECKING:
+    __getattr__ = asked_for_names(__name__)  # says what PyTorch's names are here
 
 
 class Optimizer:

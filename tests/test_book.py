@@ -173,11 +173,16 @@ def names():
 
 
 def words():
-    """PyTorch's words and NumPy's."""
-    from minigrad.functional.vocabulary import OTHER_WORDS
+    """PyTorch's words and ours: of a Tensor first, then of the modules."""
+    from minigrad.functional.vocabulary import OTHER_NAMES, OTHER_WORDS
 
-    rows = [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
-    return "\n".join(["| PyTorch | here |", "|---|---|", *rows, ""])
+    rows = ["| PyTorch | here |", "|---|---|"]
+    rows += [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
+    rows += ["", "| PyTorch's modules have | here (NAME is the one on the left) |", "|---|---|"]
+    for names, advice in OTHER_NAMES.items():
+        listed = ", ".join(f"`{name}`" for name in names.split())
+        rows.append(f"| {listed} | {advice.format('NAME')} |")
+    return "\n".join([*rows, ""])
 
 
 def section(name, text):
