@@ -28,6 +28,7 @@ An optimizer reads `.grad` and gives each parameter a new array, since arrays ne
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,18 @@ class Optimizer:
         self.lr = lr
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
+
+    def __repr__(self) -> str:
+        """The options as they are now, and the number of parameters.
+
+        >>> Adam([Tensor([1.0], requires_grad=True)], lr=0.02)
+        Adam(lr=0.02, betas=(0.9, 0.999), eps=1e-08), 1 parameter
+        """
+        names = [name for name in inspect.signature(type(self)).parameters if name != "parameters"]
+        options = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
+        count = len(self.parameters)
+        plural = "" if count == 1 else "s"
+        return f"{type(self).__name__}({', '.join(options)}), {count} parameter{plural}"
 
     def zero_grad(self) -> None:
         """Forget the gradients of the last step; `backward` would add to them."""

@@ -270,7 +270,7 @@ class Tensor(Words):
         if self.node is not None:
             raise TypeError(
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
-                "use detach()"
+                "use detach(); to plot it, use .data"
             )
         return _restored, (self._array.copy(), self._requires_grad, self.name, self.grad)
 

@@ -122,7 +122,7 @@ def _options(node: Node, shape: tuple[int, ...]) -> str:
         f"{name}={_option(value)}"
         for name, value in node.options.items()
         if not (
-            value is usual[name].default
+            _option(value) == _option(usual[name].default)
             or (name == "shape" and isinstance(value, tuple) and value == shape)
         )
     )

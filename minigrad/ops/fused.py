@@ -155,14 +155,14 @@ def cross_entropy(
     )
 
 
-def _composed_cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+def _composed_cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
     truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
     log_p = log_softmax(np.where(counts, logits, 0))
     return -np.sum(truth * np.where(truth == 0, 0, log_p))
 
 
 @fused(definition=_composed_cross_entropy, name="cross_entropy")
-def _cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+def _cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
     truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
     # A row that does not count may hold anything, also NaN: it is not looked at.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
