@@ -292,7 +292,8 @@ def logaddexp(a, b, /):
     """y = log(exp(a) + exp(b)): a maximum without its kink. softplus(x) is logaddexp(x, 0).
 
     ∂y/∂a = exp(a)/(exp(a) + exp(b)) = exp(a - y), the share that a has in the sum; b has the
-    rest. Where both are -∞ the sum is empty, y is -∞, and the gradient 0 (as in `logsumexp`).
+    rest. Where both are -∞ the sum is empty, y is -∞, and the gradient 0 (as in `logsumexp`,
+    chapter 3.6).
 
     >>> logaddexp(0.0, 0.0)             # log 2
     array(0.69314718)
