@@ -12,8 +12,8 @@ then nothing beside the slope. So if a gradient's elements differ much in size, 
 size are also moved alone, a **band** at a time, and each band is compared with its own slope.
 
 At a kink a central difference gives the mean of the slopes on both sides. A rule that promises that
-mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 6.1) is called wrong:
-keep inputs away from its kink. Where a difference is too coarse to tell, the report says
+mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 6.1) is called
+wrong: keep inputs away from its kink. Where a difference is too coarse to tell, the report says
 "unresolved".
 
     >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))

@@ -66,6 +66,7 @@ from minigrad.engine.tensor import Array, Tensor
 def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
     """How fast f moves when x moves along u: the central difference, with one step h.
 
+    >>> from minigrad.checks.differences import difference
     >>> difference(lambda x: x * x * x, 2.0, 1.0, 0.5)          # 3x², and h² too much
     12.25
     """

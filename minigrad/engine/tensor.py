@@ -35,8 +35,8 @@ would show it. So nobody can write to an array through its tensor, and training 
     ...     x -= 0.1 * x.grad
 
 Outside `no_grad` (chapter 1.2), `x -= …` is an error: it would make x the name of a new result,
-and the leaf would stay as it was. A third way looks like the first. NumPy refuses it, because it would write
-into the array itself:
+and the leaf would stay as it was. A third way looks like the first. NumPy refuses it, because it
+would write into the array itself:
 
     >>> x.data -= 0.1 * x.grad
     Traceback (most recent call last):
