@@ -166,7 +166,8 @@ def test_a_svg_has_a_box_for_each_tensor_and_an_arrow_for_each_use():
     assert svg.count('class="edge"') == len(drawing.arrows)
 
 
-def test_every_colour_lets_black_text_be_read():
+def test_every_colour_lets_black_text_be_read_and_is_darker_than_the_one_before():
+    lightest = 1.0
     for exponent in np.linspace(-4, 0, 41):
         r, g, b = (int(colour(10**exponent, (1e-4, 1.0))[i : i + 2], 16) for i in (1, 3, 5))
         light = [
@@ -174,6 +175,8 @@ def test_every_colour_lets_black_text_be_read():
         ]
         luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
         assert (luminance + 0.05) / 0.05 > 7  # the contrast that WCAG calls AAA
+        assert luminance < lightest
+        lightest = luminance
 
 
 def test_names_are_shown_as_they_are_typed():

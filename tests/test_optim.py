@@ -189,8 +189,8 @@ def test_a_step_between_the_passes_leaves_the_gradient_that_of_the_forward_pass(
 
 REFUSED = {
     "no parameters": (lambda: SGD([], 0.1), ValueError, "the list is empty"),
-    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is no leaf"),
-    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is no leaf"),
+    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
+    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
     "one twice": (lambda: SGD(leaves()[:1] * 2, 0.1), ValueError, "in the list twice"),
     "a negative rate": (
         lambda: SGD(leaves(), -1),
@@ -235,7 +235,7 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
     with pytest.raises(ValueError, match=words):
         target.load_state_dict(optimizer.state_dict())
     assert target.steps == 0 and target.lr != 0.5 and not any(target.memory)
-    with pytest.raises(ValueError, match="no optimizer's state: count, kind, lr, steps is missing"):
+    with pytest.raises(ValueError, match="an optimizer's state: count, kind, lr, steps is missing"):
         target.load_state_dict({})
 
 

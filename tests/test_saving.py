@@ -55,6 +55,6 @@ def test_a_replaced_file_keeps_its_permissions_and_a_link_stays_a_link(tmp_path)
 
 def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match="is no regular file"):
+    with pytest.raises(OSError, match="is not a regular file"):
         write_whole(tmp_path / "pipe", "x")
     assert (tmp_path / "pipe").is_fifo()

@@ -1,12 +1,12 @@
 """6.5 · Vocabulary: which of NumPy's functions finds which operation.
 
-Why does `np.exp(t)` work on a Tensor? NumPy asks its arguments before it computes anything: an
-argument with an `__array_ufunc__` or `__array_function__` method is handed the call instead.
-Chapter 1.4 has those two methods, and looks here for what to do.
+Why does `np.exp(t)` work on a Tensor? NumPy looks at the arguments before it computes anything. If
+one of them has a method `__array_ufunc__` or `__array_function__`, NumPy calls that method and
+returns its result. Chapter 1.4 defines the two methods, and they use the tables below.
 
-`NUMPY` are the functions that record. `PLAIN` are those that answer questions about values and
-have no derivative, or one that is 0 wherever it exists: on Tensors they give plain arrays.
-`INSTEAD` says for some others how to get the same from what is there. `OTHER_WORDS` are PyTorch's
+`NUMPY` are the functions that record. `PLAIN` are those that have no derivative, or one that is 0
+wherever it exists: on Tensors they give plain arrays. `INSTEAD` says, for some other functions, how
+to compute the same. `OTHER_WORDS` are PyTorch's
 names for what a Tensor has under NumPy's, and `OTHER_NAMES` are PyTorch's functions and classes,
 each with what to use here. Whatever is in no table is refused by name.
 
@@ -190,8 +190,8 @@ INSTEAD: dict[Any, str] = {
     np.vstack: "np.stack or np.concatenate",
 }
 
-# PyTorch's words for what NumPy calls otherwise. (It calls a hook with the gradient of a result in
-# between. Here `gradients` gives that gradient, and `graph(loss, grads=True)` draws all of them.)
+# PyTorch's words for what NumPy calls otherwise. (PyTorch passes the gradient of an intermediate
+# result to a hook. Here `gradients` gives that gradient, and `graph(loss, grads=True)` draws all.)
 OTHER_WORDS: dict[str, str] = {
     "add_": "t = t + u",
     "cat": "np.concatenate([t, u], axis)",
@@ -341,7 +341,7 @@ def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
 
 
 def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
-    """NumPy's functions have options that make no record possible, or that nobody needs here."""
+    """Refuse options of NumPy's that cannot be recorded, or that our operation does not have."""
     parameters = _parameters(NUMPY[function])
     for option in options:
         if option == "out":
