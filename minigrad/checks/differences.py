@@ -99,8 +99,8 @@ def slopes(
             for m, parent in enumerate(rows[-1][:4] if rows else [], 1):  # cancels c₂ … c₈
                 row.append((4**m * row[-1] - parent) / (4**m - 1))
             rows.append(row)
-        # On the last rungs, curvature is long gone from column 2. What still moves there
-        # is the rounding of φ, divided by h: so this is how large that rounding is.
+        # In the last rows curvature no longer changes column 2. What still changes it is the
+        # rounding of φ, divided by h. That gives the size of the rounding.
         moves = [STEPS[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
         rounding = np.maximum(np.finfo(float).eps * magnitude, np.max(moves, axis=0))
         best = np.full(magnitude.shape, np.nan)

@@ -37,7 +37,7 @@ from minigrad.ops.reduce import kept_shape
 
 
 def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The smallest element over the axis: -max(-x). Elements that tie share the gradient.
+    """The smallest element over the axis: -max(-x). Elements that tie get equal gradients.
 
     >>> import minigrad
     >>> minigrad.min([[1, 5], [3, 4]], axis=1)
