@@ -100,7 +100,7 @@ class Optimizer:
 
     @staticmethod
     def give(p: Tensor, values: Array) -> None:
-        """Give a parameter an array that nobody else holds: frozen, it is taken without a copy."""
+        """Give a parameter a new array. It is made read-only, and so is taken without a copy."""
         values = np.asarray(values)
         values.setflags(write=False)
         p.data = values
@@ -195,7 +195,7 @@ class Adam(Optimizer):
     sum to 1 - βᵗ and not to 1. So m′ = m/(1 - β₁ᵗ) and v′ = v/(1 - β₂ᵗ).
 
     betas  how much of the means a step keeps: m remembers 1/(1 - β₁) = 10 steps, v 1,000
-    eps    keeps the quotient finite where no gradient has ever been
+    eps    keeps the quotient finite where every gradient was 0
     """
 
     remembers = ("m", "v", "t")

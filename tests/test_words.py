@@ -4,6 +4,7 @@ import importlib
 import inspect
 import math
 import operator
+import pickle
 import pkgutil
 import re
 
@@ -683,6 +684,18 @@ def test_a_name_that_no_table_knows_gets_pythons_own_error():
         minigrad.describe  # noqa: B018 (minigrad.optim imports one, and does not offer it)
     with pytest.raises(ImportError, match="^cannot import name 'reluu' from 'minigrad' "):
         imported("minigrad", "reluu")
+
+
+def test_what_looks_at_a_module_finds_what_it_has():
+    for module in (minigrad, minigrad.nn, minigrad.optim):
+        space = {}
+        exec(f"from {module.__name__} import *", space)
+        public = getattr(module, "__all__", None) or ["SGD", "Adam", "warmup_cosine"]
+        assert set(public) <= space.keys() and not NAMES.keys() & space.keys()
+        for name in public:
+            assert pickle.loads(pickle.dumps(space[name])) is space[name]
+        assert dict(inspect.getmembers(module)).keys() >= set(public)
+        assert inspect.unwrap(module) is module and inspect.getsource(module)
 
 
 def test_modules_are_still_found_by_from_import():
