@@ -6,9 +6,9 @@ returns its result. Chapter 1.4 defines the two methods, and they use the tables
 
 `NUMPY` are the functions that record. `PLAIN` are those that have no derivative, or one that is 0
 wherever it exists: on Tensors they give plain arrays. `INSTEAD` says, for some other functions, how
-to compute the same. `OTHER_WORDS` are PyTorch's
-names for what a Tensor has under NumPy's, and `OTHER_NAMES` are PyTorch's functions and classes,
-each with what to use here. Whatever is in no table is refused by name.
+to compute the same. `OTHER_WORDS` are PyTorch's names for what a Tensor has under NumPy's, and
+`OTHER_NAMES` are PyTorch's functions and classes, each with what to use here. Whatever is in no
+table is refused by name.
 
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
