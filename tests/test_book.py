@@ -269,11 +269,12 @@ def words():
 
     rows = ["| PyTorch | here |", "|---|---|"]
     rows += [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
-    rows += ["", "| PyTorch's modules have | here (NAME is the one on the left) |", "|---|---|"]
+    rows += ["", "<details><summary>and the names of PyTorch's modules</summary>", ""]
+    rows += ["| PyTorch | here (NAME is the one on the left) |", "|---|---|"]
     for names, advice in OTHER_NAMES.items():
         listed = ", ".join(f"`{name}`" for name in names.split())
         rows.append(f"| {listed} | {advice.format('NAME')} |")
-    return "\n".join([*rows, ""])
+    return "\n".join([*rows, "", "</details>", ""])
 
 
 def section(name, text):
