@@ -18,7 +18,7 @@ keep them, and each can be called by its name.
 
 from minigrad.nn.initial import kaiming_normal, normal, xavier_normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
-from minigrad.nn.module import Module
+from minigrad.nn.module import Module, renamed
 
 __all__ = [
     "Dropout",
@@ -30,6 +30,7 @@ __all__ = [
     "Sequential",
     "kaiming_normal",
     "normal",
+    "renamed",
     "xavier_normal",
     "xavier_uniform",
 ]
