@@ -128,15 +128,15 @@ def train(length, what):
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         starts = rng.integers(0, len(train_ids) - length, BATCH * T // length)
-        words = train_ids[starts[:, None] + np.arange(length + 1)]
-        logits = model(words[:, :-1])
-        loss = cross_entropy(logits, words[:, 1:])
+        tokens = train_ids[starts[:, None] + np.arange(length + 1)]
+        logits = model(tokens[:, :-1])
+        loss = cross_entropy(logits, tokens[:, 1:])
         optimizer.lr = warmup_cosine(step, peak=6e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, 1:]))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == tokens[:, 1:]))
         if step % 100 == 0 or step == chosen.steps:
             run.keep(held_out=held_out_bits(model, length), at=step)
     return model, before, run
@@ -185,7 +185,7 @@ axes.legend(fontsize=9)
 save_figure(figure, chosen.out / "bits")
 
 shown = held_out_ids[None, 1000:1020]
-embedded = model.words(shown)
+embedded = model.tokens(shown)
 maps = [
     weights[0] for weights in block_weights(model.blocks, embedded, mask=causal_mask(shown.size))
 ]
