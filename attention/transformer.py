@@ -208,5 +208,5 @@ class Transformer(Module):
     @renamed(words="tokens")
     def embed(self, tokens: Any, table: Embedding, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
-        x = math.sqrt(table.weight.shape[1]) * table(tokens)  # (B, T, d_model)
+        x = math.sqrt(table.weight.shape[1]) * table(tokens)
         return self.dropout(self.positions(x, start))
