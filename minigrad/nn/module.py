@@ -198,11 +198,13 @@ def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Input
     def decorate(f: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
         @functools.wraps(f)
         def checked(*args: Inputs.args, **options: Inputs.kwargs) -> Result:
-            for name in options.keys() & names:
-                raise TypeError(
-                    f"{f.__qualname__}() got {name}=…, which is now called {names[name]}"
-                )
-            return f(*args, **options)
+            try:
+                return f(*args, **options)
+            except TypeError:
+                for name in options.keys() & names:
+                    now = f"which is now called {names[name]}"
+                    raise TypeError(f"{f.__qualname__}() got {name}=…, {now}") from None
+                raise
 
         return checked
 
