@@ -52,6 +52,24 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
     return np.tril(np.ones((T, S), dtype=bool), S - T)
 
 
+def padding_mask(lengths: Sequence[int], S: int) -> Mask:
+    """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
+
+    Sequences of a batch are padded to a common length S; the padding is not data. Every query
+    of a sequence sees the same keys, hence the axis of length 1.
+    """
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
+    if counts.size and not 0 <= counts.min() <= counts.max() <= S:
+        raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
+    keys = np.arange(S)  # (S,)
+    return keys < counts[:, None, None]  # (B, 1, S)
+
+
+# Reference: no demo uses what follows.
+
+
 def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     """Query t may look at the last `size` keys up to its own position.   → (T, S)
 
@@ -68,18 +86,3 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     if operator.index(size) < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
     return causal_mask(T, S) & ~np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
-
-
-def padding_mask(lengths: Sequence[int], S: int) -> Mask:
-    """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
-
-    Sequences of a batch are padded to a common length S; the padding is not data. Every query
-    of a sequence sees the same keys, hence the axis of length 1.
-    """
-    counts = np.asarray(lengths)
-    if counts.ndim != 1 or counts.dtype.kind not in "iu":
-        raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
-    if counts.size and not 0 <= counts.min() <= counts.max() <= S:
-        raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
-    keys = np.arange(S)  # (S,)
-    return keys < counts[:, None, None]  # (B, 1, S)

@@ -95,6 +95,50 @@ class GPT(Module):
 
 
 @renamed(num_words="vocab_size")
+def llama(
+    vocab_size: int,
+    *,
+    d_model: int = 512,
+    num_heads: int = 8,
+    num_kv_heads: int = 2,
+    num_blocks: int = 8,
+    d_ff: int | None = None,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
+
+    The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
+    8/3 d_model, which Llama rounds up to a multiple of 256.
+    """
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model,
+                num_heads,
+                num_kv_heads=num_kv_heads,
+                rotate=rotary,
+                attend=attend,
+                rng=rng,
+            ),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            norm_first=True,
+            norm=RMSNorm,
+        )
+        for _ in range(num_blocks)
+    ]
+    return GPT(
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        blocks,
+        RMSNorm(d_model),
+        head=Linear(d_model, vocab_size, bias=False, rng=rng),
+    )
+
+
+# Reference: no demo uses what follows.
+
+
+@renamed(num_words="vocab_size")
 def gpt2(
     vocab_size: int,
     max_length: int,
@@ -137,47 +181,6 @@ def gpt2(
         positions=LearnedPositions(max_length, d_model, rng=rng),
         dropout=dropout,
         rng=rng,
-    )
-
-
-@renamed(num_words="vocab_size")
-def llama(
-    vocab_size: int,
-    *,
-    d_model: int = 512,
-    num_heads: int = 8,
-    num_kv_heads: int = 2,
-    num_blocks: int = 8,
-    d_ff: int | None = None,
-    attend: Attend = attention,
-    rng: np.random.Generator,
-) -> GPT:
-    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
-
-    The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
-    8/3 d_model, which Llama rounds up to a multiple of 256.
-    """
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model,
-                num_heads,
-                num_kv_heads=num_kv_heads,
-                rotate=rotary,
-                attend=attend,
-                rng=rng,
-            ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
-            norm_first=True,
-            norm=RMSNorm,
-        )
-        for _ in range(num_blocks)
-    ]
-    return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
-        blocks,
-        RMSNorm(d_model),
-        head=Linear(d_model, vocab_size, bias=False, rng=rng),
     )
 
 

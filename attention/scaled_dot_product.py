@@ -106,32 +106,6 @@ def attention(
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
-def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
-    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
-
-    A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
-    softmax stays nearly uniform unless the scale is large. Pass a learned scale,
-    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k.
-
-    >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
-    >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0
-    Tensor([[2.]])
-    """
-
-    def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
-        check_tensors(q=q, k=k)
-        return attend(unit_length(q), unit_length(k), v, **options)
-
-    attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
-    return attend_unit
-
-
-def unit_length(x: Tensor) -> Tensor:
-    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
-    length = norm(x, axis=-1, keepdims=True)
-    return x / where(length == 0, 1, length)
-
-
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """What the scores of q and k, which must fit together, are multiplied by."""
     check_tensors(q=q, k=k)
@@ -213,3 +187,32 @@ def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any)
             f"score_bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
         )
     return values
+
+
+# Reference: no demo uses what follows.
+
+
+def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
+    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
+
+    A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
+    softmax stays nearly uniform unless the scale is large. Pass a learned scale,
+    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k.
+
+    >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
+    >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0
+    Tensor([[2.]])
+    """
+
+    def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        check_tensors(q=q, k=k)
+        return attend(unit_length(q), unit_length(k), v, **options)
+
+    attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
+    return attend_unit
+
+
+def unit_length(x: Tensor) -> Tensor:
+    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
+    length = norm(x, axis=-1, keepdims=True)
+    return x / where(length == 0, 1, length)

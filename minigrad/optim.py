@@ -37,6 +37,16 @@ import numpy as np
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.tensor import Array, Tensor, describe
 
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "Optimizer",
+    "clip_gradients",
+    "inverse_sqrt",
+    "warmup_cosine",
+]
+
 
 class Optimizer:
     """Parameters, a learning rate, and for each parameter what a rule remembers of it.
@@ -141,7 +151,6 @@ class SGD(Optimizer):
     """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g, p ← p - lr · velocity.
 
     momentum  how much of its velocity a step keeps, from 0 to below 1
-    nesterov  look where the momentum leads, and correct there: p ← p - lr (g + momentum · velocity)
     """
 
     def __init__(
@@ -150,22 +159,17 @@ class SGD(Optimizer):
         lr: float,
         *,
         momentum: float = 0.0,
-        nesterov: bool = False,
     ) -> None:
         super().__init__(parameters, lr)
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum lies between 0 and 1: got {momentum}")
-        if nesterov and not momentum:
-            raise ValueError("nesterov looks ahead along the momentum, and there is none")
         self.momentum = momentum
-        self.nesterov = nesterov
         self.remembers = ("velocity",) if momentum else ()
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """One step of one parameter."""
         if self.momentum:
-            velocity = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
-            g = g + self.momentum * velocity if self.nesterov else velocity
+            g = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
         self.give(p, p.data - self.lr * g)
 
 
@@ -280,6 +284,9 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
         return peak * step / warmup
     done = min((step - warmup) / max(total - warmup, 1), 1.0)
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
+
+
+# Reference: no demo uses what follows.
 
 
 def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:

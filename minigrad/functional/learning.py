@@ -107,7 +107,7 @@ def embedding(weight: Any, indices: Any) -> Tensor:
     """The rows of weight that the indices name. (V, d), (…) → (…, d)
 
     It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
-    Unlike `weight[indices]` it refuses negative indices, which are never a word.
+    Unlike `weight[indices]` it refuses negative indices, which are never a token.
 
     >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
     np.float64(14.0)

@@ -16,7 +16,7 @@ keep them, and each can be called by its name.
     (5, 2)
 """
 
-from minigrad.nn.initial import kaiming_normal, normal, xavier_normal, xavier_uniform
+from minigrad.nn.initial import kaiming_normal, normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
 from minigrad.nn.module import Module, renamed
 
@@ -31,6 +31,5 @@ __all__ = [
     "kaiming_normal",
     "normal",
     "renamed",
-    "xavier_normal",
     "xavier_uniform",
 ]

@@ -95,7 +95,7 @@ def _may_repeat(index):
 def integers_below(indices: Any, n: int, asked: str) -> Array:
     """Indices of n places as an array of integers, or one sentence on what is wrong with them.
 
-    Negative ones are refused: as a word or a class, -1 is a mistake that NumPy would not notice.
+    Negative ones are refused: as a token or a class, -1 is a mistake that NumPy would not notice.
     """
     places = np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
