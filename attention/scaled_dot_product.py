@@ -42,7 +42,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
-@renamed(bias="score_bias")
+@renamed(bias="score_bias")  # a former name, which chapter 7.1 refuses
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
@@ -104,6 +104,12 @@ def attention(
     weights = attention_weights(q, k, mask=mask, score_bias=score_bias, scale=scale)  # (…, T, S)
     check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
+
+
+def unit_length(x: Tensor) -> Tensor:
+    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
+    length = norm(x, axis=-1, keepdims=True)
+    return x / where(length == 0, 1, length)
 
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
@@ -210,9 +216,3 @@ def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
 
     attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
     return attend_unit
-
-
-def unit_length(x: Tensor) -> Tensor:
-    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
-    length = norm(x, axis=-1, keepdims=True)
-    return x / where(length == 0, 1, length)

@@ -37,14 +37,14 @@ import numpy as np
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.tensor import Array, Tensor, describe
 
-__all__ = [
+__all__ = [  # noqa: RUF022 (the order is the lesson's)
+    "Optimizer",
     "SGD",
     "Adam",
     "AdamW",
-    "Optimizer",
     "clip_gradients",
-    "inverse_sqrt",
     "warmup_cosine",
+    "inverse_sqrt",
 ]
 
 
@@ -296,7 +296,7 @@ def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:
 
     A line up to the end of the warm-up, where both are equal, then 1/√step.
 
-    >>> round(inverse_sqrt(4000, d_model=512) * math.sqrt(512 * 4000), 12)
+    >>> round(inverse_sqrt(4000, d_model=512) * (512 * 4000) ** 0.5, 12)
     1.0
     """
     if step < 1:
