@@ -10,9 +10,9 @@ The **parameters** are the leaves that require a gradient. The **state** is ever
 frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is not a leaf and is not
 found: scale the array before.
 
-Names may change from one version to the next. A class lists those that it had in `former_names`,
-so that a state saved under them can still be loaded, and `renamed` does the same for the keywords
-of a function: it says the new name.
+Names change from one version to the next. A class lists its former ones in `former_names`, so that
+a state saved under them still loads. For the keywords of a function there is `renamed`: a former
+one is refused in a sentence that gives the present one.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -120,11 +120,11 @@ class Module:
     def _under_present_names(
         self, state: Mapping[str, Any], leaves: Mapping[str, Tensor]
     ) -> dict[str, Any]:
-        """The state, with each name that is not of a leaf replaced by that which it is now."""
+        """The state, with each former name replaced by the present one."""
         inside = [(f"{n}.", m) for n, m in _members(self, "", set()) if isinstance(m, Module)]
         changes = [
             (prefix + former, prefix + present)
-            for prefix, module in [("", self), *inside]  # outer modules first: they hold the rest
+            for prefix, module in [("", self), *inside]  # outer ones first
             for former, present in module.former_names.items()
         ]
         found: dict[str, Any] = {}
