@@ -1,9 +1,8 @@
 """12 · Fused attention: in blocks, without T² numbers.
 
 Attention over T positions makes T² weights. Must they all be in memory? The result has only T rows,
-and each is a weighted sum that could be added up as one goes. What stands in the way is softmax,
-which divides by a sum over all keys and subtracts a maximum over all keys, both known only at
-the end.
+and each is a weighted sum, which could be added up key by key. The obstacle is softmax, which
+divides by a sum over all keys and subtracts a maximum over all keys, both known only at the end.
 
 **Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
 the sum a = Σ exp(zⱼ - m) vⱼ. When a block of further keys brings a larger maximum m′, everything so

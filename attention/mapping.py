@@ -7,7 +7,7 @@ silence. So each layout is written down once, as a list of pieces, and used in b
 
 A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
-below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three stand side by side.
+below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three are side by side.
 
     ours (in block i)          PyTorch (layer i)     GPT-2 (h.i)    BERT (encoder.layer.i)
     attention.w_q, w_k, w_v    self_attn.in_proj     attn.c_attn    attention.self.query, …

@@ -1,8 +1,8 @@
 """7.3 · Layers: the ones that every model is built of.
 
 Which functions come with parameters so often that they have names? A matrix product (`Linear`), a
-table of rows (`Embedding`), and a normalisation with a scale of its own. Each is a few lines: it
-makes its parameters, and hands them to a function of an earlier chapter.
+table of rows (`Embedding`), and a normalisation with a learned scale. Each is a few lines: it makes
+its parameters, and passes them to a function of an earlier chapter.
 
     >>> rng = np.random.default_rng(0)
     >>> model = Sequential(Embedding(11, 6, rng=rng), LayerNorm(6), Linear(6, 2, rng=rng))
