@@ -2,11 +2,11 @@
 
 What do attention weights show? First, where each query looks: a map has a row for each query and a
 column for each key, and a row sums to 1, or to 0 if its query has no key. Second, how decided a
-query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n keys
-have 1/n each. The title of each head gives its mean entropy divided by log n. (Row t of a causal
-map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not show what a head *does*:
-the values that it moves, and what later layers make of them, are not in the picture (Jain & Wallace
-2019, Wiegreffe & Pinter 2019).
+query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n
+keys have 1/n each. The title of each head gives its mean entropy divided by log n. (Row t of a
+causal map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not show what a head
+*does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
+Wallace 2019, Wiegreffe & Pinter 2019).
 
 Names of tokens are drawn as they are given: a $ in them is not read as mathematics.
 """
