@@ -179,7 +179,7 @@ def test_a_bias_is_pytorchs_mask_of_numbers(shape, attend):
     arrays = [x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)]
     ours = [Tensor(a, requires_grad=True) for a in arrays]
     theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = attend(*ours[:3], bias=ours[3])
+    y = attend(*ours[:3], score_bias=ours[3])
     other = nn.scaled_dot_product_attention(
         *theirs[:3], attn_mask=theirs[3].expand(B, H, T, S), scale=None
     )
@@ -343,13 +343,13 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
             "attn_mask": torch.tensor(~causal_mask(T, S)),
         },
     ),
-    "bias (T, S)": ({"bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
+    "bias (T, S)": ({"score_bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
     "bias (B, H, T, S)": (
-        {"bias": PER_HEAD},
+        {"score_bias": PER_HEAD},
         {"attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S))},
     ),
     "bias and padding": (
-        {"bias": PER_HEAD, "mask": PADDING},
+        {"score_bias": PER_HEAD, "mask": PADDING},
         {
             "attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S)),
             # (as numbers too: PyTorch wants both masks of one kind)

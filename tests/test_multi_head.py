@@ -195,7 +195,7 @@ def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
     whole = np.broadcast_to(0.0 if bias is None else bias, (B, 6, T, S))
     allowed = np.broadcast_to(mask, (B, 6, T, S))
     expected = three_loops_of_groups(made, q.data, memory.data, allowed, whole, d_k, d_v)
-    found = made(q, memory, mask=mask, bias=bias)
+    found = made(q, memory, mask=mask, score_bias=bias)
     np.testing.assert_allclose(found.data, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -298,7 +298,7 @@ def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend)
     def f(x, bias, *weights):
         for owner, weight in zip(owners, weights, strict=True):
             owner.weight = weight
-        return made(x, mask=causal_mask(3), bias=bias)
+        return made(x, mask=causal_mask(3), score_bias=bias)
 
     assert gradcheck(
         f,
@@ -329,7 +329,7 @@ def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recor
     if turned_into == "astype":
         made = wide(**options).astype(np.float32)
     x = sequences(T, dtype=np.float32)
-    y = made(x, mask=mask, bias=alibi(H, T))
+    y = made(x, mask=mask, score_bias=alibi(H, T))
     found = [y]
     for t in found:
         assert t.dtype == np.float32
@@ -429,7 +429,7 @@ def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bia
     g = random.standard_normal(x.shape)
     for attend in (attention, fused_attention):
         made.attend = attend
-        y = made(x, mask=mask, bias=learned)
+        y = made(x, mask=mask, score_bias=learned)
         found.append([y.data, *gradients(y, inputs, g)])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -447,11 +447,11 @@ def test_with_a_cache_the_new_positions_get_what_they_get_among_all(made_mask, a
     )
     x, cache, done = sequences(S), KVCache(), 0
     assert cache.length == 0
-    whole = made(x, mask=made_mask(S, S), bias=alibi(6, S)).data
+    whole = made(x, mask=made_mask(S, S), score_bias=alibi(6, S)).data
     for n in chunks:
         new = x[:, done : done + n]
         done += n
-        y = made(new, mask=made_mask(n, done), bias=alibi(6, n, done), cache=cache).data
+        y = made(new, mask=made_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
         np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
         assert cache.length == done
     assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
@@ -499,11 +499,11 @@ def test_the_function_that_attends_is_handed_drop_and_bias_only_where_they_are_u
 
     made, x = layer(d_k=D_K, d_v=D_V, dropout=0.5, attend=attend), sequences(T)
     made(x)
-    made(x, bias=np.zeros((T, T)))
+    made(x, score_bias=np.zeros((T, T)))
     made.eval()(x)
     assert calls == [
         ["drop", "mask", "scale"],
-        ["bias", "drop", "mask", "scale"],
+        ["drop", "mask", "scale", "score_bias"],
         ["mask", "scale"],
     ]
     assert isinstance(made.dropout, Dropout)
@@ -512,7 +512,7 @@ def test_the_function_that_attends_is_handed_drop_and_bias_only_where_they_are_u
 def test_a_learned_relative_bias_is_trained_with_the_layer():
     made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
     relative = RelativeBias(H, 2, rng=np.random.default_rng(5))
-    made(x, bias=relative(T)).sum().backward()
+    made(x, score_bias=relative(T)).sum().backward()
     assert relative.weight.grad.shape == (5, H) and relative.weight.grad.all()
 
 
@@ -529,11 +529,11 @@ def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
 @pytest.mark.parametrize("bias", [None, alibi(H, T)], ids=["", "ALiBi"])
 def test_the_weights_it_shows_are_the_weights_it_uses(bias, options):
     made, x, mask = wide(**options), sequences(T), causal_mask(T)
-    shown = made.weights(x, mask=mask, bias=bias)
+    shown = made.weights(x, mask=mask, score_bias=bias)
     assert shown.shape == (B, H, T, T)
     again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
     np.testing.assert_allclose(
-        again.data, made(x, mask=mask, bias=bias).data, rtol=1e-13, atol=1e-14
+        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-13, atol=1e-14
     )
 
 
@@ -722,8 +722,8 @@ def test_keys_and_values_of_different_lengths_are_refused():
     ("bias", "error", "message"),
     [
         (np.ones((T, S), bool), TypeError, "a mask, with True .*, is passed as mask=$"),
-        (np.ones((S, T)), ValueError, r"bias of shape \(5, 3\) does not broadcast"),
-        (np.ones((B, T, S)), ValueError, r"bias of shape \(2, 3, 5\) does not broadcast"),
+        (np.ones((S, T)), ValueError, r"score_bias of shape \(5, 3\) does not broadcast"),
+        (np.ones((B, T, S)), ValueError, r"score_bias of shape \(2, 3, 5\) does not broadcast"),
         (Tensor(np.ones((H, T, S), int)), TypeError, "floating dtype: got int64"),
     ],
 )
@@ -732,7 +732,7 @@ def test_a_bias_that_does_not_fit_is_refused(attend, bias, error, message):
     made = layer(d_k=D_K, d_v=D_V, attend=attend)
     for ask in (made, made.weights):
         with pytest.raises(error, match=message):
-            ask(sequences(T), sequences(S), bias=bias)
+            ask(sequences(T), sequences(S), score_bias=bias)
 
 
 def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():

@@ -32,10 +32,6 @@ def steps(optimizer, parameters, n):
 OPTIMIZERS = {
     "SGD": (lambda p: SGD(p, 0.1), lambda t, p: t.SGD(p, 0.1)),
     "momentum": (lambda p: SGD(p, 0.01, momentum=0.9), lambda t, p: t.SGD(p, 0.01, momentum=0.9)),
-    "Nesterov": (
-        lambda p: SGD(p, 0.01, momentum=0.9, nesterov=True),
-        lambda t, p: t.SGD(p, 0.01, momentum=0.9, nesterov=True),
-    ),
     "Adam": (lambda p: Adam(p, 0.1), lambda t, p: t.Adam(p, 0.1)),
     "Adam, other means": (
         lambda p: Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
@@ -99,8 +95,8 @@ def test_schedules_rise_in_a_line_and_fall_as_they_say():
 
 
 SHOWN = {
-    "SGD": "SGD(lr=0.1, momentum=0.0, nesterov=False), 2 parameters",
-    "momentum": "SGD(lr=0.01, momentum=0.9, nesterov=False), 2 parameters",
+    "SGD": "SGD(lr=0.1, momentum=0.0), 2 parameters",
+    "momentum": "SGD(lr=0.01, momentum=0.9), 2 parameters",
     "Adam, other means": "Adam(lr=0.1, betas=(0.5, 0.7), eps=0.001), 2 parameters",
     "AdamW, matrices only": "AdamW(lr=0.1, betas=(0.9, 0.999), eps=1e-08, decay=0.05, "
     "matrices_only=True), 2 parameters",
@@ -198,7 +194,6 @@ REFUSED = {
         "lr must be 0 or larger, and finite: got -1",
     ),
     "momentum": (lambda: SGD(leaves(), 1, momentum=1), ValueError, "between 0 and 1: got 1"),
-    "nesterov": (lambda: SGD(leaves(), 1, nesterov=True), ValueError, "there is none"),
     "betas": (lambda: Adam(leaves(), betas=(0.9, 1.0)), ValueError, "betas lie between"),
     "decay": (lambda: AdamW(leaves(), decay=-1), ValueError, "decay must not be negative"),
     "step 0": (lambda: warmup_cosine(0, peak=1, warmup=1, total=2), ValueError, "from 1: got 0"),

@@ -47,7 +47,7 @@ def sums(rng, n, *, held_out):
 
 
 # %% The model: a GPT of two blocks
-# Its first vectors are of size ½, and not 0.02 as GPT-2's: there are few words and little time.
+# Its first vectors are of size ½, and not 0.02 as GPT-2's: there are few tokens and little time.
 
 
 def decoder(positions, rng):
@@ -60,12 +60,12 @@ def decoder(positions, rng):
         )
         for _ in range(BLOCKS)
     ]
-    words = Embedding(12, D_MODEL, std=0.5, rng=rng)
+    tokens = Embedding(12, D_MODEL, std=0.5, rng=rng)
     places = LearnedPositions(LENGTH, D_MODEL, rng=rng) if positions else None
     if places is not None:
         places.weight.data = 0.5 * rng.standard_normal((LENGTH, D_MODEL))
     head = Linear(D_MODEL, 12, rng=rng)
-    return GPT(words, blocks, LayerNorm(D_MODEL), positions=places, head=head)
+    return GPT(tokens, blocks, LayerNorm(D_MODEL), positions=places, head=head)
 
 
 # %% The training, whole
@@ -78,9 +78,9 @@ def train(positions, what):
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
-        words = sums(rng, BATCH, held_out=False)
-        targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, words[:, 1:])  # only the sum counts
-        logits = model(words[:, :-1])
+        tokens = sums(rng, BATCH, held_out=False)
+        targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, tokens[:, 1:])  # only the sum counts
+        logits = model(tokens[:, :-1])
         loss = cross_entropy(logits, targets, ignore_index=-1)
         optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
@@ -114,13 +114,13 @@ marks.trained("ablation", losses_without)
 # Each row is a token that has been read, and predicts the next. The digits of the sum stand in the
 # order in which they are written, from the right.
 
-words = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
-written = generate(model, words[:, :PROMPT], 4, temperature=0.0)
+tokens = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
+written = generate(model, tokens[:, :PROMPT], 4, temperature=0.0)
 names = ["+" if w == PLUS else "=" if w == EQUALS else str(w) for w in written[0]]
 total = "".join(names[: PROMPT - 1 : -1]).lstrip("0")
 print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])}: {total}")
 read, names = written[:, :-1], names[:-1]
-embedded, mask = model.positions(model.words(read)), causal_mask(read.shape[1])
+embedded, mask = model.positions(model.tokens(read)), causal_mask(read.shape[1])
 maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
 save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")

@@ -17,6 +17,7 @@ from pydoc_data.topics import topics
 
 import numpy as np
 
+from attention import fused_attention
 from attention.figures import new_figure, save_figure
 from attention.generation import generate
 from attention.maps import block_weights, plot_heads
@@ -128,15 +129,15 @@ def train(length, what):
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         starts = rng.integers(0, len(train_ids) - length, BATCH * T // length)
-        words = train_ids[starts[:, None] + np.arange(length + 1)]
-        logits = model(words[:, :-1])
-        loss = cross_entropy(logits, words[:, 1:])
+        tokens = train_ids[starts[:, None] + np.arange(length + 1)]
+        logits = model(tokens[:, :-1])
+        loss = cross_entropy(logits, tokens[:, 1:])
         optimizer.lr = warmup_cosine(step, peak=6e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, 1:]))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == tokens[:, 1:]))
         if step % 100 == 0 or step == chosen.steps:
             run.keep(held_out=held_out_bits(model, length), at=step)
     return model, before, run
@@ -152,6 +153,10 @@ print(f"\nBits per character on held-out text, after {chosen.steps} steps")
 marks.at_most(f"GPT, {T} characters, below counting with n = 2", bits, by_counting[2], ".3f")
 marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
 marks.at_most("  its distance from counting, n = 1", abs(bits_of_one - by_counting[1]), 0.05, ".3f")
+for block in model.blocks:  # the same weights, by chapter 12's rule from here on
+    block.attention.attend = fused_attention
+by_blocks = held_out_bits(model, T)
+marks.at_most("fused attention, its distance in bits", abs(by_blocks - bits), 1e-4, ".0e")
 best = int(by_counting.argmin())
 for n in sorted({2, best}):
     passed = [
@@ -185,7 +190,7 @@ axes.legend(fontsize=9)
 save_figure(figure, chosen.out / "bits")
 
 shown = held_out_ids[None, 1000:1020]
-embedded = model.words(shown)
+embedded = model.tokens(shown)
 maps = [
     weights[0] for weights in block_weights(model.blocks, embedded, mask=causal_mask(shown.size))
 ]

@@ -66,7 +66,7 @@ def decoder(num_blocks, rng):
 
 def weights(model, words):
     """Where each block's head looks: a list of (B, T, T)."""
-    embedded, mask = model.positions(model.words(words)), causal_mask(words.shape[1])
+    embedded, mask = model.positions(model.tokens(words)), causal_mask(words.shape[1])
     return [found[:, 0] for found in block_weights(model.blocks, embedded, mask=mask)]
 
 

@@ -29,14 +29,14 @@ class Sorter(Module):
     """(B, T) digits → (B, T, DIGITS) scores; mask says which places each place may look at."""
 
     def __init__(self, mask, rng):
-        self.words = Embedding(DIGITS, D_MODEL, rng=rng)
+        self.tokens = Embedding(DIGITS, D_MODEL, rng=rng)
         self.positions = Tensor(rng.standard_normal((LENGTH, D_MODEL)), requires_grad=True)
         self.encoder = Encoder(2, D_MODEL, HEADS, 4 * D_MODEL, norm_first=True, rng=rng)
         self.mask = mask
         self.head = Linear(D_MODEL, DIGITS, rng=rng)
 
-    def __call__(self, words):
-        return self.head(self.encoder(self.words(words) + self.positions, mask=self.mask))
+    def __call__(self, tokens):
+        return self.head(self.encoder(self.tokens(tokens) + self.positions, mask=self.mask))
 
 
 # %% The training, whole
@@ -48,14 +48,14 @@ def train(model, rng, what):
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
-        words = rng.integers(0, DIGITS, (BATCH, LENGTH))
-        logits = model(words)
-        loss = cross_entropy(logits, np.sort(words))
+        tokens = rng.integers(0, DIGITS, (BATCH, LENGTH))
+        logits = model(tokens)
+        loss = cross_entropy(logits, np.sort(tokens))
         optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == np.sort(words)))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == np.sort(tokens)))
     held_out = np.random.default_rng(chosen.seed + 1).integers(0, DIGITS, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == np.sort(held_out), axis=-1).mean()
@@ -80,7 +80,7 @@ marks.trained("ablation", losses_alone)
 # everywhere about alike: to sort is to count, and counts are averages.
 
 shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
-embedded = model.words(shown) + model.positions
+embedded = model.tokens(shown) + model.positions
 maps = [weights[0] for weights in block_weights(model.encoder.blocks, embedded)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
 save_figure(

@@ -119,7 +119,7 @@ def translated(model, source, looks_at_source, num_beams):
         source,
         start=START,
         end=END,
-        max_words=16,
+        max_tokens=16,
         num_beams=num_beams,
         source_mask=visible,
     )
@@ -159,7 +159,7 @@ ours, theirs = pairs[0]
 with no_grad():
     memory = model.encode(source[:1, : len(ours)])
     words = target[:1, : len(theirs) + 1]
-    x, mask = model.embed(words, model.target_words), causal_mask(words.shape[1])
+    x, mask = model.embed(words, model.target_tokens), causal_mask(words.shape[1])
     maps, titles = [], []
     for number, block in enumerate(model.decoder.blocks, 1):
         itself = x + block.attention(block.norm_attention(x), mask=mask)
