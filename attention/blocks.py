@@ -77,7 +77,7 @@ class GatedFeedForward(Module):
     One projection says how far the gate opens, another what goes through (Shazeer 2020). There are
     three matrices instead of two, so d_ff = 8/3 d_model gives as many parameters as d_ff =
     4 d_model gives without a gate. (W₁ and W₃ are Llama's names; Shazeer's are W and V.) `llama`
-    is built with it.
+    (chapter 15.3) is built with it.
     """
 
     def __init__(

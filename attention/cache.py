@@ -35,7 +35,7 @@ class KVCache:
     dropped. Pass the same cache to the same layer at each step, with the new positions alone, under
     `no_grad()`: otherwise the cache holds the record of every step. A cache is for self-attention;
     cross-attention projects the memory anew each time. `GPT.caches` makes one for each block, and
-    `generate` uses them.
+    `generate` (chapter 15.4) uses them.
     """
 
     def __init__(self) -> None:
