@@ -199,22 +199,6 @@ def test_a_dropped_record_is_one_sentence():
         graph(y)
 
 
-def test_an_array_has_no_record():
-    with pytest.raises(TypeError, match="draws the record of a Tensor, but got ndarray"):
-        graph(np.ones(3))
-
-
-def test_gradients_of_a_vector_need_a_seed():
-    with pytest.raises(ValueError, match="needs a seed gradient: the root has shape \\(3,\\)"):
-        graph(leaf(3) * 2.0, grads=True)
-
-
-@pytest.mark.parametrize("limits", [(1.0, 1e-3), (0.0, 1.0), (-1.0, 1.0)])
-def test_limits_must_make_a_scale(limits):
-    with pytest.raises(ValueError, match="two positive numbers, the lower first"):
-        graph(leaf(1), grads=True, limits=limits)
-
-
 def test_an_unknown_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'x.jpg' is none of them"):
         graph(leaf(2)).save(tmp_path / "x.jpg")

@@ -533,12 +533,6 @@ def test_a_definition_that_is_another_function_is_named(definition):
         gradients(wrong(t), [t], A, create_graph=True)
 
 
-def test_a_definition_must_be_a_function():
-    for definition in (None, 3.0):
-        with pytest.raises(TypeError, match="definition"):
-            fused(definition=definition)(lambda x, /: (x * 1, lambda g, y, needs: (g,)))
-
-
 CALLS = {
     "too many arguments": (lambda t: scaled(t, t, 1, 2, 3), TypeError, "scaled.*but 5 were given"),
     "no options at all": (lambda t: sinc(t, 1.0), TypeError, "sinc.*but 2 were given"),
