@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minigrad import Tensor
+from minigrad import Tensor, no_grad
 
 A = np.array([0.3, 0.7, 1.1])
 B = np.array([1.9, -0.4, 0.6])
@@ -15,3 +15,8 @@ def leaf(values=A, name="t"):
 
 def put_other_data(p):
     p.data = p.data - 1.0
+
+
+def step(p):
+    with no_grad():
+        p -= 1.0

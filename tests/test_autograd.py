@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from minigrad import Tensor, gradients, primitive
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
+from tests.making import A, B, leaf
 
 # ---------------------------------------------------------------- value
 

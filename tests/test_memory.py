@@ -31,13 +31,7 @@ from minigrad import (
     vjp,
 )
 from minigrad.engine import tensor
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
+from tests.making import A, B, leaf
 
 
 @fused(definition=lambda x: np.tanh(x) * x)

@@ -26,15 +26,7 @@ from minigrad import (
     vjp,
 )
 from minigrad.engine.record import is_recording
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-M = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3)
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
+from tests.making import A, B, M, leaf
 
 # ---------------------------------------------------------------- value and derivative
 

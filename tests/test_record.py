@@ -12,15 +12,8 @@ import pytest
 
 from minigrad import Node, Tensor, no_grad, ops, primitive, recompute
 from minigrad.engine import record
+from tests.making import A, B, leaf
 from tests.threads import in_threads, switching_often
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
 
 # ---------------------------------------------------------------- value
 

@@ -20,13 +20,7 @@ from minigrad import (
     recompute,
 )
 from minigrad.engine.record import WATCHERS
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
+from tests.making import A, B, leaf
 
 
 def line():
@@ -77,36 +71,6 @@ def test_what_is_sound_passes_and_gives_the_same_value_and_gradient(f):
 
 
 # ---------------------------------------------------------------- law: changed arrays
-
-
-def put_other_data(p):
-    p.data = p.data - 1.0
-
-
-def step(p):
-    with no_grad():
-        p -= 1.0
-
-
-NEEDS = {  # the array of p is in a VJP of each
-    "multiply": lambda p: p * p,
-    "matmul": lambda p: (p.reshape(1, 3) @ np.ones((3, 2))) @ (p[:2].reshape(2, 1)),
-    "sin": lambda p: np.sin(p),
-    "power": lambda p: p**3,
-    "log": lambda p: np.log(p),
-}
-
-
-@pytest.mark.parametrize("watched", [False, True])
-@pytest.mark.parametrize("change", [put_other_data, step])
-@pytest.mark.parametrize("f", NEEDS.values(), ids=NEEDS)
-def test_after_a_change_of_the_leaf_the_gradient_is_that_of_the_forward_pass(f, change, watched):
-    p = leaf(name="p")
-    (expected,) = gradients(f(p).sum(), [p])
-    with detect_anomaly() if watched else contextlib.nullcontext():
-        y = f(p).sum()
-    change(p)
-    np.testing.assert_array_equal(gradients(y, [p])[0], expected)
 
 
 def write_in_place(p):
