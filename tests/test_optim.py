@@ -198,14 +198,20 @@ def test_a_rate_from_numpy_leaves_float32_as_it_is():
         assert p.dtype == np.float32 and type(optimizer.lr) is float
 
 
-def test_a_gradient_of_another_shape_is_refused():
-    p = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
-    p.grad = np.ones(3)
-    with pytest.raises(
-        ValueError, match=r"the .grad of 'w' \(2, 3\) has shape \(3,\), not \(2, 3\)"
-    ):
-        SGD([p], 0.1).step()
-    assert not p.data.any()
+USES = [lambda w: (w * w).sum().backward(), lambda w: SGD([w], 0.1).step()]
+
+
+@pytest.mark.parametrize("use", USES, ids=["backward", "step"])
+def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use):
+    w = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
+    w.grad = np.ones(3)
+    words = r"^the .grad of 'w' \(2, 3\) has shape \(3,\), not \(2, 3\)$"
+    with pytest.raises(ValueError, match=words):
+        use(w)
+    w.grad = Tensor(np.ones((2, 3)))
+    with pytest.raises(TypeError, match=r"the .grad of 'w' \(2, 3\) is a Tensor"):
+        use(w)
+    assert not w.data.any()
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0, np.nan])

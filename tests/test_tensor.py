@@ -313,19 +313,3 @@ def test_a_copy_of_a_constant_has_memory_of_its_own():
     constant = copy.copy(Tensor(mine))
     mine *= 10
     np.testing.assert_array_equal(constant.data, [2.0, 3.0])
-
-
-def test_a_grad_of_another_shape_is_refused_by_name():
-    w = Tensor([1.0, 2.0], requires_grad=True, name="w")
-    w.grad = np.ones((1, 2))
-    with pytest.raises(
-        ValueError, match=r"^the .grad of 'w' \(2,\) has shape \(1, 2\), not \(2,\)$"
-    ):
-        (w * w).sum().backward()
-
-
-def test_a_grad_that_is_a_tensor_is_refused_by_name():
-    w = Tensor([1.0, 2.0], requires_grad=True, name="w")
-    w.grad = gradients((w * w).sum(), [w], create_graph=True)[0]
-    with pytest.raises(TypeError, match=r"the .grad of 'w' \(2,\) is a Tensor"):
-        (w * w).sum().backward()
