@@ -12,8 +12,8 @@ from minigrad import Tensor, functional, gradcheck, ops
 from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
 from tests.coverage_table import ROWS
+from tests.making import M as A
 
-A = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3): two primes, and no value twice
 ROW = np.array([0.3, 1.1, 0.6])  # (3,)
 MASK = A > 1.0
 
@@ -435,28 +435,26 @@ def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works(word):
         exec(statement, names)
 
 
-TORCH = {
-    "chunk": (lambda t: t.chunk(3, 1), lambda t: np.split(t, 3, 1)),
-    "clone": (lambda t: t.clone(), lambda t: t.copy()),
-    "dim": (lambda t: t.dim(), lambda t: t.ndim),
-    "expand": (lambda t: t.expand(5, 2, 3), lambda t: np.broadcast_to(t, (5, 2, 3))),
-    "gather": (
-        lambda t: t.gather(1, type(t)([[2, 0], [1, 1]]).long()),
-        lambda t: np.take_along_axis(t, HERE["indices"], 1),
-    ),
-    "masked_fill": (lambda t: t.masked_fill(t > 1.0, -7.0), lambda t: np.where(MASK, -7.0, t)),
-    "numel": (lambda t: t.numel(), lambda t: t.size),
-    "permute": (lambda t: t.permute(1, 0), lambda t: t.transpose((1, 0))),
-    "unsqueeze": (lambda t: t.unsqueeze(1), lambda t: np.expand_dims(t, 1)),
-    "view": (lambda t: t.view(6, 1), lambda t: t.reshape((6, 1))),
-}
+TORCH = """
+t.chunk(3, 1) = np.split(t, 3, 1)
+t.clone() = t.copy()
+t.dim() = t.ndim
+t.expand(5, 2, 3) = np.broadcast_to(t, (5, 2, 3))
+t.gather(1, i) = np.take_along_axis(t, i, 1)
+t.masked_fill(t > 1.0, -7.0) = np.where(t > 1.0, -7.0, t)
+t.numel() = t.size
+t.permute(1, 0) = t.transpose((1, 0))
+t.unsqueeze(1) = np.expand_dims(t, 1)
+t.view(6, 1) = t.reshape((6, 1))
+"""
 
 
-@pytest.mark.parametrize("word", TORCH)
-def test_the_recommended_word_means_what_pytorchs_means(word):
+@pytest.mark.parametrize("row", TORCH.strip().splitlines())
+def test_the_recommended_word_means_what_pytorchs_means(row):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    theirs, ours = TORCH[word]
-    found, expected = ours(leaf()), theirs(torch.tensor(A))
+    theirs, ours = row.split(" = ")
+    expected = eval(theirs, {"t": torch.tensor(A), "i": torch.tensor(HERE["indices"])})
+    found = eval(ours, {"np": np, "t": leaf(), "i": HERE["indices"]})
     if not isinstance(found, list):
         found, expected = [found], [expected]
     for y, z in zip(found, expected, strict=True):
