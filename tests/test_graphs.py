@@ -116,11 +116,8 @@ def test_drawing_gradients_touches_no_grad_and_keeps_the_record():
     np.testing.assert_array_equal(x.grad, 2 * x.data)
 
 
-def test_a_long_chain_and_many_shared_paths_are_walked_once():
-    chain = doubled = leaf(1)
-    for _ in range(100_000):
-        chain = chain + 1.0
-    assert len(graph(chain).vertices) == 200_001
+def test_shared_paths_are_walked_once():
+    doubled = leaf(1)
     for _ in range(18):
         doubled = doubled + doubled
     assert len(graph(doubled, grads=True, gradient=np.ones(1)).arrows) == 36
@@ -204,24 +201,22 @@ def test_an_unknown_ending_is_refused(tmp_path):
         graph(leaf(2)).save(tmp_path / "x.jpg")
 
 
+INSTALL = r'pip install "minigrad-attention\[draw\]"'
+
+
 def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
     drawing = graph(leaf(2) * 2.0)
-    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
-        drawing.save(tmp_path / "x.svg")
-    assert drawing._repr_svg_() is None
-    assert not list(tmp_path.iterdir())
-
-
-def test_pdf_without_the_systems_graphviz_says_what_to_install(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "which", lambda *args, **options: None)
+        with pytest.raises(ImportError, match=INSTALL):
+            drawing.save(tmp_path / "x.svg")
+        assert drawing._repr_svg_() is None
     monkeypatch.setattr(rendering, "_program", lambda: ("graphviz-pure", True))
     with pytest.raises(ImportError, match="for pdf, install the system's Graphviz"):
-        graph(leaf(2)).save(tmp_path / "x.pdf")
-
-
-def test_without_the_graphviz_package_the_error_says_what_to_install(monkeypatch):
+        drawing.save(tmp_path / "x.pdf")
+    assert not list(tmp_path.iterdir())
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
+    with pytest.raises(ImportError, match=INSTALL):
         _ = graph(leaf(2)).source
 
 
