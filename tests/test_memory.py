@@ -333,7 +333,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("step", "n", "slope"), STEPS.values(), ids=STEPS)
-def test_100_000_operations_go_forward_and_backward_and_are_freed(step, n, slope):
+def test_up_to_100_000_operations_go_forward_and_backward_and_are_freed(step, n, slope):
     x = leaf(1.0)
     y = chain(step, n, x)
     y.backward(retain_graph=True)
@@ -387,19 +387,17 @@ ASKED = {  # how the slope of f at 1 is asked for, and of how many operations
 def test_a_function_of_thousands_of_operations_has_every_derivative(ask, n):
     w = leaf(1.0)
     assert ask(lambda x: chain(lambda y, x: y * x, n, x)) == n + 1
-    slope = ask(lambda x: chain(lambda y, x: y * x, n, x * w))
-    assert getattr(slope, "data", slope) == n + 1
+    assert ask(lambda x: chain(lambda y, x: y * x, n, x * w)).item() == n + 1
 
 
 def test_3_000_recomputed_blocks_stand_in_a_row():
-    assert (
-        backward_of(lambda x: chain(lambda y, x: recompute(lambda y: y * x, y), 3_000, x)) == 3_001
-    )
+    block = lambda y, x: recompute(lambda y: y * x, y)
+    assert backward_of(lambda x: chain(block, 3_000, x)) == 3_001
 
 
-def test_the_graph_of_100_000_operations_is_found_and_coloured_and_all_of_it_watched():
-    drawn = graph(chain(lambda y, x: y + x, 100_000, leaf(1.0)))
-    assert (len(drawn.vertices), len(drawn.arrows)) == (100_001, 200_000)
+def test_the_graph_of_20_000_operations_is_found_and_coloured_and_all_of_it_watched():
+    drawn = graph(chain(lambda y, x: y + x, 20_000, leaf(1.0)))
+    assert (len(drawn.vertices), len(drawn.arrows)) == (20_001, 40_000)
     with detect_anomaly():
         y = chain(lambda y, x: y + x, 3_000, leaf(1.0))
         drawn = graph(y, grads=True)
