@@ -8,18 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import (
-    Node,
-    Tensor,
-    dropout,
-    grad,
-    gradcheck,
-    gradients,
-    graph,
-    no_grad,
-    recompute,
-    softmax,
-)
+from minigrad import Tensor, dropout, grad, gradcheck, gradients, graph, no_grad, recompute, softmax
 from minigrad.engine.record import is_recording
 from tests.making import DERIVATIVES, A, B, M, change, leaf
 
@@ -218,7 +207,7 @@ def test_its_result_is_read_only_like_every_other_and_stays_when_its_input_chang
 
 def live_nodes():
     gc.collect()
-    return sum(type(o) is Node for o in gc.get_objects())
+    return sum(type(o) is mg.Node for o in gc.get_objects())
 
 
 def block(x):

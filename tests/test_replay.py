@@ -14,15 +14,7 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 from numpy.lib.stride_tricks import sliding_window_view
 
 import minigrad
-from minigrad import (
-    concatenate,
-    detect_anomaly,
-    gradcheck,
-    gradients,
-    no_grad,
-    primitive,
-    recompute,
-)
+from minigrad import concatenate, gradcheck, gradients, no_grad, primitive, recompute
 from minigrad.engine import autograd
 from minigrad.engine.record import is_recording
 from minigrad.engine.replay import contributions, replay
@@ -164,7 +156,7 @@ VIEWS = {
 def test_after_a_change_the_gradient_is_that_of_the_forward_pass_watched_or_not(view, how, f):
     p = leaf(A, "p")
     (expected,) = gradients(f(view(p)).sum(), [p])
-    for context in (contextlib.nullcontext(), detect_anomaly()):
+    for context in (contextlib.nullcontext(), minigrad.detect_anomaly()):
         p = leaf(A, "p")
         with context:
             y = f(view(p)).sum()

@@ -9,16 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from minigrad import (
-    Tensor,
-    detect_anomaly,
-    fused,
-    gradients,
-    no_grad,
-    ops,
-    primitive,
-    recompute,
-)
+from minigrad import Tensor, detect_anomaly, fused, gradients, no_grad, ops, primitive, recompute
 from minigrad.engine.record import WATCHERS
 from tests.making import A, B, leaf
 from tests.threads import in_threads
