@@ -318,17 +318,6 @@ def test_an_interrupt_at_any_instruction_of_backward_leaves_all_grads_or_none(in
 # ---------------------------------------------------------------- refusal
 
 
-def test_a_pass_through_a_dropped_record_is_one_error_and_through_a_kept_one_none():
-    t = leaf()
-    y = np.exp(t).sum()
-    y.backward(retain_graph=True)
-    y.backward()
-    np.testing.assert_allclose(t.grad, 2 * np.exp(A))
-    words = r"^the record of sum \(\) was .* by an earlier .* retain_graph=True$"
-    with pytest.raises(RuntimeError, match=words):
-        y.backward()
-
-
 def test_an_exception_half_way_leaves_every_grad_and_is_remembered():
     def fails(g, y):
         raise KeyError("half-way")

@@ -43,6 +43,7 @@ def test_a_primitive_from_outside_computes_and_is_drawn_under_its_own_name():
     assert (y.node.name, y.node.inputs, len(y.node.vjps)) == ("sinc", (t,), 1)
     drawn = graph(sinc(t) * 2.0)
     assert [v.operation for v in drawn.vertices if v.operation] == ["sinc", "multiply"]
+    assert "sinc" in [v.title for v in drawn.vertices]
     assert "sinc" in drawn.source
 
 

@@ -26,15 +26,8 @@ def leaf(values=A, name="t"):
 
 RECORDED = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow]
 UFUNCS_OF_TWO = [np.add, np.power, np.maximum, np.logaddexp]
-COMPARISONS = [
-    operator.eq,
-    operator.ne,
-    operator.lt,
-    operator.le,
-    operator.gt,
-    operator.ge,
-    operator.floordiv,  # whole steps: flat between their jumps
-]
+COMPARISONS = [getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")]
+COMPARISONS += [operator.floordiv]  # whole steps: flat between their jumps
 OTHERS = {
     "an array": A + 0.5,
     "a row": ROW,
@@ -50,11 +43,19 @@ OTHERS = {
 }
 
 
+def on_either_side(op, values, other):
+    """What op gives for a Tensor of the values on either side of the other, and for their array."""
+    array = np.array(other) if isinstance(other, list) else other
+    return [
+        (op(leaf(values), other), op(values, array)),
+        (op(other, leaf(values)), op(array, values)),
+    ]
+
+
 @pytest.mark.parametrize("op", RECORDED + UFUNCS_OF_TWO, ids=lambda op: op.__name__)
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(op, other):
-    array = np.array(other) if isinstance(other, list) else other
-    for y, expected in [(op(leaf(), other), op(A, array)), (op(other, leaf()), op(array, A))]:
+    for y, expected in on_either_side(op, A, other):
         assert type(y) is Tensor and y.requires_grad
         np.testing.assert_allclose(y.data, expected, rtol=1e-15)
 
@@ -63,11 +64,7 @@ def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(op, 
 @pytest.mark.parametrize("other", [[3, 5, 7], np.array([0.5, -3.0, 7.0]), 3, -2.5, np.int64(2)])
 def test_a_remainder_takes_a_tensor_on_either_side(op, other):
     eighths = np.array([[0.625, 1.25, 3.125], [-2.125, 0.375, -1.875]])  # these divide exactly
-    array = np.array(other) if isinstance(other, list) else other
-    for y, expected in [
-        (op(leaf(eighths), other), op(eighths, array)),
-        (op(other, leaf(eighths)), op(array, eighths)),
-    ]:
+    for y, expected in on_either_side(op, eighths, other):
         assert type(y) is Tensor and y.requires_grad
         np.testing.assert_array_equal(y.data, expected)
 
@@ -80,12 +77,8 @@ def test_a_remainder_is_exact_after_many_steps_and_of_an_infinite_one():
 @pytest.mark.parametrize("op", COMPARISONS, ids=lambda op: op.__name__)
 @pytest.mark.parametrize("other", [*OTHERS.values(), 1.3], ids=[*OTHERS, "an element"])
 def test_a_comparison_gives_a_plain_array_on_either_side(op, other):
-    array = np.array(other) if isinstance(other, list) else other
-    for answer, expected in [
-        (op(leaf(), other), op(A, array)),
-        (op(other, leaf()), op(array, A)),
-        (op(leaf(), Tensor(other)), op(A, array)),
-    ]:
+    both = op(leaf(), Tensor(other)), op(A, np.array(other))
+    for answer, expected in [*on_either_side(op, A, other), both]:
         assert type(answer) is np.ndarray
         np.testing.assert_array_equal(answer, expected, strict=True)
 
