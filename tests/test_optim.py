@@ -86,6 +86,17 @@ def test_clipping_bears_gradients_whose_squares_overflow():
     assert w.grad.dtype == np.float32
 
 
+def test_clipping_takes_a_parameter_once_and_huge_gradients_whole():
+    p = Tensor(np.zeros(2), requires_grad=True)
+    p.grad = np.array([3.0, 4.0])
+    assert clip_gradients([p, p], 1.0) == 5
+    np.testing.assert_allclose(p.grad, [0.6, 0.8])
+    q = Tensor(np.zeros(4), requires_grad=True)
+    q.grad = np.full(4, 1.7e308)
+    assert clip_gradients([q], 1.0) == np.inf  # the length is beyond float64
+    np.testing.assert_allclose(q.grad, 0.5)
+
+
 def test_schedules_rise_in_a_line_and_fall_as_they_say():
     rates = [warmup_cosine(t, peak=2.0, warmup=10, total=110, floor=0.5) for t in range(1, 111)]
     np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 5, rtol=1e-14)
@@ -160,6 +171,14 @@ def test_a_step_between_the_passes_leaves_the_gradient_that_of_the_forward_pass(
     np.testing.assert_array_equal(w.grad, 2 * before)
 
 
+def test_a_rate_from_numpy_leaves_float32_as_it_is():
+    p = Tensor(np.ones(3, np.float32), requires_grad=True)
+    for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
+        p.grad = np.ones(3, np.float32)
+        optimizer.step()
+        assert p.dtype == np.float32 and type(optimizer.lr) is float
+
+
 # ---------------------------------------------------------------- refusal
 
 
@@ -190,14 +209,6 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
         target.load_state_dict({})
 
 
-def test_a_rate_from_numpy_leaves_float32_as_it_is():
-    p = Tensor(np.ones(3, np.float32), requires_grad=True)
-    for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
-        p.grad = np.ones(3, np.float32)
-        optimizer.step()
-        assert p.dtype == np.float32 and type(optimizer.lr) is float
-
-
 USES = [lambda w: (w * w).sum().backward(), lambda w: SGD([w], 0.1).step()]
 
 
@@ -221,17 +232,6 @@ def test_clipping_to_no_length_is_refused(max_norm):
     with pytest.raises(ValueError, match="max_norm must be above 0"):
         clip_gradients([p], max_norm)
     np.testing.assert_array_equal(p.grad, [3, 4])
-
-
-def test_clipping_takes_a_parameter_once_and_huge_gradients_whole():
-    p = Tensor(np.zeros(2), requires_grad=True)
-    p.grad = np.array([3.0, 4.0])
-    assert clip_gradients([p, p], 1.0) == 5
-    np.testing.assert_allclose(p.grad, [0.6, 0.8])
-    q = Tensor(np.zeros(4), requires_grad=True)
-    q.grad = np.full(4, 1.7e308)
-    assert clip_gradients([q], 1.0) == np.inf  # the length is beyond float64
-    np.testing.assert_allclose(q.grad, 0.5)
 
 
 def test_a_momentum_is_not_lost_without_a_word():
