@@ -338,14 +338,12 @@ def test_watching_twice_is_watching_and_ends_with_the_outer_block():
             if broken == "between":
                 np.log(t)
             np.log(t)
-        assert WATCHERS == []
 
 
 @pytest.mark.parametrize("error", [ValueError, FloatingPointError, KeyboardInterrupt, SystemExit])
 def test_an_exception_ends_the_watching(error):
     with pytest.raises(error), detect_anomaly():
         raise error
-    assert WATCHERS == []
 
 
 def test_an_interrupt_inside_a_rule_ends_the_watching():
@@ -393,7 +391,6 @@ def test_a_watch_that_ends_in_another_thread_meanwhile_hides_nothing_from_this_o
     WATCHERS.append(leaving)
     with detect_anomaly(), pytest.raises(FloatingPointError, match="^log of 't'"):
         np.log(leaf(B))
-    assert WATCHERS == []
 
 
 # ---------------------------------------------------------------- where a VJP may keep an array
