@@ -326,20 +326,15 @@ def test_the_methods_of_a_ufunc_are_refused_by_name(ufunc, method):
         getattr(ufunc, method)(leaf(), *args)
 
 
-UNKNOWN = {
-    "np.histogram": lambda t: np.histogram(t),
-    "np.linalg.svd": lambda t: np.linalg.svd(t),
-    "np.fft.fft": lambda t: np.fft.fft(t),
-    "np.interp": lambda t: np.interp(t, ROW, ROW),
-    "np.arctan2": lambda t: np.arctan2(t, 1.0),
-    "np.modf": lambda t: np.modf(t),
-}
+UNKNOWN = ["np.histogram(t)", "np.linalg.svd(t)", "np.fft.fft(t)", "np.interp(t, t, t)"]
+UNKNOWN += ["np.arctan2(t, 1.0)", "np.modf(t)"]
 
 
-@pytest.mark.parametrize(("name", "call"), UNKNOWN.items(), ids=UNKNOWN)
-def test_a_function_without_a_rule_is_refused_by_name(name, call):
-    with pytest.raises(TypeError, match=rf"^{name} {REFUSES}t.data if no gradient is wanted$"):
-        call(leaf())
+@pytest.mark.parametrize("call", UNKNOWN)
+def test_a_function_without_a_rule_is_refused_by_name(call):
+    words = rf"^{call.partition('(')[0]} {REFUSES}t.data if no gradient is wanted$"
+    with pytest.raises(TypeError, match=words):
+        eval(call, {"np": np, "t": leaf()})
 
 
 def test_a_filled_array_does_not_drop_the_gradient_of_what_it_is_filled_with():
@@ -387,18 +382,18 @@ def test_where_the_other_way_is_a_formula_it_gives_the_same(function, text):
 
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
 HERE = {
+    "np": np,
+    "minigrad": minigrad,
+    "dtype": np.float32,
+    "mask": MASK,
     "axis": 1,
     "axes": (1, 0),
-    "dtype": np.float32,
-    "index": (np.array([0, 1]), np.array([2, 2])),
-    "indices": np.array([[2, 0], [1, 1]]),
-    "mask": MASK,
     "n": 3,
     "shape": (6, 1),
     "value": -7.0,
     "values": np.array([2.0, 3.0]),
-    "np": np,
-    "minigrad": minigrad,
+    "index": (np.array([0, 1]), np.array([2, 2])),
+    "indices": np.array([[2, 0], [1, 1]]),
 }
 
 
