@@ -6,35 +6,31 @@ more than one line stands in the tests of its chapter, and so does one that is a
 operations at once.
 """
 
+import math
 import re
 
 import numpy as np
 
 import minigrad
-from minigrad import Tensor
-from minigrad.nn import Dropout, Embedding, Linear
-from minigrad.optim import SGD, Adam, AdamW, inverse_sqrt, warmup_cosine
+from minigrad import Tensor, nn, optim
 from tests.making import A, B, M, leaf
 
 
 def names():
     """What the rows speak of, made anew for each."""
     return {
-        **vars(minigrad),
-        **{each.__name__: each for each in (Dropout, Embedding, SGD, Adam, AdamW)},
-        "Linear": Linear,
-        "inverse_sqrt": inverse_sqrt,
-        "warmup_cosine": warmup_cosine,
+        **vars(optim) | vars(nn) | vars(minigrad),
         "np": np,
-        "A": A,
-        "B": B,
-        "M": M,
+        "math": math,
         "rng": np.random.default_rng(3),
-        "linear": Linear(5, 7, rng=np.random.default_rng(5)),
+        "A": A.copy(),
+        "B": B.copy(),
+        "M": M.copy(),
         "s": leaf(0.5, "s"),  # ()
         "t": leaf(A, "t"),  # (3,)
         "q": leaf(M, "q"),  # (2, 3)
         "c": Tensor(A, name="c"),  # constant
+        "linear": nn.Linear(5, 7, rng=np.random.default_rng(5)),
     }
 
 
@@ -75,8 +71,8 @@ fused(definition=3.0)(lambda x, /: (x, lambda g, y, needs: (g,))) → TypeError:
 float(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
 complex(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
 "%f" % s → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
-import math; math.exp(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
-import math; math.fsum([s]) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
+math.exp(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
+math.fsum([s]) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it
 int(s) → TypeError: ^int\(\) would drop the gradient of 's' \(\)
 [2, 3, 5][s] → TypeError: only integer
 
