@@ -66,6 +66,28 @@ def test_right_derivatives_agree_at_a_hundred_random_points(f):
         assert gradcheck(f, rng.random(7) + 1e-3)
 
 
+def test_the_checker_records_whatever_surrounds_it():
+    with mg.no_grad():
+        assert gradcheck(np.tanh, np.ones(3))
+
+
+def test_the_errors_that_chapter_4_1_shows_are_measured():
+    steps, errors = (
+        [float(each) for each in re.search(rf"^    {name} +(.*)$", DIFFERENCES, re.M)[1].split()]
+        for name in ("h", "error")
+    )
+    assert len(steps) == len(errors) == 6
+    for h, said in zip(steps, errors, strict=True):
+        found = abs(difference(np.exp, 1.0, 1.0, h) - np.e)
+        assert said / 5 < found < 5 * said  # (small steps leave rounding, which machines differ in)
+    ladder = [difference(np.exp, 1.0, 1.0, h) for h in (1 / 8, 1 / 16, 1 / 32)]
+    once = [(4 * b - a) / 3 for a, b in itertools.pairwise(ladder)]
+    twice = (16 * once[1] - once[0]) / 15
+    said = [float(x) for x in re.findall(r"(?:\) |cancelled) +(\de-\d+)", DIFFERENCES)]
+    found = [abs(x - np.e) for x in (ladder[0], ladder[1], once[0], ladder[2], once[1], twice)]
+    assert said == [float(f"{x:.0e}") for x in found]
+
+
 # ------------------------------------------------------------------ it catches what is wrong
 
 WRONG = {
@@ -195,28 +217,3 @@ def test_at_a_kink_or_a_jump_nothing_passes_as_zero():
 
     for report in (gradcheck(step, np.zeros(1)), gradcheck(lambda x: mg.maximum(x, 0.0), [0.0])):
         assert not report and report.unresolved
-
-
-# ------------------------------------------------------------------ refusal
-
-
-def test_the_checker_records_whatever_surrounds_it():
-    with mg.no_grad():
-        assert gradcheck(np.tanh, np.ones(3))
-
-
-def test_the_errors_that_chapter_4_1_shows_are_measured():
-    steps, errors = (
-        [float(each) for each in re.search(rf"^    {name} +(.*)$", DIFFERENCES, re.M)[1].split()]
-        for name in ("h", "error")
-    )
-    assert len(steps) == len(errors) == 6
-    for h, said in zip(steps, errors, strict=True):
-        found = abs(difference(np.exp, 1.0, 1.0, h) - np.e)
-        assert said / 5 < found < 5 * said  # (small steps leave rounding, which machines differ in)
-    ladder = [difference(np.exp, 1.0, 1.0, h) for h in (1 / 8, 1 / 16, 1 / 32)]
-    once = [(4 * b - a) / 3 for a, b in itertools.pairwise(ladder)]
-    twice = (16 * once[1] - once[0]) / 15
-    said = [float(x) for x in re.findall(r"(?:\) |cancelled) +(\de-\d+)", DIFFERENCES)]
-    found = [abs(x - np.e) for x in (ladder[0], ladder[1], once[0], ladder[2], once[1], twice)]
-    assert said == [float(f"{x:.0e}") for x in found]

@@ -78,6 +78,17 @@ def test_numbers_without_axes_and_float32_come_back(tmp_path):
     assert model.scale.data == 2.5 and model.scale.shape == () and model.scale.dtype == np.float32
 
 
+def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
+    parts = run()
+    train(**parts)
+    path = save_checkpoint(tmp_path / "c", **parts)
+    other = run()
+    other["model"].astype(np.float32)
+    load_checkpoint(path, **other)
+    dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
+    assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}
+
+
 # ---------------------------------------------------------------- law
 
 TRAINING = """
@@ -233,14 +244,3 @@ def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
     with pytest.raises(ValueError, match=r"c (is no checkpoint of minigrad|does not fit)"):
         load_checkpoint(path, **other)
     assert everything(other) == before
-
-
-def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
-    parts = run()
-    train(**parts)
-    path = save_checkpoint(tmp_path / "c", **parts)
-    other = run()
-    other["model"].astype(np.float32)
-    load_checkpoint(path, **other)
-    dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
-    assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}

@@ -459,7 +459,7 @@ def test_f_is_called_once_for_each_derivative(derivative):
     assert calls == [Tensor] * 2
 
 
-# ---------------------------------------------------------------- nests, and what they cost
+# ---------------------------------------------------------------- law: nests, and what they cost
 
 
 def test_a_nest_of_derivatives_of_plain_numbers_is_a_plain_array():
@@ -498,7 +498,7 @@ def test_a_derivative_inside_a_growing_record_does_not_walk_what_is_older(
     assert walked(40) < 3 * walked(20)
 
 
-# ---------------------------------------------------------------- threads
+# ---------------------------------------------------------------- law: threads
 
 BLOCKS = {
     "a product": lambda x, w: np.tanh(x @ w) * x,

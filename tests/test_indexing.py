@@ -62,6 +62,26 @@ def test_concatenate_gives_each_input_its_own_stretch_also_the_same_tensor_twice
     np.testing.assert_array_equal(db, g[:, 3:8])
 
 
+@pytest.mark.parametrize(
+    "pick",
+    [
+        lambda x: x[:, (0, 0)],
+        lambda x: np.take(x, (0, 0), axis=1),
+        lambda x: x[:, range(1)],
+        lambda x: x[:, deque([0, 0])],
+        lambda x: x[:, array("i", [0, 0])],
+    ],
+    ids=["tuple in a tuple", "take a tuple", "range", "deque", "array"],
+)
+def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
+    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    y = pick(x)
+    y.sum().backward()
+    expected = np.zeros((2, 3))
+    expected[:, 0] = y.shape[1]
+    np.testing.assert_array_equal(x.grad, expected)
+
+
 # ---------------------------------------------------------------- law
 
 
@@ -111,26 +131,3 @@ def test_where_is_a_partition_of_the_gradient():
     da, db = gradients(where(a > b, a, b), [a, b], g)
     np.testing.assert_array_equal(da + db, g)
     assert not (da * db).any()
-
-
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    "pick",
-    [
-        lambda x: x[:, (0, 0)],
-        lambda x: np.take(x, (0, 0), axis=1),
-        lambda x: x[:, range(1)],
-        lambda x: x[:, deque([0, 0])],
-        lambda x: x[:, array("i", [0, 0])],
-    ],
-    ids=["tuple in a tuple", "take a tuple", "range", "deque", "array"],
-)
-def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
-    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
-    y = pick(x)
-    y.sum().backward()
-    expected = np.zeros((2, 3))
-    expected[:, 0] = y.shape[1]
-    np.testing.assert_array_equal(x.grad, expected)

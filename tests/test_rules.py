@@ -171,6 +171,20 @@ def test_a_gradient_that_nobody_needs_is_never_computed():
     assert asked == ["b"]
 
 
+def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
+    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float16)))
+    counted = primitive(lambda x, /: (x * 2, lambda g, y: np.array([2, 2, 2])))
+    for operation in (halved, counted):
+        t = leaf()
+        operation(t).backward(np.ones(3))
+        assert t.grad.dtype == np.float64
+
+
+def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
+    expected, resolution = mg.numerical_gradient(lambda x: sinc(x).sum(), A)
+    assert (np.abs(mg.grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()
+
+
 # ---------------------------------------------------------------- fused: value and derivative
 
 
@@ -338,6 +352,29 @@ def test_a_variadic_rule_may_be_fused():
     assert gradcheck(lambda a, b: added(a, b, a) ** 2, A, B)
 
 
+# ---------------------------------------------------------------- law: dtypes and subclasses
+
+
+def test_two_0d_tensors_of_two_dtypes_give_the_wider_in_either_order():
+    a, b = Tensor(1.0, dtype=np.float32), Tensor(1e-9)
+    assert (a + b).dtype == (b + a).dtype == np.float64
+
+
+def test_a_subclass_of_tensor_computes_with_numbers_and_arrays():
+    class Parameter(Tensor):
+        pass
+
+    p = Parameter([1.0, 2.0], requires_grad=True)
+    y = 2.0 * p + np.ones(2)
+    y.backward(np.ones(2))
+    np.testing.assert_array_equal(p.grad, [2.0, 2.0])
+
+
+def test_an_unfused_operation_takes_lists_as_the_fused_one_does():
+    with unfused():
+        assert mg.cross_entropy([[0.0, 0.0]], [1]) == mg.cross_entropy(np.zeros((1, 2)), [1])
+
+
 # ---------------------------------------------------------------- refusal
 
 
@@ -439,15 +476,6 @@ def test_a_vjp_that_gives_no_gradient_of_its_input_is_one_sentence(values, vjp, 
     assert t.grad is None
 
 
-def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
-    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float16)))
-    counted = primitive(lambda x, /: (x * 2, lambda g, y: np.array([2, 2, 2])))
-    for operation in (halved, counted):
-        t = leaf()
-        operation(t).backward(np.ones(3))
-        assert t.grad.dtype == np.float64
-
-
 RULE = r"^the fused rule wrong must return its value and one function backward\(g, y, needs\), as "
 BACK = "^the backward of wrong must return a tuple with a gradient or None for each of its 1 in"
 WRONG_FUSED = {  # what a rule returns of its value y
@@ -523,31 +551,3 @@ def test_an_input_that_is_no_real_array_is_refused_by_the_operation(x):
     with pytest.raises((TypeError, ValueError)) as caught:
         sinc(x)
     assert re.match("sinc takes real numbers|setting an array|sinc of", str(caught.value))
-
-
-def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
-    expected, resolution = mg.numerical_gradient(lambda x: sinc(x).sum(), A)
-    assert (np.abs(mg.grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()
-
-
-# ---------------------------------------------------------------- dtypes and subclasses
-
-
-def test_two_0d_tensors_of_two_dtypes_give_the_wider_in_either_order():
-    a, b = Tensor(1.0, dtype=np.float32), Tensor(1e-9)
-    assert (a + b).dtype == (b + a).dtype == np.float64
-
-
-def test_a_subclass_of_tensor_computes_with_numbers_and_arrays():
-    class Parameter(Tensor):
-        pass
-
-    p = Parameter([1.0, 2.0], requires_grad=True)
-    y = 2.0 * p + np.ones(2)
-    y.backward(np.ones(2))
-    np.testing.assert_array_equal(p.grad, [2.0, 2.0])
-
-
-def test_an_unfused_operation_takes_lists_as_the_fused_one_does():
-    with unfused():
-        assert mg.cross_entropy([[0.0, 0.0]], [1]) == mg.cross_entropy(np.zeros((1, 2)), [1])

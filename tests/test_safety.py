@@ -394,7 +394,7 @@ def test_a_watch_that_ends_in_another_thread_meanwhile_hides_nothing_from_this_o
         np.log(leaf(B))
 
 
-# ---------------------------------------------------------------- where a VJP may keep an array
+# ---------------------------------------------------------------- law: where a VJP keeps an array
 
 
 class Saved:
