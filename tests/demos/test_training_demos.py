@@ -180,8 +180,8 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     if how == signal.SIGINT:
         assert code == 130
         assert re.search(
-            rf"stopped after step \d+ of 250 of '{during}', which is in \S+: the same command with "
-            r"--resume goes on from there\n$",
+            rf"stopped '{during}' after step \d+ of 250, and saved it in \S+: the same command with "
+            r"--resume continues from there\n$",
             said,
         )
         assert "Traceback" not in said
@@ -219,19 +219,20 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
     assert done.returncode == 2
     assert re.fullmatch(
-        r"--resume finds no \S+two_hidden_layers\.safetensors: start anew without it\n", done.stderr
+        r"there is no \S+two_hidden_layers\.safetensors to resume: start again without --resume\n",
+        done.stderr,
     )
     assert list(tmp_path.iterdir()) == []
     folder, _ = quick("two_moons")
     done = demo("two_moons", "--steps", 30, "--resume", "--out", folder)
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "was begun with another --steps, 20 and not 30: start anew without --resume\n"
+        "was begun with another --steps, 20 and not 30: start again without --resume\n"
     )
     (tmp_path / "two_hidden_layers.safetensors").write_text("not at all")
     done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "is no checkpoint of minigrad, or is damaged" in done.stderr
+    assert "checkpoint of minigrad, or is damaged" in done.stderr
 
 
 def test_a_run_does_not_go_on_with_another_text_of_its_demo(quick, tmp_path):
