@@ -38,10 +38,8 @@ REPEATS = 5
 x, layer = source.layer()
 ours = source.steps(x, layer)
 same = total = 0
-print(
-    '1 · "I love Transformers": the numbers that the text prints, and ours. The text is a notebook,'
-)
-print('    "A step to step guide to understand attention mechanisms".')
+print('1 · "I love Transformers": the numbers that the text prints, and ours. The text is the')
+print('    notebook "A step to step guide to understand attention mechanisms".')
 for name, array in ours.items():
     printed, mine = source.PRINTED[name], source.as_text(array)
     same, total = same + agreeing(printed, mine), total + len(mine)

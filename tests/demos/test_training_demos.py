@@ -180,8 +180,8 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     if how == signal.SIGINT:
         assert code == 130
         assert re.search(
-            rf"stopped '{during}' after step \d+ of 250, and saved it in \S+: the same command with "
-            r"--resume continues from there\n$",
+            rf"stopped '{during}' after step \d+ of 250, and saved it in \S+: the same command "
+            r"with --resume continues from there\n$",
             said,
         )
         assert "Traceback" not in said
