@@ -28,8 +28,8 @@ D_MODEL, D_K, BATCH = 32, 512, 64
 
 # %% The task
 # A pair is one token: the key's vector plus the value's. (If a pair were two tokens, one head in
-# one layer could not solve the task, since the value's token would not contain the key before it.) No
-# key occurs twice.
+# one layer could not solve the task, since the value's token would not contain the key before it.)
+# No key occurs twice.
 
 
 def batch(rng, size):
