@@ -182,8 +182,8 @@ print(
 )
 
 # %%
-# Is the trained classifier better than the untrained one? This shows only in images that exactly one
-# of them reads. If both were equally good, each such image would be the toss of a coin.
+# Is the trained classifier better than the untrained one? Only the images that exactly one of them
+# reads can show it. If both were equally good, each such image would be the toss of a coin.
 
 truth = labels[held_out]
 gained = int(np.sum((by_reading == truth) & (by_looking != truth)))
