@@ -2,7 +2,6 @@
 
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
 from minigrad import Tensor, cross_entropy, getitem, gradients, idea, softmax, where
 from minigrad.optim import SGD
-from tests.demos.running import ENVIRONMENT, ROOT, command, demo
+from tests.demos.running import ROOT, demo, python
 
 SEEDS = range(40)
 every = pytest.mark.parametrize("shown", [exhibit(name) for name in NAMES], ids=NAMES)
@@ -482,14 +481,6 @@ CLOSED = "the checks are assertions: run the museum without -O"
     ],
 )
 def test_a_refusal_is_one_sentence(flag, name, said, tmp_path):
-    python, *rest = command("museum", name, "--out", tmp_path)
-    done = subprocess.run(
-        [python, flag, *rest],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
+    done = python(flag, "-m", "demos", "museum", name, "--out", tmp_path)
     assert done.returncode == 2 and not done.stdout
     assert done.stderr.startswith(said) and done.stderr.count("\n") == 1
