@@ -75,7 +75,7 @@ across = held_out @ [np.cos(angles), np.sin(angles)]  # (2000, 181): along the n
 best_line = 0.0
 for along in across.T:
     ones = held_out_which[np.argsort(along)].cumsum()  # of the points up to here, how many are 1
-    counts = np.arange(1, len(ones) + 1) - ones + ones[-1] - ones  # 0 before, 1 behind: right
+    counts = np.arange(1, len(ones) + 1) - ones + ones[-1] - ones  # 0s before, 1s after
     best_line = max(best_line, counts.max() / len(ones), 1 - counts.min() / len(ones))
 marks.at_most("the best of all lines", best_line, 0.92)
 
