@@ -4,8 +4,8 @@ Claim. Take an image as the query, all training images as the keys and their lab
 Then attention is a classifier that was never trained. It reads between a fifth and 99 % of the
 digits, depending on the length of the keys and on how sharp the softmax is. An encoder that takes
 the rows of an image as its tokens learns to read at least 97 %. Without positions, so that the rows
-are in a bag, the same encoder stays below 95 %. These images are by people who also wrote training
-images; both classifiers read the handwriting of other people worse.
+are in a bag, the same encoder stays below 95 %. Here the writers of the test images also wrote
+training images. Both classifiers read the handwriting of other people worse.
 
     python -m demos digits [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 35 s
 """
