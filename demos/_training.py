@@ -199,11 +199,13 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
 def smoothed(values: Sequence[float], share: float = 0.04) -> Any:
     """The geometric mean of each value and its neighbours, a twenty-fifth of them all.
 
-    The window is centred, so the smoothed line does not lag, and is cut off at both ends. The mean
-    is geometric because the axis is logarithmic: between the ends an exponential decay is kept.
+    The window is centred, so the smoothed line does not lag. It grows from the first value alone,
+    since losses fall fast there, and is cut off at the end. The mean is geometric because the axis
+    is logarithmic: an exponential decay is kept.
     """
-    n, half = len(values), int(len(values) * share / 2)
-    starts, ends = np.maximum(np.arange(n) - half, 0), np.minimum(np.arange(n) + half + 1, n)
+    n, at = len(values), np.arange(len(values))
+    reach = np.minimum(at, int(n * share / 2))
+    starts, ends = at - reach, np.minimum(at + reach + 1, n)
     logarithms = np.log(np.maximum(np.asarray(values, float), np.finfo(float).tiny))
     sums = np.cumsum(np.concatenate([np.zeros(1), logarithms]))
     return np.exp((sums[ends] - sums[starts]) / (ends - starts))
