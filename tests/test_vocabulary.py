@@ -46,18 +46,9 @@ def test_what_the_answer_names_is_there_and_works(name):
     code = code.removeprefix("a loop over slices of ")
     code = code.replace("...", "3, 4" if name in ("full", "linspace") else "3")
     model = minigrad.nn.Linear(3, 2, rng=np.random.default_rng(0))
-    names = {
-        "np": np,
-        "minigrad": minigrad,
-        "n": 3,
-        "shape": (6, 1),
-        "Tensor": Tensor,
-        "t": leaf(),
-        "u": leaf(A.T),
-        "f": np.exp,
-        "model": model,
-    }
-    names |= {"attention": attention, "parameters": model.parameters(), "max_norm": 1.0}
+    names = {"np": np, "minigrad": minigrad, "attention": attention, "Tensor": Tensor}
+    names |= {"t": leaf(), "u": leaf(A.T), "values": A, "n": 3, "shape": (6, 1), "f": np.exp}
+    names |= {"model": model, "parameters": model.parameters(), "max_norm": 1.0}
     names |= {"rng": np.random.default_rng(0), "step": 1}
     names |= {"schedule": {"peak": 1.0, "warmup": 1, "total": 9}}
     names |= {"prediction": leaf(), "target": A, "path": "/nowhere/at/all"}
