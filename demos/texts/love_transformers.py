@@ -85,12 +85,12 @@ marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.1, 
 # not Var(x) unless the mean is 0.
 
 say(next(slips), "   - ", "     ")
-bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((1000, 4))
+bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((200, 4))
 unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
 beyond = (np.abs(ours["W_Q"]) > bound).sum()
 print(f"       bounds {np.sqrt(6 / (4 + 2)):.3f} and {bound:.3f}; printed weights beyond: {beyond}")
 for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
-    grown = np.var(unit_inputs @ xavier_uniform((2000, 4, d_out), rng=rng))
+    grown = np.var(unit_inputs @ xavier_uniform((5000, 4, d_out), rng=rng))
     print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}")
     marks.at_most(f"  that and {variance:.3f}: apart", abs(grown / variance - 1), 0.03)
 
