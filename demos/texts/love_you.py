@@ -212,8 +212,8 @@ for what, scale, tensors in cases:
 marks.at_least("derivatives confirmed", confirmed, checked, "d")
 
 # %%
-# The scale brings a gradient back, but the eight heads stay one. All columns of W_Q, W_K and W_V are
-# equal, and all rows of W_O. Whatever the loss, their gradients are then equal too.
+# The scale brings a gradient back, but the eight heads stay one: all columns of W_Q, W_K and W_V
+# are equal, and all rows of W_O, and whatever the loss, their gradients are then equal too.
 
 moved, parted = source.trained(alive, x, seed=chosen.seed)
 print(f"\n   20 steps at the scale {alive:.1e}: W_Q moved by {moved:.2f}.")
