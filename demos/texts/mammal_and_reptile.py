@@ -257,9 +257,7 @@ for (top, below), title, model, origin in zip(
     with no_grad():
         keys, asked = model.w_k(animals).data, model.w_q(Tensor(held_out - origin)).data
     corners = source.corners(keys)
-    marks.at_least(
-        f"{title}: corners of the keys' hull, of 5", len(corners), 4 + (model is one), "d"
-    )
+    print(f"   {title}: {len(corners)} of 5 keys are corners of their hull")
     top.fill(*keys[corners].T, facecolor="#eeeeee", edgecolor="#999999")
     top.scatter(*keys.T, color=COLOURS, zorder=2)
     for key, name in zip(keys, NAMES, strict=True):
@@ -280,6 +278,7 @@ for (top, below), title, model, origin in zip(
         panel.set_xlabel(f"{of}₁")
         panel.set_ylabel(f"{of}₂")
 save_figure(figure, chosen.out / "plane")
+marks.at_least("trained: keys that can win", len(corners), 5, "d")
 
 # %% 4 · What no text shows: the way back
 # Derivatives of order 1 and 2 against finite differences, for both queries and for the text's head.
@@ -318,8 +317,7 @@ for name, query in zip(ASKED, QUERIES, strict=True):
     drawing.save(chosen.out / f"graph_{name}.svg")
 
 # %% The scale, on this very example
-# The entropy of a query's weights, and how much its answer moves with it, ‖∂output/∂query‖, over the
-# scale.
+# The entropy of a query's weights, and how much its answer moves with it: ‖∂output/∂query‖.
 
 over = np.geomspace(0.003, 3, 61)
 print(f"\n   {'':10}" + "".join(f"{name:>22}" for name in ASKED))

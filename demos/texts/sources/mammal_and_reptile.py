@@ -1,8 +1,8 @@
 """Demos · Source text "mammal and reptile": its 167 printed numbers, and ours.
 
 The text is a notebook, "Attention examples". Five animals have three features each (the keys) and
-four attributes (the values). Two queries, mammal and reptile, attend to them; then the animals attend
-to each other, first as they are and then through W_Q, W_K and W_V of shape (3, 2), drawn uniformly
+four attributes (the values). Two queries, mammal and reptile, look them up; then the animals look
+at each other, first as they are and then through W_Q, W_K and W_V of shape (3, 2), drawn uniformly
 from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds what the text prints, except
 for shapes. `ours` computes the same with this project's `attention` and `MultiHeadAttention`.
 
@@ -38,7 +38,7 @@ ATTRIBUTES = np.array(  # the values, (S, 4)
 QUERIES = np.array([[8.7, 3.2, 4.1], [2.1, 9.9, 1.6]])  # mammal and reptile, (T, 3)
 AVERAGE = ANIMALS.mean(axis=0)  # the average animal, (3,)
 
-# A name for each of the 28 outputs, except that lines that belong together have one; one row a line.
+# One name for each of the 28 outputs, or for several lines that belong together. One row a line.
 PRINTED = {
     "√d_k": "1.7320508075688772",
     "animals": """
@@ -126,11 +126,11 @@ SLIPS = (
     "and whale look more at others than at themselves.",
     "The text scales by 1/√3 and stops there; the scaled scores of a query still spread by 10 and "
     "more, where √d_k is meant to leave 1.",
-    "The text blames randomness for its projections; every training begins with it. Here all weights "
-    "and features are positive, and then one key, mostly the longest, wins every row.",
+    "The text blames randomness for its projections; every training begins with it. Here all "
+    "weights and features are positive, and then one key, mostly the longest, wins every row.",
     "The embedding of a query is said to be updated; 3 features go in and 4 attributes come out.",
-    "Self-attention is said to need several heads to be useful; it needs projections, and the text's "
-    "one head, announced as one, has them.",
+    "Self-attention is said to need several heads to be useful; it needs projections, and the "
+    "text's one head, announced as one, has them.",
 )
 
 COMPLETED = (

@@ -262,8 +262,8 @@ SLIPS = (
     "The text calls nn.Linear's initial weights optimized. Their variance is 1/(3 d_in), so a "
     "signal loses two thirds of its mean square in each layer. Neither V1 nor V2 does more than "
     "average.",
-    "The text gives small gradients as the reason for the scale. At its d_k = 2 the scale makes the "
-    "gradients of W_q and W_k smaller.",
+    "The text gives small gradients as the reason for the scale. At its d_k = 2 the scale makes "
+    "the gradients of W_q and W_k smaller.",
     "The text says that the scale is for widths above a thousand. V1's recipe needs one there: its "
     "weights have mean ½, so its scores grow like d_k, and 1/√d_k is not enough. V2's recipe works "
     "without.",
