@@ -211,13 +211,11 @@ with no_grad():
 looks, finds = runs["three heads"][2]
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
-before, after = (NAMES[average.argmax()] for average in sums)
-marks.at_least(f"from 0, before the training: weight on the {before}", sums[0].max(), 0.9)
-marks.at_least(f"from 0, after it: weight on the {after}", sums[1].max(), 0.99)
+marks.at_least("from 0, before the training: weight on the salmon", sums[0][2], 0.9)
+marks.at_least("from 0, after it: weight on the lizard", sums[1][1], 0.99)
 marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e")
 marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
 print(f"""
-   From 0, questions look most at {before} before the training, and most at {after} after it.
    Three heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O
    computes the answer from three mixtures together, and no single map shows it.""")
 
