@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from attention import MultiHeadAttention, attention, attention_weights, qk_norm
+from attention import attention, attention_weights
 from attention.scaled_dot_product import unit_length
 from demos.texts.sources import agreeing, as_numpy_prints, of_weights
 from demos.texts.sources import mammal_and_reptile as source
@@ -15,7 +15,7 @@ from demos.texts.sources.mammal_and_reptile import (
     Lookup,
     Retriever,
 )
-from minigrad import Tensor, gradcheck, gradients, mse
+from minigrad import Tensor, gradcheck, mse
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 KITTEN, LIZARD, SALMON, WHALE, WOLF = range(5)
@@ -51,13 +51,6 @@ def test_a_relative_error_of_1e_8_and_a_missing_scale_are_seen():
     assert agreeing(source.PRINTED["outputs"], source.as_text(unscaled)) == 0
 
 
-def test_the_oracle_agrees():
-    weights = softmax(QUERIES @ ANIMALS.T / np.sqrt(3))
-    np.testing.assert_allclose(attention_weights(queries, animals).data, weights, rtol=1e-12)
-    output = attention(queries, animals, attributes).data
-    np.testing.assert_allclose(output, weights @ ATTRIBUTES, rtol=1e-12)
-
-
 def test_the_animals_do_change():
     looks = softmax(ANIMALS @ ANIMALS.T / np.sqrt(3))
     moved = np.linalg.norm(looks @ ANIMALS - ANIMALS, axis=1) / np.linalg.norm(ANIMALS, axis=1)
@@ -79,23 +72,6 @@ def test_the_most_similar_mammal_gets_least_and_a_longer_key_gets_more():
     twice = np.concatenate([ANIMALS, 1.1 * ANIMALS[[WHALE]]])
     weights = attention_weights(queries[:1], Tensor(twice)).data[0]
     assert weights[-1] > 100 * weights[WHALE]
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 100.0])
-def test_with_lengths_of_1_every_animal_looks_most_at_itself(scale):
-    unit = unit_length(animals)
-    weights = attention_weights(unit, unit, scale=scale).data
-    assert weights.argmax(axis=1).tolist() == list(range(5))
-    attend = qk_norm()(animals, animals, animals, scale=scale).data
-    np.testing.assert_allclose(attend, weights @ ANIMALS, rtol=1e-12)
-
-
-def test_the_made_up_head_looks_at_salmon_whoever_asks():
-    head = source.layer(1)
-    weights = head.weights(animals).data[0]
-    assert weights[:, SALMON].min() == pytest.approx(0.978, abs=5e-4)
-    assert np.linalg.norm(head.w_k(animals).data, axis=1).argmax() == SALMON
-    assert np.linalg.norm(ANIMALS, axis=1).argmax() == SALMON
 
 
 def test_positive_projections_give_one_winner_mostly_the_longest_key():
@@ -126,15 +102,13 @@ def test_the_draws_go_on_in_the_order_that_is_told_and_the_first_head_is_the_tex
     np.testing.assert_array_equal(source.outputs(three).data[0], source.outputs(one).data[0])
 
 
-def test_three_heads_and_w_o_are_three_loops_and_make_one_animal_of_five():
-    layer, output = source.layer(3), np.zeros((5, 3))
-    for head in range(3):
-        columns = slice(2 * head, 2 * head + 2)
-        projections = (layer.w_q, layer.w_k, layer.w_v)
-        q, k, v = (ANIMALS @ w.weight.data[:, columns] for w in projections)
-        output += softmax(q @ k.T / np.sqrt(2)) @ v @ layer.w_o.weight.data[columns]
-    np.testing.assert_allclose(layer(animals).data, output, rtol=1e-12)
+def test_three_made_up_heads_make_one_animal_of_five():
+    layer, one = source.layer(3), source.layer(1)
     assert layer.weights(animals).argmax(-1).tolist() == [[SALMON] * 5, [WOLF] * 5, [SALMON] * 5]
+    assert one.weights(animals).data[0, :, SALMON].min() == pytest.approx(0.978, abs=5e-4)
+    assert np.linalg.norm(one.w_k(animals).data, axis=1).argmax() == SALMON
+    assert np.linalg.norm(ANIMALS, axis=1).argmax() == SALMON
+    output = layer(animals).data
     assert np.linalg.norm(output - output.mean(axis=0)) < 0.003 * np.linalg.norm(output)
     assert np.linalg.norm(ANIMALS - AVERAGE) > 0.5 * np.linalg.norm(ANIMALS)
 
@@ -151,6 +125,7 @@ def test_a_gentler_training_gets_away_from_the_lizard(seed, lost):
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
+    assert source.retrieved(ATTRIBUTES + 0.4).tolist() == list(range(5))
     found = source.retrieved(model(animals).data)
     assert np.flatnonzero(found != range(5)).tolist() == lost
 
@@ -171,17 +146,7 @@ def test_the_slope_of_reptiles_answer_is_68_times_below_its_best():
     assert slopes[1].max() / default[1] == pytest.approx(68, abs=1)
 
 
-def test_attributes_are_retrieved_by_the_nearest():
-    assert source.retrieved(ATTRIBUTES + 0.4).tolist() == list(range(5))
-
-
 # ------------------------------------------------------------------ derivative
-
-
-@pytest.mark.parametrize("query", [0, 1], ids=["mammal", "reptile"])
-def test_the_queries_derivatives_of_both_orders(query):
-    report = gradcheck(attention, QUERIES[query : query + 1], ANIMALS, ATTRIBUTES)
-    assert report and len(report.comparisons) == 15
 
 
 @pytest.mark.parametrize("num_heads", [1, 3])
@@ -213,7 +178,8 @@ def test_every_weight_of_three_heads_learns():
     (asked, answers), model = questions(3), Retriever(rng=np.random.default_rng(0))
     mse(model(asked), answers).backward()
     for name, parameter in model.named_parameters():
-        assert (np.linalg.norm(parameter.grad) > 1e-3) == (name != "attend.w_k.bias"), name
+        size = np.linalg.norm(parameter.grad)  # a bias of the keys adds one number to all scores
+        assert size < 1e-12 if name == "attend.w_k.bias" else size > 1e-3, name
 
 
 # ------------------------------------------------------------------ law
@@ -228,21 +194,11 @@ def test_no_key_wins_all_queries_that_are_measured_from_their_average(seed):
     np.testing.assert_allclose(scores.sum(axis=0), 0, atol=1e-12)
 
 
-def test_keys_from_another_point_change_nothing_and_queries_are_a_bias_of_w_q():
-    w_q, w_k = (np.random.default_rng(seed).random((3, 2)) for seed in (0, 1))
-    here = attention_weights(Tensor(ANIMALS @ w_q), Tensor(ANIMALS @ w_k)).data
-    there = attention_weights(Tensor(ANIMALS @ w_q), Tensor((ANIMALS - AVERAGE) @ w_k)).data
-    np.testing.assert_allclose(there, here, rtol=1e-9)
+def test_queries_measured_from_another_point_are_a_bias_of_w_q():
     moved, biased = Lookup(), Lookup()
     biased.w_q.bias.data = -AVERAGE @ biased.w_q.weight.data
     moved, biased = moved.weights(Tensor(QUERIES - AVERAGE)), biased.weights(queries)
     np.testing.assert_allclose(moved.data, biased.data, rtol=1e-9)
-
-
-def test_a_bias_of_the_keys_has_no_gradient():
-    attend = MultiHeadAttention(3, 1, d_k=2, d_v=2, bias=True, rng=np.random.default_rng(0))
-    pushed, other = gradients(attend(questions(3)[0]).sum(), [attend.w_k.bias, attend.w_q.bias])
-    assert np.abs(pushed).max() < 1e-12 * max(1, np.abs(other).max()) and np.abs(other).max() > 1e-3
 
 
 @pytest.mark.parametrize("seed", range(20))
