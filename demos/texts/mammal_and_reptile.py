@@ -1,4 +1,4 @@
-""" "mammal and reptile": 167 numbers, six slips, and its made-up weights trained.
+""" "mammal and reptile": its numbers, its slips, and its made-up weights trained.
 
 Claim. Every number that the text prints comes out again, as text. The text makes up its weights W_Q
 and W_K; here they are trained. Asked with noisy features, one head looks at the right animal at

@@ -34,20 +34,6 @@ def test_another_order_of_the_draws_gives_other_weights():
     assert not np.array_equal(draw.randint(10, size=(3, 4)), OURS["input"])
 
 
-def test_pytorch_agrees_on_the_output_and_the_living_gradients():
-    torch = pytest.importorskip("torch")
-    x, layer = source.layer()
-    exact = gradients(layer(x).sum(), [x, *layer.parameters()])
-    points = [torch.tensor(a, requires_grad=True) for a in arrays([x, *layer.parameters()])]
-    q, k, v = ((points[0] @ w).reshape(3, 2, 2).transpose(0, 1) for w in points[1:4])  # (H, T, d_k)
-    heads = torch.nn.functional.scaled_dot_product_attention(q, k, v)
-    output = heads.transpose(0, 1).reshape(3, 4) @ points[4]
-    np.testing.assert_allclose(output.detach().numpy(), OURS["output"], rtol=1e-13)
-    output.sum().backward()
-    for ours, theirs in zip(exact, points, strict=True):
-        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-11, atol=1e-12)
-
-
 # ------------------------------------------------------------------ value: its slips
 
 
@@ -83,7 +69,6 @@ def test_each_head_reads_all_four_features_of_a_word():
     reads = jacobian(lambda x: split_heads(layer.w_q(x), 2))(x.data).data[:, 1, :, 1]
     lengths = np.linalg.norm(reads, axis=1)  # (H, d_model)
     np.testing.assert_allclose(lengths, np.linalg.norm(OURS["W_Q"], axis=-1), rtol=1e-12)
-    assert lengths.min() > 0.2
     split_first = jacobian(lambda x: split_heads(x, 2))(x.data)[:, 1, :, 1]
     assert (np.linalg.norm(split_first, axis=1) == 0).sum() == 4  # half of them
 

@@ -72,8 +72,6 @@ def test_heads_apart_are_measured_from_the_first_and_words_have_no_position():
     outputs = source.head_outputs(layer, x).data
     far = max(largest(outputs[h] - outputs[0]) for h in range(8)) / largest(outputs)
     assert apart(layer, x) == apart(layer, Tensor(-x.data)) == far > 0.5  # outputs negated, too
-    differ, back = source.exchanged(layer, x)
-    assert differ == largest(layer(x[::-1]).data - layer(x).data) > 0.1 and back < 1e-12
     _, back = source.exchanged(lambda x: layer(x + sinusoidal(3, 512)), x)
     assert back > 0.1  # with positions in it
 
@@ -104,15 +102,8 @@ def test_constant_weights_make_equal_columns_rank_1_and_one_head():
     assert source.columns(x, mixed) == [64, 64, 64] and np.linalg.matrix_rank(q @ k.T) == 3
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_only_the_sum_of_a_row_counts_and_the_largest_takes_all(seed):
-    (layer, x), rng = layer_and_rows(seed=seed), np.random.default_rng(seed)
-    shuffled = Tensor(rng.permuted(x.data, axis=1))
-    np.testing.assert_array_equal(layer.weights(shuffled).data, layer.weights(x).data)
-    np.testing.assert_array_equal(layer(shuffled).data, layer(x).data)
-    mixed = source.layer(constant=False, seed=seed)
-    moved = largest(mixed(shuffled).data - mixed(x).data)
-    assert source.shuffled(mixed, x, seed) == moved > 0.1  # there the order counts
+def test_whatever_the_words_are_the_largest_sum_takes_all():
+    layer, rng = source.layer(), np.random.default_rng(1)
     for _ in range(20):
         words = rng.integers(1, 10, (3, 512))
         if len(set(words.sum(axis=1))) == 3:
@@ -202,10 +193,8 @@ def test_pytorch_finds_the_same_zeros_and_the_same_gradients():
 # ------------------------------------------------------------------ law
 
 
-def test_equal_heads_stay_equal_under_training_until_w_o_differs():
+def test_equal_heads_part_under_training_if_w_o_differs():
     _, x = layer_and_rows(seed=4)
-    moved, far = source.trained(ALIVE, x, seed=4)
-    assert moved > 0.01 and far < 1e-9
     w_o = source.layer(constant=False).w_o.weight.data
     moved, far = source.trained(ALIVE, x, seed=4, w_o=w_o)
     assert moved > 0.01 and far > 1e-3

@@ -77,7 +77,6 @@ def test_the_most_similar_mammal_gets_least_and_a_longer_key_gets_more():
 def test_positive_projections_give_one_winner_mostly_the_longest_key():
     rng = np.random.default_rng(0)
     positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
-    assert source.one_winner(*positive) > 0.75 > 0.5 > source.one_winner(*signed)
     for (w_q, w_k), origin in ((positive, 0.0), (signed, 0.0), (positive, AVERAGE)):
         winners = np.einsum("if,nfd,ngd,jg->nij", ANIMALS - origin, w_q, w_k, ANIMALS).argmax(-1)
         one = (winners == winners[:, :1]).all(axis=1)
@@ -108,8 +107,6 @@ def test_three_made_up_heads_make_one_animal_of_five():
     assert one.weights(animals).data[0, :, SALMON].min() == pytest.approx(0.978, abs=5e-4)
     assert np.linalg.norm(one.w_k(animals).data, axis=1).argmax() == SALMON
     assert np.linalg.norm(ANIMALS, axis=1).argmax() == SALMON
-    output = layer(animals).data
-    assert np.linalg.norm(output - output.mean(axis=0)) < 0.003 * np.linalg.norm(output)
     assert np.linalg.norm(ANIMALS - AVERAGE) > 0.5 * np.linalg.norm(ANIMALS)
 
 

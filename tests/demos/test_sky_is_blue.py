@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from attention import (
-    MultiHeadAttention,
     attention,
     attention_weights,
     causal_mask,
@@ -25,11 +24,10 @@ from demos.texts.sources.sky_is_blue import (
     expected_variance,
     layers,
     measure,
-    moved_by,
     token_ids,
     word_by_word,
 )
-from minigrad import GradientError, Tensor, gradcheck, gradients, softmax
+from minigrad import GradientError, Tensor, gradcheck, softmax
 
 IDS = token_ids(REPAIRED)
 three_sentences = pytest.mark.parametrize("ids", [IDS, token_ids(SENTENCE), np.arange(8)], ids=str)
@@ -53,35 +51,6 @@ def near(found, expected, errors=4.0, *, below):
 
 
 # ------------------------------------------------------------------ value
-
-
-def test_its_two_classes_equal_those_of_pytorch_and_have_the_printed_shapes():
-    torch = pytest.importorskip("torch")
-    x, single, multi = layers()
-    assert source.shapes(x, single, multi) == source.SHAPES
-    rng = np.random.default_rng(5)
-    for layer in (single, multi):
-        for parameter in layer.parameters():  # biases of 0 would hide a mistake
-            parameter.data = rng.standard_normal(parameter.shape) / 8
-    causal = causal_mask(8)
-    to = lambda array: torch.from_numpy(array.copy())
-    q, k, v = (
-        to(x.data @ layer.weight.data + layer.bias.data)
-        for layer in (single.w_q, single.w_k, single.w_v)
-    )
-    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=to(causal))
-    np.testing.assert_allclose(single(x, mask=causal).data, expected.numpy(), rtol=1e-10)
-    oracle = torch.nn.MultiheadAttention(32, 4, batch_first=True, dtype=torch.float64)
-    projections = (multi.w_q, multi.w_k, multi.w_v)
-    with torch.no_grad():
-        oracle.in_proj_weight.copy_(to(np.concatenate([p.weight.data.T for p in projections])))
-        oracle.in_proj_bias.copy_(to(np.concatenate([p.bias.data for p in projections])))
-        oracle.out_proj.weight.copy_(to(multi.w_o.weight.data.T))
-        oracle.out_proj.bias.copy_(to(multi.w_o.bias.data))
-        inputs = [to(x.data)] * 3
-        output, weights = oracle(*inputs, attn_mask=to(~causal), average_attn_weights=False)
-    np.testing.assert_allclose(multi(x, mask=causal).data, output.numpy(), rtol=1e-10)
-    np.testing.assert_allclose(multi.weights(x, mask=causal).data, weights.numpy(), rtol=1e-10)
 
 
 def test_one_measurement_equals_its_definition_in_loops():
@@ -172,10 +141,7 @@ def test_the_printed_ids_are_of_another_sentence_and_leave_some_unused():
     unused = [set(range(8)) - set(token_ids(s).tolist()) for s in (REPAIRED, SENTENCE)]
     assert unused == [{2, 4}, {3}]
     assert token_ids(REPAIRED, distinct=True).tolist() == [0, 4, 3, 2, 1, 5, 3, 2]
-
-
-def test_the_second_replace_changes_nothing_and_the_full_stop_is_not_ignored():
-    noisy = "The (sky) is blue; and, world's"
+    noisy = "The (sky) is blue; and, world's"  # the second replace changes nothing
     assert noisy.replace(source.IGNORED, "") == noisy
     assert len(source.IGNORED) == 9 and "." not in source.IGNORED
 
@@ -187,7 +153,6 @@ def test_the_ratio_is_32_for_any_numbers_and_inverted_if_one_divides_by_the_fact
     squares = np.arange(64.0) ** 2
     assert squares.var() / (squares / math.sqrt(32)).var() == pytest.approx(32, rel=1e-14)
     raw = table["N(0, 1)", "1"].variance
-    np.testing.assert_allclose(raw / table["N(0, 1)", "1/√d"].variance, 32, rtol=1e-12)
     divided = measure(IDS, "N(0, 1)", math.sqrt(32), draws=2000, seed=0)
     np.testing.assert_allclose(divided.variance / raw, 32, rtol=1e-12)
 
@@ -233,7 +198,7 @@ def test_one_word_takes_all_in_the_recipe_and_its_mean_gradient_hides_that(table
             assert found == pytest.approx(largest, abs=0.01)
 
 
-def test_softmax_over_queries_gives_rows_from_0_to_3_never_above_8_and_lets_the_future_in(table):
+def test_softmax_over_queries_gives_rows_from_0_to_3_never_above_8(table):
     weights = softmax(Tensor(table["N(0, 1)", "1/√d"].scores), axis=-2).data
     np.testing.assert_allclose(weights.sum(axis=-2), 1, rtol=1e-12)
     rows = weights.sum(axis=-1)  # (draws, T)
@@ -241,39 +206,20 @@ def test_softmax_over_queries_gives_rows_from_0_to_3_never_above_8_and_lets_the_
     assert np.median(rows.max(axis=-1)) == pytest.approx(3, abs=0.01)
     assert 6 < rows.max() <= 8
     x, single, _ = layers()
-    for axis, expected in ((-2, True), (-1, False)):
-        weights = as_it_masks(single, x, causal_mask(8), axis)
-        np.testing.assert_allclose(weights.data.sum(axis=axis), 1, rtol=1e-12)
-        later = moved_by((weights @ single.w_v(x))[0, 0], x)[1:].max()
-        assert later > 0.01 if expected else later == 0
+    for axis in (-2, -1):
+        weights = as_it_masks(single, x, causal_mask(8), axis).data
+        np.testing.assert_allclose(weights.sum(axis=axis), 1, rtol=1e-12)
 
 
-def test_values_have_any_width_and_heads_cost_the_same():
-    x, w_q, w_k, w_v, _ = example(IDS, "N(0, 1/d)", 0)
-    assert attention_weights(x @ w_q, x @ w_k).shape == (8, 8)
-    assert attention(x @ w_q, x @ w_k, (x @ w_v)[:, :5]).shape == (8, 5)
-    q = Tensor(np.zeros((1, 8, 32)))
-    assert {8 * split_heads(q, h).size for h in (1, 2, 4, 8)} == {8 * 8 * 32}
-    made = [MultiHeadAttention(32, heads, rng=np.random.default_rng(0)) for heads in (1, 4)]
-    assert [sum(p.size for p in layer.parameters()) for layer in made] == [4 * 32 * 32] * 2
-
-
-def test_the_printed_shape_does_not_tell_heads_from_torn_ones():
-    x, _, multi = layers()
+def test_the_printed_shapes_come_back_and_do_not_tell_heads_from_torn_ones():
+    x, single, multi = layers()
+    assert source.shapes(x, single, multi) == source.SHAPES
     q, k, v = (split_heads(w(x), 4) for w in (multi.w_q, multi.w_k, multi.w_v))
     torn = [w(x).reshape(1, 4, 8, 8) for w in (multi.w_q, multi.w_k, multi.w_v)]
     shapes = {a.shape for a in (q, k, v, attention_weights(q, k), attention(q, k, v), *torn)}
     assert shapes == {(1, 4, 8, 8)}
     assert np.abs(attention(*torn).data - attention(q, k, v).data).max() > 0.1
-
-
-def test_a_query_that_may_look_nowhere_gives_nan_to_x_and_w_v_in_the_text():
-    x, single, _ = layers()
-    before = np.tril(np.ones((8, 8), bool), -1)
-    leaves = [x, *(w.weight for w in (single.w_q, single.w_k, single.w_v))]
-    with np.errstate(invalid="ignore"):
-        sick = gradients((as_it_masks(single, x, before) @ single.w_v(x)).sum(), leaves)
-    assert [np.isnan(g).mean() for g in sick] == [1, 0, 0, 1]  # X, W_Q, W_K, W_V
+    assert {8 * split_heads(multi.w_q(x), h).size for h in (1, 2, 4, 8)} == {8 * 8 * 32}  # Q Kᵀ
 
 
 # ------------------------------------------------------------------ derivative

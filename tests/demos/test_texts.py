@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from demos import files
 from demos.texts.sources import (
     agreeing,
     as_numpy_prints,
@@ -110,11 +109,6 @@ def test_the_numbers_that_come_back_are_as_many_as_counted(name):
     for array in lost & set(ours):  # there is a number for each, and it is another
         assert agreeing(source.PRINTED[array], source.as_text(ours[array])) == 0
     assert bool(source.LOST) == bool(lost) == (same < printed)
-
-
-def test_the_title_of_mammal_and_reptile_counts_right():
-    title = files()["mammal_and_reptile"].read_text(encoding="utf-8").splitlines()[0]
-    assert "167 numbers, six slips" in title and len(mammal_and_reptile.SLIPS) == 6
 
 
 def test_numpys_print_options_change_nothing():

@@ -19,7 +19,6 @@ from demos.texts.sources.your_journey import (
     as_text,
 )
 from minigrad import Tensor, exp, gradcheck, gradients, softmax
-from minigrad.nn import Sequential
 
 VERSIONS = {"V1": source.version_1, "V2": source.version_2}
 versions = pytest.mark.parametrize("name", VERSIONS)
@@ -156,20 +155,6 @@ def test_the_two_versions_differ_and_become_equal_in_each_other_s_storage():
         np.testing.assert_array_equal(again(x).data, head(x).data)
 
 
-@versions
-def test_a_pytorch_module_with_these_weights_computes_the_same(name):
-    torch = pytest.importorskip("torch")
-    x, head = x_and(name)
-    state = to_theirs(head.state_dict(), LAYOUT_V2)
-    theirs = {}
-    for letter in ("query", "key", "value"):
-        linear = torch.nn.Linear(3, 2, bias=False).double()
-        linear.load_state_dict({"weight": torch.tensor(state[f"W_{letter}.weight"])})
-        theirs[letter] = linear(torch.tensor(INPUTS))
-    expected = torch.nn.functional.scaled_dot_product_attention(*theirs.values())
-    np.testing.assert_allclose(head(x).data, expected.detach().numpy(), rtol=1e-13)
-
-
 @pytest.mark.parametrize("d_in", [3, 17, 257])
 def test_nn_linear_leaves_a_third_of_the_power_and_torch_rand_has_mean_one_half(d_in):
     w = source.torch_linear(np.random.RandomState(d_in), d_in, 200_000 // d_in)
@@ -221,19 +206,11 @@ def test_scores_of_v1_s_recipe_grow_like_d_k():
     weights = head.weights(x, scale=1e-5).data
     np.testing.assert_allclose(weights, softmax(expected), rtol=0.01)
     assert spread(weights) == pytest.approx(0.993, abs=5e-4)
-
-
-def test_a_large_width_needs_another_scale_with_v1_s_weights_than_with_v2_s():
-    x = Tensor(INPUTS)
-    found = {
-        (name, scale): spread(VERSIONS[name](d_k=2048, seed=0).weights(x, scale=scale).data)
-        for name in VERSIONS
-        for scale in (None, 1 / 2048)
-    }
-    assert found["V1", None] < 0.4 < 0.99 < found["V1", 1 / 2048]
-    assert found["V2", None] > 0.99
-    centred = [w.data - 0.5 for w in source.version_1(d_k=2048, seed=0).parameters()]
-    assert spread(SelfAttention(*centred).weights(x).data) > 0.99  # it is the mean that did it
+    wide = source.version_1(d_k=2048, seed=0)
+    centred = SelfAttention(
+        *(w.data - 0.5 for w in wide.parameters())
+    )  # it is the mean that does it
+    assert spread(wide.weights(x).data) < 0.4 < 0.99 < spread(centred.weights(x).data)
 
 
 # ------------------------------------------------------------------ derivative
@@ -280,9 +257,6 @@ def test_two_heads_are_both_versions_side_by_side():
         joined = np.hstack([VERSIONS[name]()(x, mask=mask).data for name in VERSIONS])
         expected = joined @ layer.w_o.weight.data
         np.testing.assert_allclose(layer(x, mask=mask).data, expected, rtol=1e-12)
-    layer.w_o = Sequential()
-    for name, table in zip(VERSIONS, np.hsplit(layer(x).data, 2), strict=True):
-        assert as_text(table) == PRINTED[name].split()
     assert not np.allclose(layer.train()(x).data, layer.eval()(x).data)
 
 
