@@ -302,7 +302,7 @@ for name, f, weights in (
 ):
     report = gradcheck(f, x, *weights)
     every, coarse = report.comparisons, report.unresolved
-    sure, wanted = len(every) - len(coarse), 8 if name == "V2, scale 128" else len(every)
+    sure, wanted = len(every) - len(coarse), 6 if name == "V2, scale 128" else len(every)
     marks.at_least(f"{name}: of {len(every)} derivatives confirmed", sure, wanted, "d")
     if coarse:
         seen = max(max(c.error, c.resolution) for c in coarse)

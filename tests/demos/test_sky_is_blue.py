@@ -214,6 +214,12 @@ def test_softmax_over_queries_gives_rows_from_0_to_3_never_above_8(table):
 def test_the_printed_shapes_come_back_and_do_not_tell_heads_from_torn_ones():
     x, single, multi = layers()
     assert source.shapes(x, single, multi) == source.SHAPES
+    parts = single.w_q, single.w_k, single.w_v
+    for i, part in enumerate(parts):  # biases of 0 would hide a mistake
+        part.bias.data = np.random.default_rng(i).standard_normal(32)
+    projected = (Tensor(x.data @ part.weight.data + part.bias.data) for part in parts)
+    expected = attention(*projected, mask=causal_mask(8)).data
+    np.testing.assert_allclose(single(x, mask=causal_mask(8)).data, expected, rtol=1e-10)
     q, k, v = (split_heads(w(x), 4) for w in (multi.w_q, multi.w_k, multi.w_v))
     torn = [w(x).reshape(1, 4, 8, 8) for w in (multi.w_q, multi.w_k, multi.w_v)]
     shapes = {a.shape for a in (q, k, v, attention_weights(q, k), attention(q, k, v), *torn)}
