@@ -1,10 +1,10 @@
 """ "I love you": eight heads that are one, and a scale that rescues none of them.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
-scores then follow from three sums. It computes one head, and the eight heads that we make by its
-recipe are equal. √d_k = 8 leaves scores of 1.5e8, and W_Q and W_K a gradient of exactly 0. A scale
-of 1/74,000 brings the gradient back, but the heads stay equal. What was missing is unit variance
-and weights that differ.
+scores then follow from three sums. The notebook computes one head, and the eight heads that we make
+by the same recipe are equal. Divided by √d_k = 8 the scores are still 1.5e8, and the gradient of
+W_Q and W_K is exactly 0. A scale of 1/74,000 brings the gradient back, but the heads stay equal.
+What was missing is unit variance and weights that differ.
 
 The text is the notebook "Multi-Head Attention found in Orginal Transformer Paper". We do not know
 its author; its first line links to the repository TransDiffTemp of the account AdamClarkStandke.
@@ -21,7 +21,7 @@ from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.texts.sources import agreeing, numbers, say
+from demos.texts.sources import counted, numbers, say
 from demos.texts.sources import love_you as source
 from demos.texts.sources.love_you import (
     D_K,
@@ -46,8 +46,7 @@ marks = Marks(enforced=not chosen.quick)
 
 sums = source.sums()
 ours = source.ours()
-same = sum(agreeing(source.PRINTED[n], source.as_text(a)) for n, a in ours.items())
-total = sum(len(printed.split()) for printed in source.PRINTED.values())
+same, total = counted(source)
 print(f'1 · "I love you": the rows sum to {", ".join(map(str, sums))}\n')
 print(f"   {'scores and weights, the text':47}ours")
 for name in ("scores", "weights"):

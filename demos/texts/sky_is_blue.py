@@ -3,8 +3,8 @@
 Claim. The text shows that 1/√d_k divides the variance of its scores by 32. That holds for any
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1):
 scaled, the variance is still about a thousand, and more than half of the queries get next to no
-gradient. With projections from N(0, 1/d) and the same scale, every query of the same sentence gets
-one. Scale and initial values are needed together.
+gradient. With projections from N(0, 1/d) and the same scale, every query of the sentence gets a
+gradient. Scale and initial values are needed together.
 
 The text is the article "Wrapping your head around Self-Attention, Multi-head Attention" by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address.

@@ -44,10 +44,10 @@ TEXTS = {
     ),
     "love_you": Text(love_you, 82, 552, {"I"}, 20, 1, "head_text head_unit weights scale"),
     "sky_is_blue": Text(
-        sky_is_blue, 8, 10, {"variances"}, 26, 0, "graph graph_unit spread weights"
+        sky_is_blue, 8, 10, {"variances"}, 28, 0, "graph graph_unit spread weights"
     ),
     "your_journey": Text(
-        your_journey, 310, 310, set(), 32, 0, "graph graph_saturated one_vector weights scale"
+        your_journey, 310, 310, set(), 37, 0, "graph graph_saturated one_vector weights scale"
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 25, 0),

@@ -22,7 +22,7 @@ from minigrad.checks.checking import Comparison
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
-SENTENCE = "The sky is blue and world is round"  # as it stands in the text
+SENTENCE = "The sky is blue and world is round"  # as it is in the text
 REPAIRED = "The sky is blue and world is blue"  # the one that the printed token ids belong to
 IGNORED = ",';#$@&)("  # the characters that the text takes out
 VOCABULARY, D_MODEL, HEADS = 100, 32, 4
@@ -60,7 +60,7 @@ SLIPS = (
     "`nn` and `F` are used and never imported.",
     "A comment lacks its #, which is a SyntaxError.",
     "A query that may look nowhere gets NaN, and so does the gradient.",
-    "A mask (B, T, S) meets scores (B, H, T, S): where B = H, a head gets a sequence's mask.",
+    "A mask (B, T, S) is used on scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
 )
 
 COMPLETED = (
@@ -168,7 +168,7 @@ class Measured:
         return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
     def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
-        """How many queries give one word, wherever it stands, at least this share."""
+        """The share of queries that give one word, at all its places together, at least `share`."""
         of_word = ids[:, None] == np.unique(ids)  # (S, V)
         return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
 
