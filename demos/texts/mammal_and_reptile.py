@@ -302,6 +302,7 @@ for name, report in checks.items():
     )
 worst = max(c.error for report in checks.values() for c in report.comparisons)
 marks.at_most("largest error", worst, 1e-8, ".0e")
+marks.at_most("derivatives unresolved", sum(len(r.unresolved) for r in checks.values()), 0, "d")
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
 print("   The text's head, ‖∂Σ output/∂W‖ for W_Q, W_K, W_V:", *(f"{n:.2f}" for n in norms))
 

@@ -110,8 +110,7 @@ def train(T, kind):
 
 
 right = {(T, kind): train(T, kind) for T in LENGTHS for kind in ("all", "last")}
-chance = 1 / VOCABULARY  # what is right beyond chance is known
-known = {run: ((hits - chance) / (1 - chance)).sum() for run, hits in right.items()}
+known = {run: source.beyond_chance(hits, VOCABULARY).sum() for run, hits in right.items()}
 print("\n0 · A sentence said again: right words, and how many are known and not guessed\n")
 print("      words        all states    the last state")
 for T in LENGTHS:
@@ -135,7 +134,7 @@ for kind, label, colour in (("all", "all states", SCALED), ("last", "the last st
 by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words (dotted: chance)")
 by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
 for panel in (by_length, by_place):
-    panel.axhline(chance, color="#999999", linewidth=0.8, linestyle=":")
+    panel.axhline(1 / VOCABULARY, color="#999999", linewidth=0.8, linestyle=":")
     panel.grid(alpha=0.25)
 by_length.legend(fontsize=9)
 save_figure(figure, chosen.out / "one_vector")

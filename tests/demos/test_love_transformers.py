@@ -136,6 +136,8 @@ def test_decimals_confirm_every_element_of_a_living_head(unit):
 def test_decimals_confirm_head_2_as_far_as_float64_can_hold_it():
     """Each norm to 1e-6, and each element to what rounding at the size of ∂L/∂weights leaves."""
     total, points = head(2)
+    value = source.slope_in_decimals(arrays(points))
+    assert value == pytest.approx(total(*points).item(), rel=1e-14)
     for i, exact in enumerate(gradients(total(*points), points)):
         true = source.gradient_in_decimals(arrays(points), i)
         assert np.linalg.norm(exact - true) <= 1e-6 * np.linalg.norm(true)

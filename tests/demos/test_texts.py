@@ -50,7 +50,7 @@ TEXTS = {
         your_journey, 310, 310, set(), 37, 0, "graph graph_saturated one_vector weights scale"
     ),
     "mammal_and_reptile": Text(
-        *(mammal_and_reptile, 167, 167, set(), 25, 0),
+        *(mammal_and_reptile, 167, 167, set(), 26, 0),
         "graph_mammal graph_reptile weights heads loss plane scale",
     ),
 }

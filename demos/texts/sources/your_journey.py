@@ -138,6 +138,15 @@ PRINTED = {
 }
 
 
+def beyond_chance(right: np.ndarray, choices: int) -> np.ndarray:
+    """The share that is known, if the rest is guessed among so many choices.
+
+    >>> beyond_chance(np.array([1.0, 0.55, 0.1]), 10).round(9).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return (right - 1 / choices) / (1 - 1 / choices)
+
+
 def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
     """What `torch.rand(shape)` draws after `torch.manual_seed`: 24 random bits over 2²⁴.
 
