@@ -19,6 +19,8 @@ from attention import (
     fused_attention,
     gpt2,
     llama,
+    mapping,
+    qk_norm,
 )
 from attention.positions import LearnedPositions, SinusoidalPositions
 from minigrad import Tensor
@@ -284,8 +286,9 @@ to_ours({}, [], ignore="bias") → TypeError: ignore is a list of names: write [
 # ---------------------------------------------------------------- the calls
 
 NAMES = {}  # those of the chapters, and ours
-for chapter in "scaled_dot_product masks multi_head positions models generation mapping".split():
+for chapter in ("scaled_dot_product", "masks", "multi_head", "positions", "models", "generation"):
     NAMES |= vars(import_module(f"attention.{chapter}"))
+NAMES |= vars(mapping)
 NAMES |= {"ones": ones, "yes": yes, "heads": heads, "block": block, "WIDE": WIDE, "SIZES": SIZES}
 
 
@@ -305,6 +308,7 @@ def calls(of, *tables, **names):
 q, k, v = ones(3, 11), ones(5, 11), ones(5, 13)
 scaled = ("what attends", "scaled dot products")
 REFUSED = calls("attention", *scaled, f=attention, q=q, k=k, v=v)
+REFUSED |= calls("qk_norm", "what attends", f=qk_norm(), q=q, k=k, v=v)
 REFUSED |= calls("fused", *scaled, "fused attention", f=fused_attention, q=q, k=k, v=v)
 
 q, k, v, w = ones(3, 7), ones(5, 7), ones(5, 11), ones(7)

@@ -12,12 +12,12 @@ from minigrad import Tensor, gradients
 
 
 def test_a_measurement_equals_its_definition_in_loops():
-    found = saturation(7, keys=5, queries=6, per_key_set=3, rng=np.random.default_rng(1))
+    found = saturation(7, keys=5, queries=21, per_key_set=3, rng=np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    q, k = rng.standard_normal((2, 3, 7)), rng.standard_normal((2, 5, 7))
-    g = rng.standard_normal((2, 3, 5))
+    q, k = rng.standard_normal((7, 3, 7)), rng.standard_normal((7, 5, 7))
+    g = rng.standard_normal((7, 3, 5))
     entropies, largest, norms, scores = [], [], [], []
-    for b in range(2):
+    for b in range(7):
         for t in range(3):
             s = np.array([q[b, t] @ k[b, j] for j in range(5)]) / np.sqrt(7)
             p = np.exp(s) / np.exp(s).sum()
@@ -32,6 +32,8 @@ def test_a_measurement_equals_its_definition_in_loops():
     assert found.gradient_mean == pytest.approx(np.mean(norms))
     assert found.gradient_median == pytest.approx(np.median(norms))
     assert found.dead_share == np.mean(np.array(norms) < 1e-3)
+    squares = sorted(n**2 for n in norms)
+    assert found.top_tenth_share == pytest.approx(sum(squares[-2:]) / sum(squares))
 
 
 # ------------------------------------------------------------------ law
