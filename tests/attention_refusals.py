@@ -285,16 +285,17 @@ to_ours({}, [], ignore="bias") → TypeError: ignore is a list of names: write [
 
 # ---------------------------------------------------------------- the calls
 
-NAMES = {}  # those of the chapters, and ours
+NAMES = dict(vars(mapping))
 for chapter in ("scaled_dot_product", "masks", "multi_head", "positions", "models", "generation"):
     NAMES |= vars(import_module(f"attention.{chapter}"))
-NAMES |= vars(mapping)
 NAMES |= {"ones": ones, "yes": yes, "heads": heads, "block": block, "WIDE": WIDE, "SIZES": SIZES}
 
 
 def calls(of, *tables, **names):
     """{what: (call, error, words)}, for each row of some tables; names are what they call so."""
-    rows = re.findall(r"(.+?)\s+→ (\w+): (.+(?:\n .+)*)\n", "".join(TABLES[t] for t in tables))
+    text = "".join(TABLES[name] for name in tables)
+    rows = re.findall(r"(.+?)\s+→ (\w+): (.+(?:\n .+)*)\n", text)
+    assert len(rows) == text.count("→")
     return {
         f"{of}: {call}": (
             lambda call=call: eval(call, NAMES | names),
@@ -305,30 +306,31 @@ def calls(of, *tables, **names):
     }
 
 
-q, k, v = ones(3, 11), ones(5, 11), ones(5, 13)
-scaled = ("what attends", "scaled dot products")
-REFUSED = calls("attention", *scaled, f=attention, q=q, k=k, v=v)
-REFUSED |= calls("qk_norm", "what attends", f=qk_norm(), q=q, k=k, v=v)
-REFUSED |= calls("fused", *scaled, "fused attention", f=fused_attention, q=q, k=k, v=v)
+Q_K_V = {"q": ones(3, 11), "k": ones(5, 11), "v": ones(5, 13)}
+ADDED = {"q": ones(3, 7), "k": ones(5, 7), "v": ones(5, 11)}
+W = ones(7)
+SEQUENCES = {"q": ones(2, 3, 17), "k": ones(2, 5, 17)}
+SCALED = ("what attends", "scaled dot products")
+LEARNED = LearnedPositions(11, 34, rng=np.random.default_rng(5))
+GPT2, LLAMA = gpt2(19, 11, **SIZES), llama(19, num_kv_heads=1, **SIZES)
+FILLED = KVCache()
+FILLED.k, FILLED.v = ones(2, 7, 5, 11), ones(2, 7, 5, 13)
 
-q, k, v, w = ones(3, 7), ones(5, 7), ones(5, 11), ones(7)
-adding = lambda *qkv, **options: additive_attention(*qkv, w, **options)
-REFUSED |= calls("additive", "what attends", f=adding, q=q, k=k, v=v)
-REFUSED |= calls("additive", "additive attention", f=additive_attention, q=q, k=k, v=v, w=w)
-
-q, k = ones(2, 3, 17), ones(2, 5, 17)
-filled = KVCache()
-filled.k, filled.v = ones(2, 7, 5, 11), ones(2, 7, 5, 13)
-REFUSED |= calls("heads", "layers", f=heads(**WIDE), q=q, k=k)
-REFUSED |= calls("fused heads", "layers", f=heads(**WIDE, attend=fused_attention), q=q, k=k)
-REFUSED |= calls("weights of heads", "layers", f=heads(**WIDE).weights, q=q, k=k)
-REFUSED |= calls("heads", "heads", q=q, k=k, filled=filled)
-
-learned = LearnedPositions(11, 34, rng=np.random.default_rng(5))
-REFUSED |= calls("masks", "masks")
-REFUSED |= calls("positions", "positions", learned=learned, fixed=SinusoidalPositions())
-
-small = {"gpt2": gpt2(19, 11, **SIZES), "llama": llama(19, num_kv_heads=1, **SIZES)}
-REFUSED |= calls("gpt2", "words", f=small["gpt2"]) | calls("llama", "words", f=small["llama"])
-REFUSED |= calls("models", "models") | calls("layouts", "layouts")
-REFUSED |= calls("generation", "generation", llama=small["llama"])
+REFUSED = {
+    **calls("attention", *SCALED, f=attention, **Q_K_V),
+    **calls("qk_norm", "what attends", f=qk_norm(), **Q_K_V),
+    **calls("fused", *SCALED, "fused attention", f=fused_attention, **Q_K_V),
+    **calls("additive", "what attends", f=lambda *x, **o: additive_attention(*x, W, **o), **ADDED),
+    **calls("additive", "additive attention", f=additive_attention, w=W, **ADDED),
+    **calls("masks", "masks"),
+    **calls("heads", "heads", filled=FILLED, **SEQUENCES),
+    **calls("heads", "layers", f=heads(**WIDE), **SEQUENCES),
+    **calls("fused heads", "layers", f=heads(**WIDE, attend=fused_attention), **SEQUENCES),
+    **calls("weights of heads", "layers", f=heads(**WIDE).weights, **SEQUENCES),
+    **calls("positions", "positions", learned=LEARNED, fixed=SinusoidalPositions()),
+    **calls("gpt2", "words", f=GPT2),
+    **calls("llama", "words", f=LLAMA),
+    **calls("models", "models"),
+    **calls("generation", "generation", llama=LLAMA),
+    **calls("layouts", "layouts"),
+}

@@ -254,13 +254,7 @@ def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
 
 WORDS, KINDS = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S))
 CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
-    "gpt2": (
-        lambda: GPT2(),
-        (lambda: gpt2(V, LENGTH, **SIZES), GPT2_PIECES, GPT2_IGNORED),
-        lambda ours: ours(WORDS),
-        lambda theirs: theirs(torch.tensor(WORDS)),
-    ),
-    "gpt2 with masks": (  # "attn.bias" is a mask; "attn.c_attn.bias" a parameter that ends alike
+    "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
         lambda: GPT2(with_masks=True),
         (
             lambda: gpt2(V, LENGTH, **SIZES),

@@ -178,8 +178,8 @@ def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
     )
     q, memory = sequences(T), sequences(S)
     bias = random.standard_normal(shape) if shape else None
-    of_scores = 0.0 if bias is None else bias
-    weights, output = three_loops(made, q.data, memory.data, memory.data, mask, of_scores)
+    arrays = q.data, memory.data, memory.data, mask
+    weights, output = three_loops(made, *arrays, 0.0 if bias is None else bias)
     found = made(q, memory, mask=mask, bias=bias)
     np.testing.assert_allclose(found.data, output, rtol=1e-10, atol=1e-12)
     found = made.weights(q, memory, mask=mask, bias=bias)
