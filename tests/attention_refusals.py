@@ -81,29 +81,29 @@ f(q, k, v, mask=yes(2, 3, 5)) → ValueError: mask of shape (2, 3, 5) does not b
     scores' (3, 5), which end in (T queries, S keys)
 f(q, k, ones(2, 5, 13), mask=yes(2, 3, 5)) → ValueError: mask of shape (2, 3, 5) does not broadcast
     to the scores' (3, 5), which end in (T queries, S keys)
-f(q, k, ones(2, 5, 13), bias=np.ones((2, 3, 5)))
+f(q, k, ones(2, 5, 13), score_bias=np.ones((2, 3, 5)))
     → ValueError: bias of shape (2, 3, 5) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.ones((5, 3)))
+f(q, k, v, score_bias=np.ones((5, 3)))
     → ValueError: bias of shape (5, 3) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.ones(3))
+f(q, k, v, score_bias=np.ones(3))
     → ValueError: bias of shape (3,) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.ones((2, 3, 5)))
+f(q, k, v, score_bias=np.ones((2, 3, 5)))
     → ValueError: bias of shape (2, 3, 5) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.ones((3, 6)))
+f(q, k, v, score_bias=np.ones((3, 6)))
     → ValueError: bias of shape (3, 6) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.ones((1, 3, 5)))
+f(q, k, v, score_bias=np.ones((1, 3, 5)))
     → ValueError: bias of shape (1, 3, 5) does not broadcast to the scores' (3, 5)
-f(q, k, v, bias=np.where(window_mask(3, 5, size=2), 0, -np.inf))
+f(q, k, v, score_bias=np.where(window_mask(3, 5, size=2), 0, -np.inf))
     → ValueError: bias must be finite: to forbid a key pass mask=, with True where a query may look
 f(q, k, v, bias=yes(3, 5)) → TypeError: bias is added to the scores and has a floating dtype: got
     bool; a mask, with True where a query may look, is passed as mask=
 f(q, k, v, bias=ones(3, 5, dtype=bool)) → TypeError: bias is added to the scores and has a floating
     dtype: got bool; a mask, with True where a query may look, is passed as mask=
-f(q, k, v, bias=np.ones((3, 5), int)) → TypeError: bias is added to the scores and has a floating
+f(q, k, v, score_bias=np.ones((3, 5), int)) → TypeError: bias is added to the scores and has a floating
     dtype: got int64; a mask, with True where a query may look, is passed as mask=
 f(q, k, v, bias=ones(3, 5, dtype=int)) → TypeError: bias is added to the scores and has a floating
     dtype: got int64; a mask, with True where a query may look, is passed as mask=
-f(q, k, v, bias=np.ones((3, 5), np.uint8)) → TypeError: bias is added to the scores and has a
+f(q, k, v, score_bias=np.ones((3, 5), np.uint8)) → TypeError: bias is added to the scores and has a
     floating dtype: got uint8; a mask, with True where a query may look, is passed as mask=
 f(q, k, v, bias=ones(3, 5, dtype=np.uint8)) → TypeError: bias is added to the scores and has a
     floating dtype: got uint8; a mask, with True where a query may look, is passed as mask=
@@ -181,8 +181,8 @@ f(q, k, mask=yes(2, 3, 5, 1)) → ValueError: mask of shape (2, 3, 5, 1) does no
 f(q, k, mask=yes(1, 2, 7, 3, 5)) → ValueError: mask of shape (1, 2, 7, 3, 5) does not broadcast…
 f(q, k, bias=yes(3, 5)) → TypeError: …a mask, with True …, is passed as mask=
 f(q, k, bias=ones(7, 3, 5, dtype=int)) → TypeError: …floating dtype: got int64…
-f(q, k, bias=np.ones((5, 3))) → ValueError: bias of shape (5, 3) does not broadcast…
-f(q, k, bias=np.ones((2, 3, 5))) → ValueError: bias of shape (2, 3, 5) does not broadcast…
+f(q, k, score_bias=np.ones((5, 3))) → ValueError: bias of shape (5, 3) does not broadcast…
+f(q, k, score_bias=np.ones((2, 3, 5))) → ValueError: bias of shape (2, 3, 5) does not broadcast…
 """,
     "heads": """
 heads(**WIDE)(q, k, k.data) → TypeError: v must be a Tensor …: got ndarray
@@ -248,8 +248,8 @@ generate(llama, 3, 1) → ValueError: a prompt has shape (B, T) with T ≥ 1: go
 generate(llama, [[1, 2, 3]], 1) → TypeError: drawing words needs rng=…; temperature=0 is greedy
 generate(gpt2(19, 23, **SIZES), [[1, 2, 3]], 30, temperature=0)
     → ValueError: …and the learned ones end at 22
-translate(llama, [[1, 2]], start=0, end=1, max_words=2, num_beams=0) → ValueError: …num_beams…
-translate(llama, [1, 2], start=0, end=1, max_words=2)
+translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=0) → ValueError: …num_beams…
+translate(llama, [1, 2], start=0, end=1, max_tokens=2)
     → ValueError: sources have shape (B, S), a row for each text: got (2,)
 choose([1.0, 2.0], rng=None) → ValueError: scores have shape (B, V), a row for each text: got (2,)
 choose([[1.0]], temperature=-1.0, rng=None)

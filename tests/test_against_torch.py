@@ -181,7 +181,7 @@ def test_causal_attention_is_pytorchs_is_causal(attend):
 @pytest.mark.parametrize("shape", [(B, H, T, S), (H, T, S), (T, S), (B, 1, 1, S), (S,)])
 def test_a_bias_is_pytorchs_mask_of_numbers(shape, attend):
     same(
-        lambda q, k, v, bias: attend(q, k, v, bias=bias),
+        lambda q, k, v, bias: attend(q, k, v, score_bias=bias),
         lambda q, k, v, bias: nn.scaled_dot_product_attention(
             q, k, v, attn_mask=bias.expand(B, H, T, S)
         ),
@@ -336,13 +336,13 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
             "attn_mask": torch.tensor(~causal_mask(T, S)),
         },
     ),
-    "bias (T, S)": ({"bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
+    "bias (T, S)": ({"score_bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
     "bias (B, H, T, S)": (
-        {"bias": PER_HEAD},
+        {"score_bias": PER_HEAD},
         {"attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S))},
     ),
     "bias and padding": (
-        {"bias": PER_HEAD, "mask": PADDING},
+        {"score_bias": PER_HEAD, "mask": PADDING},
         {
             "attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S)),
             # (as numbers too: PyTorch wants both masks of one kind)

@@ -101,7 +101,7 @@ def test_second_derivatives_are_those_of_the_definition(mask, block):
     mask = mask[:, 0] if mask is not None and mask.ndim == 4 else mask
     g = random.standard_normal((B, T, D_V))
     found = [
-        first_and_second(attend(*inputs[:3], bias=inputs[3], mask=mask, **more), inputs, g)
+        first_and_second(attend(*inputs[:3], score_bias=inputs[3], mask=mask, **more), inputs, g)
         for attend, more in ((fused_attention, {"block": block}), (attention, {}))
     ]
     agree(*found, rtol=1e-9)
@@ -121,7 +121,7 @@ def test_so_do_those_of_a_learned_bias_and_a_learned_scale(block):
     inputs = [random.standard_normal(s) / 2 for s in ((T, 5), (S, 5), (S, 7), (T, S))]
     assert gradcheck(
         lambda q, k, v, bias, scale: fused_attention(
-            q, k, v, bias=bias, scale=scale, mask=causal_mask(T, S), block=block
+            q, k, v, score_bias=bias, scale=scale, mask=causal_mask(T, S), block=block
         ),
         *inputs,
         np.array(0.7),
@@ -135,21 +135,21 @@ def test_a_bias_may_broadcast_in_every_axis(block):
     g = random.standard_normal((B, H, T, D_V))
     for shape in BROADCAST:
         bias = t(*shape)
-        agree(*both([q, k, v, bias], g, block, bias=bias, mask=MASKS["random"]))
+        agree(*both([q, k, v, bias], g, block, score_bias=bias, mask=MASKS["random"]))
 
 
 def test_a_bias_may_be_a_single_number_and_changes_nothing():
     """Not the weights, and so it has no gradient. (The definition's gradient is rounding.)"""
     q, k, v = qkv(B)
     bias = t()
-    agree(*both([q, k, v, bias], bias=bias, mask=causal_mask(T, S)))
-    agree(*both([q, k, v], bias=1.5))
+    agree(*both([q, k, v, bias], score_bias=bias, mask=causal_mask(T, S)))
+    agree(*both([q, k, v], score_bias=1.5))
 
 
 def test_a_bias_may_be_an_array_and_may_be_alibi():
     inputs, bias = qkv(B, H), alibi(H, T, S)
-    agree(*both(inputs, bias=bias))
-    agree(*both(inputs, bias=bias.astype(np.float32)))
+    agree(*both(inputs, score_bias=bias))
+    agree(*both(inputs, score_bias=bias.astype(np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_each_gradient_may_be_the_only_one_that_somebody_needs(needed):
     ]
     ours, theirs = (
         gradients(
-            attend(*inputs[:3], bias=inputs[3]),
+            attend(*inputs[:3], score_bias=inputs[3]),
             [inputs[i] for i in needed],
             np.arange(B * T * D_V).reshape(B, T, D_V),
         )
@@ -225,8 +225,8 @@ def test_float32_stays_float32_and_is_float64_to_its_rounding(mask, block):
     inputs, bias = qkv(B, H, dtype=np.float32), alibi(H, T, S)
     wide = [Tensor(x.data, dtype=float, requires_grad=True) for x in inputs]
     g = random.standard_normal((B, H, T, D_V))
-    found, _ = both(inputs, g, block, mask=mask, bias=bias)
-    exact, _ = both(wide, g, block, mask=mask, bias=bias)
+    found, _ = both(inputs, g, block, mask=mask, score_bias=bias)
+    exact, _ = both(wide, g, block, mask=mask, score_bias=bias)
     for one, other in zip(found, exact, strict=True):
         assert one.dtype == np.float32
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
@@ -259,7 +259,7 @@ def test_any_sizes_in_any_blocks_under_any_mask_give_what_the_definition_gives(
         Tensor(rng.standard_normal(shape), requires_grad=True)
         for shape in ((T, d_k), (S, d_k), (S, d_v), (T, S))
     ]
-    agree(*both(inputs, block=block, mask=rng.random((T, S)) < share, bias=inputs[3]))
+    agree(*both(inputs, block=block, mask=rng.random((T, S)) < share, score_bias=inputs[3]))
 
 
 @pytest.mark.parametrize("extreme", [1e4, -1e4])

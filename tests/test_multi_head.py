@@ -180,9 +180,9 @@ def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
     bias = random.standard_normal(shape) if shape else None
     arrays = q.data, memory.data, memory.data, mask
     weights, output = three_loops(made, *arrays, 0.0 if bias is None else bias)
-    found = made(q, memory, mask=mask, bias=bias)
+    found = made(q, memory, mask=mask, score_bias=bias)
     np.testing.assert_allclose(found.data, output, rtol=1e-10, atol=1e-12)
-    found = made.weights(q, memory, mask=mask, bias=bias)
+    found = made.weights(q, memory, mask=mask, score_bias=bias)
     np.testing.assert_allclose(found.data, weights, rtol=1e-10)
 
 
@@ -270,7 +270,7 @@ def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend)
     def f(x, bias, *weights):
         for owner, weight in zip(owners, weights, strict=True):
             owner.weight = weight
-        return made(x, mask=causal_mask(3), bias=bias)
+        return made(x, mask=causal_mask(3), score_bias=bias)
 
     assert gradcheck(
         f,
@@ -291,7 +291,7 @@ def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recor
     if turned_into == "astype":
         made = wide(**options).astype(np.float32)
     x = sequences(T, dtype=np.float32)
-    y = made(x, mask=mask, bias=alibi(H, T))
+    y = made(x, mask=mask, score_bias=alibi(H, T))
     found = [y]
     for t in found:
         assert t.dtype == np.float32
@@ -385,7 +385,7 @@ def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bia
     g = random.standard_normal(x.shape)
     for attend in (attention, fused_attention):
         made.attend = attend
-        y = made(x, mask=mask, bias=learned)
+        y = made(x, mask=mask, score_bias=learned)
         found.append([y.data, *gradients(y, inputs, g)])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -401,11 +401,11 @@ def test_with_a_cache_the_new_positions_get_what_they_get_among_all(made_mask, a
     made = randomised(shared(d_v=D_V, bias=True, rotate=rotary, attend=attend))
     x, cache, done = sequences(S), KVCache(), 0
     assert cache.length == 0
-    whole = made(x, mask=made_mask(S, S), bias=alibi(6, S)).data
+    whole = made(x, mask=made_mask(S, S), score_bias=alibi(6, S)).data
     for n in chunks:
         new = x[:, done : done + n]
         done += n
-        y = made(new, mask=made_mask(n, done), bias=alibi(6, n, done), cache=cache).data
+        y = made(new, mask=made_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
         np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
         assert cache.length == done
     assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
@@ -454,7 +454,7 @@ def test_it_attends_with_the_function_it_was_given_which_gets_drop_and_bias_only
     made, mask, bias = free(dropout=0.5, attend=attend, scale=0.25), causal_mask(T, S), np.ones(S)
     q, memory = sequences(T), sequences(S)
     made(q, memory, mask=mask)
-    made(q, memory, mask=mask, bias=bias)
+    made(q, memory, mask=mask, score_bias=bias)
     made.eval()(q, memory, mask=mask)
     always, drop = {"mask": mask, "scale": 0.25}, {"drop": made.dropout}
     assert isinstance(made.dropout, Dropout)
@@ -469,7 +469,7 @@ def test_it_attends_with_the_function_it_was_given_which_gets_drop_and_bias_only
 def test_a_learned_relative_bias_is_trained_with_the_layer():
     made, x = free(), sequences(T)
     relative = RelativeBias(H, 2, rng=np.random.default_rng(5))
-    made(x, bias=relative(T)).sum().backward()
+    made(x, score_bias=relative(T)).sum().backward()
     assert relative.weight.grad.shape == (5, H) and relative.weight.grad.all()
 
 
@@ -486,11 +486,11 @@ def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
 @pytest.mark.parametrize("bias", [None, alibi(H, T)], ids=["", "ALiBi"])
 def test_the_weights_it_shows_are_the_weights_it_uses(bias, options):
     made, x, mask = wide(**options), sequences(T), causal_mask(T)
-    shown = made.weights(x, mask=mask, bias=bias)
+    shown = made.weights(x, mask=mask, score_bias=bias)
     assert shown.shape == (B, H, T, T)
     again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
     np.testing.assert_allclose(
-        again.data, made(x, mask=mask, bias=bias).data, rtol=1e-13, atol=1e-14
+        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-13, atol=1e-14
     )
 
 

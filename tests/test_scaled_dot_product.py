@@ -111,7 +111,7 @@ def test_a_bias_is_added_to_the_scaled_scores(learned, mask, shape):
     bias = random.standard_normal(shape)
     allowed = np.broadcast_to(True if mask is None else mask, (B, T, S))
     weights, output = three_loops(q.data, k.data, v.data, allowed, 0.3, bias)
-    given = {"mask": mask, "bias": Tensor(bias, requires_grad=True) if learned else bias}
+    given = {"mask": mask, "score_bias": Tensor(bias, requires_grad=True) if learned else bias}
     np.testing.assert_allclose(
         attention_weights(q, k, scale=0.3, **given).data, weights, rtol=1e-12
     )
@@ -163,17 +163,17 @@ def test_a_learned_bias_has_first_and_second_derivatives_too(mask, shape):
     q, k, v = (x.data / 2 for x in qkv(B))
     bias = random.standard_normal(shape)
     assert gradcheck(
-        lambda q, k, bias: attention(q, k, Tensor(v), mask=mask, bias=bias), q, k, bias
+        lambda q, k, bias: attention(q, k, Tensor(v), mask=mask, score_bias=bias), q, k, bias
     )
 
 
 def test_the_gradient_of_a_bias_is_summed_over_all_the_scores_it_was_added_to():
     q, k, v = qkv(B)
     g, full = random.standard_normal((B, T, D_V)), Tensor(np.zeros((B, T, S)), requires_grad=True)
-    (each,) = gradients(attention(q, k, v, bias=full), [full], g)
+    (each,) = gradients(attention(q, k, v, score_bias=full), [full], g)
     for shape in BIASES.values():
         bias = Tensor(np.zeros(shape), requires_grad=True)
-        (total,) = gradients(attention(q, k, v, bias=bias), [bias], g)
+        (total,) = gradients(attention(q, k, v, score_bias=bias), [bias], g)
         missing = tuple(range(3 - len(shape)))
         ones = tuple(i for i in range(3) if ((1,) * len(missing) + shape)[i] == 1)
         expected = each.sum(axis=ones, keepdims=True).reshape(shape)
@@ -185,7 +185,7 @@ def test_a_bias_receives_exactly_0_where_a_query_may_not_look():
     mask = MASKS["one a sequence (B, T, S)"]
     bias = Tensor(random.standard_normal((B, T, S)), requires_grad=True)
     (found,) = gradients(
-        attention(q, k, v, mask=mask, bias=bias), [bias], random.standard_normal((B, T, D_V))
+        attention(q, k, v, mask=mask, score_bias=bias), [bias], random.standard_normal((B, T, D_V))
     )
     several = mask.sum(axis=-1, keepdims=True) > 1
     np.testing.assert_array_equal(found != 0, mask & several)
@@ -221,7 +221,7 @@ def test_weights_sum_to_1_however_low_the_scores_that_a_query_may_see(dtype, low
 def test_adding_one_number_to_all_scores_of_a_query_changes_nothing(mask):
     q, k, v = qkv(B)
     row = Tensor(100 * random.standard_normal((B, T, 1)), requires_grad=True)
-    one, other = attention(q, k, v, mask=mask), attention(q, k, v, mask=mask, bias=row)
+    one, other = attention(q, k, v, mask=mask), attention(q, k, v, mask=mask, score_bias=row)
     np.testing.assert_allclose(one.data, other.data, rtol=1e-11, atol=1e-13)
     (of_row,) = gradients(other, [row], random.standard_normal(other.shape))
     np.testing.assert_allclose(of_row, 0, atol=1e-14)
@@ -231,7 +231,7 @@ def test_a_bias_of_log_n_counts_a_key_n_times():
     q, k, v = qkv(B)
     times = np.array([1, 3, 2, 1, 5])
     several = [np.repeat(x.data, times, axis=-2) for x in (k, v)]
-    one = attention(q, k, v, bias=np.log(times))
+    one = attention(q, k, v, score_bias=np.log(times))
     np.testing.assert_allclose(one.data, attention(q, *map(Tensor, several)).data, rtol=1e-12)
 
 
@@ -352,9 +352,9 @@ def test_however_low_an_allowed_score_is_a_forbidden_one_is_lower(dtype):
     q, k, v = (Tensor(x.data, dtype=dtype, requires_grad=True) for x in qkv(B))
     bias = np.where(np.arange(S) < 3, np.finfo(dtype).min / 4 * 3, 0).astype(dtype)
     mask = causal_mask(T, S) & (np.arange(S) < 3)
-    weights = attention_weights(q, k, mask=mask, bias=bias)
+    weights = attention_weights(q, k, mask=mask, score_bias=bias)
     np.testing.assert_allclose(weights.data.sum(-1), 1.0, rtol=1e-6)
-    one, other = (f(q, k, v, mask=mask, bias=bias).data for f in (attention, fused_attention))
+    one, other = (f(q, k, v, mask=mask, score_bias=bias).data for f in (attention, fused_attention))
     np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
@@ -408,7 +408,12 @@ def test_batch_axes_broadcast_and_a_mask_may_have_them_all(masked, batches, atte
 
 WITH_ITS_OPTIONS = {
     "attention with a float64 bias and dropout": lambda q, k, v, mask: attention(
-        q, k, v, mask=mask, bias=np.zeros((T, S)), drop=Dropout(0.5, rng=np.random.default_rng(5))
+        q,
+        k,
+        v,
+        mask=mask,
+        score_bias=np.zeros((T, S)),
+        drop=Dropout(0.5, rng=np.random.default_rng(5)),
     )
 }
 

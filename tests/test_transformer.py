@@ -138,7 +138,7 @@ def test_a_block_is_its_formula_and_drops_from_what_each_of_its_parts_adds(
     made = block(cross, norm_first=norm_first, norm=norm, dropout=p, rng=rng())
     x, memory = t(B, T, D_MODEL), t(B, S, D_MODEL) if cross else None
     mask, memory_mask, bias = causal_mask(T), PADDING if cross else None, alibi(H, T)
-    looks_back = lambda x: made.attention(x, mask=mask, bias=bias)
+    looks_back = lambda x: made.attention(x, mask=mask, score_bias=bias)
     at_memory = lambda x: made.cross(x, memory, mask=memory_mask)
     steps = [(looks_back, made.norm_attention)]
     steps += [(at_memory, made.norm_cross)] if cross else []
@@ -147,7 +147,7 @@ def test_a_block_is_its_formula_and_drops_from_what_each_of_its_parts_adds(
     for f, layer in steps:
         added = drop(f(Tensor(normed(layer, y) if norm_first else y))).data
         y = y + added if norm_first else normed(layer, y + added)
-    found = made(x, memory, mask=mask, memory_mask=memory_mask, bias=bias)
+    found = made(x, memory, mask=mask, memory_mask=memory_mask, score_bias=bias)
     np.testing.assert_allclose(found.data, y, rtol=1e-10, atol=1e-12)
 
 
@@ -200,11 +200,11 @@ def test_the_papers_model_is_its_figure():
         rows[..., 1::2] += np.cos(angles)
         return Tensor(rows)
 
-    memory = model.encoder(embedded(SOURCE, model.source_words), mask=mask)
+    memory = model.encoder(embedded(SOURCE, model.source_tokens), mask=mask)
     y = model.decoder(
-        embedded(WORDS, model.target_words), memory, mask=causal_mask(T), memory_mask=mask
+        embedded(WORDS, model.target_tokens), memory, mask=causal_mask(T), memory_mask=mask
     )
-    expected = y.data @ model.target_words.weight.data.T
+    expected = y.data @ model.target_tokens.weight.data.T
     np.testing.assert_allclose(
         model(SOURCE, WORDS, source_mask=mask).data, expected, rtol=1e-11, atol=1e-12
     )
@@ -216,13 +216,13 @@ def test_the_papers_model_is_its_figure():
 @gpts
 def test_a_gpt_is_words_blocks_a_norm_and_scores(make):
     model = randomised(make())
-    x = model.words.weight.data[WORDS]
+    x = model.tokens.weight.data[WORDS]
     if model.positions is not None:
         x = x + model.positions.weight.data[:T]
     x = Tensor(x)
     for layer in model.blocks:
         x = layer(x, mask=causal_mask(T))
-    head = model.words.weight.data.T if model.head is None else model.head.weight.data
+    head = model.tokens.weight.data.T if model.head is None else model.head.weight.data
     found = model(WORDS)
     assert found.shape == (B, T, V)
     np.testing.assert_allclose(found.data, model.norm(x).data @ head, rtol=1e-11, atol=1e-12)
@@ -238,7 +238,7 @@ def test_a_gpt_without_blocks_scores_the_norm_of_its_words():
 def test_a_text_encoder_adds_words_positions_and_kinds():
     model, kinds = randomised(text_encoder()), SOURCE % 2
     p = model.state_dict()
-    x = p["words.weight"][SOURCE] + p["positions.weight"][:S] + p["kinds.weight"][kinds]
+    x = p["tokens.weight"][SOURCE] + p["positions.weight"][:S] + p["kinds.weight"][kinds]
     expected = model.encoder(Tensor(normed(model.norm, x)))
     np.testing.assert_allclose(model(SOURCE, kinds=kinds).data, expected.data, rtol=1e-11)
     zeros = np.zeros_like(SOURCE)
@@ -313,7 +313,7 @@ def test_the_gradient_of_the_words_agrees_with_finite_differences(make):
     model = randomised(make(d_model=4, num_heads=2, num_blocks=1))
 
     def f(weight):
-        model.words.weight = weight
+        model.tokens.weight = weight
         return cross_entropy(model(WORDS), WORDS[:, ::-1])
 
     assert gradcheck(f, random.standard_normal((V, 4)), order=1)
@@ -375,7 +375,7 @@ def reaches(y, x, t):
 @pytest.mark.parametrize("attend", [attention, fused_attention])
 def test_in_a_gpt_no_gradient_flows_from_an_output_to_a_later_word(make, attend):
     model, x = randomised(make(attend=attend)), t(B, S, D_MODEL)
-    model.words = Given(x, model.words)
+    model.tokens = Given(x, model.tokens)
     y = model(SOURCE)
     for position in range(S):
         np.testing.assert_array_equal(reaches(y, x, position), [np.arange(S) <= position] * B)
@@ -392,8 +392,8 @@ def test_in_a_decoder_none_flows_to_a_later_word_and_some_to_all_of_the_memory()
 
 def test_in_the_papers_model_the_target_is_causal_and_the_source_is_not():
     model, source, target = randomised(paper()), t(B, S, D_MODEL), t(B, T, D_MODEL)
-    model.source_words = Given(source, model.source_words)
-    model.target_words = Given(target, model.target_words)
+    model.source_tokens = Given(source, model.source_tokens)
+    model.target_tokens = Given(target, model.target_tokens)
     y = model(SOURCE, WORDS, source_mask=PADDING)
     for position in range(T):
         np.testing.assert_array_equal(reaches(y, target, position), [np.arange(T) <= position] * B)
@@ -488,10 +488,10 @@ def test_four_times_the_blocks_halve_the_gradient_of_the_last_one_only_with_pre_
 def test_what_goes_into_the_first_block_is_not_drowned_by_the_positions():
     """Rows of variance 1/d_model, times √d_model, have variance 1; sin and cos have ½."""
     model = Transformer(2_003, 11, d_model=64, num_heads=2, num_blocks=1, d_ff=2, rng=rng())
-    assert model.source_words.weight.data.std() == pytest.approx(1 / 8, rel=0.01)
+    assert model.source_tokens.weight.data.std() == pytest.approx(1 / 8, rel=0.01)
     words = np.arange(2_003)[None]
     embedded = (
-        model.embed(words, model.source_words, 0).data
+        model.embed(words, model.source_tokens, 0).data
         - model.positions(Tensor(np.zeros((1, 2_003, 64)))).data
     )
     assert embedded.std() == pytest.approx(1, rel=0.01)
