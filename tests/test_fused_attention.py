@@ -1,7 +1,6 @@
 """Chapter 12 · Fused attention: in any blocks, what chapter 11's attention is, in O(T) memory."""
 
 import itertools
-import math
 import tracemalloc
 
 import hypothesis.strategies as st
@@ -12,7 +11,7 @@ from hypothesis import given
 import attention.fused as chapter
 from attention import attention, causal_mask, fused_attention, padding_mask, window_mask
 from attention.positions import alibi
-from minigrad import Tensor, detect_anomaly, gradcheck, gradients, no_grad, unfused
+from minigrad import Tensor, gradcheck, gradients, no_grad, unfused
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
@@ -235,9 +234,9 @@ def test_float32_stays_float32_and_is_float64_to_its_rounding(mask, block):
 
 def test_inputs_of_two_dtypes_give_the_definitions_dtype():
     q, k, v = qkv()
-    for narrow in range(3):
+    for narrow in ({0}, {1}, {2}, {0, 1}):
         inputs = [
-            Tensor(x.data, dtype=np.float32) if i == narrow else x for i, x in enumerate((q, k, v))
+            Tensor(x.data, dtype=np.float32) if i in narrow else x for i, x in enumerate((q, k, v))
         ]
         assert fused_attention(*inputs).dtype == attention(*inputs).dtype == np.float64
 
@@ -285,14 +284,6 @@ def test_the_most_extreme_scores_look_at_the_best_key_only(block, dtype, extreme
     v = t(S, D_V, dtype=dtype)
     y = fused_attention(q, Tensor(k, dtype=dtype), v, block=block, scale=1.0)
     np.testing.assert_array_equal(y.data, v.data[[3, 2]])
-
-
-@masks
-def test_nothing_in_it_is_an_anomaly(mask):
-    inputs = qkv(B, H)
-    with detect_anomaly():
-        y = fused_attention(*inputs, mask=mask, block=2)
-        y.backward(random.standard_normal(y.shape))
 
 
 def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
@@ -402,61 +393,3 @@ def test_smaller_blocks_take_less_memory():
     small = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=16), 1024, mask)
     large = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=512), 1024, mask)
     assert 4 * small < large
-
-
-# ---------------------------------------------------------------- refusal
-
-
-def test_there_are_no_weights_to_drop():
-    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
-        fused_attention(*qkv(), drop=lambda w: w)
-
-
-@pytest.mark.parametrize("block", [0, -1])
-def test_a_block_of_nothing_is_refused(block):
-    with pytest.raises(ValueError, match=f"^block must be at least 1: got {block}$"):
-        fused_attention(*qkv(), block=block)
-
-
-WRONG = {
-    "an array for q": {"q": np.ones((T, D_K))},
-    "an array for k": {"k": np.ones((S, D_K))},
-    "integers for q": {"q": Tensor(np.ones((T, D_K), int))},
-    "other features": {"k": t(S, 2)},
-    "q with one axis": {"q": t(D_K)},
-    "k with one axis": {"k": t(D_K)},
-    "no features": {"q": t(T, 0), "k": t(S, 0)},
-    "too few values": {"v": t(S - 1, D_V)},
-    "v with one axis": {"v": t(S)},
-    "a scale with axes": {"scale": np.ones(2)},
-    "a mask of numbers": {"mask": np.ones((T, S))},
-    "a mask of integers": {"mask": np.ones((T, S), int)},
-    "a mask turned round": {"mask": np.ones((S, T), bool)},
-    "a mask with a batch": {"mask": np.ones((B, T, S), bool)},
-    "a mask with the batch of v": {"v": t(B, S, D_V), "mask": np.ones((B, T, S), bool)},
-    "a bias of booleans": {"score_bias": np.ones((T, S), bool)},
-    "a bias turned round": {"score_bias": np.ones((S, T))},
-    "a bias with the batch of v": {"v": t(B, S, D_V), "score_bias": np.ones((B, T, S))},
-}
-
-
-@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
-def test_what_attention_refuses_is_refused_in_the_same_words(change):
-    arguments = dict(zip("qkv", qkv(), strict=True)) | change
-    words = []
-    for attend in (attention, fused_attention):
-        with pytest.raises((TypeError, ValueError)) as error:
-            attend(**arguments)
-        words.append((error.type, str(error.value)))
-    assert words[0] == words[1]
-
-
-def test_batches_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="broadcast"):
-        fused_attention(t(2, T, D_K), t(3, S, D_K), t(3, S, D_V))
-
-
-def test_the_scale_is_one_over_the_root_of_d_k():
-    q, k, v = qkv()
-    one, other = fused_attention(q, k, v), fused_attention(q, k, v, scale=1 / math.sqrt(D_K))
-    np.testing.assert_array_equal(one.data, other.data)

@@ -263,28 +263,3 @@ def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
 def test_the_bias_of_the_last_queries_is_the_last_rows_of_the_bias_of_all(bias):
     whole, last = bias(S), bias(T, S)
     np.testing.assert_array_equal(np.asarray(whole.data)[:, -T:], np.asarray(last.data))
-
-
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: sinusoidal(T, 5),
-        lambda: rotary(t(B, T, 5)),
-        lambda: SinusoidalPositions()(t(B, T, 5)),
-    ],
-)
-def test_an_odd_number_of_features_is_refused(ask):
-    with pytest.raises(ValueError, match="^positions are written in pairs of features: 5 features"):
-        ask()
-
-
-@pytest.mark.parametrize(("n", "start", "reached"), [(12, 0, 12), (3, 9, 12), (1, 11, 12)])
-def test_positions_beyond_the_learned_ones_are_refused_with_both_numbers(n, start, reached):
-    with pytest.raises(
-        ValueError,
-        match=f"^x has positions up to {reached - 1}, and the learned ones end at 10$",
-    ):
-        learned()(t(B, n, D_MODEL), start)
