@@ -1,9 +1,9 @@
 """16 · Why √d_k: what the scale does to gradients, measured.
 
 "Without the scale the dot products grow, softmax saturates (its weights become one-hot), and the
-gradients vanish." How much of that is true? This chapter measures it, with random queries and keys of unit variance and a
-random gradient ∂L/∂p at the weights p, so that only the scale differs. It returns data; chapter 17
-draws them.
+gradients vanish." How much of that is true? This chapter measures it, with random queries and keys
+of unit variance and a random gradient ∂L/∂p at the weights p, so that only the scale differs. It
+returns data; chapter 17 draws them.
 
 The first half is true. A score q·k is a sum of d_k terms of mean 0 and variance 1, so
 Var(q·k) = d_k (measured: `score_variance`). Softmax of scores that far apart puts nearly all
@@ -14,14 +14,15 @@ and 3.5 give ∂L/∂s = J g and ∂L/∂q = scale · Kᵀ ∂L/∂s, so
 
     ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
 
-Saturation kills J. But without the scale Kᵀ is not shrunk either, and its columns have length
-√d_k. So queries divide in two. Those whose weights are decided get nothing. Those that sit, by
-chance, between keys of nearly equal score still have a J, and a gradient that grows like √d_k.
-The scores spread like √d_k, and so does the distance between the best two; the chance that this
-distance stays below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients
-become longer, so the *mean* over all queries does not vanish: it rises and levels off. The *median* first rises too (at d_k = 64, the width of the paper's heads, it is
-5 times the scaled one), falls below the scaled one between 256 and 512, and at 1024 is some 40
-times smaller (23 to 58 times in sweeps of five repeats).
+Saturation kills J. But without the scale Kᵀ is not shrunk either, and its columns have length √d_k.
+So queries divide in two. Those whose weights are decided get nothing. Those that sit, by chance,
+between keys of nearly equal score still have a J, and a gradient that grows like √d_k. The scores
+spread like √d_k, and so does the distance between the best two; the chance that this distance stays
+below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients become longer, so
+the *mean* over all queries does not vanish: it rises and levels off. The *median* first rises too
+(at d_k = 64, the width of the paper's heads, it is 5 times the scaled one), falls below the scaled
+one between 256 and 512, and at 1024 is some 40 times smaller (23 to 58 times in sweeps of five
+repeats).
 
 One norm over all queries therefore shows the opposite of the lesson, and this chapter counts
 queries: what a typical one gets (`gradient_median`), how many get practically nothing

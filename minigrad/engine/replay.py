@@ -72,8 +72,8 @@ def replay(
     retain_graph  keep the record for another pass. Otherwise each node lets go of its inputs as
                   soon as it is done, so that memory is returned from the loss backwards
     since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
-                  chapter 2.4 runs a block again, the pass must stop at the block's inputs, which are
-                  older, and have a record of their own
+                  chapter 2.4 runs a block again, the pass must stop at the block's inputs, which
+                  are older, and have a record of their own
     """
     # (The helpers below, such as `passes_on` and `_Pass`, are defined after the reading line.)
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there

@@ -31,10 +31,10 @@ def softmax(x, /, axis=-1):
 
         ∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)
 
-    ⟨y, g⟩ = Σᵢ yᵢ gᵢ is the average gradient under the weights y: a score is pushed by its own gradient's
-    departure from that average, times its weight. When y is nearly one-hot (one weight near 1,
-    the rest near 0), the winner's own gradient *is* the average, and every other departure is
-    multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
+    ⟨y, g⟩ = Σᵢ yᵢ gᵢ is the average gradient under the weights y: a score is pushed by its own
+    gradient's departure from that average, times its weight. When y is nearly one-hot (one weight
+    near 1, the rest near 0), the winner's own gradient *is* the average, and every other departure
+    is multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
     (chapter 16). ∂L/∂x sums to 0, because raising all scores together changes no weight.
 
     x has any shape; the weights sum to 1 along `axis`. A row of nothing but -∞ has no weights and
