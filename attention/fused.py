@@ -127,7 +127,7 @@ def _fused_attention(
     T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     may_look = None if mask is None else np.broadcast_to(mask, (*batch, T, S))  # (…, T, S)
-    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None
+    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None  # (…, T, S)
 
     def key_blocks(rows: slice) -> Iterator[tuple[slice, Array]]:
         """The scores of some queries, a block of keys at a time; forbidden ones are -∞."""
@@ -167,11 +167,11 @@ def _fused_attention(
             g_rows = g[..., rows, :]  # (…, R, d_v)
             for columns, z in key_blocks(rows):
                 p = np.exp(z - lam[..., rows, :])  # (…, R, C)
-                of_v[..., columns, :] += p.mT @ g_rows
+                of_v[..., columns, :] += p.mT @ g_rows  # (…, C, d_v)
                 of_p = g_rows @ v[..., columns, :].mT  # (…, R, C)
                 of_z = p * (of_p - d[..., rows, :])  # (…, R, C)
-                of_q[..., rows, :] += of_z @ k[..., columns, :]
-                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]
+                of_q[..., rows, :] += of_z @ k[..., columns, :]  # (…, R, d_k)
+                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]  # (…, C, d_k)
                 if of_score_bias is not None and added is not None:  # (one number changes nothing)
                     _add_block(of_score_bias, of_z, rows, columns)
         found = (of_q, of_k, of_v, of_score_bias)

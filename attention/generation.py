@@ -141,7 +141,7 @@ def probabilities(
         kept &= ranked.cumsum(axis=-1) - ranked < top_p - 1e-12  # (sums of tenths are rounded)
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
-    return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+    return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]  # (…, V)
 
 
 def _check_options(top_k: int | None, top_p: float | None) -> None:
@@ -179,7 +179,7 @@ def translate(
         raise ValueError(f"sources have shape (B, S), a row for each text: got {sources.shape}")
     if source_mask is not None:
         each = (len(sources), 1, sources.shape[1])
-        source_mask = np.broadcast_to(check_mask(source_mask, each), each)
+        source_mask = np.broadcast_to(check_mask(source_mask, each), each)  # (B, 1, S)
     found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]
@@ -187,7 +187,7 @@ def translate(
 
         def scores(beams: list[list[int]], memory: Tensor = memory, mask: Any = mask) -> Array:
             several = np.array(beams)
-            copies = Tensor(np.repeat(memory.data, len(beams), axis=0))
+            copies = Tensor(np.repeat(memory.data, len(beams), axis=0))  # (…, S, d_model)
             logits = model.decode(several, copies, source_mask=mask)
             return log_softmax(logits.data[:, -1])  # type: ignore[return-value]
 

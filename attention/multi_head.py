@@ -85,7 +85,8 @@ def multi_head_attention(
             [0.5, 0.5]])
     """
     pairs = ((q, w_q), (k, w_k), (v, w_v))
-    heads = attention(*[split_heads(x @ w, num_heads) for x, w in pairs], **options)
+    projected = [split_heads(x @ w, num_heads) for x, w in pairs]  # each (…, H, positions, d)
+    heads = attention(*projected, **options)  # (…, H, T, d_v)
     return merge_heads(heads) @ w_o  # (…, T, d_model)
 
 

@@ -1,4 +1,4 @@
-""" "I love you": eight heads that are one, and a scale that rescues none of them.
+""" "I love you": with constant weights eight heads are one, and no scale changes that.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
 scores then follow from three sums. The notebook computes one head, and the eight heads that we make

@@ -304,7 +304,10 @@ def asked_for_names(module: str) -> Callable[[str], NoReturn]:
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a name that a module does not have, if a table knows it."""
+    """What to use instead of a name that a module does not have, if a table knows it.
+
+    (Chapters 7 and 8 are looked up among the loaded modules: they come after this one.)
+    """
     for module in ("minigrad", "minigrad.nn", "minigrad.optim"):
         found = vars(sys.modules[module]).get(name)
         if getattr(found, "__module__", "").startswith(module):
