@@ -180,6 +180,10 @@ def _fused_attention(
     return y, backward
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: blocks of positions, and the gradient of a score_bias that was stretched.
+
+
 def _blocks(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 

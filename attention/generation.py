@@ -195,6 +195,10 @@ def translate(
     return found
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the search itself.
+
+
 def _beam_search(
     scores: Callable[[list[list[int]]], Array],
     start: int,

@@ -274,6 +274,10 @@ OTHER_NAMES: dict[str, str] = {
 }
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the sentences for what is in no table.
+
+
 def advice(name: str) -> str:
     """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:

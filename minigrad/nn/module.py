@@ -163,6 +163,10 @@ class Module:
         return f"{type(self).__name__}({''.join(rows)})"
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how members are found, and keywords that have another name now.
+
+
 def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:
     """The leaves and modules among an owner's attributes or members, each once, and theirs."""
     seen.add(id(owner))

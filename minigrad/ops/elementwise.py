@@ -150,6 +150,10 @@ def exp(x, /):
     return np.exp(x), lambda g, y: g * y
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: more of the same.
+
+
 @primitive
 def expm1(x, /):
     """y = exp(x) - 1: f′ = exp(x) = y + 1. All digits are kept near 0, where 1s cancel.
