@@ -5,8 +5,8 @@ and each is a weighted sum, which could be added up key by key. The obstacle is 
 divides by a sum over all keys and subtracts a maximum over all keys, both known only at the end.
 
 **Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
-the sum a = Σ exp(zⱼ - m) vⱼ. When a block of further keys brings a larger maximum m′, everything so
-far was measured against the wrong one, but all by the same factor:
+the sum a = Σ exp(zⱼ - m) vⱼ. If a later block has a larger maximum m′, the sums so far contain
+exp(zⱼ - m) instead of exp(zⱼ - m′). All terms need the same correction factor:
 
     exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)
 
@@ -34,7 +34,7 @@ this costs one more product, and T² numbers need not be kept. Only D is a sum o
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
 needs only the output and its gradient, one row of each, and both are known before the first block
-(Dao et al. 2022, appendix B.2). That is the whole trick.
+(Dao et al. 2022, appendix B.2).
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all has l = 0: it keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass.

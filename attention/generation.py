@@ -1,14 +1,14 @@
 """15.4 · Generation: one token after the other.
 
 A model gives scores for the next token. How does it come to write a text? Choose a token, append
-it, and ask again. The choice makes all the difference. **Greedy** takes the token with the highest
-score. That is right where there is one answer, but a longer text soon repeats itself. **Sampling**
-draws from softmax(logits / temperature): a temperature below 1 moves the scores further apart, one
-above 1 moves them together. Each rare token is unlikely, but there are so many that one of them is
-drawn often, and a single one can derail the text. So **top-k** draws only from the k best tokens
-(Fan et al. 2018), and **top-p** only from the fewest that together have probability p (Holtzman et
-al. 2019). **Beam search** keeps the n best beginnings instead of one, for a task that needs the
-best sentence and not the best first token.
+it, and ask again. **Greedy** takes the token with the highest score. That is right where there is
+one answer, but a longer text soon repeats itself. **Sampling** draws from softmax(logits /
+temperature): a temperature below 1 moves the scores further apart, one above 1 moves them together.
+Each rare token is unlikely, but there are so many that one of them is drawn often, and a single one
+can derail the text. So **top-k** draws only from the k best tokens (Fan et al. 2018), and **top-p**
+only from the fewest that together have probability p (Holtzman et al. 2019). **Beam search** keeps
+the n best beginnings instead of one, for a task that needs the best sentence and not the best first
+token.
 
 With a cache (chapter 13.1) each step of `generate` computes the new position alone. `translate`
 computes every position anew: its beams change places, and a cache would have to follow them.

@@ -8,10 +8,10 @@ its words in any other order. Position has to be put in, and there are three pla
     rotary                into queries and keys, turned by their position   (relative, by angles)
     ALiBi, relative bias  into the scores, added to them                    (relative, by distance)
 
-**Sinusoidal** (Vaswani et al. 2017, section 3.5) writes the position as the hands of many clocks,
-from one turn in 2π positions to one in 2π · 10000^(1 - 2/d_model), 19,293π for d_model = 512. A
-shift by Δ turns each hand by a fixed angle, so that the vector at t + Δ is a linear function of
-that at t, which a layer can learn. **Learned** rows are simpler, but there are none for positions
+**Sinusoidal** positions (Vaswani et al. 2017, section 3.5) are pairs (sin, cos) of an angle that
+grows with the position. The first pair repeats after 2π positions, the last after
+2π · 10000^(1 - 2/d_model): 19,293π for d_model = 512. A shift by Δ adds a fixed angle to each pair,
+so the vector at t + Δ is a linear function of that at t, which a layer can learn. **Learned** rows are simpler, but there are none for positions
 beyond those of the training.
 **Rotary** (Su et al. 2021) turns pairs of features of q and k by an angle proportional to their
 position; in a product of two turned vectors only the difference of the angles is left. **ALiBi**
