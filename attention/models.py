@@ -135,9 +135,6 @@ def llama(
     )
 
 
-# Reference: no demo uses what follows.
-
-
 @renamed(num_words="vocab_size")
 def gpt2(
     vocab_size: int,
@@ -182,6 +179,9 @@ def gpt2(
         dropout=dropout,
         rng=rng,
     )
+
+
+# Reference: no demo uses what follows.
 
 
 class TextEncoder(Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import os
 import re
 import runpy
 import sys
@@ -37,6 +38,9 @@ def main() -> None:
     """List the demos, or run one as if it were the program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a √ that cannot be printed becomes a ?
+    # Several threads make small products slower, above all on a busy machine. (NumPy reads this
+    # when it is imported.)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     known = files()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print("python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--resume]")
@@ -50,6 +54,8 @@ def main() -> None:
         print("\n(--steps and --resume: only for demos that train)")
         return
     name = FORMER.get(sys.argv[1], sys.argv[1])
+    if name != sys.argv[1]:
+        print(f"{sys.argv[1]} is now called {name}", file=sys.stderr)
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""

@@ -56,8 +56,9 @@ for name in ("scores", "weights"):
 zeros = sum(number == "0." for number in source.as_text(ours["context"]))
 print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}\n')
 say(
-    f"{same} of {total} printed numbers come back: {len(sums)} used, the diagonal, and "
-    f"{same - len(sums)} predicted. The others are {source.LOST}."
+    f"{same} of {total} printed numbers come back. {len(sums)} of them, the scores' diagonal, give "
+    f"the sums of the rows; from them the other {same - len(sums)} are predicted. What does not "
+    f"come back: {source.LOST}."
 )
 known = numbers(source.PRINTED["I"])
 say(

@@ -173,7 +173,7 @@ def test_an_impossible_option_is_refused_before_any_work(option, value, said, tm
         ("tqdm", "scaling", 'scaling needs tqdm: pip install -e ".[demos]"\n'),
         (
             *("safetensors", "two_moons"),
-            'two_moons: checkpoints need safetensors: pip install "minigrad-attention[save]"\n',
+            'two_moons: checkpoints need safetensors: pip install -e ".[save]"\n',
         ),
     ],
 )
