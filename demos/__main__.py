@@ -25,7 +25,10 @@ FORMER = {
 
 def said(path: Path) -> str:
     """A module's docstring, read without running the module."""
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    try:
+        return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
+    except (SyntaxError, ValueError) as error:  # somebody is writing it
+        return f"(cannot be read: {error})"
 
 
 def seconds(docstring: str) -> str:

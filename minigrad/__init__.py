@@ -36,6 +36,7 @@ if not TYPE_CHECKING:
     __getattr__ = _vocabulary.asked_for_names(__name__)  # says what PyTorch's names are here
 
 # Programs that were written before chapter 9 had a folder import these two by their old paths.
+saving, checkpoints = _saving, _checkpoints
 sys.modules |= {"minigrad.saving": _saving, "minigrad.checkpoints": _checkpoints}
 
 __all__ = [

@@ -87,7 +87,8 @@ class Optimizer:
         Adam(lr=0.02, betas=(0.9, 0.999), eps=1e-08), 1 parameter
         """
         names = [name for name in inspect.signature(type(self)).parameters if name != "parameters"]
-        options = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        options = [f"{name}={value!r}" for name, value in kept.items() if not callable(value)]
         count = len(self.parameters)
         plural = "" if count == 1 else "s"
         return f"{type(self).__name__}({', '.join(options)}), {count} parameter{plural}"

@@ -313,7 +313,7 @@ def instead_of(name: str) -> str | None:
     (Chapters 7 and 8 are looked up among the loaded modules: they come after this one.)
     """
     for module in ("minigrad", "minigrad.nn", "minigrad.optim"):
-        found = vars(sys.modules[module]).get(name)
+        found = vars(sys.modules.get(module, object)).get(name)
         if getattr(found, "__module__", "").startswith(module):
             return f"{module}.{name}"
     for names, instead in OTHER_NAMES.items():
