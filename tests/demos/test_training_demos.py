@@ -14,7 +14,7 @@ import pytest
 
 from demos._training import smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
-from tests.demos.running import ENVIRONMENT, ROOT, command, demo
+from tests.demos.running import ENVIRONMENT, ROOT, command, demo, python
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
