@@ -37,8 +37,12 @@ import numpy as np
 # chapters have been imported, `minigrad/__init__.py` sets them here. A method looks its operation
 # up when it is called.
 if TYPE_CHECKING:
-    from minigrad import Tensor, backward, functional, ops
-    from minigrad.engine.tensor import Array
+    import minigrad
+    from minigrad.engine.tensor import Array, Tensor
+
+    backward = minigrad.backward
+    functional = minigrad.functional
+    ops = minigrad.ops
 
 
 class Words:
