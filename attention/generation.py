@@ -107,7 +107,7 @@ def choose(
     _check_options(top_k, top_p)
     if temperature == 0:
         return np.asarray(np.argmax(logits, axis=-1))
-    if not hasattr(rng, "random"):
+    if rng is None or not hasattr(rng, "random"):
         got = "" if rng is None else f": got {rng!r}"
         raise TypeError(
             f"drawing tokens needs rng=np.random.default_rng(seed); temperature=0 is greedy{got}"
