@@ -89,11 +89,15 @@ def multi_head_attention(
     return merge_heads(heads) @ w_o  # (…, T, d_model)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the layer, for which chapters 7, 13.1 and 14 are needed.
+
+
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    This is `multi_head_attention` with its parameters, and with five options: fewer heads of keys
-    and values than of queries, rotated positions, dropout, another function in the place of
+    This is `multi_head_attention` with its parameters, and with five things more: fewer heads of
+    keys and values than of queries, rotated positions, dropout, another function in the place of
     `attention`, and a cache for generation.
 
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,

@@ -2,11 +2,12 @@
 
 In chapter 0: `return softmax(multiply(matmul(q, transpose(k)), Value(scale)))`.
 
-How can one vector get information from others, without knowing which of them has it? Every
-position has a key k, which describes what can be found there, and a value v, which is what is found
-there. A position that looks for something forms a query q. The product q·k is large if the key fits
-the query; softmax turns the products into weights that sum to 1; the result is the average of the
-values under these weights:
+How can one vector get information from others, without knowing which of them has it? The vectors
+form a sequence, for example one for each word, and the place of each is a position. Every position
+has a key k, which describes what can be found there, and a value v, which is what is found there. A
+position that looks for something forms a query q. (All three are the vector times a learned matrix,
+chapter 13.) The product q·k is large if the key fits the query; softmax turns the products into
+weights that sum to 1; the result is the average of the values under these weights:
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
@@ -42,7 +43,7 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
-@renamed(bias="score_bias")  # a former name, which chapter 7.1 refuses
+@renamed(bias="score_bias")  # only for an error message: chapter 7.1
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
@@ -104,6 +105,10 @@ def attention(
     weights = attention_weights(q, k, mask=mask, score_bias=score_bias, scale=scale)  # (…, T, S)
     check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the scale, and sentences for arguments that do not fit.
 
 
 def unit_length(x: Tensor) -> Tensor:

@@ -14,10 +14,10 @@ back to older and older values. That is all of it, and it runs:
 In the code g is ∂L/∂y, the gradient of a result y. In formulas of matrices G is the gradient of the
 result, which has a capital letter too.
 
-    >>> from minigrad.idea import Value, backward, matmul
-    >>> x = Value([[3.0]])
-    >>> y = matmul(x, x)                    # x², and both factors are x
-    >>> backward(y)
+    >>> from minigrad import idea
+    >>> x = idea.Value([[3.0]])
+    >>> y = idea.matmul(x, x)               # x², and both factors are x
+    >>> idea.backward(y)
     >>> x.grad                              # 3 from each factor
     array([[6.]])
 

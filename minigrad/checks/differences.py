@@ -73,6 +73,9 @@ def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
     return (f(x + h * u) - f(x - h * u)) / (2 * h)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the ladder of steps in code, and how far its best estimate can be believed.
+
 STEPS = 2.0 ** -np.arange(3, 16)
 
 
@@ -86,6 +89,7 @@ def slopes(
     phi        point → (n,), the value of every function
     u          the direction, as long as a step may be: the first is u / 8
     magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
+               (eps = 2⁻⁵² is the distance from 1 to the next number)
 
     The error of an estimate is never taken to be smaller than the rounding error of φ divided by
     the step. Otherwise two estimates that agree by accident would look exact. (They agree most

@@ -73,7 +73,8 @@ class Node:
 
 
 # One list for each no_grad() block that was entered. It holds one object while the block runs, and
-# is emptied when the block ends.
+# is emptied when the block ends. (A list and not a boolean, because a generator that was begun in
+# the block may run on after the block has ended, and must then see that it has.)
 _Pause = list[object]
 
 # The no_grad() blocks around what runs now. A context variable is private to each thread and each

@@ -35,8 +35,8 @@ loss, which is its **root**, and ends when no result is waiting.
     >>> x = Tensor(3.0, requires_grad=True)
     >>> h = x * x
     >>> y = h + x                           # x is used three times: two factors, one summand
-    >>> gradients = replay(y, np.array(1.0))
-    >>> float(gradients[x])                 # 3 + 3 + 1
+    >>> found = replay(y, np.array(1.0))
+    >>> float(found[x])                     # 3 + 3 + 1
     7.0
 """
 
@@ -72,9 +72,10 @@ def replay(
     retain_graph  keep the record for another pass. Otherwise each node lets go of its inputs as
                   soon as it is done, so that memory is returned from the loss backwards
     since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
-                  chapter 2.4 runs a block again, the new record must be left at the block's inputs,
-                  which are older, and have a record of their own
+                  chapter 2.4 runs a block again, the pass must stop at the block's inputs, which
+                  are older, and have a record of their own
     """
+    # (The helpers below, such as `passes_on` and `_Pass`, are defined after the reading line.)
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
     gradients: dict[Tensor, Any] = {root: seed}  # (a Tensor's hash is its identity)
     waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, result): the newest comes out first

@@ -65,7 +65,8 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     shape: the engine sums it back to the input's shape (chapter 2.1), and no rule does that itself.
 
     The value may also be a function of no arguments, for NumPy functions that have no operation
-    here (`np.cbrt`). It is called once, in the forward pass, never with Tensors.
+    here (`np.cbrt`). It is called once, in the forward pass. When the rule is asked again with
+    Tensors, the value is not needed, and `np.cbrt` of a Tensor would be an error.
 
     The result is read-only, so the value must be an array of the rule's own, or one of its inputs.
     Called with arrays only, the operation returns an array. Numbers take the dtype of the floating

@@ -223,8 +223,9 @@ class Tensor(Words):
         return f"Tensor({', '.join(parts)})"
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows: conversions, of which those that would lose the record raise an error, and how
-    # arrays are made that nobody can write to.
+    # What follows: conversions, of which those that would lose the record raise an error, and the
+    # helpers used above: `now` is the clock, `real_array`, `frozen`, `read_only` and `result` make
+    # arrays that nobody can write to, and tensors of them.
 
     def _refuse(self, what: str) -> NoReturn:
         raise TypeError(

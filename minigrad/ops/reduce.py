@@ -100,8 +100,8 @@ def max(x, /, axis=None, *, keepdims=False):
 def cumsum(x, /, axis=None):
     """yᵢ = x₀ + … + xᵢ along the axis; with axis=None along the flattened x.
 
-    xⱼ is part of every yᵢ from i = j on, ∂yᵢ/∂xⱼ = [i ≥ j], so it gathers the gradients from its
-    own place to the end:
+    xⱼ is part of every yᵢ from i = j on, ∂yᵢ/∂xⱼ = [i ≥ j] (1 if i ≥ j, else 0), so it gathers
+    the gradients from its own place to the end:
 
         ∂L/∂xⱼ = Σᵢ gᵢ [i ≥ j]
 

@@ -22,8 +22,8 @@ from minigrad.ops.reduce import kept_shape
 def softmax(x, /, axis=-1):
     """yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.
 
-    Every output feels every input, through the shared sum. With Z = Σⱼ exp(xⱼ) the quotient
-    rule gives ∂yᵢ/∂xⱼ = δᵢⱼ exp(xᵢ)/Z - exp(xᵢ) exp(xⱼ)/Z², that is
+    Every output feels every input, through the shared sum. With Z = Σⱼ exp(xⱼ), and δᵢⱼ = 1 if
+    i = j, else 0, the quotient rule gives ∂yᵢ/∂xⱼ = δᵢⱼ exp(xᵢ)/Z - exp(xᵢ) exp(xⱼ)/Z², that is
 
         ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ - yⱼ)        J = diag(y) - y yᵀ
 
@@ -31,11 +31,11 @@ def softmax(x, /, axis=-1):
 
         ∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)
 
-    ⟨y, g⟩ is the average gradient under the weights y: a score is pushed by its own gradient's
-    departure from that average, times its weight. When y is nearly one-hot (one weight near 1,
-    the rest near 0), the winner's own gradient *is* the average, and every other departure is
-    multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
-    (chapter 16). The result sums to 0, because raising all scores together changes no weight.
+    ⟨y, g⟩ = Σᵢ yᵢ gᵢ is the average gradient under the weights y: a score is pushed by its own
+    gradient's departure from that average, times its weight. When y is nearly one-hot (one weight
+    near 1, the rest near 0), the winner's own gradient *is* the average, and every other departure
+    is multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
+    (chapter 16). ∂L/∂x sums to 0, because raising all scores together changes no weight.
 
     x has any shape; the weights sum to 1 along `axis`. A row of nothing but -∞ has no weights and
     gives NaN; chapter 11 says what attention does instead.
