@@ -4,17 +4,17 @@ What is around attention in a Transformer? Attention moves information between p
 feed-forward network works within each position and moves nothing. A block is one after the other,
 each with the same two things around it. The **residual** x + f(x) has the derivative 1 + f′:
 whatever f does, one summand of the gradient passes unchanged (chapter 3.1, `add`). The
-**normalisation** gives the next layer inputs of the same size at any depth. The place of the norm
-decides whether a gradient can pass unchanged from the last block to the first:
+**normalisation** (LN, layer norm) gives the next layer inputs of the same size at any depth. The
+place of the norm decides whether a gradient can pass unchanged from the last block to the first:
 
     post-LN   norm(x + f(x))      the paper's. Each block's norm also rescales the gradient on its
-                                  way back. The last block's gradient does not shrink as blocks are
-                                  added, so the first large steps can diverge, which is why the
-                                  learning rate is warmed up
+                                  way back. The gradient of the last block's weights does not
+                                  shrink as blocks are added, so the first large steps can
+                                  diverge, which is why the learning rate is warmed up
     pre-LN    x + f(norm(x))      GPT-2's. From the last block to the first there is a path without
-                                  a norm. With four times as many blocks the last block's gradient
-                                  halves: the sum x has grown, and one more norm, after the last
-                                  block, divides by its size
+                                  a norm. With four times as many blocks the gradient of the last
+                                  block's weights halves: the sum x has grown, and one more norm,
+                                  after the last block, divides by its size
 
 (Xiong et al. 2020 derive both.)
 

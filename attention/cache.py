@@ -58,7 +58,9 @@ class KVCache:
                 f"the cache holds keys (…, H, S, d_k) of shape {self.k.shape}, the new ones have "
                 f"{k.shape}: another batch needs another cache"
             )
-        return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)
+        all_k = concatenate([self.k, k], axis=-2)  # (…, S, d_k)
+        all_v = concatenate([self.v, v], axis=-2)  # (…, S, d_v)
+        return all_k, all_v
 
     def rewind(self, length: int) -> None:
         """Forget all but the first `length` positions."""

@@ -87,8 +87,6 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib import rcParams
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError(
-            'drawing a figure needs matplotlib: pip install "minigrad-attention[demos]"'
-        ) from None
+        raise ImportError('drawing a figure needs matplotlib: pip install -e ".[demos]"') from None
     rcParams["svg.hashsalt"] = "minigrad"  # equal figures give equal SVG text
     return Figure(figsize=(width, height), layout="constrained")

@@ -5,8 +5,8 @@ and each is a weighted sum, which could be added up key by key. The obstacle is 
 divides by a sum over all keys and subtracts a maximum over all keys, both known only at the end.
 
 **Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
-the sum a = Σ exp(zⱼ - m) vⱼ. When a block of further keys brings a larger maximum m′, everything so
-far was measured against the wrong one, but all by the same factor:
+the sum a = Σ exp(zⱼ - m) vⱼ. If a later block has a larger maximum m′, the sums so far contain
+exp(zⱼ - m) instead of exp(zⱼ - m′). All terms need the same correction factor:
 
     exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)
 
@@ -34,7 +34,7 @@ this costs one more product, and T² numbers need not be kept. Only D is a sum o
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
 needs only the output and its gradient, one row of each, and both are known before the first block
-(Dao et al. 2022, appendix B.2). That is the whole trick.
+(Dao et al. 2022, appendix B.2).
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass. A NaN stays a
@@ -132,7 +132,7 @@ def _fused_attention(
     T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     may_look = None if mask is None else np.broadcast_to(mask, (*batch, T, S))  # (…, T, S)
-    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None
+    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None  # (…, T, S)
 
     def key_blocks(rows: slice) -> Iterator[tuple[slice, Array]]:
         """The scores of some queries, a block of keys at a time; forbidden ones are -∞."""
@@ -175,17 +175,21 @@ def _fused_attention(
             g_rows = g[..., rows, :]  # (…, R, d_v)
             for columns, z in key_blocks(rows):
                 p = np.exp(z - lam[..., rows, :])  # (…, R, C)
-                of_v[..., columns, :] += p.mT @ g_rows
+                of_v[..., columns, :] += p.mT @ g_rows  # (…, C, d_v)
                 of_p = g_rows @ v[..., columns, :].mT  # (…, R, C)
                 of_z = p * (of_p - d[..., rows, :])  # (…, R, C)
-                of_q[..., rows, :] += of_z @ k[..., columns, :]
-                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]
+                of_q[..., rows, :] += of_z @ k[..., columns, :]  # (…, R, d_k)
+                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]  # (…, C, d_k)
                 if of_score_bias is not None and added is not None:  # (one number changes nothing)
                     _add_block(of_score_bias, of_z, rows, columns)
         found = (of_q, of_k, of_v, of_score_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 
     return y, backward
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: blocks of positions, and the gradient of a score_bias that was stretched.
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:

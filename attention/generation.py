@@ -1,14 +1,14 @@
 """15.4 · Generation: one token after the other.
 
 A model gives scores for the next token. How does it come to write a text? Choose a token, append
-it, and ask again. The choice makes all the difference. **Greedy** takes the token with the highest
-score. That is right where there is one answer, but a longer text soon repeats itself. **Sampling**
-draws from softmax(logits / temperature): a temperature below 1 moves the scores further apart, one
-above 1 moves them together. Each rare token is unlikely, but there are so many that one of them is
-drawn often, and a single one can derail the text. So **top-k** draws only from the k best tokens
-(Fan et al. 2018), and **top-p** only from the fewest that together have probability p (Holtzman et
-al. 2019). **Beam search** keeps the n best beginnings instead of one, for a task that needs the
-best sentence and not the best first token.
+it, and ask again. **Greedy** takes the token with the highest score. That is right where there is
+one answer, but a longer text soon repeats itself. **Sampling** draws from softmax(logits /
+temperature): a temperature below 1 moves the scores further apart, one above 1 moves them together.
+Each rare token is unlikely, but there are so many that one of them is drawn often, and a single one
+can derail the text. So **top-k** draws only from the k best tokens (Fan et al. 2018), and **top-p**
+only from the fewest that together have probability p (Holtzman et al. 2019). **Beam search** keeps
+the n best beginnings instead of one, for a task that needs the best sentence and not the best first
+token.
 
 With a cache (chapter 13.1) each step of `generate` computes the new position alone. `translate`
 computes every position anew: its beams change places, and a cache would have to follow them.
@@ -146,7 +146,7 @@ def probabilities(
         kept[..., :1] = True  # the fewest tokens are at least one
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
-    return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
+    return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]  # (…, V)
 
 
 def _check_options(top_k: int | None, top_p: float | None) -> None:
@@ -192,7 +192,7 @@ def translate(
         raise ValueError(f"sources have shape (B, S), a row for each text: got {sources.shape}")
     if source_mask is not None:
         each = (len(sources), 1, sources.shape[1])
-        source_mask = np.broadcast_to(check_mask(source_mask, each), each)
+        source_mask = np.broadcast_to(check_mask(source_mask, each), each)  # (B, 1, S)
     found = []
     for row in range(len(sources)):
         mask = None if source_mask is None else source_mask[row : row + 1]
@@ -200,12 +200,16 @@ def translate(
 
         def scores(beams: list[list[int]], memory: Tensor = memory, mask: Any = mask) -> Array:
             several = np.array(beams)
-            copies = Tensor(np.repeat(memory.data, len(beams), axis=0))
+            copies = Tensor(np.repeat(memory.data, len(beams), axis=0))  # (…, S, d_model)
             logits = model.decode(several, copies, source_mask=mask)
             return log_softmax(logits.data[:, -1])  # type: ignore[return-value]
 
         found.append(_beam_search(scores, start, end, max_tokens, num_beams))
     return found
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the search itself.
 
 
 def _beam_search(

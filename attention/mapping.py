@@ -211,6 +211,10 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     return pieces
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the pieces of the layouts, and the refusal of a name that is left over.
+
+
 def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
     return [
         Piece(f"{theirs}.weight", (f"{ours}.weight",), transposed),

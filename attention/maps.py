@@ -86,7 +86,7 @@ def animate_weights(
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError('a GIF needs pillow: pip install "minigrad-attention[demos]"') from None
+        raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
     pictures = []
     for weights, title in zip(frames, titles, strict=True):
         weights = _checked(weights[None], queries, keys)

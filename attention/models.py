@@ -135,9 +135,6 @@ def llama(
     )
 
 
-# Reference: no demo uses what follows.
-
-
 @renamed(num_words="vocab_size")
 def gpt2(
     vocab_size: int,
@@ -182,6 +179,9 @@ def gpt2(
         dropout=dropout,
         rng=rng,
     )
+
+
+# Reference: no demo uses what follows.
 
 
 class TextEncoder(Module):
@@ -272,10 +272,10 @@ class Classifier(Module):
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
         if mask is None:
-            return self.head(self.encoder(x).mean(axis=-2))
+            return self.head(self.encoder(x).mean(axis=-2))  # (B, C)
         each = (np.shape(x)[0], 1, np.shape(x)[1])
         mask = np.broadcast_to(check_mask(mask, each), each)  # (B, 1, S)
         y = self.encoder(x, mask=mask)  # (B, S, d_model)
         kept = mask.swapaxes(-1, -2)  # (B, S, 1)
         total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
-        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))
+        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))  # (B, C)

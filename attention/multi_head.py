@@ -1,9 +1,10 @@
 """13 · Multi-head attention: several questions at once.
 
-Why should attention be split into heads? One softmax makes one average: a token that needs both its
-subject and its verb gets a mixture of the two. So the layer has H heads. Each projects queries,
-keys and values by its own matrices and computes its own attention, and the results are written side
-by side:
+Why should attention be split into heads? One softmax makes one average. Take a sentence as a
+sequence of **tokens**: a token is a word or a piece of one, written as a whole number, and its
+vector is at one position. A token that needs both its subject and its verb gets a mixture of the
+two. So the layer has H heads. Each projects queries, keys and values by its own matrices and
+computes its own attention, and the results are written side by side:
 
     MultiHead(Q, K, V) = Concat(head₁, …, head_H) W_O
     headᵢ = Attention(Q W_Qᵢ, K W_Kᵢ, V W_Vᵢ)             (Vaswani et al. 2017, section 3.2.2)
@@ -14,7 +15,8 @@ computes all heads' queries at once, and `split_heads` makes the heads an axis. 
 axis, so the heads never mix before W_O.
 
 `multi_head_attention` is those two lines. `MultiHeadAttention`, the layer, adds parameters and
-options to it.
+options to it. If queries, keys and values all come from one sequence it is **self-attention**. If
+the keys and values come from another one, called the memory, it is **cross-attention**.
 
 Legend: B batch, T queries, S keys, H heads, H_kv heads of keys and values; d_model features of a
 position; d_k features of a query or key in one head, d_v of a value.
@@ -85,7 +87,8 @@ def multi_head_attention(
             [0.5, 0.5]])
     """
     pairs = ((q, w_q), (k, w_k), (v, w_v))
-    heads = attention(*[split_heads(x @ w, num_heads) for x, w in pairs], **options)
+    projected = [split_heads(x @ w, num_heads) for x, w in pairs]  # each (…, H, positions, d)
+    heads = attention(*projected, **options)  # (…, H, T, d_v)
     return merge_heads(heads) @ w_o  # (…, T, d_model)
 
 

@@ -8,17 +8,17 @@ its words in any other order. Position has to be put in, and there are three pla
     rotary                into queries and keys, turned by their position   (relative, by angles)
     ALiBi, relative bias  into the scores, added to them                    (relative, by distance)
 
-**Sinusoidal** (Vaswani et al. 2017, section 3.5) writes the position as the hands of many clocks,
-from one turn in 2π positions to one in 2π · 10000^(1 - 2/d_model), 19,293π for d_model = 512. A
-shift by Δ turns each hand by a fixed angle, so that the vector at t + Δ is a linear function of
-that at t, which a layer can learn. **Learned** rows are simpler, but there are none for positions
-beyond those of the training.
-**Rotary** (Su et al. 2021) turns pairs of features of q and k by an angle proportional to their
-position; in a product of two turned vectors only the difference of the angles is left. **ALiBi**
-(Press et al. 2021) subtracts a constant times the distance. It learns nothing, so it also works
-beyond the positions of the training. A **relative bias** learns one number for each head and
-distance (Raffel et al. 2019, who let far distances share buckets). Shaw et al. 2018 before them
-learned a vector for each, added to the keys and values, and clipped distances at a reach, as here.
+**Sinusoidal** positions (Vaswani et al. 2017, section 3.5) are pairs (sin, cos) of an angle that
+grows with the position. The first pair repeats after 2π positions, the last after 2π · 10000^(1 -
+2/d_model): 19,293π for d_model = 512. A shift by Δ adds a fixed angle to each pair, so the vector
+at t + Δ is a linear function of that at t, which a layer can learn. **Learned** rows are simpler,
+but there are none for positions beyond those of the training. **Rotary** (Su et al. 2021) turns
+pairs of features of q and k by an angle proportional to their position; in a product of two turned
+vectors only the difference of the angles is left. **ALiBi** (Press et al. 2021) subtracts a
+constant times the distance. It learns nothing, so it also works beyond the positions of the
+training. A **relative bias** learns one number for each head and distance (Raffel et al. 2019, who
+let far distances share buckets). Shaw et al. 2018 before them learned a vector for each, added to
+the keys and values, and clipped distances at a reach, as here.
 
 Legend: T queries or positions, S keys, H heads, d_model features of a position, d_k of a query or
 key in one head, i the number of a pair of features.

@@ -6,8 +6,8 @@ How can one vector get information from others, without knowing which of them ha
 form a sequence, for example one for each word, and the place of each is a position. Every position
 has a key k, which describes what can be found there, and a value v, which is what is found there. A
 position that looks for something forms a query q. (All three are the vector times a learned matrix,
-chapter 13.) The product q·k is large if the key fits the query; softmax turns the products into
-weights that sum to 1; the result is the average of the values under these weights:
+chapter 13.) The product q·k, the **score**, is large if the key fits the query; softmax turns the
+products into weights that sum to 1; the result is the average of the values under these weights:
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 

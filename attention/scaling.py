@@ -15,14 +15,14 @@ and 3.5 give ∂L/∂s = J g and ∂L/∂q = scale · Kᵀ ∂L/∂s, so
     ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
 
 Saturation kills J. But without the scale Kᵀ is not shrunk either, and its columns have length √d_k.
-So queries divide in two. Those whose weights are decided get nothing. Those that sit, by chance,
-between keys of nearly equal score still have a J, and a gradient that grows like √d_k. The scores
-spread like √d_k, and so does the distance between the best two; the chance that this distance stays
-below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients become longer, so
-the *mean* over all queries does not vanish: it rises and levels off. The *median* first rises too
-(at d_k = 64, the width of the paper's heads, it is 5 times the scaled one), falls below the scaled
-one between 256 and 512, and at 1024 is some 40 times smaller (23 to 58 times in sweeps of five
-repeats).
+There are two kinds of queries. If one weight is nearly 1, J is nearly 0, and so is the gradient. If
+the two largest scores happen to be nearly equal, J is not small, and the gradient grows like √d_k.
+The scores spread like √d_k, and so does the distance between the best two; the chance that this
+distance stays below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients
+become longer, so the *mean* over all queries does not vanish: it rises and levels off. The *median*
+first rises too (at d_k = 64, the width of the paper's heads, it is 5 times the scaled one), falls
+below the scaled one between 256 and 512, and at 1024 is some 40 times smaller (23 to 58 times in
+sweeps of five repeats).
 
 One norm over all queries therefore shows the opposite of the lesson, and this chapter counts
 queries: what a typical one gets (`gradient_median`), how many get practically nothing

@@ -20,9 +20,20 @@ KINDS = ("first", "tasks", "texts", "museum")  # the folders, in the order of RE
 
 
 def files() -> dict[str, Path]:
-    """Where each demo is, by its name."""
+    """Where each demo is, by its name. (Editors leave other files, with names of other kinds.)"""
     found = (sorted((Path(__file__).parent / kind).glob("[!_]*.py")) for kind in KINDS)
-    return {path.stem: path for paths in found for path in paths}
+    return {p.stem: p for paths in found for p in paths if p.stem.isidentifier() and p.is_file()}
+
+
+def fingerprint(file: str) -> str:
+    """A number for the text of a demo's file and of all files of this folder that it imports."""
+    modules = [
+        getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith("demos")
+    ]
+    found = hashlib.sha256()
+    for path in sorted({file, *filter(None, modules)}):
+        found.update(Path(path).read_bytes())
+    return found.hexdigest()[:8]
 
 
 def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argparse.Namespace:
@@ -32,6 +43,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     also has `--steps`, whose default is `steps`, and `--resume`, which continues a stopped run.
     With `--quick` it takes `quick` steps. The result has the attributes `steps` and `quick` always.
     """
+    file = sys._getframe(1).f_globals.get("__file__") or str(files()[name])  # (a notebook has none)
+    name = Path(file).stem
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
     parser.add_argument(
         "--out", type=Path, default=Path("out") / name, help="folder for the pictures (%(default)s)"
@@ -46,16 +59,15 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
             "--resume", action="store_true", help="continue the run that was stopped"
         )
     chosen = parser.parse_args()
-    if chosen.seed < 0:
-        stop(f"--seed must be 0 or larger: got {chosen.seed}")
+    if not 0 <= chosen.seed < 2**32:
+        stop(f"--seed must be 0 or larger, and below 2**32: got {chosen.seed}")
     asked = getattr(chosen, "steps", None)
     chosen.steps = asked if asked is not None else quick if chosen.quick else steps
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
     if steps:  # these facts distinguish the checkpoints of one run from those of another
-        source = hashlib.sha256(files()[name].read_bytes())
-        chosen.demo, chosen.source = name, source.hexdigest()[:8]
+        chosen.demo, chosen.source = name, fingerprint(file)
         chosen.begun = None if chosen.resume else datetime.now().isoformat()
     return chosen
 

@@ -27,7 +27,10 @@ FORMER = {
 
 def said(path: Path) -> str:
     """A module's docstring, read without running the module."""
-    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    try:
+        return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
+    except (SyntaxError, ValueError) as error:  # somebody is writing it
+        return f"(cannot be read: {error})"
 
 
 def seconds(docstring: str) -> str:
@@ -42,6 +45,9 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # a √ that cannot be printed becomes a ?
     if sys.flags.optimize > 1:
         stop("a demo prints sentences of its docstring: run it without -OO")
+    # Several threads make small products slower, above all on a busy machine. (NumPy reads this
+    # when it is imported.)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     known = files()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print("python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--resume]")
@@ -55,6 +61,8 @@ def main() -> None:
         print("\n(--steps and --resume: only for demos that train)")
         return
     name = FORMER.get(sys.argv[1], sys.argv[1])
+    if name != sys.argv[1]:
+        print(f"{sys.argv[1]} is now called {name}", file=sys.stderr)
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""

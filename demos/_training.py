@@ -23,7 +23,7 @@ from minigrad.optim import Optimizer
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 # What must be equal for a run to continue, and its name in an error.
-FIXED = {"demo": "demo", "source": "text of its file", "seed": "--seed", "steps": "--steps"}
+FIXED = {"demo": "demo", "source": "text of its files", "seed": "--seed", "steps": "--steps"}
 
 
 class Run:
@@ -127,12 +127,12 @@ class Run:
         """Load the checkpoint, if it is from this run: the trainings of a run share `begun`."""
         try:
             facts = checkpoint_facts(self.path)
-            if chosen.begun and facts["begun"] != chosen.begun:
+            if chosen.begun and facts.get("begun") != chosen.begun:
                 return  # the file is from an earlier run: this training had not begun yet
             for name, said in FIXED.items():
-                if facts[name] != self.about[name]:
+                if facts.get(name) != self.about[name]:
                     self._stop(
-                        f"{self.path} was begun with another {said}, {facts[name]} and not "
+                        f"{self.path} was begun with another {said}, {facts.get(name)} and not "
                         f"{self.about[name]}: start again without --resume"
                     )
             load_checkpoint(self.path, **self.parts)

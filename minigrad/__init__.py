@@ -1,4 +1,4 @@
-"""minigrad: reverse-mode automatic differentiation in NumPy, to be read from chapter 1 on.
+"""minigrad: reverse-mode automatic differentiation in NumPy, to be read from chapter 0 on.
 
 README.md is the table of contents. The names below stand in the order a reader meets them.
 """
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
 from minigrad.engine.rules import fused, primitive, unfused
-from minigrad.engine.safety import detect_anomaly
 from minigrad.engine.autograd import backward, gradients
 from minigrad.engine.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from minigrad.engine.recomputing import recompute
+from minigrad.engine.safety import detect_anomaly
 from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
@@ -36,6 +36,7 @@ if not TYPE_CHECKING:
     __getattr__ = _vocabulary.asked_for_names(__name__)  # says what PyTorch's names are here
 
 # Programs that were written before chapter 9 had a folder import these two by their old paths.
+saving, checkpoints = _saving, _checkpoints
 sys.modules |= {"minigrad.saving": _saving, "minigrad.checkpoints": _checkpoints}
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
     "primitive",
     "fused",
     "unfused",
-    "detect_anomaly",
     "backward",
     "gradients",
     "grad",
@@ -56,6 +56,7 @@ __all__ = [
     "hessian",
     "hvp",
     "recompute",
+    "detect_anomaly",
     # (abs, max, min and sum are there as well; `from minigrad import *` leaves Python's in place)
     *sorted({*_primitives, *_functions} - {"abs", "max", "min", "sum"}),
     "numerical_gradient",

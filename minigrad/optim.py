@@ -7,9 +7,10 @@ and how steeply, but only at the present parameters. Each optimizer answers in i
               in the same direction add up, and steps in opposite directions cancel
     Adam      divides each element's step by the recent size of its own gradient, so that all
               elements move about equally fast (Kingma & Ba 2014)
-    AdamW     Adam, and each step also shrinks the weights a little. If the decay were added to the
-              gradient, Adam would divide it too, and weights with large gradients would hardly
-              decay. AdamW therefore shrinks the weights directly (Loshchilov & Hutter 2017)
+    AdamW     Adam, and each step also shrinks the weights a little. This **decay** works against
+              learning the examples by heart. If it were added to the gradient, Adam would divide it
+              too, and weights with large gradients would hardly decay. AdamW therefore shrinks the
+              weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
 1.1). A training loop is then five lines, which you write yourself:
@@ -86,7 +87,8 @@ class Optimizer:
         Adam(lr=0.02, betas=(0.9, 0.999), eps=1e-08), 1 parameter
         """
         names = [name for name in inspect.signature(type(self)).parameters if name != "parameters"]
-        options = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        options = [f"{name}={value!r}" for name, value in kept.items() if not callable(value)]
         count = len(self.parameters)
         plural = "" if count == 1 else "s"
         return f"{type(self).__name__}({', '.join(options)}), {count} parameter{plural}"

@@ -274,5 +274,7 @@ inverse_sqrt(1, d_model=8, warmup=0) → ValueError: warmup is a number of steps
 # A row is a line, and those below it that are indented.
 REFUSALS = [
     (call.strip(), *" ".join(answer.split()).split(": ", 1))
-    for call, answer in (row.split("→") for row in re.split(r"\n(?=\S)", ROWS) if "→" in row)
+    for call, answer in (
+        row.split("→") for row in re.split(r"\n(?=\S)", ROWS) if row.strip() and row[0] != "#"
+    )
 ]

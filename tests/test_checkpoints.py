@@ -213,7 +213,7 @@ def test_a_generator_that_cannot_be_written_is_refused_before_anything_is(tmp_pa
 def test_without_safetensors_one_sentence_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
-    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[save\]"$'):
+    with pytest.raises(ImportError, match=r'pip install -e "\.\[save\]"$'):
         checkpoints.save_checkpoint(tmp_path / "c", model=run()["model"])
 
 

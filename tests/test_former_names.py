@@ -175,15 +175,30 @@ def test_a_name_changes_at_every_depth(former, present):
 # ---------------------------------------------------------------- law
 
 
-def test_a_leaf_that_has_a_former_name_keeps_it():
-    class Both(Inner):
-        def __init__(self):
-            super().__init__()
-            self.gamma = Tensor([5.0])
+def test_a_former_attribute_is_refused_with_the_present_one_and_inherited():
+    class Third(Outer):
+        former_names: ClassVar = {"size": "width"}
+        width = 3
 
-    model = Both()
-    model.load_state_dict({"gamma": np.array([6.0])}, strict=False)
-    assert (model.gamma.item(), model.gain.item()) == (6, 1)
+    model = Third()
+    for name, present in (("block", "inner"), ("blocks", "layers"), ("size", "width")):
+        sentence = f"^Third has no {name}: it is now called {present}$"
+        with pytest.raises(AttributeError, match=sentence):
+            getattr(model, name)
+        assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match="^Third has no block: it is now called inner$"):
+        model.block = Inner()
+    with pytest.raises(AttributeError, match="^'Third' object has no attribute 'depth'$"):
+        model.depth  # noqa: B018
+
+
+def test_a_former_keyword_is_refused_also_where_any_keyword_is_taken():
+    @renamed(colour="color")
+    def paint(wall, *, color="white", **more):
+        return wall, color, more
+
+    with pytest.raises(TypeError, match=r"paint\(\) got colour=…, which is now called color$"):
+        paint("door", colour="red")
 
 
 @pytest.mark.parametrize("f", [attention, attention_weights, fused_attention, generate, gpt2])

@@ -135,11 +135,6 @@ def test_scores_may_be_enormous_and_minus_infinity_is_a_word_that_never_comes():
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.5}],
-    ids=str,
-)
 @pytest.mark.parametrize("top_p", [1e-300, 1e-13, 1e-12, 1e-6])
 @pytest.mark.parametrize("temperature", [1e-300, 1.0, 1e300, np.inf])
 def test_probabilities_are_probabilities_at_every_setting(top_p, temperature):
@@ -155,6 +150,11 @@ def test_a_sentence_ends_with_a_token_that_there_is():
         translate(translator().eval(), SOURCES, start=START, end=99, max_tokens=2)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.5}],
+    ids=str,
+)
 def test_words_come_as_often_as_their_probabilities_say(options):
     """Of n draws, a word of probability p comes n p times, give or take 5 √(n p (1 - p))."""
     n, scores = 20_000, LOGITS[:1]

@@ -220,7 +220,7 @@ def test_an_unknown_ending_is_refused(tmp_path):
         graph(leaf(2)).save(tmp_path / "x.jpg")
 
 
-INSTALL = r'pip install "minigrad-attention\[draw\]"'
+INSTALL = r'pip install -e "\.\[draw\]"'
 
 
 def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):

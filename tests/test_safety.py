@@ -1,4 +1,4 @@
-"""Chapter 1.5 · Safety: arrays that change, and the first NaN."""
+"""Chapter 2.5 · Safety: arrays that change, and the first NaN."""
 
 import contextlib
 import functools

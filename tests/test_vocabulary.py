@@ -4,6 +4,8 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ import minigrad
 from minigrad import Tensor
 from minigrad.functional.vocabulary import OTHER_NAMES, OTHER_WORDS
 from tests.making import M as A
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 
 def leaf(values=A):
@@ -101,6 +105,32 @@ def test_modules_are_still_found_by_from_import():
     assert not NAMES.keys() & {m.name for m in pkgutil.walk_packages(minigrad.__path__)} - {
         "functional"
     }
+
+
+OTHERWISE = re.findall(r"^\| `(t\.[^|]+)` \| `(t\.|np\.)([^|]+)` \|", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize("row", OTHERWISE, ids=[row[0] for row in OTHERWISE])
+def test_what_the_readme_gives_for_a_word_with_another_meaning_computes_what_pytorchs_does(row):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    theirs, start, rest = row
+    compared = 0
+    for shape in ((6,), (4, 6)):
+        t = np.random.default_rng(0).standard_normal(shape)
+        pairs = zip(theirs.split("`, `"), f"{start}{rest}".split("`, `"), strict=True)
+        for their, our in pairs:
+            try:
+                wanted = eval(their, {"t": torch.tensor(t)})
+            except (RuntimeError, IndexError):
+                continue  # PyTorch has no such call for this number of axes
+            found = eval(our, {"np": np, "t": Tensor(t, requires_grad=True)})
+            as_lists = isinstance(wanted, tuple)
+            for one, other in zip(
+                found if as_lists else [found], wanted if as_lists else [wanted], strict=True
+            ):
+                np.testing.assert_allclose(getattr(one, "data", one), np.asarray(other), rtol=1e-12)
+            compared += 1
+    assert compared
 
 
 CLASSES = ["ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Softplus", "Sigmoid", "Tanh", "Flatten"]

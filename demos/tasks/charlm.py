@@ -203,7 +203,7 @@ tokens, targets = (train_ids[i : i + BATCH * T].reshape(BATCH, T) for i in (0, 1
 plain, megabytes, seconds = measured(blocks)
 again, fewer, longer = measured([recomputed(block) for block in blocks])
 model.blocks = blocks
-apart = max(np.abs(g - h).max() / np.abs(h).max() for g, h in zip(again, plain, strict=True))
+apart = np.max([np.abs(g - h).max() / np.abs(h).max() for g, h in zip(again, plain, strict=True)])
 print(
     f"\nOne training step: {megabytes:.1f} MB in {1000 * seconds:.0f} ms. With recomputed blocks: "
     f"{fewer:.1f} MB in {1000 * longer:.0f} ms ({longer / seconds - 1:+.0%})"

@@ -1,4 +1,4 @@
-""" "I love you": eight heads that are one, and a scale that rescues none of them.
+""" "I love you": with constant weights eight heads are one, and no scale changes that.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
 scores then follow from three sums. The notebook computes one head, and the eight heads that we make
@@ -56,8 +56,9 @@ for name in ("scores", "weights"):
 zeros = sum(number == "0." for number in source.as_text(ours["context"]))
 print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}\n')
 say(
-    f"{same} of {total} printed numbers come back: {len(sums)} used, the diagonal, and "
-    f"{same - len(sums)} predicted. The others are {source.LOST}."
+    f"{same} of {total} printed numbers come back. {len(sums)} of them, the scores' diagonal, give "
+    f"the sums of the rows; from them the other {same - len(sums)} are predicted. What does not "
+    f"come back: {source.LOST}."
 )
 known = numbers(source.PRINTED["I"])
 say(
@@ -168,11 +169,11 @@ for name, scale in {**usual, **others}.items():
     spread, found = measure(scale, text)
     sizes = "".join(f"{largest(g):12.1e}" for g in found[1:])
     print(f"   {name:12}{8 * gap * scale:18.1e}{spread:18.1e}{sizes}")
-dead = max(largest(g) for s in usual.values() for g in measure(s, text)[1][1:3])
+dead = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1:3]])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 reached = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
 print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {reached} gets any.")
-marks.at_most("gradient of I and love at 1/8", max(by_word[:2]), 0, ".0e")
+marks.at_most("gradient of I and love at 1/8", np.max(by_word[:2]), 0, ".0e")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
 marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")
 
@@ -204,7 +205,7 @@ print(f"\n   {'order 1 and 2':34}{'agree':>7}{'zero':>7}{'of':>5}{'worst error':
 for what, scale, tensors in cases:
     report = gradcheck(head(scale), *tensors)
     verdicts = [c.verdict for c in report.comparisons]
-    error = max(c.error for c in report.comparisons)
+    error = np.max([c.error for c in report.comparisons])
     agree, zero = verdicts.count("agrees"), verdicts.count("zero")
     confirmed, checked = confirmed + agree + zero, checked + len(verdicts)
     print(f"   {what:34}{agree:>7}{zero:>7}{len(verdicts):>5}{error:14.0e}")

@@ -295,12 +295,12 @@ checks = {
 }
 print("\n4 · Gradients, checked against finite differences")
 for name, report in checks.items():
-    worst = max(c.error for c in report.comparisons)
+    worst = np.max([c.error for c in report.comparisons])
     print(
         f"   {name:8} {len(report.comparisons)} derivatives of order 1 and 2, "
         f"{len(report.unresolved)} unresolved, largest error {worst:.0e}"
     )
-worst = max(c.error for report in checks.values() for c in report.comparisons)
+worst = np.max([c.error for report in checks.values() for c in report.comparisons])
 marks.at_most("largest error", worst, 1e-8, ".0e")
 marks.at_most("derivatives unresolved", sum(len(r.unresolved) for r in checks.values()), 0, "d")
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]

@@ -120,7 +120,7 @@ print()
 marks.at_least("all states, any length", min(right[T, "all"].mean() for T in LENGTHS), 0.99)
 marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
 marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
-most = max(known[T, "last"] for T in LENGTHS)
+most = np.max([known[T, "last"] for T in LENGTHS])
 marks.at_most("most words known from the last state", most, 4, ".1f")
 gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
 marks.at_most("the last state: right words, gained from a length to the next", gains.max(), -0.05)
@@ -304,7 +304,7 @@ for name, f, weights in (
     sure, wanted = len(every) - len(coarse), 6 if name == "V2, scale 128" else len(every)
     marks.at_least(f"{name}: of {len(every)} derivatives confirmed", sure, wanted, "d")
     if coarse:
-        seen = max(max(c.error, c.resolution) for c in coarse)
+        seen = np.max([(c.error, c.resolution) for c in coarse])
         print(f"     the {len(coarse)} others: no difference contradicts them")
         marks.at_most("  down to the resolution", seen, 1e-5, ".0e")
     else:

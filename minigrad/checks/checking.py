@@ -133,6 +133,10 @@ def gradcheck(
     return Report(tuple(comparisons))
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how each gradient is compared, and how the sentence of an error is made.
+
+
 def _compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -> list[Comparison]:
     """Every φ against every point, along a few random directions; raise if one is wrong."""
     comparisons = []

@@ -8,11 +8,11 @@ it.
     1.2  record        what an operation stores, and how to compute without a record
     1.3  rules         a value and its derivatives become an operation
     1.4  words         operators, methods and NumPy's functions find their operations
-    1.5  safety        arrays that change, and the first NaN
     2.1  replay        back through the record, the newest result first
     2.2  autograd      backward and gradients
     2.3  derivatives   grad, vjp, jvp, jacobian, hessian, hvp
     2.4  recomputing   memory for time
+    2.5  safety        arrays that change, and the first NaN
 
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

@@ -98,7 +98,7 @@ def _rule(definition: Callable[..., Any]) -> Callable[..., Any]:
 
     rule.__name__ = "recompute"
     rule.definition = definition  # type: ignore[attr-defined]
-    rule.compares_its_value = True  # type: ignore[attr-defined]  # (so `detect_anomaly` need not)
+    rule.compares_its_value = True  # type: ignore[attr-defined]  # (so chapter 2.5 need not)
     return rule
 
 

@@ -47,7 +47,7 @@ class Node:
 
     A backward pass drops the node's inputs when it is done with them. Then `spent` is that pass, an
     object that knows whether it finished; before, it is None. `watch` is what `detect_anomaly`
-    noted when the node was made (chapter 1.5).
+    noted when the node was made (chapter 2.5).
     """
 
     __slots__ = ("inputs", "options", "rule", "spent", "vjps", "watch")
@@ -173,7 +173,7 @@ def recording() -> Iterator[None]:
         _pauses.reset(token)
 
 
-# Functions that look at each operation when it is done (chapter 1.5); almost always none.
+# Functions that look at each operation when it is done (chapter 2.5); almost always none.
 WATCHERS: list[Callable[[Callable[..., Any], tuple[Any, ...], Array, Any], None]] = []
 
 

@@ -21,9 +21,10 @@ and L changes by both. Each use of x sends a **contribution**, and the gradient 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
 every result that it was made from. So take, of all the results that have received something and
-wait to pass it on, the **newest**. Its gradient is complete. For a result that could still send to
-it would be newer, and would be waiting itself, or would first have to receive something from a
-result that is newer still, and so on; but no newer result is waiting.
+wait to pass it on, the **newest**. Its gradient is complete. Only a newer result can send to it. A
+newer result that has received something would be waiting. One that has received nothing could
+receive only from results that are newer still. But no newer result is waiting, so nothing more is
+sent.
 
 Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was given
 another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at the
@@ -148,8 +149,10 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     """A VJP's result, brought to the shape and dtype of its input x.
 
     Broadcasting copies one element to many places; the gradient of a copy is summed over the
-    places (∂L/∂x = Σ ∂L/∂copy). This is the one place where that happens. A shape that
-    broadcasting cannot explain is the rule's mistake, and a sum would hide the mistake.
+    places (∂L/∂x = Σ ∂L/∂copy). Rules leave that to this function. (Three of them never make the
+    stretched gradient: the product of a stack with one matrix in chapter 3.5, `einsum` in 3.8, and
+    the score_bias of chapter 12.) A shape that broadcasting cannot explain is the rule's mistake,
+    and a sum would hide the mistake.
     """
     _refuse_wrong_result(g, x, t, i, create_graph)
     extra = g.ndim - x.ndim

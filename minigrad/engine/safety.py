@@ -1,9 +1,9 @@
-"""1.5 · Safety: what could make a record quietly wrong, and how to find the first NaN.
+"""2.5 · Safety: what could make a record quietly wrong, and how to find the first NaN.
 
-What if a value changes between the forward and the backward pass? A record is a promise about
-arrays: "with these values, the derivative is this". The VJP of `w * x` holds the array of w. If a
-step of training overwrote that array, the VJP would multiply by values that the forward pass never
-saw. No NaN would appear, training would go on, and every gradient would be a little wrong.
+What if a value changes between the forward and the backward pass? The VJPs of a record are right
+only for the values of the forward pass. The VJP of `w * x` holds the array of w. If a step of
+training overwrote that array, the VJP would multiply by values that the forward pass never saw. No
+NaN would appear, training would go on, and every gradient would be a little wrong.
 
 That cannot happen to a leaf or to a result, because their arrays never change (chapter 1.1): the
 step gives w another array, and the VJP keeps the old one.
@@ -21,11 +21,11 @@ One case needs a check. With `create_graph=True` rules are called again, on the 
 their inputs. If a leaf has been given another array since then, its time is later than the
 result's (chapter 2.1), and that pass is an error.
 
-What remains is memory that belongs to you: the array of a constant, `Tensor(a)` or the `a` in
-`t * a`. You can still write to it, and NumPy gives no signal. The only way to notice is to compare
-values, which costs as much as the forward pass. So it is done only for operations that ran inside
-`detect_anomaly()`, when the backward pass comes to them. The same mode answers the other question
-of a bad day: which operation, on which line of my program, made the first NaN?
+What remains is memory that belongs to you: the array of a constant, as in `Tensor(a)` or `t * a`.
+You can still write to it, and NumPy gives no signal. The only way to notice is to compare values,
+which costs as much as the forward pass. So it is done only for operations that ran inside
+`detect_anomaly()`, when the backward pass comes to them. The same mode finds the first NaN: it
+names the operation that made it, and the line of your program.
 
     >>> x = Tensor([1.0, -1.0], requires_grad=True)
     >>> with detect_anomaly():

@@ -43,7 +43,7 @@ would write into the array itself:
     ValueError: output array is read-only
 
 One array can still be written: the one that you gave to a **constant**, a tensor that requires no
-gradient. The constant shares your array's memory (chapter 1.5).
+gradient. The constant shares your array's memory (chapter 2.5).
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Tensor(Words):
         to are copied. An array that is read-only, and not a view of a writable one, is taken
         without a copy: a memory-mapped file of weights, or an array after
         `a.setflags(write=False)`. Whoever owns such memory can still change it, through a view
-        made earlier for example, and must not. (`detect_anomaly` of chapter 1.5 notices it where a
+        made earlier for example, and must not. (`detect_anomaly` of chapter 2.5 notices it where a
         derivative needs the array.) Values of another kind, floats for integers, are a TypeError.
         """
         return self._array

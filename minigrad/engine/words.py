@@ -294,7 +294,8 @@ class Words:
 
         def __getattr__(self, name: str) -> Any:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
-            raise AttributeError(functional.vocabulary.advice(name))
+            # (With name= and obj=, Python adds no guess of its own.)
+            raise AttributeError(functional.vocabulary.advice(name), name=name, obj=None)
 
 
 def _plain(x: Any) -> Any:

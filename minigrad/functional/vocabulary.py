@@ -274,6 +274,10 @@ OTHER_NAMES: dict[str, str] = {
 }
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the sentences for what is in no table.
+
+
 def advice(name: str) -> str:
     """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:
@@ -304,9 +308,12 @@ def asked_for_names(module: str) -> Callable[[str], NoReturn]:
 
 
 def instead_of(name: str) -> str | None:
-    """What to use instead of a name that a module does not have, if a table knows it."""
+    """What to use instead of a name that a module does not have, if a table knows it.
+
+    (Chapters 7 and 8 are looked up among the loaded modules: they come after this one.)
+    """
     for module in ("minigrad", "minigrad.nn", "minigrad.optim"):
-        found = vars(sys.modules[module]).get(name)
+        found = vars(sys.modules.get(module, object)).get(name)
         if getattr(found, "__module__", "").startswith(module):
             return f"{module}.{name}"
     for names, instead in OTHER_NAMES.items():

@@ -114,7 +114,5 @@ def _graphviz() -> Any:
     try:
         import graphviz
     except ImportError:
-        raise ImportError(
-            'drawing a graph needs graphviz: pip install "minigrad-attention[draw]"'
-        ) from None
+        raise ImportError('drawing a graph needs graphviz: pip install -e ".[draw]"') from None
     return graphviz

@@ -122,10 +122,17 @@ def _options(node: Node, shape: tuple[int, ...]) -> str:
         f"{name}={_option(value)}"
         for name, value in node.options.items()
         if not (
-            _option(value) == _option(usual[name].default)
+            (name in usual and _same(value, usual[name].default))
             or (name == "shape" and isinstance(value, tuple) and value == shape)
         )
     )
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether an option has its default, which may be an array or NaN."""
+    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
+        return value is default or np.array_equal(value, default)
+    return type(value) is type(default) and repr(value) == repr(default)
 
 
 def _option(value: Any) -> str:

@@ -51,5 +51,5 @@ def _program() -> tuple[str, bool]:
         return pure, True
     raise ImportError(
         "drawing needs a Graphviz program, and neither the system's dot nor graphviz-pure is "
-        'here: pip install "minigrad-attention[draw]"'
+        'here: pip install -e ".[draw]"'
     )

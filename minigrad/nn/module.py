@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 
@@ -50,6 +50,29 @@ class Module:
 
     # Attributes that had another name when states were saved: {"former": "present"}.
     former_names: ClassVar[Mapping[str, str]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class has the former names of the classes that it inherits from, too."""
+        super().__init_subclass__(**options)
+        former = [vars(base).get("former_names", {}) for base in reversed(cls.__mro__)]
+        cls.former_names = {old: new for names in former for old, new in names.items()}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        present = self.former_names.get(name)
+        if present is not None and present in vars(self):  # it would change nothing
+            raise AttributeError(self._renamed(name))
+        super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Python asks here for what was not found."""
+            if name in self.former_names:
+                raise AttributeError(self._renamed(name))
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _renamed(self, name: str) -> str:
+        return f"{type(self).__name__} has no {name}: it is now called {self.former_names[name]}"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """What the layer computes; every subclass says it."""
@@ -163,6 +186,10 @@ class Module:
         return f"{type(self).__name__}({''.join(rows)})"
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how members are found, and keywords that have another name now.
+
+
 def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:
     """The leaves and modules among an owner's attributes or members, each once, and theirs."""
     seen.add(id(owner))
@@ -198,13 +225,10 @@ def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Input
     def decorate(f: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
         @functools.wraps(f)
         def checked(*args: Inputs.args, **options: Inputs.kwargs) -> Result:
-            try:
-                return f(*args, **options)
-            except TypeError:
-                for name in options.keys() & names:
-                    now = f"which is now called {names[name]}"
-                    raise TypeError(f"{f.__qualname__}() got {name}=…, {now}") from None
-                raise
+            for name in options.keys() & names:
+                now = f"which is now called {names[name]}"
+                raise TypeError(f"{f.__qualname__}() got {name}=…, {now}")
+            return f(*args, **options)
 
         return checked
 

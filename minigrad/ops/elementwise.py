@@ -121,8 +121,8 @@ def power(a, b, /):
 
         ∂y/∂a = y · b/a = b aᵇ⁻¹        ∂y/∂b = y log a
 
-    At a = 0 the formulas meet 0 · ∞ where the function itself is smooth: a⁰ and 0ᵇ for b > 0
-    are constant nearby. There, for each input alone and at every order, the limit 0 is used.
+    At a = 0 the formulas give 0 · ∞ in two cases: ∂y/∂a if b = 0, and ∂y/∂b if b > 0. In both the
+    function is constant in that input, so the rule returns 0, at every order.
     `x**0.5` keeps its infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
 
     >>> power(3.0, 2.0)
@@ -148,6 +148,10 @@ def exp(x, /):
     array(1.)
     """
     return np.exp(x), lambda g, y: g * y
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: more of the same.
 
 
 @primitive

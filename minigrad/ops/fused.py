@@ -137,7 +137,8 @@ def cross_entropy(
 
         ∂L/∂z = p/n - t        (0 in a row that does not count)
 
-    Prediction minus truth. It is never dead while they differ, however sure the model is.
+    The gradient is prediction minus truth. It is 0 only if the two are equal, however sure the
+    model is.
 
     ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
     targets that are not integers.

@@ -77,6 +77,10 @@ def _einsum(*xs, inputs, output, optimize=False):
     return y, *[vjp(k) for k in range(len(xs))]
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how subscripts are read.
+
+
 def _lengths(inputs, shapes):
     """How long the axis of each letter is; one of length 1 is stretched to the others' length."""
     lengths = {}

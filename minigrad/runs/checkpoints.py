@@ -130,7 +130,5 @@ def _safetensors() -> Any:
     try:
         import safetensors.numpy
     except ImportError:
-        raise ImportError(
-            'checkpoints need safetensors: pip install "minigrad-attention[save]"'
-        ) from None
+        raise ImportError('checkpoints need safetensors: pip install -e ".[save]"') from None
     return safetensors.numpy

@@ -12,7 +12,6 @@ import subprocess
 import numpy as np
 import pytest
 
-from demos import files
 from demos._training import smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
 from tests.demos.running import ENVIRONMENT, ROOT, command, demo, python
@@ -256,18 +255,46 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     assert "is not a checkpoint of minigrad, or is damaged" in done.stderr
 
 
-def test_a_run_does_not_go_on_with_another_text_of_its_demo(quick, tmp_path):
+CHANGED = {  # a demo, and a file that its training depends on
+    "demos/tasks/two_moons.py": "two_moons",
+    "demos/_training.py": "two_moons",
+    "demos/texts/sources/love_transformers.py": "love_transformers",
+}
+
+
+@pytest.mark.parametrize("file", CHANGED)
+def test_a_run_does_not_go_on_with_another_text_of_its_files(file, quick, tmp_path):
     """Somebody stops a run, does what "Try it" says, and resumes: old weights, new claims."""
-    folder, _ = quick("two_moons")
+    name = CHANGED[file]
+    folder, _ = quick(name)
     elsewhere = tmp_path / "project"
     for part in ("demos", "attention", "minigrad"):
         shutil.copytree(ROOT / part, elsewhere / part, ignore=shutil.ignore_patterns("*.pyc"))
-    changed = elsewhere / files()["two_moons"].relative_to(ROOT)
-    changed.write_text(changed.read_text().replace("tanh", "relu"))
-    again = ("-m", "demos", "two_moons", "--quick", "--resume", "--out", folder)
+    with (elsewhere / file).open("a") as changed:
+        changed.write("# another line\n")
+    again = ("-m", "demos", name, "--quick", "--resume", "--out", folder)
     done = python(*again, cwd=elsewhere, PYTHONPATH=str(elsewhere))
     assert done.returncode == 2
-    assert "was begun with another text of its file" in done.stderr
+    assert "was begun with another text of its files" in done.stderr
+
+
+def test_the_list_survives_whatever_files_an_editor_leaves(tmp_path):
+    elsewhere = tmp_path / "project"
+    shutil.copytree(ROOT / "demos", elsewhere / "demos")
+    tasks = elsewhere / "demos" / "tasks"
+    for name, content in {
+        "._sort.py": b"\x00\xff",
+        ".#sort.py": b"def",
+        "sort.v2.py": b"",
+        "half.py": b"def half(:",
+        "bytes.py": b"\xff\x00",
+        "empty.py": b"",
+    }.items():
+        (tasks / name).write_bytes(content)
+    (tasks / "folder.py").mkdir()
+    done = python("-m", "demos", cwd=elsewhere, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert "half " in done.stdout and "folder" not in done.stdout and "v2" not in done.stdout
 
 
 def test_a_run_of_another_demo_in_the_same_folder_is_refused(tmp_path):
