@@ -25,6 +25,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from minigrad import Tensor, concatenate
 
 
@@ -62,7 +64,7 @@ class KVCache:
 
     def rewind(self, length: int) -> None:
         """Forget all but the first `length` positions."""
-        if not 0 <= length <= self.length:
+        if not isinstance(length, int | np.integer) or not 0 <= length <= self.length:
             raise ValueError(f"the cache holds {self.length} positions, and not {length}")
         if self.k is not None and self.v is not None:
             self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]

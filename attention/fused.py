@@ -37,7 +37,10 @@ needs only the output and its gradient, one row of each, and both are known befo
 (Dao et al. 2022, appendix B.2).
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
-all has l = 0: it keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass.
+all keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass. A NaN stays a
+NaN, as in the definition, with one exception: a NaN that meets only weights of 0, such as a value
+that no query may look at. In the definition 0 · NaN is NaN. Here it has no effect if its whole
+block is skipped, or if the query has no key at all.
 
 The definition of this function is chapter 11's `attention`, which computes second derivatives, and
 everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
@@ -114,7 +117,9 @@ def fused_attention(
     return _fused_attention(factor * q, k, v, added, mask=mask, block=block)
 
 
-def _definition(q: Any, k: Any, v: Any, score_bias: Any, /, mask: Any, block: int) -> Tensor:
+def _definition(
+    q: Any, k: Any, v: Any, score_bias: Any, /, mask: Any = None, block: int = 128
+) -> Tensor:
     q, k, v = (x if isinstance(x, Tensor) else Tensor(x) for x in (q, k, v))
     added = score_bias if np.ndim(score_bias) else None
     return attention(q, k, v, mask=mask, score_bias=added, scale=1.0)
@@ -122,7 +127,7 @@ def _definition(q: Any, k: Any, v: Any, score_bias: Any, /, mask: Any, block: in
 
 @fused(definition=_definition, name="fused_attention")
 def _fused_attention(
-    q: Array, k: Array, v: Array, score_bias: Array, /, mask: Any, block: int
+    q: Array, k: Array, v: Array, score_bias: Array, /, mask: Any = None, block: int = 128
 ) -> Any:
     T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
@@ -143,6 +148,9 @@ def _fused_attention(
     dtype = np.result_type(q, k, v, *([] if added is None else [score_bias]))
     y = np.zeros((*batch, T, d_v), dtype)  # (…, T, d_v)
     lam = np.full((*batch, T, 1), np.inf, dtype)  # (…, T, 1)
+    # Whether a query has a key is asked of the mask. (The sum l does not tell: it may be NaN.)
+    has_key: Any = S > 0 if mask is None else np.atleast_1d(mask).any(axis=-1, keepdims=True)
+    has_key = np.broadcast_to(has_key, lam.shape)  # (…, T, 1)
     for rows in _blocks(T, block):
         m: Any = -np.inf
         l: Any = 0.0
@@ -154,8 +162,8 @@ def _fused_attention(
             rescale = np.exp(before - shift)
             l = rescale * l + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
             a = rescale * a + p @ v[..., columns, :]  # (…, R, d_v)
-        # A query that may look nowhere keeps y = 0, and λ = ∞ makes all its weights 0.
-        some = np.broadcast_to(l > 0, lam[..., rows, :].shape)
+        # A query without a key keeps y = 0, and λ = ∞ makes all its weights 0.
+        some = has_key[..., rows, :]
         np.divide(a, l, out=y[..., rows, :], where=some)
         np.add(m, np.log(np.where(some, l, 1)), out=lam[..., rows, :], where=some)
 

@@ -23,6 +23,7 @@ features.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,7 @@ def generate(
     Prompts are of equal length, without padding. ValueError if the model is in training mode.
     """
     _refuse_dropout(model)
+    _whole(num_tokens, "num_tokens")
     tokens = np.array(prompt)
     if tokens.ndim != 2 or tokens.shape[1] == 0:
         raise ValueError(f"a prompt has shape (B, T) with T ≥ 1: got {tokens.shape}")
@@ -105,9 +107,10 @@ def choose(
     _check_options(top_k, top_p)
     if temperature == 0:
         return np.asarray(np.argmax(logits, axis=-1))
-    if rng is None:
+    if rng is None or not hasattr(rng, "random"):
+        got = "" if rng is None else f": got {rng!r}"
         raise TypeError(
-            "drawing tokens needs rng=np.random.default_rng(seed); temperature=0 is greedy"
+            f"drawing tokens needs rng=np.random.default_rng(seed); temperature=0 is greedy{got}"
         )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     # The first token at which the cumulative probability passes a number drawn from [0, 1).
@@ -129,9 +132,10 @@ def probabilities(
         raise ValueError(f"a temperature to divide by is above 0: got {temperature}")
     _check_options(top_k, top_p)
     logits = np.asarray(logits, float)
-    with np.errstate(over="ignore"):  # a score far below the best, by a tiny temperature: -∞
+    # A score far below the best, by a tiny temperature: -∞. One of -∞ by an infinite one: NaN.
+    with np.errstate(over="ignore", invalid="ignore"):
         colder = (logits - logits.max(axis=-1, keepdims=True)) / temperature
-    p = np.exp(log_softmax(colder))
+    p = np.exp(log_softmax(np.where(logits == -np.inf, -np.inf, colder)))
     order = np.argsort(-p, axis=-1, kind="stable")
     ranked = np.take_along_axis(p, order, axis=-1)
     kept = np.ones(ranked.shape, bool)
@@ -139,16 +143,25 @@ def probabilities(
         kept[..., top_k:] = False
     if top_p is not None:  # up to and with the token that brings the sum to p
         kept &= ranked.cumsum(axis=-1) - ranked < top_p - 1e-12  # (sums of tenths are rounded)
+        kept[..., :1] = True  # the fewest tokens are at least one
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
     return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]  # (…, V)
 
 
 def _check_options(top_k: int | None, top_p: float | None) -> None:
-    if top_k is not None and top_k < 1:
+    if top_k is not None and _whole(top_k, "top_k") < 1:
         raise ValueError(f"top_k keeps at least one token: got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p is a probability above 0: got {top_p}")
+
+
+def _whole(number: Any, name: str) -> int:
+    """A number that counts something."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} is a whole number: got {number!r}") from None
 
 
 @renamed(max_words="max_tokens")
@@ -172,7 +185,7 @@ def translate(
     tokens.) source_mask is padding's, (B, 1, S).
     """
     _refuse_dropout(model)
-    if num_beams < 1:
+    if _whole(num_beams, "num_beams") < 1:
         raise ValueError(f"a search needs at least one beam: got num_beams={num_beams}")
     sources = np.asarray(source)
     if sources.ndim != 2:
@@ -211,6 +224,8 @@ def _beam_search(
     finished: list[tuple[float, list[int]]] = []
     for _ in range(max_tokens):
         log_p = scores([tokens for _, tokens in beams])
+        if not 0 <= end < log_p.shape[-1]:
+            raise ValueError(f"end is one of the {log_p.shape[-1]} tokens from 0 on: got {end}")
         options = [
             (total + float(log_p[i, token]), [*tokens, int(token)])
             for i, (total, tokens) in enumerate(beams)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import difflib
+import errno
 import io
 import os
 import re
 import runpy
+import signal
 import sys
 from pathlib import Path
 
@@ -41,6 +43,8 @@ def main() -> None:
     """List the demos, or run one as if it were the program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a √ that cannot be printed becomes a ?
+    if sys.flags.optimize > 1:
+        stop("a demo prints sentences of its docstring: run it without -OO")
     # Several threads make small products slower, above all on a busy machine. (NumPy reads this
     # when it is imported.)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -65,8 +69,20 @@ def main() -> None:
         stop(f"there is no demo {name!r}{meant}: the demos are {', '.join(known)}")
     del sys.argv[1]
     kind, docstring = known[name].parent.name, said(known[name])
+    # What schedulers send ends a demo as Ctrl-C does. (A training handles both by itself.)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         runpy.run_module(f"demos.{kind}.{name}", run_name="__main__", alter_sys=False)
+        if sys.stdout:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stop(f"the output cannot be written: {error.strerror}")
     except KeyboardInterrupt:
         again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
         stop(f"stopped{again}", code=130)

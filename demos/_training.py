@@ -31,9 +31,9 @@ class Run:
 
     A `for` over a Run yields the steps and shows a progress bar. Every 100 steps and after the last
     one the Run writes a checkpoint to the demo's folder: the model, the optimizer, the generator
-    and what was measured. After Ctrl-C the current step is finished, the checkpoint is written, and
-    the program ends with a sentence. `--resume` starts from that file and gives the same weights
-    bit for bit.
+    and what was measured. After Ctrl-C, or SIGTERM, the current step is finished, the checkpoint is
+    written, and the program ends with a sentence. `--resume` starts from that file and gives the
+    same weights bit for bit.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Run:
         self.history: dict[str, list[Any]] = {}
         self.about = {name: getattr(chosen, name) for name in (*FIXED, "begun")}
         self.path = chosen.out / f"{re.sub(r'[^a-z0-9.]+', '_', what.lower())}.safetensors"
-        self.interrupted = False
+        self.interrupted = 0  # by this signal
         self.bar: Any = None
         if chosen.resume and self.path.exists():
             self._go_on(chosen)
@@ -61,9 +61,12 @@ class Run:
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
-        before = signal.getsignal(signal.SIGINT)
-        if before is not signal.SIG_IGN:  # (a script that starts a demo with `&` ignores SIGINT)
-            signal.signal(signal.SIGINT, self._interrupt)
+        before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+        for each, handler in before.items():
+            if (
+                handler is not signal.SIG_IGN
+            ):  # (a script that starts a demo with `&` ignores SIGINT)
+                signal.signal(each, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
                 yield step
@@ -75,10 +78,11 @@ class Run:
                     self._stop(
                         f"stopped {self.what!r} after step {step} of {self.steps}, and saved it "
                         f"in {self.path}: the same command with --resume continues from there",
-                        130,
+                        128 + self.interrupted,
                     )
         finally:
-            signal.signal(signal.SIGINT, before)
+            for each, handler in before.items():
+                signal.signal(each, handler)
             self.bar.close()
 
     def show(self, **numbers: float) -> None:
@@ -97,10 +101,10 @@ class Run:
         """The losses that were shown, from the first step on."""
         return self.history.get("loss", [])
 
-    def _interrupt(self, *_: Any) -> None:
+    def _interrupt(self, signal_number: int, _: Any) -> None:
         if self.interrupted:  # the second Ctrl-C ends the program at once
             raise KeyboardInterrupt
-        self.interrupted = True
+        self.interrupted = signal_number
 
     def _stop(self, sentence: str, code: int = 2) -> NoReturn:
         """End with a sentence on a separate line."""

@@ -30,6 +30,7 @@ An optimizer reads `.grad` and gives each parameter a new array, since arrays ne
 from __future__ import annotations
 
 import inspect
+import json
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -86,12 +87,15 @@ class Optimizer:
         >>> Adam([Tensor([1.0], requires_grad=True)], lr=0.02)
         Adam(lr=0.02, betas=(0.9, 0.999), eps=1e-08), 1 parameter
         """
+        shown = ", ".join(f"{name}={value}" for name, value in self._options().items())
+        count = len(self.parameters)
+        return f"{type(self).__name__}({shown}), {count} parameter{'' if count == 1 else 's'}"
+
+    def _options(self) -> dict[str, str]:
+        """What the optimizer was made with, as text, from its attributes of the same names."""
         names = [name for name in inspect.signature(type(self)).parameters if name != "parameters"]
         kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        options = [f"{name}={value!r}" for name, value in kept.items() if not callable(value)]
-        count = len(self.parameters)
-        plural = "" if count == 1 else "s"
-        return f"{type(self).__name__}({', '.join(options)}), {count} parameter{plural}"
+        return {name: repr(value) for name, value in kept.items() if not callable(value)}
 
     def zero_grad(self) -> None:
         """Forget the gradients of the last step; `backward` would add to them."""
@@ -118,8 +122,13 @@ class Optimizer:
         p.data = values
 
     def state_dict(self) -> dict[str, Array]:
-        """All that a run needs to continue: step, rate, and the memory of each parameter."""
+        """All that a run needs to continue: step, rate, and the memory of each parameter.
+
+        Besides it the options, such as betas, which `load_state_dict` compares.
+        """
+        options = {name: value for name, value in self._options().items() if name != "lr"}
         state: dict[str, Array] = {
+            "options": np.frombuffer(json.dumps(options).encode(), np.uint8),
             "kind": np.frombuffer(type(self).__name__.encode(), np.uint8),
             "count": np.array(len(self.parameters)),
             "steps": np.array(self.steps),
@@ -142,6 +151,15 @@ class Optimizer:
                 f"this state is of {kind} with {count} parameters, not of {type(self).__name__} "
                 f"with {len(self.parameters)}"
             )
+        if "options" in state:  # (a state that an older version wrote has none)
+            made = json.loads(bytes(np.asarray(state["options"])))
+            for name, value in self._options().items():
+                if name != "lr" and made.get(name, value) != value:
+                    raise ValueError(
+                        f"this state is of {kind} with {name}={made[name]}, and not with "
+                        f"{name}={value}: make the optimizer with the same, and change it after "
+                        "loading if that is meant"
+                    )
         memory: list[dict[str, Array]] = [{} for _ in self.parameters]
         for key, value in state.items():
             place, dot, name = key.partition(".")
@@ -155,6 +173,8 @@ class Optimizer:
                     f"this state does not fit parameter {place}, {describe(p)}: {key} has shape "
                     f"{np.shape(value)}"
                 )
+            if np.asarray(value).dtype.kind != "f" or not self._may_remember(name, value):
+                raise ValueError(f"this state is damaged: {key} of parameter {place} cannot be")
             memory[int(place)][name] = np.array(value, None if name == "t" else p.dtype)
         for i, held in enumerate(memory):
             if held and held.keys() != set(self.remembers):
@@ -166,6 +186,10 @@ class Optimizer:
         if not (steps >= 0 and 0 <= lr < math.inf):
             raise ValueError(f"this state is damaged: it has steps {steps} and lr {lr}")
         self.steps, self.lr, self.memory = steps, lr, memory
+
+    def _may_remember(self, name: str, value: Any) -> bool:
+        """Whether this can be what a step left: a number of steps and a mean of squares are ≥ 0."""
+        return name not in ("t", "v") or bool((np.asarray(value) >= 0).all())
 
 
 class SGD(Optimizer):
@@ -215,8 +239,8 @@ class Adam(Optimizer):
         eps: float = 1e-8,
     ) -> None:
         super().__init__(parameters, lr)
-        if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas lie between 0 and 1: got {betas}")
+        if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"betas lie between 0 and 1, and are two: got {betas}")
         for p in self.parameters:
             if not eps > 0 or p.dtype.type(eps) == 0:
                 raise ValueError(f"eps must be above 0 in {describe(p)}, {p.dtype}: got {eps}")

@@ -279,6 +279,12 @@ choose([1.0, 2.0], rng=None) → ValueError: scores have shape (B, V), a row for
 choose([[1.0]], temperature=-1.0, rng=None)
     → ValueError: temperature must not be negative: got -1.0
 choose([[1.0]], top_k=0, rng=None) → ValueError: top_k keeps at least one token: got 0
+choose([[1.0]], top_k=2.5, rng=None) → TypeError: top_k is a whole number: got 2.5
+choose([[1.0]], rng=3) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy: got 3
+generate(llama, [[1, 2]], 2.5) → TypeError: num_tokens is a whole number: got 2.5
+translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=2.5)
+    → TypeError: num_beams is a whole number: got 2.5
+KVCache().rewind(1.5) → ValueError: the cache holds 0 positions, and not 1.5
 choose([[1.0]], top_p=0.0, rng=None) → ValueError: top_p is a probability above 0: got 0.0
 choose([[1.0]], top_p=1.5, rng=None) → ValueError: top_p is a probability above 0: got 1.5
 choose([[1.0], [np.nan]], rng=None) → ValueError: no token can be chosen…

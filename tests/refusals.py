@@ -262,6 +262,7 @@ SGD([t], np.inf) → ValueError: lr must be 0 or larger, and finite
 SGD([t], -0.1) → ValueError: lr must be 0 or larger, and finite
 SGD([t], 1, momentum=1) → ValueError: between 0 and 1: got 1
 Adam([t], betas=(0.9, 1.0)) → ValueError: betas lie between
+Adam([t], betas=(0.9,)) → ValueError: betas lie between 0 and 1, and are two: got \(0.9,\)
 Adam([t], eps=-1.0) → ValueError: eps must be above 0
 Adam([Tensor(np.zeros(3, np.float16), requires_grad=True)]) →
     ValueError: eps must be above 0 in .*float16: got 1e-08

@@ -135,6 +135,21 @@ def test_scores_may_be_enormous_and_minus_infinity_is_a_word_that_never_comes():
     )
 
 
+@pytest.mark.parametrize("top_p", [1e-300, 1e-13, 1e-12, 1e-6])
+@pytest.mark.parametrize("temperature", [1e-300, 1.0, 1e300, np.inf])
+def test_probabilities_are_probabilities_at_every_setting(top_p, temperature):
+    scores = np.array([[1.0, 3.0, -np.inf, 3.0], [0.0, -1e300, 1e300, -np.inf]])
+    for options in ({}, {"top_p": top_p}, {"top_k": 1}, {"top_k": 2, "top_p": top_p}):
+        p = probabilities(scores, temperature=temperature, **options)
+        np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=1e-12)
+        assert (p >= 0).all() and (p[scores == -np.inf] == 0).all()
+
+
+def test_a_sentence_ends_with_a_token_that_there_is():
+    with pytest.raises(ValueError, match="^end is one of the .* tokens from 0 on: got 99$"):
+        translate(translator().eval(), SOURCES, start=START, end=99, max_tokens=2)
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8}, {"top_k": 5, "top_p": 0.5}],

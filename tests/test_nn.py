@@ -513,3 +513,26 @@ def test_another_shape_is_refused_also_where_names_may_be_missing():
 def test_a_module_that_computes_nothing_says_so_by_its_name():
     with pytest.raises(NotImplementedError, match="^Nested defines no __call__$"):
         Nested()(1)
+
+
+def p(*shape):
+    return Tensor(np.ones(shape), requires_grad=True)
+
+
+SAME_NAMES = {
+    "a number and its text": lambda: {1: p(3), "1": p(2)},
+    "a dot in a key": lambda: {"a.b": p(3), "a": {"b": p(2)}},
+    "a dot in an attribute": lambda: {"0.weight": p(3), 0: {"weight": p(2)}},
+    "True and its text": lambda: {True: p(3), "True": p(2)},
+}
+
+
+@pytest.mark.parametrize("held", SAME_NAMES.values(), ids=SAME_NAMES)
+def test_two_tensors_of_one_name_are_refused_wherever_names_are_asked_for(held):
+    model = Module()
+    model.held = held()
+    for ask in (Module.state_dict, Module.parameters, lambda m: m.load_state_dict({})):
+        with pytest.raises(
+            ValueError, match=r"^two tensors are called held\.\S+, of shapes \(3,\) and"
+        ):
+            ask(model)

@@ -260,5 +260,57 @@ def test_a_momentum_is_not_lost_without_a_word():
     p.grad = np.ones(2)
     with_momentum, without = SGD([p], 0.1, momentum=0.9), SGD([p], 0.1)
     with_momentum.step()
-    with pytest.raises(ValueError, match="keeps velocity of parameter 0, .*remembers: nothing"):
+    with pytest.raises(ValueError, match="with momentum=0.9, and not with momentum=0.0"):
         without.load_state_dict(with_momentum.state_dict())
+
+
+def stepped(optimizer):
+    for p in optimizer.parameters:
+        p.grad = np.ones(p.shape)
+    optimizer.step()
+    return optimizer
+
+
+OTHERWISE = {
+    SGD: {"momentum": 0.5},
+    Adam: {"betas": (0.5, 0.9), "eps": 1e-3},
+    AdamW: {"betas": (0.5, 0.9), "eps": 1e-3, "decay": 0.5, "matrices_only": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "option"),
+    [(kind, option) for kind, options in OTHERWISE.items() for option in options],
+)
+def test_a_state_made_with_another_option_is_refused_and_one_without_options_is_not(kind, option):
+    made, same, other = (
+        kind(leaves(), 0.1, **o) for o in (*[{option: OTHERWISE[kind][option]}] * 2, {})
+    )
+    stepped(made)
+    state = made.state_dict()
+    same.load_state_dict(state)
+    assert same.steps == 1
+    words = f"with {option}=.*, and not with {option}=.*: make the optimizer with the same"
+    with pytest.raises(ValueError, match=words):
+        other.load_state_dict(state)
+    assert other.steps == 0 and not any(other.memory)
+    if option != "momentum":  # whose velocity an optimizer without momentum does not remember
+        del state["options"]
+        other.load_state_dict(state)
+        assert other.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("t", -3.0), ("t", np.nan), ("v", -1e-9), ("v", np.nan), ("m", 1), ("v", True)],
+)
+def test_a_memory_that_no_step_can_have_left_is_refused(name, value):
+    made, other = Adam(leaves(), 0.1), Adam(leaves(), 0.1)
+    stepped(made)
+    state = made.state_dict()
+    state[f"1.{name}"] = np.full(state[f"1.{name}"].shape, value)
+    with pytest.raises(
+        ValueError, match=f"this state is damaged: 1.{name} of parameter 1 cannot be"
+    ):
+        other.load_state_dict(state)
+    assert other.steps == 0 and not any(other.memory)

@@ -254,7 +254,6 @@ SHAPELESS = {  # statements whose shape has no one name, and why
     "tokens = np.concatenate(": "one position more in each round",
     "part = part.sum(": "whatever axes a score_bias has",
     "view += part.sum(": "whatever axes a score_bias has",
-    "some = np.broadcast_to(": "(…, R, 1), as `rescale` beside it",
     "projected = [": "a list",
     "return x if group_size == 1": "keys (…, H, S, d_k), and values (…, H, S, d_v)",
     "return np.expand_dims(mask": "whatever a mask broadcasts",

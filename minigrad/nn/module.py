@@ -84,8 +84,8 @@ class Module:
         A list, tuple or dict counts through its members, `blocks.0.weight`. A parameter
         that is reached by two names comes once, under the first.
         """
-        for name, leaf in _members(self, prefix, set()):
-            if isinstance(leaf, Tensor) and leaf.requires_grad:
+        for name, leaf in _leaves(self, prefix).items():
+            if leaf.requires_grad:
                 yield name, leaf
 
     def parameters(self) -> list[Tensor]:
@@ -99,11 +99,7 @@ class Module:
 
     def state_dict(self) -> dict[str, Array]:
         """A copy of every leaf's values, frozen ones too, under their dotted names."""
-        return {
-            name: leaf.data.copy()
-            for name, leaf in _members(self, "", set())
-            if isinstance(leaf, Tensor)
-        }
+        return {name: leaf.data.copy() for name, leaf in _leaves(self, "").items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
         """Set every leaf from a state; nothing is set unless everything fits.
@@ -113,7 +109,7 @@ class Module:
         dtype of the leaf, and ValueError if they are of another kind. Optimizers keep their hold of
         the parameters. A name that has changed is found in the `former_names` of the classes.
         """
-        leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
+        leaves = _leaves(self, "")
         values = {
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
             for name, x in self._under_present_names(state, leaves).items()
@@ -188,6 +184,20 @@ class Module:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: how members are found, and keywords that have another name now.
+
+
+def _leaves(owner: Module, prefix: str) -> dict[str, Tensor]:
+    """Every leaf under its dotted name. ValueError if two leaves have one name."""
+    found: dict[str, Tensor] = {}
+    for name, leaf in _members(owner, prefix, set()):
+        if isinstance(leaf, Tensor):
+            if name in found:
+                raise ValueError(
+                    f"two tensors are called {name}, of shapes {found[name].shape} and "
+                    f"{leaf.shape}: use keys of one type, without dots"
+                )
+            found[name] = leaf
+    return found
 
 
 def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:

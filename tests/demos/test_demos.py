@@ -4,13 +4,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from demos import files
 from demos.__main__ import FORMER
-from tests.demos.running import ROOT, demo, python
+from tests.demos.running import ENVIRONMENT, ROOT, demo, python
 from tests.demos.test_training_demos import TRAIN
 
 
@@ -143,6 +145,31 @@ def test_an_unknown_demo_is_one_sentence_with_a_guess():
         "there is no demo 'scalign' (did you mean scaling?): the demos are "
     )
     assert set(done.stderr.strip().rpartition(": the demos are ")[2].split(", ")) == NAMES
+
+
+OUTPUTS = {
+    "python -OO -m demos first_gradient": (2, "run it without -OO"),
+    "python -m demos museum | head -2 > /dev/null; exit ${PIPESTATUS[0]}": (141, "^$"),
+    "python -m demos museum > /dev/full": (2, "^the output cannot be written: No space left on"),
+    "python -m demos museum 2>&-": (0, "^$"),
+    "python -m demos museum >&-": (0, "^$"),
+}
+
+
+@pytest.mark.parametrize("line", OUTPUTS)
+def test_whatever_becomes_of_its_output_a_demo_ends_without_a_traceback(line, tmp_path):
+    code, words = OUTPUTS[line]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", line.replace("museum", f"museum --out {tmp_path}")],
+        cwd=ROOT,
+        env=ENVIRONMENT | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code and "Traceback" not in done.stderr
+    assert re.search(words, done.stderr)
 
 
 @pytest.mark.parametrize(("former", "name"), FORMER.items())
