@@ -84,7 +84,11 @@ def softmax(x, axis=-1):
 
 def each(f):
     """A function of one number, for arrays."""
-    return lambda x, **o: np.array([f(v, **o) for v in np.ravel(x)], x.dtype).reshape(x.shape)
+    return lambda x, **o: (
+        np.array([f(v, **o) for v in np.ravel(x)])
+        .astype(x.dtype if x.dtype.kind == "f" else float)
+        .reshape(x.shape)
+    )
 
 
 def gelu_tanh(x):

@@ -29,12 +29,12 @@ def in_integers(case, dtype, places):
     return case._replace(inputs=tuple(inputs)), case._replace(inputs=tuple(floats))
 
 
-def answer(f):
+def answer(f, *inputs):
     """What f gives, as an array; a refusal as the exception."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            y = f()
+            y = f(*inputs)
     except (TypeError, ValueError, ZeroDivisionError, np.linalg.LinAlgError) as error:
         return error
     return np.asarray(y.data if isinstance(y, Tensor) else y)
@@ -46,41 +46,34 @@ def same(a, b):
     return a.shape == b.shape and np.allclose(a, b, rtol=1e-12, atol=1e-14, equal_nan=True)
 
 
+def with_gradient(case, i):
+    """The case's value, and the gradient of its sum with respect to input i, in one row."""
+    inputs = [Tensor(x, requires_grad=True) if j == i else x for j, x in enumerate(case.inputs)]
+    y = case.ours(*inputs)
+    return np.append(np.ravel(y.data), np.ravel(gradients(y.sum(), [inputs[i]])[0]))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted({case.name for case in CASES}))
 def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name, dtype):
     for case in CASES:
-        if case.name != name or not case.floating:
-            continue
-        integers, floats = in_integers(case, dtype, case.floating)
-        ours = answer(lambda: integers.ours(*map(Tensor, integers.inputs)))
-        if isinstance(ours, Exception):
-            continue
-        as_floats = answer(lambda: floats.ours(*floats.inputs))
-        numpys = answer(lambda: oracles.expected(integers))
-        assert same(ours, as_floats) or same(ours, numpys), (str(case), ours, as_floats, numpys)
+        if case.name == name and case.floating:
+            integers, floats = in_integers(case, dtype, case.floating)
+            ours = answer(integers.ours, *map(Tensor, integers.inputs))
+            if not isinstance(ours, Exception):
+                as_floats = answer(floats.ours, *floats.inputs)
+                numpys = answer(oracles.expected, integers)
+                assert same(ours, as_floats) or same(ours, numpys), (str(case), ours, as_floats)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", sorted({c.name for c in CASES if len(c.floating) > 1}))
+@pytest.mark.parametrize("name", sorted({case.name for case in CASES if len(case.floating) > 1}))
 def test_beside_a_float_integers_are_floats_in_value_and_gradient(name, dtype):
     for case in CASES:
-        if case.name != name or len(case.floating) < 2:
-            continue
-        for i in case.floating:
-            if not isinstance(case.inputs[i], np.ndarray):
-                continue
-            integers, floats = in_integers(case, dtype, [j for j in case.floating if j != i])
-            found = []
-            for each in (integers, floats):
-                inputs = [
-                    Tensor(x, requires_grad=True) if j == i else x
-                    for j, x in enumerate(each.inputs)
+        for i in case.floating if case.name == name else ():
+            if isinstance(case.inputs[i], np.ndarray):
+                others = [j for j in case.floating if j != i]
+                found = [
+                    answer(with_gradient, each, i) for each in in_integers(case, dtype, others)
                 ]
-
-                def both(each=each, inputs=inputs):
-                    y = each.ours(*inputs)
-                    return np.append(np.ravel(y.data), np.ravel(gradients(y.sum(), [inputs[i]])[0]))
-
-                found.append(answer(both))
-            assert isinstance(found[0], Exception) or same(*found), (str(case), *found)
+                assert isinstance(found[0], Exception) or same(*found), (str(case), *found)

@@ -177,7 +177,7 @@ class Words:
 
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.min`."""
-        return minigrad.functional.min(self, axis=axis, keepdims=keepdims)
+        return minigrad.ops.min(self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.prod`."""

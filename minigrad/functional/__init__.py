@@ -1,6 +1,6 @@
 """6 · Functions: no new derivatives from here on.
 
-How many derivatives does a tensor library need? Chapter 3 has 44 operations with a rule. Every
+How many derivatives does a tensor library need? Chapter 3 has 46 operations with a rule. Every
 other function is composed of operations that have one, and gets its gradient, of every order, from
 the chain rule alone. Nothing in this chapter mentions g.
 
@@ -14,13 +14,13 @@ Which word is which:
 
     rules, derived      abs add arctan astype broadcast_to concatenate cos cross_entropy cumsum
     (chapter 3)         divide einsum erf exp expm1 gelu_tanh getitem layer_norm log log1p
-                        log_softmax logaddexp logsumexp matmul max maximum mean multiply
-                        negative positive power remainder reshape scatter_add sigmoid sign sin
-                        softmax sqrt subtract sum swapaxes tanh transpose where
-    composed            clip cosh elu gelu leaky_relu log2 minimum reciprocal relu
+                        log_softmax logaddexp logsumexp matmul max maximum mean min minimum
+                        multiply negative positive power remainder reshape scatter_add sigmoid
+                        sign sin softmax sqrt subtract sum swapaxes tanh transpose where
+    composed            clip cosh elu gelu leaky_relu log2 reciprocal relu
     (this chapter)      silu sinh softplus square tan · diagonal expand_dims flip
                         moveaxis pad ravel repeat roll sort split squeeze stack take
-                        take_along_axis tile tril triu · dot min norm outer prod std tensordot
+                        take_along_axis tile tril triu · dot norm outer prod std tensordot
                         trace var · binary_cross_entropy_with_logits dropout embedding mse
                         nll
     constants           one_hot, comparisons, argmax, argsort, isnan, floor, round, …: plain arrays
@@ -31,7 +31,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
     >>> from minigrad import ops
     >>> len(ops.__all__)
-    44
+    46
 """
 
 from minigrad.functional.arranging import (
@@ -60,7 +60,6 @@ from minigrad.functional.curves import (
     gelu,
     leaky_relu,
     log2,
-    minimum,
     reciprocal,
     relu,
     silu,
@@ -79,7 +78,6 @@ from minigrad.functional.learning import (
 )
 from minigrad.functional.reductions import (
     dot,
-    min,
     norm,
     outer,
     prod,
@@ -103,8 +101,6 @@ __all__ = [
     "gelu",
     "leaky_relu",
     "log2",
-    "min",
-    "minimum",
     "moveaxis",
     "mse",
     "nll",

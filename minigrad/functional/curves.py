@@ -29,6 +29,7 @@ from minigrad.ops import (
     log,
     logaddexp,
     maximum,
+    minimum,
     multiply,
     negative,
     sigmoid,
@@ -36,6 +37,7 @@ from minigrad.ops import (
     subtract,
     where,
 )
+from minigrad.ops.elementwise import floats
 
 
 def square(x: Any) -> Tensor:
@@ -71,6 +73,7 @@ def tan(x: Any) -> Tensor:
     >>> tan(0.0)
     array(0.)
     """
+    x = floats(x)
     return divide(sin(x), cos(x))
 
 
@@ -80,6 +83,7 @@ def sinh(x: Any) -> Tensor:
     >>> sinh(1e-20)
     array(1.e-20)
     """
+    x = floats(x)
     return multiply(0.5, subtract(expm1(x), expm1(negative(x))))
 
 
@@ -89,16 +93,8 @@ def cosh(x: Any) -> Tensor:
     >>> cosh(0.0)
     array(1.)
     """
+    x = floats(x)
     return multiply(0.5, add(exp(x), exp(negative(x))))
-
-
-def minimum(a: Any, b: Any) -> Tensor:
-    """-max(-a, -b). Its ties are maximum's: half of the gradient for each side.
-
-    >>> minimum(2.0, 5.0)
-    array(2.)
-    """
-    return negative(maximum(negative(a), negative(b)))
 
 
 def clip(

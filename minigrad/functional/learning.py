@@ -30,6 +30,7 @@ from minigrad.ops import (
     sum,
     where,
 )
+from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets, integers_below
 
 
@@ -46,7 +47,7 @@ def mse(prediction: Any, target: Any) -> Tensor:
             f"mse compares equal shapes: the prediction has {np.shape(prediction)}, "
             f"the target {np.shape(target)}"
         )
-    return mean(square(subtract(prediction, target)))
+    return mean(square(subtract(floats(prediction), floats(target))))
 
 
 def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
@@ -130,7 +131,8 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
     check_probability(p)
     kept = rng.random(np.shape(x)) >= p
-    dtype = getattr(x, "dtype", np.dtype(float))
+    x = floats(x)
+    dtype = x.dtype
     return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
 
 

@@ -25,7 +25,6 @@ from minigrad.ops import (
     max,
     mean,
     multiply,
-    negative,
     reshape,
     sqrt,
     subtract,
@@ -33,17 +32,8 @@ from minigrad.ops import (
     transpose,
     where,
 )
+from minigrad.ops.elementwise import floats
 from minigrad.ops.reduce import kept_shape
-
-
-def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The smallest element over the axis: -max(-x). Elements that tie share the gradient.
-
-    >>> import minigrad
-    >>> minigrad.min([[1, 5], [3, 4]], axis=1)
-    array([1, 3])
-    """
-    return negative(max(negative(x), axis=axis, keepdims=keepdims))
 
 
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -56,6 +46,9 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     >>> prod([2.0, 3.0, 5.0]), grad(prod)([2.0, 0.0, 5.0])
     (array(30.), array([ 0., 10.,  0.]))
     """
+    if np.asarray(_array(x)).dtype.kind in "iub":  # no gradient, and NumPy's wider integers
+        y = np.prod(_array(x), axis=axis, keepdims=keepdims)
+        return Tensor(y) if isinstance(x, Tensor) else np.asarray(y)  # type: ignore[return-value]
     shape = np.shape(x)
     axes = _reduced(axis, shape)
     rest = tuple(i for i in range(len(shape)) if i not in axes)
@@ -118,7 +111,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
         return sum(abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return max(abs(x), axis=axis, keepdims=keepdims)
-    squares = sum(square(x), axis=axis, keepdims=keepdims)
+    squares = sum(square(floats(x)), axis=axis, keepdims=keepdims)
     at_zero = np.equal(squares, 0)
     return where(at_zero, 0, sqrt(where(at_zero, 1, squares)))
 
@@ -189,6 +182,10 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     array(5)
     """
     return sum(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+def _array(x: Any) -> Any:
+    return x.data if isinstance(x, Tensor) else x
 
 
 def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ names for what a Tensor has under NumPy's. Whatever is in no table is refused by
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
     >>> np.minimum(t, 0.0)
-    Tensor([ 0. , -1.5], node=negative)
+    Tensor([ 0. , -1.5], node=minimum)
     >>> np.round(t), np.argmax(t)
     (array([ 0., -2.]), np.int64(0))
     >>> np.vstack([t, t])
@@ -60,7 +60,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.clip: F.clip,
     np.cosh: F.cosh,
     np.log2: F.log2,
-    np.minimum: F.minimum,
+    np.minimum: ops.minimum,
     np.reciprocal: F.reciprocal,
     np.sinh: F.sinh,
     np.square: F.square,
@@ -93,11 +93,11 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.4, 3.5 and 6.3, reductions and products
     np.cumsum: ops.cumsum,
     np.amax: ops.max,
-    np.amin: F.min,
+    np.amin: ops.min,
     np.max: ops.max,
     np.mean: ops.mean,
     np.sum: ops.sum,
-    np.min: F.min,
+    np.min: ops.min,
     np.prod: F.prod,
     np.std: F.std,
     np.var: F.var,

@@ -22,6 +22,7 @@ import math
 import numpy as np
 
 from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import Tensor
 
 
 @primitive
@@ -136,7 +137,7 @@ def power(a, b, /):
     return (
         lambda: a**exponent,
         lambda g, y: g * slope(),
-        lambda g, y: g * y * np.log(np.where(a == 0, 1, a)),
+        lambda g, y: g * y * np.log(floats(np.where(a == 0, 1, a))),
     )
 
 
@@ -216,7 +217,7 @@ def sigmoid(x, /):
     >>> sigmoid(0.0)
     array(0.5)
     """
-    return lambda: np.exp(-np.logaddexp(0, -x)), lambda g, y: g * y * (1 - y)
+    return lambda: np.exp(-np.logaddexp(0, -floats(x))), lambda g, y: g * y * (1 - y)
 
 
 @primitive
@@ -261,7 +262,9 @@ def erf(x, /):
     """
     slope = 2 / math.sqrt(math.pi)
     return (
-        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape),
+        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], floats(x).dtype).reshape(
+            x.shape
+        ),
         lambda g, y: g * slope * np.exp(-x * x),
     )
 
@@ -326,3 +329,31 @@ def maximum(a, b, /):
         lambda g, y: np.where(a > b, g, np.where(a < b, 0, g / 2)),  # neither: a tie, or a NaN
         lambda g, y: np.where(b > a, g, np.where(b < a, 0, g / 2)),
     )
+
+
+@primitive
+def minimum(a, b, /):
+    """y = min(a, b): the smaller input is copied. It is maximum's rule, seen from below.
+
+    >>> minimum(2.0, 5.0)
+    array(2.)
+    """
+    return (
+        np.minimum(a, b),
+        lambda g, y: np.where(a < b, g, np.where(a > b, 0, g / 2)),
+        lambda g, y: np.where(b < a, g, np.where(b > a, 0, g / 2)),
+    )
+
+
+def floats(x):
+    """Integers and booleans as float64; whatever is floating as it is.
+
+    NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
+    int8 array is a float16. A rule that does either asks for floats first.
+
+    >>> floats(np.array([1, 2], np.uint8))
+    array([1., 2.])
+    """
+    if not isinstance(x, np.ndarray | Tensor):
+        x = np.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(float)

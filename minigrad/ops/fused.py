@@ -25,6 +25,7 @@ import numpy as np
 
 from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
+from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
 
@@ -148,7 +149,7 @@ def cross_entropy(
     array([[ 0.5, -0.5]])
     """
     return _cross_entropy(
-        logits,
+        floats(logits),
         targets=np.array(targets),  # a copy: the record needs them as they are now
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,

@@ -13,6 +13,7 @@ import numpy as np
 
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor
+from minigrad.ops.elementwise import floats
 
 
 def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
@@ -42,6 +43,8 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
         raise TypeError('einsum takes its subscripts first, as text: einsum("ij,jk->ik", a, b)')
     tensors: Any = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
     inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
+    if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
+        tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]
     if repeats:
         inputs, tensors = zip(*map(_diagonal, inputs, tensors), strict=True)
     return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)

@@ -15,6 +15,7 @@ under 0. *That* is the numerical stability which texts often credit to attention
 import numpy as np
 
 from minigrad.engine.rules import primitive
+from minigrad.ops.elementwise import floats
 from minigrad.ops.reduce import kept_shape
 
 
@@ -46,6 +47,7 @@ def softmax(x, /, axis=-1):
     >>> grad(lambda x: softmax(x)[0])([0.0, np.log(3.0)])       # y₀(1 - y₀) and -y₀y₁
     array([ 0.1875, -0.1875])
     """
+    x = floats(x)
     e = np.exp(x - x.max(axis=axis, keepdims=True))
     return (
         e / e.sum(axis=axis, keepdims=True),
@@ -70,6 +72,7 @@ def log_softmax(x, /, axis=-1):
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])
     """
+    x = floats(x)
     shifted = x - x.max(axis=axis, keepdims=True)
     return (
         shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)),
@@ -91,6 +94,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     >>> np.exp(logsumexp([0.0, np.log(3.0)])).round(12)     # 1 + 3
     np.float64(4.0)
     """
+    x = floats(x)
     largest = x.max(axis=axis, keepdims=True)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
