@@ -47,16 +47,23 @@ LONE = 2.0  # a number: what is summed over all places
 # Of each operation: functions with the inputs to check them at, and laws, which assert.
 
 
-def ties_are_shared():
-    x = Tensor([[2.0, 1.0, 2.0], [0.0, 3.0, 3.0], [5.0, 5.0, 5.0]], requires_grad=True)
-    (g,) = gradients(ops.max(x, 1), [x], np.array([2.0, 4.0, 6.0]))
-    np.testing.assert_array_equal(g, [[1, 0, 1], [0, 2, 2], [2, 2, 2]])
+def ties_are_shared(extremum, sign):
+    def law():
+        rows = np.array([[2.0, 1.0, 2.0], [0.0, 3.0, 3.0], [5.0, 5.0, 5.0]])
+        x = Tensor(sign * rows, requires_grad=True)
+        (g,) = gradients(extremum(x, 1), [x], np.array([2.0, 4.0, 6.0]))
+        np.testing.assert_array_equal(g, [[1, 0, 1], [0, 2, 2], [2, 2, 2]])
+
+    return law
 
 
-def a_tie_of_two_is_halved():
-    a, b = (Tensor([1.0, 2.0, 5.0], requires_grad=True) for _ in "ab")
-    found = gradients(ops.maximum(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
-    np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0]] * 2)
+def a_tie_of_two_is_halved(extremum):
+    def law():
+        a, b = (Tensor([1.0, 2.0, 5.0], requires_grad=True) for _ in "ab")
+        found = gradients(extremum(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
+        np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0]] * 2)
+
+    return law
 
 
 def nothing_comes_back_from_an_empty_sum(f):
@@ -82,10 +89,13 @@ def where_one_is_far_larger_it_gets_all():
     np.testing.assert_array_equal(found, [[2.0, 3.0, 0.0], [0.0, 0.0, 5.0]])
 
 
-def a_nan_is_the_maximum():
-    x = Tensor([[1.0, np.nan, 2.0], [np.nan, 3.0, np.nan]], requires_grad=True)
-    (g,) = gradients(ops.max(x, 1), [x], np.array([2.0, 4.0]))
-    np.testing.assert_array_equal(g, [[0, 2, 0], [2, 0, 2]])
+def a_nan_is_the_extremum(extremum):
+    def law():
+        x = Tensor([[1.0, np.nan, 2.0], [np.nan, 3.0, np.nan]], requires_grad=True)
+        (g,) = gradients(extremum(x, 1), [x], np.array([2.0, 4.0]))
+        np.testing.assert_array_equal(g, [[0, 2, 0], [2, 0, 2]])
+
+    return law
 
 
 def powers_of_zero_are_smooth():
@@ -238,15 +248,22 @@ CASES = {
         (lambda a, b: a @ b, BOX, P),
         (lambda a, b: a @ b, BOX[:2, :, :2], P[:2]),
     ],
-    "max": [
-        *((lambda x, axis=axis: ops.max(x, axis), X) for axis in (0, 1, None)),
-        (lambda x: ops.max(x, (0, 1), keepdims=True), X),
-        (ops.max, LONE),
-        ties_are_shared,
-        a_nan_is_the_maximum,
-        keeps_float32(lambda x: ops.max(x, 1), X),
-    ],
-    "maximum": [*of_two(ops.maximum), a_tie_of_two_is_halved],
+    **{
+        name: [
+            *((lambda x, f=f, axis=axis: f(x, axis), X) for axis in (0, 1, None)),
+            (lambda x, f=f: f(x, (0, 1), keepdims=True), X),
+            (f, LONE),
+            ties_are_shared(f, sign),
+            a_nan_is_the_extremum(f),
+            keeps_float32(lambda x, f=f: f(x, 1), X),
+        ]
+        for name, f, sign in (
+            ("max", lambda *args, **options: ops.max(*args, **options), 1),
+            ("min", lambda *args, **options: ops.min(*args, **options), -1),
+        )
+    },
+    "maximum": [*of_two(ops.maximum), a_tie_of_two_is_halved(lambda a, b: ops.maximum(a, b))],
+    "minimum": [*of_two(ops.minimum), a_tie_of_two_is_halved(lambda a, b: ops.minimum(a, b))],
     "mean": [
         *((lambda x, axis=axis: ops.mean(x, axis), X) for axis in (0, 1, None)),
         (lambda x: ops.mean(x, (0, 1), keepdims=True), X),
@@ -494,8 +511,12 @@ NO_MISTAKE_OUTSIDE = {
     "remainder: the record of 1 cut": "the number of whole steps is flat",
     "maximum: the record of 0 cut": COMPARED,
     "maximum: the record of 1 cut": COMPARED,
+    "minimum: the record of 0 cut": COMPARED,
+    "minimum: the record of 1 cut": COMPARED,
     "max: the record of 0 cut": COMPARED,
     "max: the record of y cut": COMPARED,
+    "min: the record of 0 cut": COMPARED,
+    "min: the record of y cut": COMPARED,
     "mean: the record of y cut": MEASURED,
     "cumsum: the record of y cut": MEASURED,
     "concatenate: the record of y cut": MEASURED,
@@ -716,7 +737,12 @@ SPEED = "NumPy may multiply in another order, which is faster or slower and noth
 SURE = "the lengths are equal: einsum has accepted these letters for these shapes"
 NO_MISTAKE_INSIDE = {
     "power: (a == 0) & (b == 0) → (b == 0) & (a == 0)": "& commutes",
-    "max: (x == y.reshape(shape)) | (x != x) → (x != x) | (x == y.reshape(shape))": "| commutes",
+    "power: floats(np.where(a == 0, 1, a)) → np.where(a == 0, 1, a)": (
+        "the same for floats; test_integers.py has the others"
+    ),
+    "_shared_by_ties: (x == y.reshape(shape)) | (x != x) → (x != x) | (x == y.reshape(shape))": (
+        "| commutes"
+    ),
     "power: np.where((a == 0) & (b == 0), 1, b - 1) → np.where((a == 0) & (b == 0), 2, b - 1)": (
         "0 · 0¹ and 0 · 0² are 0, and so are the derivatives of both"
     ),

@@ -19,17 +19,21 @@ def test_equal_largest_elements_share_the_gradient_equally(keepdims):
     np.testing.assert_array_equal(dx, [[0, 2, 2, 2], [5, 0, 5, 0]])
 
 
-def test_ties_of_infinities_share_as_well():
+@pytest.mark.parametrize("extremum", [ops.max, ops.min])
+def test_ties_of_infinities_share_as_well(extremum):
     x = Tensor([-np.inf, -np.inf], requires_grad=True)
-    np.testing.assert_array_equal(gradients(ops.max(x), [x])[0], [0.5, 0.5])
+    np.testing.assert_array_equal(gradients(extremum(x), [x])[0], [0.5, 0.5])
 
 
-def test_the_maximum_of_two_is_the_max_of_a_stack_of_two_in_ties_too():
+@pytest.mark.parametrize(
+    ("of_two", "of_all"), [(ops.maximum, ops.max), (ops.minimum, ops.min)], ids=["max", "min"]
+)
+def test_the_larger_of_two_is_the_max_of_a_stack_of_two_in_ties_too(of_two, of_all):
     a, b = random.integers(0, 3, (2, 3, 5)).astype(float)
     stack = Tensor([a, b], requires_grad=True)
     g = random.standard_normal((3, 5))
-    (shares,) = gradients(ops.max(stack, axis=0), [stack], g)
-    (same,) = gradients(ops.maximum(stack[0], stack[1]), [stack], g)
+    (shares,) = gradients(of_all(stack, axis=0), [stack], g)
+    (same,) = gradients(of_two(stack[0], stack[1]), [stack], g)
     assert (a == b).any()
     np.testing.assert_array_equal(shares, same)
 
