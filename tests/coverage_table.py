@@ -21,12 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from minigrad import GradientError, Tensor, functional, gradcheck, gradients, jvp, ops, vjp
-from tests import oracles
-from tests.cases import CASES
+from tests import cases as own
+from tests import more_cases, oracles
 
 CONSTANTS = {"one_hot"}  # public, but not differentiable: no row
 METHODS = ("t.T", "t.mT", "t.copy", "t.flatten", "t.reshape", "t.transpose")
-ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS)
+ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS, *more_cases.ROWS)
+CASES = [*own.CASES, *more_cases.CASES]
 COLUMNS = ("value", "order 1", "order 2", "jvp·vjp", "broadcasting", "float32", "PyTorch")
 
 
@@ -234,6 +235,7 @@ STRETCHED = {
         (
             *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
             *("maximum", "minimum", "remainder", "where", "clip", "layer_norm"),
+            *(*more_cases.PAIRS, "cross"),
         ),
         _alike,
     ),
@@ -255,10 +257,20 @@ REASONS = {
         ),
         "concatenate": "joins, never stretches",
         "stack": "joins, never stretches",
+        **dict.fromkeys(("append", *more_cases.JOINING), "joins, never stretches"),
+        **dict.fromkeys(
+            ("average", "inner", "kron", "meshgrid", "select", "solve", "vdot", "vecdot"),
+            "composed of what stretches",
+        ),
         **dict.fromkeys(("cross_entropy", "nll"), "one target for each row"),
     },
     "float32": {"astype": "an option decides"},
-    "PyTorch": dict.fromkeys(ROWS, "torch is missing") if oracles.torch is None else {},
+    "PyTorch": dict.fromkeys(ROWS, "torch is missing")
+    if oracles.torch is None
+    else {
+        "cholesky": "symmetric there",
+        **dict.fromkeys(set(more_cases.ROWS) - oracles.TORCH.keys(), "other words"),
+    },
 }
 
 

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from tests import more_cases
 from tests.cases import OURS
 
 try:
@@ -126,6 +127,8 @@ def oracle(case):
     name = case.name
     if name.startswith("t."):
         return OURS[name]  # arrays have the method as well
+    if name in more_cases.NUMPY:
+        return more_cases.NUMPY[name]
     return DEFINITIONS.get(name) or CALLS.get(name) or getattr(np, name)
 
 
@@ -141,7 +144,7 @@ def named(name):
         return f"array{name[1:]}"
     if name in DEFINITIONS:
         return {"getitem": "array[index]", "astype": "array.astype"}.get(name, "definition")
-    return "np.linalg.norm" if name == "norm" else f"np.{name}"
+    return f"np.linalg.{name}" if name in ("norm", *more_cases.LINALG) else f"np.{name}"
 
 
 # ---------------------------------------------------------------- PyTorch
@@ -401,6 +404,10 @@ TORCH = {
     "var": lambda x, axis=None, **o: spread(x, axis, **o, of=torch.var),
     "where": lambda condition, a, b: torch.where(condition.bool(), a, b),
 }
+
+
+if torch:
+    TORCH |= more_cases.in_torch(torch)
 
 
 def in_torch(case, inputs):

@@ -34,6 +34,7 @@ from minigrad.ops import (
     concatenate,
     divide,
     getitem,
+    inverses,
     log,
     logaddexp,
     matmul,
@@ -563,8 +564,13 @@ __all__ = [
     "vstack",
 ]
 
+LINALG = ("cholesky", "det", "inv", "slogdet", "solve")
 MORE: dict[Any, Any] = {
     **{getattr(np, name): globals()[name] for name in __all__ if hasattr(np, name)},
+    **{
+        getattr(np.linalg if name in LINALG else np, name): getattr(inverses, name)
+        for name in inverses.__all__
+    },
     np.degrees: rad2deg,
     np.radians: deg2rad,
     np.linalg.cross: cross,

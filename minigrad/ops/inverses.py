@@ -267,3 +267,20 @@ def cholesky(a, /):
         return phi * (s + s.mT)
 
     return lambda: np.linalg.cholesky(a), gradient
+
+
+__all__ = [
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan2",
+    "arctanh",
+    "cbrt",
+    "cholesky",
+    "det",
+    "hypot",
+    "inv",
+    "slogdet",
+    "solve",
+]
