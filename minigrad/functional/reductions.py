@@ -33,7 +33,7 @@ from minigrad.ops import (
     where,
 )
 from minigrad.ops.elementwise import floats
-from minigrad.ops.reduce import kept_shape
+from minigrad.ops.reduce import kept_shape, size_in_powers_of_two
 
 
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -92,7 +92,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     Without an axis all elements are one vector. The length has a kink at 0, where it grows with
     slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN; so at 0 the root is never
     asked, and the gradient is 0, the mean of all those slopes. For the second derivative 0 is used
-    there too. (As in NumPy, squares below 1e-308 count as 0.)
+    there too. Very large or small lines
+    are measured in a power of two of their own, so that no square overflows or vanishes.
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
@@ -111,7 +112,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
         return sum(abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return max(abs(x), axis=axis, keepdims=keepdims)
-    squares = sum(square(floats(x)), axis=axis, keepdims=keepdims)
+    x = floats(x)
+    scale = size_in_powers_of_two(x, axis) if np.size(x) else np.ones((), x.dtype)
+    limits = np.finfo(x.dtype)
+    least, most = math.sqrt(limits.tiny), math.sqrt(limits.max / (4 * (np.size(x) + 1)))
+    if not ((scale > least) & (scale < most)).all():  # squares or their sum leave the range
+        y = multiply(norm(divide(x, scale), axis=axis, keepdims=True), scale)
+        return y if keepdims else sum(y, axis=axis)
+    squares = sum(square(x), axis=axis, keepdims=keepdims)
     at_zero = np.equal(squares, 0)
     return where(at_zero, 0, sqrt(where(at_zero, 1, squares)))
 

@@ -133,11 +133,12 @@ def power(a, b, /):
     if isinstance(b, np.ndarray) and b.ndim == 0 and b != 0:
         slope = lambda: exponent * a ** (exponent - 1)
     else:
-        slope = lambda: b * a ** np.where((a == 0) & (b == 0), 1, b - 1)
+        flat = lambda: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max)  # 1/a would be infinite
+        slope = lambda: b * a ** np.where(flat(), 1, b - 1)
     return (
         lambda: a**exponent,
         lambda g, y: g * slope(),
-        lambda g, y: g * y * np.log(floats(np.where(a == 0, 1, a))),
+        lambda g, y: g * y * np.log(floats(np.where((a == 0) & (b >= 0), 1, a))),
     )
 
 
@@ -294,22 +295,24 @@ def sign(x, /):
 def logaddexp(a, b, /):
     """y = log(exp(a) + exp(b)): a maximum without its kink. softplus(x) is logaddexp(x, 0).
 
-    ∂y/∂a = exp(a)/(exp(a) + exp(b)) = exp(a - y), the share that a has in the sum; b has the
-    rest. Where both are -∞ the sum is empty, y is -∞, and the gradient 0 (as in `logsumexp`).
+    ∂y/∂a = exp(a)/(exp(a) + exp(b)) = 1/(1 + exp(b - a)) = σ(a - b), a's part of the sum; b has the
+    rest. (On paper that is exp(a - y) too. But y is rounded: at a = b = 1e7 in float32 it is a + 1,
+    and exp(a - y) is 0.37 for both.) Where both are -∞ the sum is empty, y is -∞, and the gradient
+    0 (as in `logsumexp`).
 
     >>> logaddexp(0.0, 0.0)             # log 2
     array(0.69314718)
     """
 
-    def share(x, y):
-        alike = x == y  # also where both are infinite, and x - y would be NaN
-        difference = np.where(alike, 0, x) - np.where(alike, 0, y)
-        return np.where(y == -np.inf, 0, np.exp(difference))
+    def part(x, other, y):
+        alike = x == other  # also where both are infinite, and the difference would be NaN
+        difference = np.where(alike, 0, x) - np.where(alike, 0, other)
+        return np.where(y == -np.inf, 0, sigmoid(difference))
 
     return (
         lambda: np.logaddexp(a, b),
-        lambda g, y: g * share(a, y),
-        lambda g, y: g * share(b, y),
+        lambda g, y: g * part(a, b, y),
+        lambda g, y: g * part(b, a, y),
     )
 
 

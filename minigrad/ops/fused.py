@@ -27,13 +27,13 @@ from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
+from minigrad.ops.reduce import size_in_powers_of_two
 from minigrad.ops.softmaxes import log_softmax
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    variance = np.mean(centred * centred, axis=-1, keepdims=True)
-    return centred / np.sqrt(variance + eps) * gain + bias
+    return centred / _deviation(centred, eps) * gain + bias
 
 
 @fused(definition=_layer_norm)
@@ -60,7 +60,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     array([[-1., 11.]])
     """
     n = x - x.mean(axis=-1, keepdims=True)
-    sigma = np.sqrt((n * n).mean(axis=-1, keepdims=True) + eps)
+    sigma = _deviation(n, eps)
     n /= sigma
 
     def backward(g, y, needs):
@@ -77,10 +77,22 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
 
 def _gelu_tanh(x, /):
-    return 0.5 * x * (1 + np.tanh(_ROOT * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
+
+
+def _deviation(n, eps):
+    """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
+    with np.errstate(over="ignore"):
+        variance = np.mean(n * n, axis=-1, keepdims=True)
+    if not np.isinf(variance).any():
+        return np.sqrt(variance + eps)
+    scale = size_in_powers_of_two(n, -1)
+    n = n / scale
+    return scale * np.sqrt(np.mean(n * n, axis=-1, keepdims=True) + eps / scale / scale)
 
 
 _ROOT = math.sqrt(2 / math.pi)
+_FAR = 1e3  # a square from which on tanh(u) is ±1, and a larger one would only overflow
 
 
 @fused(definition=_gelu_tanh)
@@ -104,7 +116,8 @@ def gelu_tanh(x, /):
     np.tanh(t, out=t)
 
     def backward(g, y, needs):
-        slope = 0.134145 * x * x  # u′ in the making
+        slope = np.minimum(x * x, _FAR)  # u′ in the making
+        slope *= 0.134145
         slope += 1
         slope *= _ROOT
         slope *= 1 - t * t  # tanh′

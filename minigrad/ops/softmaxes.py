@@ -48,7 +48,7 @@ def softmax(x, /, axis=-1):
     array([ 0.1875, -0.1875])
     """
     x = floats(x)
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    e = np.exp(x - _largest(x, axis))
     return (
         e / e.sum(axis=axis, keepdims=True),
         lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True)),
@@ -73,9 +73,11 @@ def log_softmax(x, /, axis=-1):
     array([0.25, 0.75])
     """
     x = floats(x)
-    shifted = x - x.max(axis=axis, keepdims=True)
+    shifted = x - _largest(x, axis)
+    with np.errstate(divide="ignore"):  # an axis without elements has the sum 0, and nobody sees it
+        log_sum = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return (
-        shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)),
+        shifted - log_sum,
         lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True),
     )
 
@@ -95,7 +97,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     np.float64(4.0)
     """
     x = floats(x)
-    largest = x.max(axis=axis, keepdims=True)
+    largest = _largest(x, axis)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
 
@@ -108,3 +110,10 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
         y = np.log(total) + shift
     # This sum runs over axes of length 1: it adds nothing up, it only drops them.
     return y.sum(axis=axis, keepdims=keepdims), vjp
+
+
+def _largest(x, axis):
+    """The largest xᵢ over the axis, which stays with length 1; for an axis without elements 0."""
+    if x.size:
+        return x.max(axis=axis, keepdims=True)
+    return np.zeros(kept_shape(x.shape, axis), x.dtype)
