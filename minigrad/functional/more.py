@@ -26,7 +26,6 @@ from minigrad.functional.arranging import (
     sort,
     split,
 )
-from minigrad.functional.curves import minimum
 from minigrad.functional.reductions import dot, norm, outer, tensordot, trace
 from minigrad.ops import (
     add,
@@ -40,6 +39,7 @@ from minigrad.ops import (
     matmul,
     maximum,
     mean,
+    minimum,
     multiply,
     power,
     reshape,

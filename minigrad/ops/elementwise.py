@@ -18,6 +18,7 @@ down again (chapter 2.1), so the rules below ignore it.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -348,7 +349,7 @@ def minimum(a, b, /):
     )
 
 
-def floats(x):
+def floats(x: Any) -> Any:
     """Integers and booleans as float64; whatever is floating as it is.
 
     NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
