@@ -122,6 +122,16 @@ CASES = [
     *(case("average", of(3, 5), within(0.5, 2.0)(5), axis=1, keepdims=k) for k in (False, True)),
     *(case("median", apart(3, 5), axis=a, keepdims=k) for a in (None, 0, 1) for k in (False, True)),
     *(case("median", apart(*s)) for s in ((2,), (1,), (7,), (2, 3, 2))),
+    *(
+        case("norm", apart(3, 5) + 0.1, ord=o, axis=a, keepdims=k)
+        for o in (3, 0.5, -1, 0, -np.inf, 2, 1, np.inf, None)
+        for a, k in ((0, False), (-1, True))
+    ),
+    *(
+        case("norm", apart(2, 3, 5) + 0.1, ord=o, axis=a, keepdims=k)
+        for o in ("fro", 1, -1, np.inf, -np.inf)
+        for a, k in (((0, 2), False), ((2, 1), True))
+    ),
     *(case("diff", of(3, 5), n=n, axis=a) for n in (0, 1, 2) for a in (0, -1)),
     *(case("cumprod", of(2, 3, 5), axis=a) for a in (None, 0, -1)),
     case("cumprod", np.array([2.0, 0.0, 3.0, 0.0, 5.0])),
@@ -171,7 +181,7 @@ def ours(name):
     return getattr(inverses if name in inverses.__all__ else more, name)
 
 
-LINALG = ("cholesky", "det", "inv", "slogdet", "solve")
+LINALG = ("cholesky", "det", "inv", "norm", "slogdet", "solve")
 SEVERAL = ("array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid")
 ROWS = (*inverses.__all__, *more.__all__)
 OURS = {name: calls(ours).get(name) or ours(name) for name in ROWS}

@@ -25,9 +25,12 @@ from minigrad.functional.arranging import (
     ravel,
     sort,
     split,
+    squeeze,
 )
-from minigrad.functional.reductions import dot, norm, outer, tensordot, trace
+from minigrad.functional.reductions import dot, outer, tensordot, trace
+from minigrad.functional.reductions import norm as functional_norm
 from minigrad.ops import (
+    abs,
     add,
     broadcast_to,
     concatenate,
@@ -37,19 +40,23 @@ from minigrad.ops import (
     log,
     logaddexp,
     matmul,
+    max,
     maximum,
     mean,
+    min,
     minimum,
     multiply,
     power,
     reshape,
     scatter_add,
+    sign,
     sin,
     subtract,
     sum,
     swapaxes,
     where,
 )
+from minigrad.ops.elementwise import floats
 
 # ---------------------------------------------------------------- joining
 
@@ -420,6 +427,43 @@ def kron(a: Any, b: Any) -> Tensor:
     return reshape(blocks, tuple(m * n for m, n in zip(*shapes, strict=True)))
 
 
+def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """NumPy's `linalg.norm`: chapter 6.3's, and for vectors (Σ |xᵢ|ᵖ)^(1/p) of any order p.
+
+    -∞ is the smallest |xᵢ|, and 0 counts the elements that are not 0. Over two axes, of matrices:
+    "fro" is the root of all squares, 1 and -1 the largest and smallest sum of a column, ∞ and -∞ of
+    a row. Those of the singular values (2, -2, "nuc") need a decomposition that is not here.
+
+    >>> norm([1.0, -2.0, 2.0], 3).round(6)
+    np.float64(2.571282)
+    """
+    ndim = np.ndim(x)
+    axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if ord is None or (len(axes) == 2 and ord == "fro"):
+        return functional_norm(x, None, axis, keepdims=keepdims)
+    if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
+        summed, compared = axes if ord in (1, -1) else axes[::-1]
+        sums = sum(abs(x), axis=summed, keepdims=True)
+        y = (max if ord > 0 else min)(sums, axis=compared, keepdims=True)
+        return y if keepdims else squeeze(y, axes)
+    if len(axes) != 1 or not isinstance(ord, int | float | np.number):
+        raise TypeError(
+            f"norm of {describe(x)} over {len(axes)} axes has no rule for ord={ord!r}: of vectors "
+            'it has any number, of matrices "fro", 1, -1, np.inf and -np.inf'
+        )
+    (axis,) = axes
+    if ord in (1, 2, np.inf):
+        return functional_norm(x, ord, axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return min(abs(x), axis=axis, keepdims=keepdims)
+    x = floats(x)
+    if ord == 0:
+        return sum(abs(sign(x)), axis=axis, keepdims=keepdims)
+    powers = sum(power(abs(x), ord), axis=axis, keepdims=keepdims)
+    at_zero = np.equal(powers, 0)  # where the root's slope is infinite, and 0 is used
+    return where(at_zero, 0, power(where(at_zero, 1, powers), 1 / ord))
+
+
 def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
     """The vector at right angles to two vectors of 3 elements, as long as the area they span.
 
@@ -553,6 +597,7 @@ __all__ = [
     "median",
     "meshgrid",
     "nan_to_num",
+    "norm",
     "rad2deg",
     "rot90",
     "select",
@@ -574,6 +619,7 @@ MORE: dict[Any, Any] = {
     np.degrees: rad2deg,
     np.radians: deg2rad,
     np.linalg.cross: cross,
+    np.linalg.norm: norm,
     np.linalg.diagonal: lambda x, /, *, offset=0: diagonal(x, offset, -2, -1),
     np.linalg.matmul: lambda x1, x2, /: matmul(x1, x2),
     np.linalg.matrix_transpose: lambda x, /: swapaxes(x, -1, -2),

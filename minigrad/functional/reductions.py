@@ -92,8 +92,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     Without an axis all elements are one vector. The length has a kink at 0, where it grows with
     slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN; so at 0 the root is never
     asked, and the gradient is 0, the mean of all those slopes. For the second derivative 0 is used
-    there too. Very large or small lines
-    are measured in a power of two of their own, so that no square overflows or vanishes.
+    there too. Very large or small lines are measured in a power of two of their own, so that no
+    square overflows or vanishes. (np.linalg.norm has more orders, chapter 6.6.)
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
