@@ -108,6 +108,7 @@ class MultiHeadAttention(Module):
     dropout   the probability with which a weight is dropped while training; `attend` must then take
               drop=, as `fused_attention` does not
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
+              (chapter 14)
     attend    the function of (q, k, v, mask=, scale=) that each head computes; it is handed
               bias= and drop= only where they are used
     rng       where the initial weights come from (Xavier uniform; see `Linear`)

@@ -5,6 +5,7 @@ README.md is the table of contents. The names below stand in the order a reader 
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
 import sys
+from typing import TYPE_CHECKING
 
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
@@ -17,7 +18,9 @@ from minigrad.ops import *
 from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions
-from minigrad.functional import vocabulary as _vocabulary  # noqa: F401 (chapter 1.4 looks there)
+from minigrad import functional, ops
+from minigrad.engine import words as _words
+from minigrad.functional import vocabulary as _vocabulary
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
@@ -25,6 +28,12 @@ from minigrad.graphs import Graph, graph
 from minigrad.runs import checkpoints as _checkpoints, saving as _saving
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
+
+# The one circle among the imports, closed: what chapter 1.4 looks up when a method is called.
+vars(_words).update(Tensor=Tensor, backward=backward, functional=functional, ops=ops)
+
+if not TYPE_CHECKING:
+    __getattr__ = _vocabulary.asked_for_names(__name__)  # says what PyTorch's names are here
 
 # Programs that were written before chapter 9 had a folder import these two by their old paths.
 sys.modules |= {"minigrad.saving": _saving, "minigrad.checkpoints": _checkpoints}

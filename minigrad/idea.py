@@ -127,9 +127,7 @@ def main() -> None:
     print("by these lines  ", -q.grad)
     steps = 1e-6 * np.eye(4)
     moved = [loss(Value(q.array + h)).array - loss(Value(q.array - h)).array for h in steps]
-    slopes = (
-        np.array(moved).reshape(1, 4) / 2e-6
-    )  # the change of the loss, by the length of the way
+    slopes = np.array(moved).reshape(1, 4) / 2e-6  # the loss's change, over the length moved
     print("by differences  ", -slopes)
 
 
@@ -147,5 +145,5 @@ if __name__ == "__main__":
 # a gradient of an input that was broadcast must be summed       2.1 the one un-broadcast
 # a gradient that can itself be differentiated                   1.3 and 2.2 create_graph
 # exp(800) is infinite, and ∞/∞ is not a number                  3.6 subtract the largest
-# a difference agrees to some digits; nobody says to how many    4 a check that knows
+# a difference agrees to some digits, but not known to how many  4 a check that knows
 # heads, masks, layers, models, training                         7, 8, and 11 to 15

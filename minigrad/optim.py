@@ -1,18 +1,18 @@
 """8 · Optimizers: what to do with a gradient.
 
-How far should a step go against the gradient? It says which way the loss grows, and how steeply,
-but only here. All that follows is an answer to that.
+How far should a step go against the gradient? The gradient says in which direction the loss grows,
+and how steeply, but only at the present parameters. Each optimizer answers in its own way.
 
-    SGD       a step of lr times the gradient. With **momentum**, a ball that rolls: steps in the
-              same direction add up, and steps to and fro cancel
-    Adam      divides each element's step by the size that its own gradient has lately had, so that
-              all elements move about equally fast (Kingma & Ba 2014)
-    AdamW     Adam, and weights that shrink by themselves. If the decay were added to the gradient,
-              Adam would divide it too, and weights with large gradients would hardly decay. AdamW
-              therefore shrinks the weights directly (Loshchilov & Hutter 2017)
+    SGD       a step of lr times the gradient. With **momentum** it moves like a rolling ball: steps
+              in the same direction add up, and steps in opposite directions cancel
+    Adam      divides each element's step by the recent size of its own gradient, so that all
+              elements move about equally fast (Kingma & Ba 2014)
+    AdamW     Adam, and each step also shrinks the weights a little. If the decay were added to the
+              gradient, Adam would divide it too, and weights with large gradients would hardly
+              decay. AdamW therefore shrinks the weights directly (Loshchilov & Hutter 2017)
 
 An optimizer reads `.grad` and gives each parameter a new array, since arrays never change (chapter
-1.1). A training loop is then five lines, which nobody hides from you:
+1.1). A training loop is then five lines, which you write yourself:
 
     >>> import numpy as np
     >>> w = Tensor([1.0, -2.0], requires_grad=True)
@@ -28,23 +28,28 @@ An optimizer reads `.grad` and gives each parameter a new array, since arrays ne
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.functional.vocabulary import asked_for_names
+
+if not TYPE_CHECKING:
+    __getattr__ = asked_for_names(__name__)  # says what PyTorch's names are here
 
 
 class Optimizer:
-    """Parameters, a learning rate, and for each parameter what a rule remembers of it.
+    """Parameters, a learning rate, and for each parameter what the optimizer remembers of it.
 
     `lr` may be set between steps: that is all a schedule does.
     """
 
-    # What a rule keeps of a parameter, by name; each subclass says it.
+    # The names of what is remembered of a parameter; each subclass sets them.
     remembers: tuple[str, ...] = ()
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
@@ -53,7 +58,9 @@ class Optimizer:
             raise ValueError("an optimizer needs parameters: the list is empty")
         for i, p in enumerate(self.parameters):
             if not isinstance(p, Tensor) or p.node is not None or not p.requires_grad:
-                raise TypeError(f"parameters[{i}] is no leaf that requires a gradient: {p!r:.60}")
+                raise TypeError(
+                    f"parameters[{i}] is not a leaf that requires a gradient: {p!r:.60}"
+                )
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
         if not 0 <= lr < math.inf:
@@ -61,6 +68,18 @@ class Optimizer:
         self.lr = lr
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
+
+    def __repr__(self) -> str:
+        """The options as they are now, and the number of parameters.
+
+        >>> Adam([Tensor([1.0], requires_grad=True)], lr=0.02)
+        Adam(lr=0.02, betas=(0.9, 0.999), eps=1e-08), 1 parameter
+        """
+        names = [name for name in inspect.signature(type(self)).parameters if name != "parameters"]
+        options = [f"{name}={getattr(self, name)!r}" for name in names if hasattr(self, name)]
+        count = len(self.parameters)
+        plural = "" if count == 1 else "s"
+        return f"{type(self).__name__}({', '.join(options)}), {count} parameter{plural}"
 
     def zero_grad(self) -> None:
         """Forget the gradients of the last step; `backward` would add to them."""
@@ -81,13 +100,13 @@ class Optimizer:
 
     @staticmethod
     def give(p: Tensor, values: Array) -> None:
-        """Give a parameter an array that nobody else holds: frozen, it is taken without a copy."""
+        """Give a parameter a new array. It is made read-only, and so is taken without a copy."""
         values = np.asarray(values)
         values.setflags(write=False)
         p.data = values
 
     def state_dict(self) -> dict[str, Array]:
-        """All that a run must know to go on: step, rate, and the memory of each parameter."""
+        """All that a run needs to continue: step, rate, and the memory of each parameter."""
         state: dict[str, Array] = {
             "kind": np.frombuffer(type(self).__name__.encode(), np.uint8),
             "count": np.array(len(self.parameters)),
@@ -99,11 +118,11 @@ class Optimizer:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a state. ValueError, and nothing changed, if it is another optimizer's."""
+        """Continue from a state. ValueError, with nothing changed, for another optimizer's."""
         missing = {"kind", "count", "steps", "lr"} - state.keys()
         if missing:
             raise ValueError(
-                f"this is no optimizer's state: {', '.join(sorted(missing))} is missing"
+                f"this is not an optimizer's state: {', '.join(sorted(missing))} is missing"
             )
         kind, count = bytes(np.asarray(state["kind"])).decode(), int(state["count"])
         if (kind, count) != (type(self).__name__, len(self.parameters)):
@@ -172,11 +191,11 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """p ← p - lr · m′/(√v′ + eps), with running means m of g and v of g² (Kingma & Ba 2014).
 
-    m and v start at 0, and are too small at first: after t steps a mean with rate β has seen a
-    share 1 - βᵗ of what it should. So m′ = m/(1 - β₁ᵗ) and v′ = v/(1 - β₂ᵗ).
+    m and v start at 0, and are too small at first: after t steps the weights in a mean with rate β
+    sum to 1 - βᵗ and not to 1. So m′ = m/(1 - β₁ᵗ) and v′ = v/(1 - β₂ᵗ).
 
     betas  how much of the means a step keeps: m remembers 1/(1 - β₁) = 10 steps, v 1,000
-    eps    keeps the quotient finite where no gradient has ever been
+    eps    keeps the quotient finite where every gradient was 0
     """
 
     remembers = ("m", "v", "t")
@@ -214,8 +233,8 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam, and p ← (1 - lr · decay) p before it, apart from the gradient (Loshchilov & Hutter).
 
-    decay          the share, times lr, that a weight loses with each step
-    matrices_only  let biases and the gains of norms, whatever has fewer than two axes, not decay
+    decay          each step multiplies a weight by 1 - lr · decay
+    matrices_only  leave out parameters with fewer than two axes: biases, and the gains of norms
     """
 
     def __init__(
@@ -244,8 +263,9 @@ class AdamW(Adam):
 def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     """Shorten all gradients together so that, as one vector, they are at most max_norm long.
 
-    Returns the length before. One factor for all keeps the direction: a rare steep place then costs
-    one short step and not the run. FloatingPointError if the length is no finite number.
+    Returns the length before. All are multiplied by one factor, which keeps the direction. So at a
+    rare steep place one step is short, and the run goes on. FloatingPointError if a gradient is not
+    finite.
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm must be above 0: got {max_norm}")
@@ -257,8 +277,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
         )
     # Divided by the largest element first: squares of large gradients would overflow.
     largest = max([float(np.abs(g).max(initial=0)) for _, g in given], default=0.0)
-    shares = [np.sum(np.square(g / (largest or 1.0), dtype=float)) for _, g in given]
-    root = math.sqrt(math.fsum(shares))
+    squares = [np.sum(np.square(g / (largest or 1.0), dtype=float)) for _, g in given]
+    root = math.sqrt(math.fsum(squares))
     if largest * root > max_norm:
         for p, g in given:
             p.grad = np.asarray(g * (max_norm / largest / root), g.dtype)
@@ -268,8 +288,8 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
 def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: float = 0.0) -> float:
     """The rate of a step, counted from 1: up to peak in a line, down to floor in half a cosine.
 
-    Early gradients point every way, and Adam's means know nothing yet: so it begins small. At the
-    end small steps settle what large ones leave jumping.
+    The rate starts small, because early gradients point in all directions, and Adam's means are
+    taken over few of them. It ends small, because large steps would keep the weights jumping.
 
     >>> [warmup_cosine(t, peak=1.0, warmup=2, total=6) for t in (1, 2, 4, 6)]
     [0.5, 1.0, 0.5, 0.0]

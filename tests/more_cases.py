@@ -123,12 +123,12 @@ CASES = [
     *(case("median", apart(3, 5), axis=a, keepdims=k) for a in (None, 0, 1) for k in (False, True)),
     *(case("median", apart(*s)) for s in ((2,), (1,), (7,), (2, 3, 2))),
     *(
-        case("norm", apart(3, 5) + 0.1, ord=o, axis=a, keepdims=k)
+        case("linalg.norm", apart(3, 5) + 0.1, ord=o, axis=a, keepdims=k)
         for o in (3, 0.5, -1, 0, -np.inf, 2, 1, np.inf, None)
         for a, k in ((0, False), (-1, True))
     ),
     *(
-        case("norm", apart(2, 3, 5) + 0.1, ord=o, axis=a, keepdims=k)
+        case("linalg.norm", apart(2, 3, 5) + 0.1, ord=o, axis=a, keepdims=k)
         for o in ("fro", 1, -1, np.inf, -np.inf)
         for a, k in (((0, 2), False), ((2, 1), True))
     ),
@@ -172,18 +172,22 @@ def calls(f):
 
 
 def of_numpy(name):
+    if name == "linalg.norm":
+        return np.linalg.norm
     if name == "unstack" and not hasattr(np, name):  # as until NumPy 2.0
         return lambda x, axis=0: list(np.moveaxis(x, axis, 0))
     return getattr(np.linalg if name in LINALG else np, name)
 
 
 def ours(name):
-    return getattr(inverses if name in inverses.__all__ else more, name)
+    return getattr(inverses if name in inverses.__all__ else more, name.removeprefix("linalg."))
 
 
-LINALG = ("cholesky", "det", "inv", "norm", "slogdet", "solve")
+LINALG = ("cholesky", "det", "inv", "linalg.norm", "slogdet", "solve")
 SEVERAL = ("array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid")
-ROWS = (*inverses.__all__, *more.__all__)
+ROWS = tuple(
+    "linalg.norm" if name == "norm" else name for name in (*inverses.__all__, *more.__all__)
+)
 OURS = {name: calls(ours).get(name) or ours(name) for name in ROWS}
 NUMPY = {
     name: calls(of_numpy).get(name) or of_numpy(name)
@@ -219,6 +223,9 @@ def in_torch(torch):
         "fliplr": torch.fliplr,
         "hypot": lambda a, b: torch.hypot(*torch.broadcast_tensors(a, b)),
         "inv": lin.inv,
+        "linalg.norm": lambda x, ord=None, axis=None, *, keepdims=False: (
+            lin.matrix_norm if isinstance(axis, tuple) else lin.vector_norm
+        )(x, 2 if ord is None else ord, axis, keepdims),
         "rot90": lambda x, k=1, axes=(0, 1): torch.rot90(x, k, axes),
         "slogdet": lambda a: lin.slogdet(a)[1],
         "solve": lambda a, b: (

@@ -144,7 +144,8 @@ def named(name):
         return f"array{name[1:]}"
     if name in DEFINITIONS:
         return {"getitem": "array[index]", "astype": "array.astype"}.get(name, "definition")
-    return f"np.linalg.{name}" if name in ("norm", *more_cases.LINALG) else f"np.{name}"
+    prefix = "np.linalg." if name in ("norm", *more_cases.LINALG) else "np."
+    return prefix + name.removeprefix("linalg.")
 
 
 # ---------------------------------------------------------------- PyTorch

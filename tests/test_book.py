@@ -11,8 +11,10 @@ import io
 import re
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -147,6 +149,95 @@ def test_no_name_of_a_module_is_also_a_public_function_of_its_package():
         assert not modules & set(package.__all__)
 
 
+# Names in backticks. A reader of chapter n may meet the name of a later chapter, if the sentence
+# says which one: `recompute` (chapter 2.4). What is looked at: docstrings and comments, without
+# their examples. What is not: chapter 0, which has everything in small under the same names; words
+# of NumPy, which a reader brings along; `minigrad.name`, which says where it is; the fused rules'
+# own function `backward(g, y, needs)`; names that the file has for parameters or fields of its own;
+# and in a package's `__init__`, a table of contents, the names of the package.
+
+
+def defined_in_chapters():
+    """Every public function and class of a chapter that is not a word of NumPy: its number."""
+    found = {}
+    for path, number in NUMBERS.items():
+        for node in ast.parse((ROOT / path).read_text(encoding="utf-8")).body:
+            is_thing = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name[0] != "_"
+            if is_thing and number != (0,) and not hasattr(np, node.name):
+                found[node.name] = min(number, found.get(node.name, number))
+    return found
+
+
+def own_names(path):
+    """The parameters of a file's functions, and the fields of its classes."""
+    nodes = list(ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))))
+    return {node.arg for node in nodes if isinstance(node, ast.arg)} | {
+        getattr(node.target, "id", "") for node in nodes if isinstance(node, ast.AnnAssign)
+    }
+
+
+def prose(path):
+    """The docstrings of a file without their examples, and its comments, as paragraphs."""
+    source = (ROOT / path).read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            text = re.sub(r"^ *(>>>|\.\.\.) .*", "", ast.get_docstring(node) or "", flags=re.M)
+            yield from text.split("\n\n")
+    comments, last = [], 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            if token.start[0] != last + 1:
+                yield " ".join(comments)
+                comments = []
+            comments.append(token.string.lstrip("# "))
+            last = token.start[0]
+    yield " ".join(comments)
+
+
+def named_too_early(paragraph, number, defined):
+    """Names of chapters after `number` in sentences that do not say the chapter."""
+    for sentence in re.split(r"(?<=[.?!])[)\"]?\s+", paragraph):
+        said = re.findall(r"chapters? ([\d.]*\d)(?: (?:and|or|to) ([\d.]*\d))?", sentence)
+        said = [tuple(map(int, each.split("."))) for pair in said for each in pair if each]
+        for name, arguments in re.findall(r"`(?:@|with )?(\w+)(\(.*?\))?:?`", sentence):
+            chapter = defined.get(name, (0,))
+            told = any(chapter[: len(each)] == each for each in said)
+            if chapter > number and not told and arguments != "(g, y, needs)":
+                yield name, ".".join(map(str, chapter)), " ".join(sentence.split())
+
+
+def test_a_name_of_a_later_chapter_comes_with_its_chapter():
+    defined = defined_in_chapters()
+    assert {"no_grad", "gradcheck", "Linear", "Adam", "attention", "translate"} <= defined.keys()
+    early = []
+    for path, number in NUMBERS.items():
+        if number == (0,):
+            continue
+        inside = number if path.endswith("__init__.py") else None
+        known = {n: c for n, c in defined.items() if c[: len(number)] != inside}
+        for name in own_names(path):
+            known.pop(name, None)
+        for paragraph in prose(path):
+            early += [(path, *found) for found in named_too_early(paragraph, number, known)]
+    assert not early, "\n".join(map(str, early))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("It is freed by `recompute`.", ["recompute"]),
+        ("It is freed by `recompute(f, x)`. See chapter 2.4.", ["recompute"]),
+        ("It is freed by `@recompute` (chapter 2.2).", ["recompute"]),
+        ("It is freed by `recompute` (chapter 2.4).", []),
+        ("It is freed by `recompute`, as chapters 1.2 and 2 say.", []),
+        ("`Tensor`, `np.recompute` and `t.recompute()` are no later names.", []),
+    ],
+)
+def test_a_name_too_early_is_found(sentence, found):
+    early = list(named_too_early(sentence, (1, 2), {"recompute": (2, 4), "Tensor": (1, 1)}))
+    assert [name for name, _, _ in early] == found
+
+
 def first_words(thing):
     """The first sentence or line of a docstring, as README's table shows it."""
     line = (inspect.getdoc(thing) or "").split("\n")[0]
@@ -173,11 +264,17 @@ def names():
 
 
 def words():
-    """PyTorch's words and NumPy's."""
-    from minigrad.functional.vocabulary import OTHER_WORDS
+    """PyTorch's words and ours: of a Tensor first, then of the modules."""
+    from minigrad.functional.vocabulary import OTHER_NAMES, OTHER_WORDS
 
-    rows = [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
-    return "\n".join(["| PyTorch | here |", "|---|---|", *rows, ""])
+    rows = ["| PyTorch | here |", "|---|---|"]
+    rows += [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
+    rows += ["", "<details><summary>and the names of PyTorch's modules</summary>", ""]
+    rows += ["| PyTorch | here (NAME is the one on the left) |", "|---|---|"]
+    for names, advice in OTHER_NAMES.items():
+        listed = ", ".join(f"`{name}`" for name in names.split())
+        rows.append(f"| {listed} | {advice.format('NAME')} |")
+    return "\n".join([*rows, "", "</details>", ""])
 
 
 def section(name, text):

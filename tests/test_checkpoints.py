@@ -147,7 +147,7 @@ def test_a_truncated_file_is_refused_in_a_sentence_and_changes_nothing(tmp_path,
     path.write_bytes(data[: kept if isinstance(kept, int) else int(kept * len(data))])
     other = run(seed=5)
     before = everything(other)
-    with pytest.raises(ValueError, match="is no checkpoint of minigrad, or is damaged"):
+    with pytest.raises(ValueError, match="is not a checkpoint of minigrad, or is damaged"):
         load_checkpoint(path, **other)
     assert everything(other) == before
 
@@ -158,7 +158,7 @@ def test_a_foreign_file_is_refused(tmp_path):
     (tmp_path / "text").write_text("not at all")
     (tmp_path / "foreign").write_bytes(safetensors.numpy.save({"x": np.zeros(3)}))
     for name in ("text", "foreign"):
-        with pytest.raises(ValueError, match=f"{name} is no checkpoint of minigrad"):
+        with pytest.raises(ValueError, match=f"{name} is not a checkpoint of minigrad"):
             load_checkpoint(tmp_path / name, model=run()["model"])
 
 
@@ -232,7 +232,7 @@ def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
     path.write_bytes(safetensors.numpy.save(arrays, {"minigrad": json.dumps(about)}))
     other = run(seed=5)
     before = everything(other)
-    with pytest.raises(ValueError, match=r"c (is no checkpoint of minigrad|does not fit)"):
+    with pytest.raises(ValueError, match=r"c (is not a checkpoint of minigrad|does not fit)"):
         load_checkpoint(path, **other)
     assert everything(other) == before
 

@@ -1,6 +1,7 @@
 """Chapter 5 · Graphs: the model, its DOT text, and the pictures."""
 
 import html
+import inspect
 import re
 import shutil
 import subprocess
@@ -10,11 +11,14 @@ import sysconfig
 import numpy as np
 import pytest
 
+import minigrad
 from attention import MultiHeadAttention, attention
-from minigrad import Tensor, graph, primitive, softmax
+from minigrad import Tensor, cross_entropy, graph, primitive, softmax
 from minigrad.graphs import render as rendering
 from minigrad.graphs.dot import colour
+from minigrad.graphs.model import walk
 from minigrad.graphs.render import render
+from tests.cases import CASES
 
 rng = np.random.default_rng(0)
 
@@ -61,6 +65,34 @@ def test_options_are_shown_where_they_differ_from_the_defaults():
         vertex = graph(y).vertices[-1]
         assert f"{vertex.operation} {vertex.options}".strip() == text
         assert vertex.options == options
+
+
+def test_no_operation_shows_an_option_that_has_its_default():
+    seen = set()
+    for case in CASES:
+        floats = case.floating
+        inputs = [Tensor(a, requires_grad=i in floats) for i, a in enumerate(case.inputs)]
+        y = case.ours(*inputs)
+        if not (isinstance(y, Tensor) and y.requires_grad):
+            continue
+        for t, vertex in zip(walk(y), graph(y).vertices, strict=True):
+            if t.node is None or not hasattr(minigrad, t.node.name):
+                continue
+            # What a user can write, and leave out, of the operation that the box names.
+            usual = inspect.signature(getattr(minigrad, t.node.name)).parameters
+            for option, value in t.node.options.items():
+                if option in usual and repr(value) == repr(usual[option].default):
+                    seen.add((t.node.name, option))
+                    assert f"{option}=" not in vertex.options, case
+    assert {("cross_entropy", "label_smoothing"), ("sum", "axis"), ("einsum", "optimize")} <= seen
+
+
+def test_a_default_that_is_written_out_is_not_shown():
+    z = leaf(3, 5)
+    drawing = graph(cross_entropy(z, np.zeros(3, int), ignore_index=None, label_smoothing=0.0))
+    assert drawing.vertices[-1].options == "targets=[0 0 0]"
+    drawing = graph(cross_entropy(z, np.zeros(3, int), label_smoothing=float("0.1")))
+    assert drawing.vertices[-1].options == "targets=[0 0 0], label_smoothing=0.1"
 
 
 def test_a_primitive_of_ones_own_appears_under_its_name():
@@ -134,7 +166,8 @@ def test_a_svg_has_a_box_for_each_tensor_and_an_arrow_for_each_use():
     assert svg.count('class="edge"') == len(drawing.arrows)
 
 
-def test_every_colour_lets_black_text_be_read():
+def test_every_colour_lets_black_text_be_read_and_is_darker_than_the_one_before():
+    lightest = 1.0
     for exponent in np.linspace(-4, 0, 41):
         r, g, b = (int(colour(10**exponent, (1e-4, 1.0))[i : i + 2], 16) for i in (1, 3, 5))
         light = [
@@ -142,6 +175,8 @@ def test_every_colour_lets_black_text_be_read():
         ]
         luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2]
         assert (luminance + 0.05) / 0.05 > 7  # the contrast that WCAG calls AAA
+        assert luminance < lightest
+        lightest = luminance
 
 
 def test_names_are_shown_as_they_are_typed():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minigrad import Tensor
-from minigrad.optim import SGD, Adam, AdamW, clip_gradients, inverse_sqrt, warmup_cosine
+from minigrad.optim import SGD, Adam, AdamW, Optimizer, clip_gradients, inverse_sqrt, warmup_cosine
 
 random = np.random.default_rng(3)
 A, W, B = random.standard_normal((5, 3)), random.standard_normal((3, 2)), random.standard_normal(2)
@@ -98,6 +98,31 @@ def test_schedules_rise_in_a_line_and_fall_as_they_say():
     np.testing.assert_allclose(paper[79], paper[19] / 2, rtol=1e-12)
 
 
+SHOWN = {
+    "SGD": "SGD(lr=0.1, momentum=0.0, nesterov=False), 2 parameters",
+    "momentum": "SGD(lr=0.01, momentum=0.9, nesterov=False), 2 parameters",
+    "Adam, other means": "Adam(lr=0.1, betas=(0.5, 0.7), eps=0.001), 2 parameters",
+    "AdamW, matrices only": "AdamW(lr=0.1, betas=(0.9, 0.999), eps=1e-08, decay=0.05, "
+    "matrices_only=True), 2 parameters",
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_optimizer_shows_its_options_as_they_are_now(name):
+    optimizer = OPTIMIZERS[name][0](leaves())
+    assert repr(optimizer) == SHOWN[name]
+    optimizer.lr = 0.25
+    assert "(lr=0.25, " in repr(optimizer)
+
+
+def test_an_optimizer_of_ones_own_shows_the_options_that_it_keeps():
+    class Signed(Optimizer):
+        def __init__(self, parameters, lr=0.5, *, unkept=3):
+            super().__init__(parameters, lr)
+
+    assert repr(Signed(leaves()[:1])) == "Signed(lr=0.5), 1 parameter"
+
+
 # ---------------------------------------------------------------- law
 
 
@@ -164,8 +189,8 @@ def test_a_step_between_the_passes_leaves_the_gradient_that_of_the_forward_pass(
 
 REFUSED = {
     "no parameters": (lambda: SGD([], 0.1), ValueError, "the list is empty"),
-    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is no leaf"),
-    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is no leaf"),
+    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
+    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
     "one twice": (lambda: SGD(leaves()[:1] * 2, 0.1), ValueError, "in the list twice"),
     "a negative rate": (
         lambda: SGD(leaves(), -1),
@@ -210,7 +235,7 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
     with pytest.raises(ValueError, match=words):
         target.load_state_dict(optimizer.state_dict())
     assert target.steps == 0 and target.lr != 0.5 and not any(target.memory)
-    with pytest.raises(ValueError, match="no optimizer's state: count, kind, lr, steps is missing"):
+    with pytest.raises(ValueError, match="an optimizer's state: count, kind, lr, steps is missing"):
         target.load_state_dict({})
 
 

@@ -103,8 +103,11 @@ def test_sum_and_broadcast_to_are_adjoint(drawn):
         (lambda q: q[0, 0].mT, r"swapaxes of \(\): .*out of bounds"),
         (lambda q: broadcast_to(q, (2, 5)), r"broadcast_to of 'q' \(2, 3\): .*\(2,5\)"),
         (lambda q: broadcast_to(q, (3,)), r"broadcast_to of 'q' \(2, 3\): "),
-        (lambda q: q.astype(int), r"astype of 'q' \(2, 3\): .*int64 is no floating dtype"),
-        (lambda q: q.astype(complex), r"astype of 'q' \(2, 3\): .*complex128 is no floating dtype"),
+        (lambda q: q.astype(int), r"astype of 'q' \(2, 3\): .*int64 is not a floating dtype"),
+        (
+            lambda q: q.astype(complex),
+            r"astype of 'q' \(2, 3\): .*complex128 is not a floating dtype",
+        ),
     ],
 )
 def test_a_shape_that_cannot_be_is_refused_with_the_name_and_the_shape(operation, message):

@@ -347,8 +347,19 @@ def test_a_leaf_is_copied_and_pickled_and_a_result_refuses(duplicate):
     np.testing.assert_array_equal(leaf.data, [1.0, 2.0])
     other.grad += 1.0
     np.testing.assert_array_equal(leaf.grad, [1.0, 1.0])
-    with pytest.raises(TypeError, match="the result of exp cannot be copied or pickled"):
+    with pytest.raises(
+        TypeError, match="the result of exp cannot be copied or pickled .*: use detach"
+    ):
         duplicate(np.exp(leaf))
+
+
+def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
+    plt = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
+    axes, t = plt.Figure().subplots(), leaf(ROW)
+    for plotted in (t, t[:2]):  # a leaf, and a result
+        with pytest.raises(TypeError, match=r"\.data"):
+            axes.plot(plotted)
+    axes.plot(t[:2].data)
 
 
 def test_tensors_that_are_copied_together_stay_one_where_they_were_one():

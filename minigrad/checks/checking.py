@@ -12,8 +12,9 @@ then nothing beside the slope. So if a gradient's elements differ much in size, 
 size are also moved alone, a **band** at a time, and each band is compared with its own slope.
 
 At a kink a central difference gives the mean of the slopes on both sides. A rule that promises that
-mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`) is called wrong: keep inputs
-away from its kink. Where a difference is too coarse to tell, the report says "unresolved".
+mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 6.1) is called
+wrong: keep inputs away from its kink. Where a difference is too coarse to tell, the report says
+"unresolved".
 
     >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))
     >>> bool(report), len(report.comparisons)        # 2 gradients, and 2 · 3 blocks of order 2
@@ -100,8 +101,8 @@ def gradcheck(
 
     f takes Tensors and returns one Tensor; unless it is a scalar, a random seed makes it one.
     Inputs are checked in float64, each against the size of *its own* gradient, so a small
-    wrong gradient beside a large right one is found. Inputs of integers or booleans are handed
-    through as arrays.
+    wrong gradient beside a large right one is found. Inputs of integers or booleans are passed
+    to f as arrays.
 
     Returns a `Report`, which is true if everything agrees to `rtol`, and false if somewhere
     the finite difference was too coarse to tell. Raises GradientError where it could tell and
@@ -151,7 +152,7 @@ def _compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) 
             for band in _bands(claims.analytic[j][i] * length):
                 u = np.where(band, directions[0], 0.0)
                 slope, resolution = slopes(claims.along(i), point, u, claims.magnitude)
-                # φ rounds as it did along the other directions, also where it now stands still.
+                # φ rounds as along the other directions, even where it does not move along u.
                 coarse = max(resolution[j], min(along[1][j] for along in found))
                 alone = _compare_along(claims, order, rtol, i, j, u, (slope[j], coarse), band)
                 if alone.verdict == "WRONG":
@@ -160,7 +161,9 @@ def _compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) 
 
 
 def _bands(parts: Array) -> Iterator[Array]:
-    """The elements by their part of the slope, largest excepted: they rule the random directions.
+    """Groups of elements with parts of the slope of similar size, without the largest parts.
+
+    (A random direction checks the largest, because they decide its slope.)
 
     >>> [band.tolist() for band in _bands(np.array([1.0, -0.5, 1e-6, 0.0]))]
     [[False, False, True, False]]
@@ -223,7 +226,7 @@ def _verdict(
         return "agrees"
     if apart > DOUBT * coarse:
         return "WRONG"
-    # No slope was claimed and φ did not move: that means something if a small one would show.
+    # No slope was claimed and φ did not move. That agrees only if a small slope could be seen.
     quiet = typical == 0 and seen == 0 and DOUBT * coarse <= 1e-6 * magnitude
     return "zero" if quiet else "unresolved"
 

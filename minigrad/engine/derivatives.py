@@ -89,7 +89,7 @@ class _Call:
         return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
 
     def make_constant(self, xs: Sequence[Tensor]) -> None:
-        """Let nothing lead to these variables any more: they are ours, and not needed again."""
+        """Turn these variables into constants: only this call has them, and it is done."""
         for x in xs:
             if x.node is None:
                 x._requires_grad = False
@@ -294,7 +294,7 @@ def _with_variables(
 
 
 def _as_given(found: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    """Arrays for whoever gave arrays, Tensors for whoever gave a Tensor; recorded ones stay."""
+    """Tensors if one of the arguments is a Tensor; otherwise only recorded results are Tensors."""
     if any(isinstance(x, Tensor) for x in args):
         return [x if isinstance(x, Tensor) else Tensor(x) for x in found]
     return list(found)

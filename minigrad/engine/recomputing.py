@@ -1,8 +1,8 @@
 """2.4 · Recomputing: memory for time.
 
 Where does the memory of training go? Not into parameters: into the record, which keeps what every
-operation's derivative will need until the backward pass comes by. A network of N equal blocks keeps
-N blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes f(x),
+operation's derivative will need until the backward pass. A network of N equal blocks keeps N
+blocks' worth. But a block can be computed again from its inputs. `recompute(f, x)` computes f(x),
 notes which tensors f used, and drops the record. When the backward pass arrives, it runs f once
 more and sends the gradient through the new record at once. One block's record exists at a time,
 beside each block's input: of 8 blocks of 16 operations, 8 + 16 = 24 arrays instead of 8 · 16 = 128.
@@ -44,8 +44,8 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     f takes Tensors and returns one. It must give the same value each time: draw random numbers
     (dropout's) outside and pass them in. RuntimeError at `backward()` if it does not, or if one of
     its arguments, or of the parameters that it uses, has been changed in between. (Constants that f
-    reaches by name are not remembered: another value of theirs is noticed in the value of f.)
-    Derivatives of any order are those of f.
+    reaches by name are not remembered. If one changes, f gives another value the second time, which
+    is an error.) Derivatives of any order are those of f.
     """
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]

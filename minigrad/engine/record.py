@@ -39,7 +39,7 @@ class Node:
     """One entry of the record: an operation's rule, inputs and options, and a VJP for each input.
 
     `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple, or the one
-    function `backward` of a fused rule (chapter 1.3).
+    function `backward(g, y, needs)` of a fused rule (chapter 1.3).
 
     The node does not hold its own output: the output holds the node. References then lead only
     from results to what they were made of, never in a circle, and Python frees a record as soon as

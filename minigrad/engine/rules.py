@@ -117,7 +117,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
                 value = _second_look(rule, inputs, answer)  # unusual, or an error
         except (ValueError, IndexError, OverflowError) as error:
             raise _explained(error, rule, inputs) from error
-        if requires_grad is None:  # no Tensor: one rule may call another, and wants an array back
+        if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
             return value
         value.setflags(False)  # type: ignore[call-arg]  # write=False: arrays never change
         node = None

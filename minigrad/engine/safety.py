@@ -61,11 +61,11 @@ def detect_anomaly() -> Iterator[None]:
 
     FloatingPointError if an operation makes a NaN, or an infinity from finite inputs, or is given a
     NaN from outside; likewise if the VJP of an operation made inside does so, also when
-    `backward()` runs after the block. Operations made before the block are not watched. The
-    sentence names the operation, its inputs and the line of your program that called it. An
-    infinity that you put there yourself, such as a mask of -∞, is allowed.
+    `backward()` (chapter 2.2) runs after the block. Operations made before the block are not
+    watched. The sentence names the operation, its inputs and the line of your program that called
+    it. An infinity that you put there yourself, such as a mask of -∞, is allowed.
 
-    RuntimeError at `backward()` if an array that a VJP holds is no longer what it was when the
+    RuntimeError in the backward pass if an array that a VJP holds is not what it was when the
     operation ran, for example a constant that was written to.
 
     It watches the thread that entered it. It costs a look at every array: up to five times as long

@@ -34,9 +34,9 @@ would show it. So nobody can write to an array through its tensor, and training 
     >>> with no_grad():
     ...     x -= 0.1 * x.grad
 
-Outside `no_grad`, `x -= …` is an error: it would make x the name of a new result, and the leaf
-would stay as it was. A third way looks like the first. NumPy refuses it, because it would write
-into the array itself:
+Outside `no_grad` (chapter 1.2), `x -= …` is an error: it would make x the name of a new result,
+and the leaf would stay as it was. A third way looks like the first. NumPy refuses it, because it
+would write into the array itself:
 
     >>> x.data -= 0.1 * x.grad
     Traceback (most recent call last):
@@ -71,11 +71,12 @@ class Tensor(Words):
     Tensor(values, *, requires_grad=False, dtype=None, name=None)
 
     `node` is None for a leaf: a tensor that you make, a detached one, a result of constants or
-    under `no_grad`. With `requires_grad=True` the leaf copies its values, everything computed from
-    it is recorded, and `backward()` adds ∂L/∂leaf to its `.grad`, a plain array. Without it, the
-    tensor is a constant and shares the memory of the array you give: do not write to that array
-    between the forward and the backward pass. `name` appears in errors and in graphs. TypeError for
-    values that are not real numbers, and for an integer tensor that is to require a gradient.
+    under `no_grad` (chapter 1.2). With `requires_grad=True` the leaf copies its values, everything
+    computed from it is recorded, and `backward()` (chapter 2.2) adds ∂L/∂leaf to its `.grad`, a
+    plain array. Without it, the tensor is a constant and shares the memory of the array you give:
+    do not write to that array between the forward and the backward pass. `name` appears in errors
+    and in graphs. TypeError for values that are not real numbers, and for an integer tensor that is
+    to require a gradient.
 
     Operators, methods and NumPy's own functions (`t * 2`, `t.sum()`, `np.exp(t)`) all record
     (chapter 1.4). What has no derivative gives a plain array (`t > 0`). What would silently lose
@@ -270,7 +271,7 @@ class Tensor(Words):
         if self.node is not None:
             raise TypeError(
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
-                "use detach()"
+                "use detach(); to plot it, use .data"
             )
         return _restored, (self._array.copy(), self._requires_grad, self.name, self.grad)
 

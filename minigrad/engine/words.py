@@ -18,9 +18,9 @@ result would have no record.
     (Tensor([1., 2.], node=sqrt), Tensor(1., node=divide), Tensor([2., 2.], node=multiply))
     >>> t > 2                           # no derivative: a plain array
     array([False,  True])
-    >>> np.median(t)
+    >>> np.nansum(t)
     Traceback (most recent call last):
-    TypeError: np.median has no rule for Tensors: use np.sort and an index
+    TypeError: np.nansum has no rule for Tensors: use np.where(np.isnan(x), 0, x).sum()
     >>> t.numel
     Traceback (most recent call last):
     AttributeError: a Tensor speaks NumPy's words: instead of t.numel use t.size
@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 # The one circle among the imports. The operations are made for Tensors, so their chapters import
-# the class; the class needs the operations. So this module imports the whole package, and looks up
-# an operation only when a method is called. By then all chapters have been imported.
-import minigrad
-
+# the class; the class needs the operations. So this module imports none of these four: when all
+# chapters have been imported, `minigrad/__init__.py` sets them here. A method looks its operation
+# up when it is called.
 if TYPE_CHECKING:
-    from minigrad.engine.tensor import Array, Tensor
+    from minigrad import Tensor, backward, functional, ops
+    from minigrad.engine.tensor import Array
 
 
 class Words:
@@ -50,24 +50,24 @@ class Words:
     # methods that NumPy calls.
 
     def __add__(self, other: Any) -> Tensor:
-        return minigrad.ops.add(self, other)
+        return ops.add(self, other)
 
     def __radd__(self, other: Any) -> Tensor:
-        return minigrad.ops.add(other, self)
+        return ops.add(other, self)
 
     def __gt__(self, other: Any) -> Any:
         return np.greater(self, other)  # type: ignore[call-overload]  # (by __array_ufunc__ below)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.sum`."""
-        return minigrad.ops.sum(self, axis=axis, keepdims=keepdims)
+        return ops.sum(self, axis=axis, keepdims=keepdims)
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
         """Add ∂(this)/∂leaf to the `.grad` of every leaf behind it. See `minigrad.backward`."""
-        return minigrad.backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
+        return backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        table: Any = minigrad.functional.vocabulary
+        table: Any = functional.vocabulary
         if method == "__call__" and not options:
             if ufunc in table.NUMPY:
                 return table.NUMPY[ufunc](*args)
@@ -76,7 +76,7 @@ class Words:
         table.refuse_ufunc(ufunc, method, options)  # always raises
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        table: Any = minigrad.functional.vocabulary
+        table: Any = functional.vocabulary
         if function in table.NUMPY:
             if options:
                 table.refuse_unknown_options(function, options)
@@ -92,52 +92,52 @@ class Words:
     # ---------------------------------------------------------------- operators
 
     def __sub__(self, other: Any) -> Tensor:
-        return minigrad.ops.subtract(self, other)
+        return ops.subtract(self, other)
 
     def __rsub__(self, other: Any) -> Tensor:
-        return minigrad.ops.subtract(other, self)
+        return ops.subtract(other, self)
 
     def __mul__(self, other: Any) -> Tensor:
-        return minigrad.ops.multiply(self, other)
+        return ops.multiply(self, other)
 
     def __rmul__(self, other: Any) -> Tensor:
-        return minigrad.ops.multiply(other, self)
+        return ops.multiply(other, self)
 
     def __truediv__(self, other: Any) -> Tensor:
-        return minigrad.ops.divide(self, other)
+        return ops.divide(self, other)
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return minigrad.ops.divide(other, self)
+        return ops.divide(other, self)
 
     def __mod__(self, other: Any) -> Tensor:
-        return minigrad.ops.remainder(self, other)
+        return ops.remainder(self, other)
 
     def __rmod__(self, other: Any) -> Tensor:
-        return minigrad.ops.remainder(other, self)
+        return ops.remainder(other, self)
 
     def __pow__(self, other: Any) -> Tensor:
-        return minigrad.ops.power(self, other)
+        return ops.power(self, other)
 
     def __rpow__(self, other: Any) -> Tensor:
-        return minigrad.ops.power(other, self)
+        return ops.power(other, self)
 
     def __matmul__(self, other: Any) -> Tensor:
-        return minigrad.ops.matmul(self, other)
+        return ops.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return minigrad.ops.matmul(other, self)
+        return ops.matmul(other, self)
 
     def __neg__(self) -> Tensor:
-        return minigrad.ops.negative(self)
+        return ops.negative(self)
 
     def __pos__(self) -> Tensor:
-        return minigrad.ops.positive(self)
+        return ops.positive(self)
 
     def __abs__(self) -> Tensor:
-        return minigrad.ops.abs(self)
+        return ops.abs(self)
 
     def __getitem__(self, index: Any) -> Tensor:
-        return minigrad.ops.getitem(self, index)
+        return ops.getitem(self, index)
 
     # Comparisons and whole steps have no useful derivative (0 almost everywhere): plain arrays.
 
@@ -169,100 +169,100 @@ class Words:
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.mean`."""
-        return minigrad.ops.mean(self, axis=axis, keepdims=keepdims)
+        return ops.mean(self, axis=axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.max`."""
-        return minigrad.ops.max(self, axis=axis, keepdims=keepdims)
+        return ops.max(self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.min`."""
-        return minigrad.ops.min(self, axis=axis, keepdims=keepdims)
+        return ops.min(self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.prod`."""
-        return minigrad.functional.prod(self, axis=axis, keepdims=keepdims)
+        return functional.prod(self, axis=axis, keepdims=keepdims)
 
     def var(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
         """See `minigrad.var`."""
-        return minigrad.functional.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
+        return functional.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
     def std(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
         """See `minigrad.std`."""
-        return minigrad.functional.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
+        return functional.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
     def cumsum(self, axis: int | None = None) -> Tensor:
         """See `minigrad.cumsum`."""
-        return minigrad.ops.cumsum(self, axis=axis)
+        return ops.cumsum(self, axis=axis)
 
     def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
         """See `minigrad.clip`."""
-        return minigrad.functional.clip(self, a_min, a_max, **limits)
+        return functional.clip(self, a_min, a_max, **limits)
 
     def dot(self, other: Any) -> Tensor:
         """See `minigrad.dot`."""
-        return minigrad.functional.dot(self, other)
+        return functional.dot(self, other)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """See `minigrad.trace`."""
-        return minigrad.functional.trace(self, offset, axis1, axis2)
+        return functional.trace(self, offset, axis1, axis2)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         """See `minigrad.diagonal`."""
-        return minigrad.functional.diagonal(self, offset, axis1, axis2)
+        return functional.diagonal(self, offset, axis1, axis2)
 
     def reshape(self, *shape: Any) -> Tensor:
         """See `minigrad.reshape`; the shape as a tuple or as several integers."""
-        return minigrad.ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
+        return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Tensor:
         """See `minigrad.ravel`."""
-        return minigrad.functional.ravel(self)
+        return functional.ravel(self)
 
     def flatten(self) -> Tensor:
         """As `ravel`: all elements along one axis."""
-        return minigrad.functional.ravel(self)
+        return functional.ravel(self)
 
     def squeeze(self, axis: Any = None) -> Tensor:
         """See `minigrad.squeeze`."""
-        return minigrad.functional.squeeze(self, axis)
+        return functional.squeeze(self, axis)
 
     def transpose(self, *axes: Any) -> Tensor:
         """See `minigrad.transpose`; the axes as a tuple or as several integers."""
-        return minigrad.ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
+        return ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """See `minigrad.swapaxes`."""
-        return minigrad.ops.swapaxes(self, axis1=axis1, axis2=axis2)
+        return ops.swapaxes(self, axis1=axis1, axis2=axis2)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Tensor:
         """See `minigrad.repeat`."""
-        return minigrad.functional.repeat(self, repeats, axis)
+        return functional.repeat(self, repeats, axis)
 
     def take(self, indices: Any, axis: int | None = None) -> Tensor:
         """See `minigrad.take`."""
-        return minigrad.functional.take(self, indices, axis)
+        return functional.take(self, indices, axis)
 
     def astype(self, dtype: Any) -> Tensor:
         """See `minigrad.astype`: another floating dtype, recorded."""
-        return minigrad.ops.astype(self, dtype=dtype)
+        return ops.astype(self, dtype=dtype)
 
     def copy(self) -> Tensor:
         """The same values in memory of their own, recorded."""
         array = _plain(self)
         if array.dtype.kind == "b":  # NumPy has no + for booleans
-            return minigrad.Tensor(array.copy())
-        return minigrad.ops.positive(self)
+            return Tensor(array.copy())
+        return ops.positive(self)
 
     @property
     def T(self) -> Tensor:
         """All axes reversed. For a stack of matrices see `mT`."""
-        return minigrad.ops.transpose(self)
+        return ops.transpose(self)
 
     @property
     def mT(self) -> Tensor:
         """Each matrix of the stack transposed: the last two axes swapped."""
-        return minigrad.ops.swapaxes(self, axis1=-1, axis2=-2)
+        return ops.swapaxes(self, axis1=-1, axis2=-2)
 
     # Questions, answered with plain arrays.
 
@@ -294,9 +294,9 @@ class Words:
 
         def __getattr__(self, name: str) -> Any:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
-            raise AttributeError(minigrad.functional.vocabulary.advice(name))
+            raise AttributeError(functional.vocabulary.advice(name))
 
 
 def _plain(x: Any) -> Any:
     """The array of a Tensor; anything else as it is."""
-    return x._array if isinstance(x, minigrad.Tensor) else x
+    return x._array if isinstance(x, Tensor) else x

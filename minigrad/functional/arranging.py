@@ -1,10 +1,9 @@
 """6.2 · Arranging: the same elements at other places, composed.
 
-What has to be known about `flip`, `roll`, `tile` or `sort` to differentiate them? Only which input
-element stands where in the output. Each is said here as an indexing, a reshape, a broadcast or a
-concatenation, and chapters 3.2 and 3.3 know the way back: to where the element came from, added up
-where one was copied to several places. Constants that are put in between (the zeros of `pad`)
-have nobody to send a gradient to.
+What must be known of `flip`, `roll`, `tile` or `sort` to differentiate them? Only which input
+element each output element is a copy of. Each function here is an indexing, a reshape, a broadcast
+or a concatenation, whose gradients chapters 3.2 and 3.3 derive: an element's gradient is the sum of
+its copies' gradients. Constants that are put in between (the zeros of `pad`) need no gradient.
 
 `axis` is as in NumPy: negative ones count from the end.
 """
@@ -31,7 +30,7 @@ from minigrad.ops import (
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    """np.shape, which asks a Tensor through NumPy's protocol; its attribute answers faster."""
+    """As np.shape. On a Tensor np.shape would use NumPy's protocol; its attribute is faster."""
     return x.shape if isinstance(x, Tensor | np.ndarray) else np.shape(x)
 
 
@@ -84,7 +83,7 @@ def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Tensor:
 
 
 def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """Without its axes of length 1, or without those that `axis` names.
+    """x without its axes of length 1, or without those that `axis` names.
 
     >>> squeeze([[[1, 2]]]).shape, squeeze([[[1, 2]]], axis=0).shape
     ((2,), (1, 2))
@@ -103,7 +102,7 @@ def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """Backwards along the axis, or along all of them.
+    """x in reverse order along the axis, or along all axes.
 
     >>> flip([1, 2, 3])
     array([3, 2, 1])
@@ -114,7 +113,7 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """Everything moved on by `shift` places; what leaves at the end comes in at the front.
+    """All elements moved on by `shift` places; those that leave at the end enter at the front.
 
     >>> roll([1, 2, 3, 4], 1)
     array([4, 1, 2, 3])
@@ -164,7 +163,7 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
 
 
 def sort(x: Any, axis: int | None = -1) -> Tensor:
-    """In rising order along the axis. Equal elements keep their order, and so do their gradients.
+    """x in rising order along the axis. Equal elements, and their gradients, keep their order.
 
     >>> sort([3, 1, 2])
     array([1, 2, 3])
@@ -188,7 +187,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
 def tile(x: Any, reps: Any) -> Tensor:
     """The whole of x `reps` times, side by side along each axis.
 
-    Each axis gets a neighbour for its copies; x is broadcast along the neighbours, and they merge.
+    Each axis gets a new axis in front of it, x is broadcast along the new axes, and each pair of
+    axes is merged into one.
 
     >>> tile([1, 2], 2)
     array([1, 2, 1, 2])
@@ -228,7 +228,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         )
     if not (np.ndim(constant_values) == 0 and constant_values == 0):
         raise ValueError(f"pad with mode={mode!r} copies elements: constant_values say nothing")
-    # NumPy pads the indices in the same way, and says with them which element is copied where.
+    # NumPy pads the indices of each axis in the same way: they say which element is copied where.
     places = [np.pad(np.arange(n), w, mode) for n, w in zip(shape, widths, strict=True)]  # type: ignore[call-overload]
     return getitem(x, np.ix_(*places))
 
@@ -305,7 +305,7 @@ def triu(x: Any, k: int = 0) -> Tensor:
 
 
 def _matrices(x: Any, asked: str) -> tuple[int, ...]:
-    """The shape of the matrices that x is a stack of; a vector is taken for equal rows."""
+    """The shape of the matrices that x is a stack of; a vector is every row of a matrix."""
     if not _shape(x):
         raise ValueError(f"{asked} takes matrices: got {describe(x)}")
     return _shape(x)[-2:]

@@ -1,14 +1,14 @@
 """6.1 · Curves: elementwise functions, composed.
 
-Which formula of a function should the computer be given? On paper sinh(x) is ½(exp(x) - exp(-x)),
-and tiny x lose all their digits in that difference; ½(expm1(x) - expm1(-x)) keeps them. The
-derivative inherits whatever care the formula took, and whatever it did not. So where a formula
-avoids something, cancellation, overflow, or 0 · ∞, the function says it.
+Which formula of a function should the computer use? On paper sinh(x) is ½(exp(x) - exp(-x)). For a
+tiny x this difference loses all digits of x; ½(expm1(x) - expm1(-x)) keeps them. The derivative is
+computed from the same formula, so it is as accurate, or as inaccurate. Where a formula was chosen
+to avoid cancellation, overflow, or 0 · ∞, the docstring says so.
 
-**Kinks.** relu, leaky_relu, abs and clip have a corner where the slope jumps, and no number there
-is right. The value used is finite, and said with each. The rules of chapter 3 take the mean of both
-sides, which treats a tie evenly; relu and leaky_relu take the slope below, so that a unit that is
-exactly off stays off, as in PyTorch.
+**Kinks.** relu, leaky_relu, abs and clip have a corner, where the slope jumps and no number is
+right. The slope used there is finite, and each docstring gives it. The rules of chapter 3 take the
+mean of both sides, which treats a tie evenly; relu and leaky_relu take the slope below, so that a
+unit that is exactly off stays off, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def clip(
 ) -> Tensor:
     """min(max(x, a_min), a_max): inside the limits x itself, outside a constant and no gradient.
 
-    At exactly a limit the slope is ½, by the convention for ties. min= and max= are NumPy's newer
-    names of the two.
+    At exactly a limit the slope is ½, by the convention for ties. NumPy's newer names for a_min
+    and a_max are min= and max=.
 
     >>> clip([-2.0, 0.5, 2.0], 0.0, 1.0)
     array([0. , 0.5, 1. ])
@@ -138,8 +138,8 @@ def leaky_relu(x: Any, slope: float = 0.01) -> Tensor:
 def elu(x: Any, alpha: float = 1.0) -> Tensor:
     """x where it is positive, else α (eˣ - 1): smooth at 0 for α = 1 (Clevert et al. 2015).
 
-    `where` passes a gradient of 0 to what it did not choose, but expm1(800) there is infinite, and
-    0 · ∞ is NaN on the way back. So the exponential is handed 0 in those places.
+    `where` sends a gradient of 0 to the side that it did not choose. If that side were expm1(800),
+    its slope would be infinite, and 0 · ∞ is NaN. So expm1 is given 0 in those places.
 
     >>> elu([0.0, 800.0])
     array([  0., 800.])

@@ -1,11 +1,11 @@
 """6.4 · Learning: losses, lookups and dropout, composed.
 
-What is left to write before a model can learn? A number that says how wrong it is. A loss is a
-function like any other. Those of classifiers, chapter 3.7's `cross_entropy` and the binary one
-below, take the *logits*, the scores before any softmax or sigmoid. A probability that has
-underflowed to 0 has an infinite logarithm and no way back. Its logit is an ordinary number, and the
-gradient with respect to it, prediction minus truth, is alive whenever the two differ. `nll` is for
-a model that gives log-probabilities already, `mse` for plain numbers.
+What does a model need before it can learn? A number that says how wrong it is. A loss is a function
+like any other. The losses of classifiers, chapter 3.7's `cross_entropy` and the binary one below,
+take the *logits*, the scores before any softmax or sigmoid. A probability that has underflowed to 0
+has an infinite logarithm, and its gradient is lost. Its logit is an ordinary number, and the
+gradient with respect to the logit is prediction minus truth, which is not 0 while the two differ.
+`nll` is for a model that gives log-probabilities already, `mse` for plain numbers.
 
 Every loss is the mean over its targets, so that its gradient does not grow with the batch.
 """
@@ -37,7 +37,8 @@ from minigrad.ops.indexing import counted_targets, integers_below
 def mse(prediction: Any, target: Any) -> Tensor:
     """The mean squared error. Both must have the same shape.
 
-    (n, 1) against (n,) would broadcast to n × n differences and train, badly: so it is refused.
+    (n, 1) against (n,) would broadcast to n × n differences, and the model would train badly. So
+    two shapes are refused.
 
     >>> mse([1.0, 2.0], [1.0, 4.0])
     array(2.)
@@ -108,7 +109,7 @@ def embedding(weight: Any, indices: Any) -> Tensor:
     """The rows of weight that the indices name. (V, d), (…) → (…, d)
 
     It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
-    Unlike `weight[indices]` it refuses negative indices, which are never a word.
+    Unlike `weight[indices]` it refuses negative indices, because no token has one.
 
     >>> embedding([[1.0, 2.0], [3.0, 4.0]], [1, 1]).sum()
     np.float64(14.0)
@@ -121,8 +122,8 @@ def embedding(weight: Any, indices: Any) -> Tensor:
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """Each element is 0 with probability p, else multiplied by 1/(1 - p): the mean stays.
 
-    The mask is drawn here, outside any rule, and multiplied in as a constant: a rule that is asked
-    again for the second derivative would draw another. (Srivastava et al. 2014.)
+    The mask is drawn here and multiplied in as a constant. A rule must not draw it: when the rule
+    is called again for the second derivative, it would draw another one. (Srivastava et al. 2014.)
 
     >>> dropout(np.ones(5), 0.5, rng=np.random.default_rng(0))
     array([2., 0., 0., 0., 2.])
@@ -137,6 +138,6 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
 
 
 def check_probability(p: float) -> None:
-    """Refuse what dropout cannot drop with: at 1 nothing would be left to scale up."""
+    """Refuse a p that is not a probability below 1: at 1 no element is left to scale up."""
     if not 0.0 <= p < 1.0:
         raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")

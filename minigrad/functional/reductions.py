@@ -1,9 +1,9 @@
 """6.3 · Reductions: sums, products and lengths, composed.
 
-How much of statistics and linear algebra needs a derivative of its own, once sums, maxima and
-matrix products have theirs? Nothing. A variance is a mean of squares, a product a tree of
-multiplications, `tensordot` a matrix product of rearranged axes. What each has to take care of is
-the one point where a formula that is right everywhere else divides 0 by 0.
+Which functions of statistics and linear algebra need a derivative of their own, once sums, maxima
+and matrix products have one? None. A variance is a mean of squares, a product is a tree of
+multiplications, `tensordot` is a matrix product of rearranged axes. Care is needed only at single
+points, where a formula that is right everywhere else divides 0 by 0.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
 
 
 def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """√var: the length of what departs from the mean, over √n. Where nothing does, gradient 0.
+    """√var: the length of x - mean, divided by √n. Where all elements are equal, the gradient is 0.
 
     >>> std([1.0, 3.0])
     array(1.)
@@ -90,10 +90,10 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     """The length of vectors: √Σ xᵢ². `ord=1` gives Σ |xᵢ|, `ord=np.inf` the largest |xᵢ|.
 
     Without an axis all elements are one vector. The length has a kink at 0, where it grows with
-    slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN; so at 0 the root is never
-    asked, and the gradient is 0, the mean of all those slopes. For the second derivative 0 is used
-    there too. Very large or small lines are measured in a power of two of their own, so that no
-    square overflows or vanishes. (np.linalg.norm has more orders, chapter 6.6.)
+    slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN. So at 0 no root is taken, and
+    the gradient is 0, the mean of all those slopes. The second derivative used there is 0 too. Very
+    large or small lines are measured in a power of two of their own, so that no square overflows or
+    vanishes. (np.linalg.norm has more orders, chapter 6.6.)
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
@@ -151,8 +151,8 @@ def outer(a: Any, b: Any) -> Tensor:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """Sum over pairs of axes: `axes=((of a, …), (of b, …))`, or an n for a's last and b's first n.
 
-    The paired axes of a go last, those of b first, each group is flattened to one, and what is
-    left is a matrix product.
+    The paired axes are put last in a and first in b. Then each group of axes is flattened to one,
+    and the rest is a matrix product.
 
     >>> tensordot(np.ones((2, 3, 5)), np.ones((5, 3, 7)), axes=((1, 2), (1, 0))).shape
     (2, 7)

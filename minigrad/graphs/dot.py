@@ -1,9 +1,9 @@
 """5.2 · DOT: the graph model as text that Graphviz can draw.
 
-How does a data structure become a drawing? Graphviz lays graphs out, and has for thirty years,
-so all that is left is to say what there is, in its DOT language: one line a box, one line an
-arrow. The `graphviz` package writes those lines and quotes what users typed. A tensor named
-`<b>` or `"q"` is shown with exactly that name.
+How does a data structure become a drawing? Graphviz has laid out graphs for thirty years. So this
+chapter only says what there is, in Graphviz's DOT language: one line for each box, and one for
+each arrow. The `graphviz` package writes those lines and quotes the names that users typed: a
+tensor named `<b>` or `"q"` is shown with exactly that name.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from minigrad.graphs.model import Arrow, Vertex
 
 Limits = tuple[float, float]
 
-# From no gradient to the largest: pale grey through yellow to orange. Black text stays readable
-# on all of them, and the order survives in print and for colour-blind eyes, by its lightness.
+# From the smallest gradient to the largest: pale grey, yellow, orange. Black text can be read on
+# each. Each is darker than the one before, so the order is kept in print and for colour-blind eyes.
 SCALE = ("#f4f4f5", "#fdf3c6", "#fbdf82", "#f7bd4b", "#ee8f31")
 DEAD = "#ffffff"
 FILL = {"leaf": "#dcebdc", "operation": "#e4ecf5", "constant": "#ffffff"}
@@ -70,7 +70,7 @@ def _rgb(text: str) -> tuple[int, ...]:
 
 
 def _label(vertex: Vertex) -> str:
-    """Title, then the operation if a name stands in its place, options, shape, gradient."""
+    """The title, the operation if the title is another name, the options, shape and gradient."""
     if vertex.kind == "constant":
         return vertex.title if vertex.shape == () else f"{vertex.title}\n{vertex.shape}"
     called = vertex.operation + (f" {vertex.options}" if vertex.options else "")

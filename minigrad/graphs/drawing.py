@@ -1,8 +1,8 @@
 """5.4 · Drawing: `graph(y)`, all of it together.
 
-Where in a record does the gradient die? The pieces are there: chapter 2.1 can replay the record
-without spending it and return the gradient at every tensor, 5.1 turns the record into data, 5.2
-into text, 5.3 into a picture. `graph` puts them together.
+Where in a record does the gradient die? The parts of the answer are written: chapter 2.1 can
+replay the record without dropping it and return the gradient at every tensor, 5.1 turns the record
+into data, 5.2 into text, 5.3 into a picture. `graph` puts them together.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minigrad.runs.saving import write_whole
 
 @dataclass(frozen=True)
 class Graph:
-    """A record as data, in the order it was computed: inputs stand before results.
+    """A record as data, in the order it was computed: inputs come before results.
 
     `source` is its DOT text. `save("x.svg")` draws it, also as .png, .pdf or .dot. A notebook
     shows it as a picture.
@@ -78,7 +78,7 @@ def graph(
     """The record behind y, as a `Graph`: walked once, in time linear in its size.
 
     grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
-              backward pass of the graph's own, which touches no `.grad` and keeps the record.
+              separate backward pass, which changes no `.grad` and keeps the record.
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one

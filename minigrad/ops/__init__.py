@@ -12,8 +12,8 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
     3.8  products      einsum
 
-How to read a rule: g is ∂L/∂y, the gradient arriving at the output y; each lambda gives the
-gradient leaving for one input. Capitals in docstrings are the matrices of the lower-case names,
+How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
+gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
 and G = ∂L/∂C for an output C. The signs:
 
     a ⊙ b     elementwise product          ⟨a, b⟩    Σᵢ aᵢ bᵢ          ‖a‖    √⟨a, a⟩

@@ -10,11 +10,11 @@ elementwise product, so every VJP of this chapter has one form:
 
 With two inputs, yᵢ = f(aᵢ, bᵢ), the same holds for each: ∂L/∂a = g ⊙ ∂f/∂a. All that is left
 to derive is the ordinary derivative f′, and that is what the docstrings below do. Where f′ is
-easier to say with the output y than with the input x, the rule uses y, which the engine hands
-in: nothing is then computed twice, and the closure holds no array.
+shorter in the output y than in the input x, the rule uses y, which the engine passes to the VJP.
+Then nothing is computed twice, and the closure holds no array.
 
-If broadcasting stretched a or b, its VJP comes back in the stretched shape. The engine sums it
-down again (chapter 2.1), so the rules below ignore it.
+If broadcasting stretched a or b, its VJP returns the stretched shape. The engine sums the result
+back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
 """
 
 import math
@@ -31,9 +31,9 @@ def add(a, b, /):
     """y = a + b. Each input moves y by as much as it moves itself: ∂y/∂a = ∂y/∂b = 1.
 
     The gradient passes through a sum unchanged, to both sides: in x + f(x), x always has one
-    undamped way back. (A VJP is usually a lambda, made anew for each operation. Here and in
-    `subtract` it holds nothing, and sums are long: a function made once spares Python's cycle
-    collector the work.)
+    undamped way back. (A VJP is usually a lambda, made anew for each operation. The VJPs of `add`
+    and `subtract` need no array, and records have many of them. So they are functions that are made
+    once, which saves work for Python's cycle collector.)
 
     >>> add(1.0, 2.0)
     array(3.)
@@ -109,7 +109,7 @@ def negative(x, /):
 
 @primitive
 def positive(x, /):
-    """y = +x: f′ = 1. A new tensor with the same values: `grad` makes its variables so.
+    """y = +x: f′ = 1. A new tensor with the same values: so `grad` (chapter 2.3) makes variables.
 
     >>> positive(2.0)
     array(2.)
@@ -119,7 +119,7 @@ def positive(x, /):
 
 @primitive
 def power(a, b, /):
-    """y = aᵇ = exp(b log a). exp is its own derivative, so each input's is y times its exponent's:
+    """y = aᵇ = exp(b log a): by the chain rule, y times the derivative of the exponent b log a.
 
         ∂y/∂a = y · b/a = b aᵇ⁻¹        ∂y/∂b = y log a
 
@@ -299,7 +299,7 @@ def logaddexp(a, b, /):
     ∂y/∂a = exp(a)/(exp(a) + exp(b)) = 1/(1 + exp(b - a)) = σ(a - b), a's part of the sum; b has the
     rest. (On paper that is exp(a - y) too. But y is rounded: at a = b = 1e7 in float32 it is a + 1,
     and exp(a - y) is 0.37 for both.) Where both are -∞ the sum is empty, y is -∞, and the gradient
-    0 (as in `logsumexp`).
+    0 (as in `logsumexp`, chapter 3.6).
 
     >>> logaddexp(0.0, 0.0)             # log 2
     array(0.69314718)

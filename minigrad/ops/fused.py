@@ -1,13 +1,14 @@
 """3.7 · Fused operations: several steps, one node.
 
 What does it cost to compose? Layer normalisation, written as a formula, records nine nodes and
-walks fourteen VJPs. Worked out on paper, its derivative is one line that needs one array of its
-input's size, and a number for each row. So the operations below, which Transformers run at each
-step, have a rule that does everything at once, and one function `backward` that gives all their
-gradients, because they share most of their work (chapter 1.3).
+walks fourteen VJPs. Derived on paper, its gradient is one line that needs one array of the
+input's size, and one number for each row. So each operation below, which Transformers run at every
+step, has a rule that does everything at once. One function `backward` returns the gradients of all
+inputs, because they need mostly the same work (chapter 1.3).
 
-Beside each stands its `definition`, the same function composed. It says what is meant; it takes
-over where the derivative itself is differentiated; and the tests hold the two together.
+Beside each operation is its `definition`, the same function composed of other operations. The
+definition says what is meant, it is used where the derivative itself is differentiated, and tests
+compare the operation with it.
 
     >>> from minigrad import Tensor, unfused
     >>> from minigrad.engine.replay import behind
@@ -47,9 +48,9 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
         dn = (dx - dμ)/σ - (x - μ)/σ² dσ = (dx - mean(dx) - n mean(n ⊙ dx))/σ
 
-    But for the division by σ that is dx without its part along (1, …, 1) and (up to eps) without
-    its part along n: moving a row up, or stretching it, changes no n. The map is symmetric, as each
-    of its parts is, so h = g ⊙ gain goes back by the same formula:
+    Apart from the division by σ, dn is dx without its part along (1, …, 1) and (up to eps) without
+    its part along n: n does not change when a row is moved up, or stretched. The map from dx to dn
+    is symmetric, as each of its parts is, so h = g ⊙ gain goes back by the same formula:
 
         ∂L/∂x = (h - mean(h) - n mean(n ⊙ h))/σ
         ∂L/∂gain = g ⊙ n        ∂L/∂bias = g        (summed over the rows by the engine)
@@ -153,7 +154,7 @@ def cross_entropy(
     Prediction minus truth. It is never dead while they differ, however sure the model is.
 
     ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
-    targets that are no integers.
+    targets that are not integers.
 
     >>> from minigrad import grad
     >>> cross_entropy([[0.0, 0.0]], [1])                    # log 2
@@ -169,16 +170,16 @@ def cross_entropy(
     )
 
 
-def _composed_cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+def _composed_cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
     truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
     log_p = log_softmax(np.where(counts, logits, 0))
     return -np.sum(truth * np.where(truth == 0, 0, log_p))
 
 
 @fused(definition=_composed_cross_entropy, name="cross_entropy")
-def _cross_entropy(logits, /, targets, ignore_index, label_smoothing):
+def _cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
     truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
-    # A row that does not count may hold anything, also NaN: it is not looked at.
+    # A row that does not count may hold anything, also NaN, so zeros take its place.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
     def backward(g, y, needs):
@@ -188,12 +189,12 @@ def _cross_entropy(logits, /, targets, ignore_index, label_smoothing):
         p *= g
         return (p,)
 
-    # A class that cannot be, with logit -∞, has log p = -∞: not to be multiplied by 0.
+    # A class with the logit -∞ has log p = -∞, and 0 · ∞ would be NaN.
     return -(truth * np.where(truth == 0, 0, log_p)).sum(), backward
 
 
 def _truth(logits, targets, ignore_index, label_smoothing):
-    """The probability of each class in each row, over the number of rows that count; which do."""
+    """The true probabilities in each row, divided by the number of rows that count; which count."""
     shape = logits.shape
     if not shape or targets.shape != shape[:-1]:
         raise ValueError(f"one target for each row: the targets have shape {targets.shape}")

@@ -1,9 +1,9 @@
 """3.3 · Indexing: picking and putting back.
 
-Where does the gradient of x[2] go? To place 2 of x, and zeros everywhere else. Picking is
-again a matrix of zeros and ones (chapter 3.2), and its transpose *puts back*: `getitem` and
-`scatter_add` are each other's VJP. `where` and `concatenate` pick as well: the first from two
-tensors by a mask, the second from many by position.
+Where does the gradient of x[2] go? To place 2 of x, and zeros everywhere else. The
+Jacobian of picking is again a matrix of zeros and ones (chapter 3.2), and its transpose *puts
+back*: `getitem` and `scatter_add` are each other's VJP. `where` and `concatenate` pick as well:
+`where` from two tensors by a mask, `concatenate` from many tensors by position.
 """
 
 from functools import partial
@@ -79,7 +79,7 @@ def _own(index):
 
 
 def _copied(part):
-    """Of any sequence NumPy makes an array, also of a tuple inside the tuple: x[:, (0, 0)]."""
+    """A sequence as an array, as NumPy reads it, also a tuple inside the tuple: x[:, (0, 0)]."""
     if not hasattr(part, "__len__"):
         return part
     array = np.array(part)
@@ -95,7 +95,7 @@ def _may_repeat(index):
 def integers_below(indices: Any, n: int, asked: str) -> Array:
     """Indices of n places as an array of integers, or one sentence on what is wrong with them.
 
-    Negative ones are refused: as a word or a class, -1 is a mistake that NumPy would not notice.
+    Negative ones are refused: the token or class -1 is a mistake, and NumPy would take the last.
     """
     places = np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
@@ -109,7 +109,7 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
 def counted_targets(
     targets: Array, num_classes: int, ignore_index: int | None, asked: str
 ) -> tuple[Array, Array]:
-    """A class for each target, 0 in the place of those to be ignored, and which ones count."""
+    """The class of each target, with 0 for those to be ignored; and which targets count."""
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     if not counts.any():
         raise ValueError(f"{asked}: no target is left to take the mean over")

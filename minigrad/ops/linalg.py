@@ -36,9 +36,9 @@ def matmul(a: Any, b: Any) -> Tensor:
     (n, k) result needs (m, k) on the right, which is Bᵀ. Where broadcasting used one matrix for a
     whole stack, the engine sums its gradient over the stack.
 
-    Axes before the last two are a stack of matrices and broadcast. A vector takes part as NumPy
-    has it: one axis of length 1 is added, in front on the left side and behind on the right
-    side, and taken away from the result. A scalar is refused.
+    Axes before the last two are a stack of matrices and broadcast. A vector is treated as in
+    NumPy: on the left it becomes a matrix with one row, on the right a matrix with one column, and
+    the result loses the axis that was added. A scalar is refused.
 
     >>> matmul([[1, 2], [3, 4]], [[0, 1], [1, 0]])
     array([[2, 1],
@@ -76,10 +76,10 @@ def _matmul(a, b, /):
 
 @primitive(name="matmul")
 def _rows_matmul(a, b, /):
-    """The same where b is one matrix and a a stack: the rows of all of a's matrices form one.
+    """The same for one matrix b and a stack a: the rows of all matrices of a form one matrix.
 
-    One large product is several times faster than many small ones, and AᵀG of the long matrices
-    sums over the stack by itself, where the engine would sum a gradient for each of its members.
+    One large product is several times faster than many small ones. Aᵀ G of the large matrices is
+    already the sum over the stack; otherwise the engine would add up one gradient for each matrix.
     """
     (*stack, k), m = a.shape, b.shape[-1]
     n = math.prod(stack)

@@ -1,8 +1,8 @@
 """3.8 · The general product: einsum.
 
-What remains of the matrix product when it is freed from having two axes? Products of any tensors,
-summed over any axes, where every axis has a letter. Then no transpose is needed any more, forward
-or backward, because every axis has a name.
+What does the matrix product become if tensors may have any number of axes? A product of any
+tensors, summed over any axes. Every axis has a letter for its name, so no transpose is needed,
+forward or backward.
 """
 
 from functools import cache

@@ -5,7 +5,7 @@ In chapter 0: `y = e / e.sum(axis=-1, keepdims=True)`.
 If many inputs make one output, how is one gradient shared among them? By each input's own
 influence on the output. In a sum every element has influence 1, so each receives the whole g:
 the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a mean each has
-1/n. In a maximum one element has all of it.
+1/n. In a maximum one element has all the influence.
 
 `axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
 place with length 1, as in NumPy. A VJP first restores those axes, so that g broadcasts

@@ -9,9 +9,9 @@ transpose, that is, it sums over the outputs:
 
     ∂L/∂xⱼ = Σᵢ gᵢ [j = s(i)]
 
-Read it aloud: an input element receives the gradients of all its copies. Where nothing is
-copied twice (reshape, transpose) that is one element, and the VJP carries it back the way it
-came. Where something is (broadcast_to) the copies' gradients are summed.
+In words: an input element receives the gradients of all its copies. Where each element has one
+copy (reshape, transpose), the VJP moves that copy's gradient back to the element. Where an element
+has several copies (broadcast_to), their gradients are summed.
 """
 
 import numpy as np
@@ -72,7 +72,7 @@ def broadcast_to(x, /, shape):
     """Copy x along new or length-1 axes until it has `shape` (as a view: no memory is copied).
 
     Each element of x is copied, so it receives the sum of its copies' gradients. The engine
-    does that summing for every operation that broadcasts (chapter 2), so the rule hands g on
+    computes that sum for every operation that broadcasts (chapter 2.1), so the rule returns g
     as it is.
 
     >>> broadcast_to([1, 2], (3, 2)).sum(axis=0)
@@ -91,5 +91,5 @@ def astype(x, /, dtype):
     dtype('float32')
     """
     if np.dtype(dtype).kind != "f":
-        raise ValueError(f"{np.dtype(dtype)} is no floating dtype: use t.data.astype(...)")
+        raise ValueError(f"{np.dtype(dtype)} is not a floating dtype: use t.data.astype(...)")
     return x.astype(dtype), lambda g, y: g

@@ -2,12 +2,12 @@
 
 In chapter 0: `e = np.exp(x)`.
 
-Why derive by hand what could be composed? From `exp`, `sum` and `log` the three operations here
-would come out right, gradients too. But the composed record keeps three to five nodes where one
-formula suffices, exp overflows at 710 (in float32 at 89), and above all the formula shows what the
-composed record hides: when attention stops learning.
+Why derive by hand what could be composed? Composed of `exp`, `sum` and `log`, the three operations
+here would be right, and so would their gradients. But the composed record keeps three to five nodes
+where one formula suffices, exp overflows at 710 (in float32 at 89), and above all the formula shows
+what the composed record hides: when attention stops learning.
 
-All three subtract the largest element first. It changes nothing in the result, since
+All three subtract the largest element first. That changes nothing in the result, since
 exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
 under 0. *That* is the numerical stability which texts often credit to attention's scale 1/√d_k.
 """

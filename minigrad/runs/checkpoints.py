@@ -45,8 +45,9 @@ def save_checkpoint(
 ) -> Path:
     """Write all that a run needs to go on, whole or not at all, and return the path.
 
-    rng    the one generator that the data and every Dropout share: a layer with another one would
-           go on with other masks. Of NumPy's default kind, PCG64, whose state JSON can write
+    rng    the one generator that the data and every Dropout share: after loading, a layer with
+           another one would draw other masks. It is of NumPy's default kind, PCG64, because JSON
+           can write its state
     facts  what else to remember, such as step=7: anything that JSON can write
     """
     if rng is not None and not isinstance(rng.bit_generator, np.random.PCG64):
@@ -57,10 +58,13 @@ def save_checkpoint(
         arrays |= {f"optimizer.{name}": array for name, array in state.items()}
     for name, fact in facts.items():
         _refuse_what_json_changes(name, fact)
-    about = {"facts": facts, "rng": None if rng is None else rng.bit_generator.state}
+    about: dict[str, Any] = {
+        "facts": facts,
+        "rng": None if rng is None else rng.bit_generator.state,
+    }
     about["sha256"] = _fingerprint(arrays, about)
-    # safetensors stores the memory of an array as it lies there, and a transposed view lies there
-    # untransposed: its values would come back in another order. So each is laid out anew.
+    # safetensors stores an array's memory as it is, and the memory of a transposed view is not
+    # transposed: the values would come back in another order. So each array is copied in C order.
     laid_out = {name: np.array(array, order="C") for name, array in arrays.items()}
     return write_whole(path, _safetensors().save(laid_out, {"minigrad": json.dumps(about)}))
 
@@ -74,8 +78,8 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """Set a model, its optimizer and its generator from a file, and return the facts.
 
-    ValueError if the file is no such checkpoint, is damaged, or does not fit; then nothing has
-    been changed.
+    ValueError if the file is not a checkpoint of minigrad, is damaged, or does not fit; then
+    nothing has been changed.
     """
     arrays, about = _read(Path(path))
     for name, wanted in (("optimizer", optimizer), ("rng", rng)):
@@ -87,7 +91,7 @@ def load_checkpoint(
         part, _, inner = name.partition(".")
         parts[part][inner] = array
     facts = dict(about["facts"])
-    # The generator last: it changes nothing if it refuses, and what was set before is set back.
+    # The generator is set last. If one of the three does not fit, all get their old state back.
     before = model.state_dict(), None if optimizer is None else optimizer.state_dict()
     try:
         model.load_state_dict(parts["model"])
@@ -95,7 +99,7 @@ def load_checkpoint(
             optimizer.load_state_dict(parts["optimizer"])
         if rng is not None:
             rng.bit_generator.state = about["rng"]
-    except Exception as error:  # whatever a strange file makes of them
+    except Exception as error:  # of any kind: a damaged file can cause any error here
         model.load_state_dict(before[0])
         if optimizer is not None and before[1] is not None:
             optimizer.load_state_dict(before[1])
@@ -126,7 +130,9 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     except ImportError:
         raise
     except Exception as error:  # (safetensors has errors of its own, and JSON others)
-        raise ValueError(f"{path} is no checkpoint of minigrad, or is damaged: {error}") from None
+        raise ValueError(
+            f"{path} is not a checkpoint of minigrad, or is damaged: {error}"
+        ) from None
     return arrays, about
 
 

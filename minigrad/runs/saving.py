@@ -1,13 +1,14 @@
 """9.1 · Saving: a file is written whole or not at all.
 
-What does a reader find when the program that was writing a file is killed half-way? With a
-plain `open(path, "wb")`: half a file, under the name of the good one that was there before.
-So the bytes go to a temporary file in the same folder, which takes the name when they are all on
-disk. Renaming within one folder is atomic: whoever opens the name sees the old file or the new one.
+What is left when the program that was writing a file is killed half-way? With a plain
+`open(path, "wb")`: half a file, under the name of the good file that was there before. So the bytes
+are written to a temporary file in the same folder, which is renamed when all of them are on disk.
+Renaming within one folder is atomic: a program that opens the name gets the old file or the new
+one.
 
-A program that is killed cannot remove its temporary file, so the next one to write the same name
-does. How does it know that the other is dead? A writer locks its temporary file, and the system
-gives the lock back when a process ends, however it ends.
+A program that is killed cannot remove its temporary file, so the next one that writes the same name
+removes it. How does it know that the file belongs to no living program? A writer locks its
+temporary file, and the system releases the lock when a process ends, however it ends.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ except ImportError:  # on Windows, where files that a killed program left stay
 def write_whole(path: str | Path, content: bytes | str) -> Path:
     """Write the content to path, whole or not at all, and return the path.
 
-    A file that is replaced keeps its permissions, and a symbolic link stays one: what it points to
-    is replaced. OSError, in a sentence, if there is no such folder, or if `open(path, "wb")` would
-    not have been allowed; then the file that was there is still there.
+    A file that is replaced keeps its permissions. A symbolic link stays a link, and the file that
+    it points to is replaced. OSError, in a sentence, if the folder is missing, or if
+    `open(path, "wb")` would not be allowed; then the file that was there is still there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +47,7 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
             where = f"{target.parent}, to which the link {path} points"
         raise FileNotFoundError(f"there is no folder {where}")
     if target.exists() and not target.is_file():
-        raise OSError(f"{path} is not a regular file, and would be replaced by one")
+        raise OSError(f"{path} is not a regular file: it would be replaced by one")
     data = content.encode() if isinstance(content, str) else content
     mode = None
     try:

@@ -231,7 +231,7 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     (tmp_path / "two_hidden_layers.safetensors").write_text("not at all")
     done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
     assert done.returncode == 2 and done.stderr.count("\n") == 1
-    assert "is no checkpoint of minigrad, or is damaged" in done.stderr
+    assert "is not a checkpoint of minigrad, or is damaged" in done.stderr
 
 
 def test_a_run_does_not_go_on_with_another_text_of_its_demo(quick, tmp_path):
