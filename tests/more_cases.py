@@ -103,6 +103,7 @@ CASES = [
     *(case(name, of()) for name in TURNS[:3]),
     *(case(name, of(3)) for name in (*TURNS[:3], "flipud")),
     *(case("rot90", of(2, 3, 5), k=k, axes=a) for k in (0, 1, 2, 3, -1) for a in ((0, 1), (2, 0))),
+    case("full_like", of(3, 5), of()),
     *(case("diag", of(*s), k=k) for s in ((3,), (3, 5)) for k in (0, 1, -2)),
     *(
         case("array_split", of(7, 3), indices_or_sections=i, axis=a)

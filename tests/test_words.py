@@ -272,7 +272,8 @@ UFUNCS = {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)}
 
 @pytest.mark.parametrize("ufunc", UFUNCS.values(), ids=UFUNCS)
 def test_every_ufunc_records_or_answers_or_refuses_by_name(ufunc):
-    args = [leaf([[0.3, 0.6], [0.2, 0.7]])] * ufunc.nin
+    numbers = np.array([[0.3, 0.6], [0.2, 0.7]]) + (1 if ufunc is np.arccosh else 0)
+    args = [leaf(numbers)] * ufunc.nin
     if ufunc in NUMPY:
         assert ufunc(*args).requires_grad
     elif ufunc in PLAIN:
@@ -470,7 +471,7 @@ UNKNOWN = {
     "np.linalg.svd": lambda t: np.linalg.svd(t),
     "np.fft.fft": lambda t: np.fft.fft(t),
     "np.interp": lambda t: np.interp(t, ROW, ROW),
-    "np.arctan2": lambda t: np.arctan2(t, 1.0),
+    "np.nextafter": lambda t: np.nextafter(t, 1.0),
     "np.modf": lambda t: np.modf(t),
 }
 

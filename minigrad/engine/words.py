@@ -127,6 +127,9 @@ class Words:
     def __rmatmul__(self, other: Any) -> Tensor:
         return ops.matmul(other, self)
 
+    def __divmod__(self, other: Any) -> Any:
+        raise TypeError("divmod of a Tensor has no rule: use t // u and t % u")
+
     def __neg__(self) -> Tensor:
         return ops.negative(self)
 
@@ -278,13 +281,13 @@ class Words:
         """The places of the elements in rising order, an integer array."""
         return np.argsort(_plain(self), axis)
 
-    def all(self, axis: Any = None) -> Any:
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
         """Whether no element is 0, a boolean array."""
-        return np.all(_plain(self), axis)
+        return np.all(_plain(self), axis, keepdims=keepdims)
 
-    def any(self, axis: Any = None) -> Any:
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
         """Whether some element is not 0, a boolean array."""
-        return np.any(_plain(self), axis)
+        return np.any(_plain(self), axis, keepdims=keepdims)
 
     def tolist(self) -> Any:
         """The values as Python numbers in lists, without a record."""

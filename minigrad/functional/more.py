@@ -245,6 +245,19 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     return m if isinstance(m, Tensor) else np.asarray(m)  # type: ignore[return-value]
 
 
+def full_like(a: Any, fill_value: Any) -> Tensor:
+    """An array of a's shape and dtype that has one value everywhere.
+
+    >>> full_like([1.0, 2.0], 7.0)
+    array([7., 7.])
+    """
+    like = a if isinstance(a, Tensor) else np.asarray(a)
+    if not isinstance(fill_value, Tensor):
+        return np.full(like.shape, fill_value, like.dtype)  # type: ignore[return-value]
+    y = broadcast_to(fill_value, like.shape)
+    return y if y.dtype == like.dtype else y.astype(like.dtype)
+
+
 def diag(v: Any, k: int = 0) -> Tensor:
     """The k-th diagonal of a matrix, or a matrix with the vector on its k-th diagonal.
 
@@ -588,6 +601,7 @@ __all__ = [
     "flipud",
     "fmax",
     "fmin",
+    "full_like",
     "hsplit",
     "hstack",
     "inner",

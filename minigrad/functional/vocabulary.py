@@ -135,6 +135,11 @@ PLAIN: frozenset[Any] = frozenset(
         np.logical_and,
         np.logical_or,
         np.logical_not,
+        np.logical_xor,
+        np.isin,
+        np.isneginf,
+        np.isposinf,
+        np.unique,
         np.all,
         np.any,
         np.allclose,
@@ -172,10 +177,26 @@ PLAIN: frozenset[Any] = frozenset(
 )
 
 INSTEAD: dict[Any, str] = {
+    np.block: "np.concatenate of np.concatenate",
+    np.broadcast_arrays: "np.broadcast_to",
+    np.copysign: "np.abs(x) * np.sign(y)",
     np.copyto: "np.where",
+    np.delete: "x[keep], with the indices or a mask of what stays",
+    np.divmod: "x // y and x % y",
+    np.insert: "np.concatenate([x[:i], values, x[i:]])",
+    np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
+    np.ptp: "x.max() - x.min()",
     np.put: "scatter_add or np.where",
+}
+
+# The same for options of NumPy's functions.
+INSTEAD_OF_OPTIONS: dict[str, str] = {
+    "dtype": "x.astype(dtype) before or after it",
+    "initial": "the result and the number, as in np.maximum(x.max(), 0)",
+    "order": "x.transpose(axes) before it",
+    "where": "np.where before it",
 }
 
 # PyTorch's words for what NumPy calls otherwise. (PyTorch passes the gradient of an intermediate
@@ -318,13 +339,13 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
 def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
     """Say what to use instead of a function without a rule."""
     remedy = (
-        f"use {INSTEAD[function]}"
-        if function in INSTEAD
-        else (
-            "compose it from what minigrad has, write a @primitive, or pass t.data if no "
-            "gradient is wanted"
-        )
+        "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
+        "wanted"
     )
+    if function in INSTEAD:
+        remedy = f"use {INSTEAD[function]}"
+    elif getattr(function, "__module__", "") == "numpy.fft":
+        remedy = "minigrad has no complex numbers, and so no Fourier transforms"
     raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
 
 
@@ -336,9 +357,11 @@ def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{_name(function)} with out= cannot be recorded: make a new tensor")
         if option not in parameters:
             optional = [p.name for p in parameters.values() if p.default is not p.empty]
+            instead = INSTEAD_OF_OPTIONS.get(option)
             raise TypeError(
                 f"{_name(function)} with {option}= has no rule for Tensors: "
                 f"its options here are {', '.join(optional) or 'none'}"
+                + (f"; instead of {option}= use {instead}" if instead else "")
             )
 
 
