@@ -1,6 +1,6 @@
 """attention: the layers of "Attention Is All You Need", and what became of them.
 
-Built on minigrad's public names alone. README.md is the table of contents; the names below stand in
+Built on minigrad's public names alone. README.md is the table of contents; the names below are in
 the order a reader meets them.
 """
 

@@ -1,16 +1,17 @@
 """11.2 · Additive attention: the predecessor.
 
 What did attention look like before it was a matrix product? Bahdanau, Cho & Bengio 2014 compared
-a query with a key by a small network: project both, add them, squash, and weigh the result,
+a query with a key by a small network: project both, add them, squash the sum, and weigh its
+features,
 
     score(q, k) = wᵀ tanh(q + k)          (their section A.1.2, with W q and U k taken as q and k)
 
-so that every pair of a query and a key needs d tanhs of its own, T · S · d of them in memory, where
-q·k is one number of one fast product. Vaswani et al. 2017 (section 3.2.1) report, after Britz et
-al. 2017, that the two do alike for small d and the unscaled product worse for large. Here |score|
-is at most Σ |wᵢ|, however long q and k become; and drawn with variance 1/d, w keeps the scores near
-size 1 at every d. The size is in w, and learned. The product has no such w: 1/√d_k stands in for
-it.
+Every pair of a query and a key needs d values of tanh, T · S · d of them in memory, while q·k is
+one number of one fast matrix product. Vaswani et al. 2017 (section 3.2.1) report, after Britz et
+al. 2017, that the two perform alike for small d, and that the unscaled product performs worse for
+large d. Here |score| is at most Σ |wᵢ|, however long q and k become, and a w drawn with variance
+1/d keeps the scores near size 1 at every d. So w sets the size of the scores, and w is learned. The
+product has no w, and needs the factor 1/√d_k instead.
 
 Legend: T queries, S keys, d features of a projected query or key, d_v features of a value.
 

@@ -1,19 +1,20 @@
 """15.1 · Blocks: what a Transformer is stacked from.
 
-What is around attention in a Transformer? Attention moves information between positions and does
-nothing within one; a feed-forward network works within each position and moves nothing. A block is
-one after the other, each wrapped in the same two things. The **residual** x + f(x) has the
-derivative 1 + f′: whatever f does, one summand of the gradient passes it untouched (chapter 3.1,
-`add`). The **normalisation** gives what is read next the same size at any depth. Where it stands
-decides whether that untouched way reaches from top to bottom:
+What is around attention in a Transformer? Attention moves information between positions; a
+feed-forward network works within each position and moves nothing. A block is one after the other,
+each with the same two things around it. The **residual** x + f(x) has the derivative 1 + f′:
+whatever f does, one summand of the gradient passes unchanged (chapter 3.1, `add`). The
+**normalisation** gives the next layer inputs of the same size at any depth. The place of the norm
+decides whether a gradient can pass unchanged from the last block to the first:
 
     post-LN   norm(x + f(x))      the paper's. Each block's norm also rescales the gradient on its
                                   way back. The last block's gradient does not shrink as blocks are
                                   added, so the first large steps can diverge, which is why the
                                   learning rate is warmed up
-    pre-LN    x + f(norm(x))      GPT-2's. No norm is on the way back from top to bottom. With four
-                                  times the blocks the last block's gradient halves, because the
-                                  sum has grown. One more norm after the last block rescales it
+    pre-LN    x + f(norm(x))      GPT-2's. From the last block to the first there is a path without
+                                  a norm. With four times as many blocks the last block's gradient
+                                  halves: the sum x has grown, and one more norm, after the last
+                                  block, divides by its size
 
 (Xiong et al. 2020 derive both.)
 
@@ -37,7 +38,7 @@ import numpy as np
 from attention.cache import KVCache
 from attention.multi_head import MultiHeadAttention
 from minigrad import Tensor, relu, silu
-from minigrad.nn import Dropout, LayerNorm, Linear, Module
+from minigrad.nn import Dropout, LayerNorm, Linear, Module, renamed
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -47,8 +48,9 @@ class FeedForward(Module):
 
     Vaswani et al. 2017, section 3.3.
 
-    W₁ asks d_ff questions of a position, the activation keeps the answers that are yes, and W₂
-    writes down what follows from them. The paper takes relu and d_ff = 4 d_model; GPT-2 takes gelu.
+    Each column of W₁ tests a position for one feature, the activation keeps the tests that succeed,
+    and the rows of W₂ are what each of them adds. The paper takes relu and d_ff = 4 d_model; GPT-2
+    takes gelu.
     """
 
     def __init__(
@@ -72,9 +74,10 @@ class FeedForward(Module):
 class GatedFeedForward(Module):
     """(activation(x W₁) ⊙ x W₃) W₂: SwiGLU, with silu.   (…, d_model) → (…, d_model)
 
-    One projection says how far the gate opens, another what goes through (Shazeer 2020). With three
-    matrices instead of two, d_ff = 8/3 d_model has as many parameters as 4 d_model without a gate.
-    (W₁ and W₃ are Llama's names; Shazeer's are W and V.)
+    One projection says how far the gate opens, another what goes through (Shazeer 2020). There are
+    three matrices instead of two, so d_ff = 8/3 d_model gives as many parameters as d_ff =
+    4 d_model gives without a gate. (W₁ and W₃ are Llama's names; Shazeer's are W and V.) `llama`
+    (chapter 15.3) is built with it.
     """
 
     def __init__(
@@ -102,12 +105,13 @@ class Block(Module):
     Block(attention, feed_forward, *, cross=None, norm_first=False, norm=LayerNorm, dropout=0.0,
           rng=None)
 
-    attention, cross  `MultiHeadAttention` layers; `cross` looks at the encoder's output
+    attention, cross  `MultiHeadAttention` layers; the queries of `cross` look at the encoder's
+                      output
     feed_forward      a layer (…, d_model) → (…, d_model)
     norm_first        pre-LN instead of the paper's post-LN
     norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
-    dropout           drops from what each of them adds to x, while training (section 5.4 of the
-                      paper); it needs rng
+    dropout           the probability with which a number that a sublayer adds to x is dropped while
+                      training (section 5.4 of the paper); it needs rng
     """
 
     def __init__(
@@ -133,6 +137,7 @@ class Block(Module):
         self.norm_first = norm_first
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
+    @renamed(bias="score_bias")
     def __call__(
         self,
         x: Tensor,
@@ -140,12 +145,12 @@ class Block(Module):
         *,
         mask: Any = None,
         memory_mask: Any = None,
-        bias: Any = None,
+        score_bias: Any = None,
         cache: KVCache | None = None,
     ) -> Tensor:
         """(…, T, d_model) and, for cross-attention, memory (…, S, d_model) → (…, T, d_model)
 
-        mask and bias are for self-attention, memory_mask for looking at the memory.
+        mask and score_bias are for self-attention, memory_mask is for cross-attention.
         """
         if (memory is None) != (self.cross is None):
             raise TypeError(
@@ -156,7 +161,7 @@ class Block(Module):
         x = self._residual(
             x,
             self.norm_attention,
-            lambda x: self.attention(x, mask=mask, bias=bias, cache=cache),
+            lambda x: self.attention(x, mask=mask, score_bias=score_bias, cache=cache),
         )
         if self.cross is not None:
             cross = self.cross
@@ -164,7 +169,7 @@ class Block(Module):
         return self._residual(x, self.norm_feed_forward, self.feed_forward)
 
     def _residual(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """The residual around a sublayer, and its normalisation on the one side or the other."""
+        """The residual around a sublayer, with the norm before the sublayer or after the sum."""
         added = sublayer(norm(x) if self.norm_first else x)
         if self.dropout is not None:
             added = self.dropout(added)

@@ -1,9 +1,9 @@
 """13.1 · Cache: keys and values that are not computed again.
 
 What does a model compute again and again while it writes a text? Under a causal mask a position
-sees only those before it. So its key and its value are the same in every later step, and a layer
-that keeps them needs to compute only those of the new position. The saving is large: a text of n
-tokens takes n such steps instead of 1 + 2 + … + n = n (n + 1) / 2.
+sees only itself and those before it. So its key and its value are the same in every later step, and
+a layer that keeps them needs to compute only those of the new position. The saving is large: for a
+text of n tokens a layer computes n positions instead of 1 + 2 + … + n = n (n + 1) / 2.
 
 Legend: B batch, H heads, S keys so far, d_k features of a key.
 
@@ -29,13 +29,13 @@ from minigrad import Tensor, concatenate
 
 
 class KVCache:
-    """The keys and values that a layer has seen, so that generating a word does not redo them.
+    """The keys and values of the positions that a layer has seen, for use in later steps.
 
-    Under a causal mask, with weights that do not change and nothing dropped, what a position sees
-    never changes, so its key and value are the same in every later step. Hand the same cache to the
-    same layer at each step, with the new positions alone, under `no_grad()`: otherwise the cache
-    holds the record of every step. It is for self-attention; cross-attention projects the memory
-    anew each time.
+    They stay the same under a causal mask, while the parameters do not change and nothing is
+    dropped. Pass the same cache to the same layer at each step, with the new positions alone, under
+    `no_grad()`: otherwise the cache holds the record of every step. A cache is for self-attention;
+    cross-attention projects the memory anew each time. `GPT.caches` makes one for each block, and
+    `generate` (chapter 15.4) uses them.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class KVCache:
 
     @property
     def length(self) -> int:
-        """How many positions are in it."""
+        """How many positions the cache holds."""
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last. Nothing is kept yet."""
+        """The keys and values of all positions, the new ones last. The cache stays as it is."""
         if self.k is None or self.v is None:
             return k, v
         if self.k.shape[:-2] != k.shape[:-2]:

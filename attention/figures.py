@@ -1,8 +1,8 @@
 """17.1 · Figures: pictures of what chapter 16 measured.
 
 What should a picture of a measurement show? The numbers, their spread over repeats, and the
-comparison that the text makes, all on axes that say what they are. Each function here takes
-data and returns a matplotlib `Figure`; `save_figure` writes it, without a display.
+comparison that the text makes, with a name on every axis. Each function here takes data and returns
+a matplotlib `Figure`; `save_figure` writes it, without a display.
 """
 
 from __future__ import annotations

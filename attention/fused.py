@@ -1,9 +1,8 @@
 """12 · Fused attention: in blocks, without T² numbers.
 
 Attention over T positions makes T² weights. Must they all be in memory? The result has only T rows,
-and each is a weighted sum that could be added up as one goes. What stands in the way is softmax,
-which divides by a sum over all keys and subtracts a maximum over all keys, both known only at
-the end.
+and each is a weighted sum, which could be added up key by key. The obstacle is softmax, which
+divides by a sum over all keys and subtracts a maximum over all keys, both known only at the end.
 
 **Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
 the sum a = Σ exp(zⱼ - m) vⱼ. When a block of further keys brings a larger maximum m′, everything so
@@ -11,40 +10,41 @@ far was measured against the wrong one, but all by the same factor:
 
     exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)
 
-So l and a are multiplied by exp(m - m′), and one goes on. (Before the first key m = -∞, and that
-factor is 0.) At the end y = a/l. One number per query is saved for the way back, the log-sum-exp
+So l and a are multiplied by exp(m - m′) before the block is added. (Before the first key m = -∞,
+and that factor is 0.) At the end y = a/l. One number per query is saved for the backward pass, the
+log-sum-exp
 
     λ = m + log l        so that each weight is pⱼ = exp(zⱼ - λ)
 
 (Milakov & Gimelshein 2018 for l, Rabe & Staats 2021 for a, Dao et al. 2022 for blocks both ways,
 Dao 2023 for saving λ alone.)
 
-**Backward, by hand.** Let Q be the queries already multiplied by the scale: that is one `multiply`
-before this rule, and its VJP sees to Q's and a learned scale's gradients. With Z = Q Kᵀ + bias,
-P = softmax(Z), Y = P V and G = ∂L/∂Y, the rules of chapters 3.5 and 3.6 give, one after the other,
+**Backward, by hand.** Let Q be the queries already multiplied by the scale. That product is one
+`multiply` before this rule, and the VJPs of `multiply` give the gradients of the queries and of a
+learned scale. With Z = Q Kᵀ + score_bias, P = softmax(Z), Y = P V and G = ∂L/∂Y, the rules of
+chapters 3.5 and 3.6 give, one after the other,
 
     ∂L/∂V = Pᵀ G        ∂L/∂P = G Vᵀ        ∂L/∂Z = P ⊙ (∂L/∂P - D),    Dᵢ = Σⱼ Pᵢⱼ (∂L/∂P)ᵢⱼ
     ∂L/∂Q = (∂L/∂Z) K        ∂L/∂K = (∂L/∂Z)ᵀ Q
 
-and ∂L/∂bias = ∂L/∂Z, summed over the axes along which the bias was stretched. Each needs P only a
-block at a time, and exp(Z - λ) makes any block of P again from Q and K: one more product, instead
-of T² numbers kept. Only D is a sum over all keys. But
+and the gradient of score_bias is ∂L/∂Z, summed over the axes along which score_bias was stretched.
+Each formula needs P only a block at a time, and exp(Z - λ) makes any block of P again from Q and K:
+this costs one more product, and T² numbers need not be kept. Only D is a sum over all keys. But
 
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
-needs the output and its gradient, a row at a time, before the first block (Dao et al. 2022,
-appendix B.2). That is the whole trick.
+needs only the output and its gradient, one row of each, and both are known before the first block
+(Dao et al. 2022, appendix B.2). That is the whole trick.
 
-A forbidden score is -∞, so its p is 0, and with it every gradient through it. A query with no key
-at all has l = 0: it keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 on the way back.
+A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
+all has l = 0: it keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass.
 
-What the function means is chapter 11's `attention`: that is its definition, which takes over for
-second derivatives and under `unfused()` (chapter 1.3). Derivatives live in `minigrad/ops/`; this
-one stands where its reader needs it, and shows that the door to rules of one's own is open.
+The definition of this function is chapter 11's `attention`, which computes second derivatives, and
+everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
+here because its reader needs it here, and because it shows that anyone can write a rule.
 
 Legend: T queries, S keys, d_k features of a query or key, d_v of a value; a block is R queries by C
-keys. Of the letters above, m is `largest`, l `total`, a `summed`, λ `log_sum`, z `scores`; P, G and
-D are p, g and d, and ∂L/∂X is `of_x`.
+keys. The code has the letters above: λ is `lam`, and ∂L/∂X is `of_x`.
 
     >>> from attention import causal_mask
     >>> rng = np.random.default_rng(0)
@@ -66,34 +66,37 @@ import numpy as np
 from attention.scaled_dot_product import (
     Scale,
     attention,
-    check_bias,
     check_mask,
+    check_score_bias,
     check_values,
     scale_factor,
 )
 from minigrad import Tensor, fused
+from minigrad.nn import renamed
 
 Array = np.ndarray[Any, Any]
 
 
+@renamed(bias="score_bias")
 def fused_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     *,
     mask: Any = None,
-    bias: Any = None,
+    score_bias: Any = None,
     scale: Scale = None,
     drop: Any = None,
     block: int = 128,
 ) -> Tensor:
-    """softmax(scale · Q Kᵀ + bias) V.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+    """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
-    The arguments of `attention`, except that nothing can be dropped from weights that are never all
-    there. Beyond inputs and outputs it holds one number for each query, and a few blocks of block²
-    scores for each member of the batch. (A mask is T · S booleans all the same.) Blocks that the
-    mask forbids in every member of the batch are skipped: of n × n blocks a causal mask leaves
-    n (n + 1)/2, near half where T is many blocks, and a window a band.
+    softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention` except drop=: the
+    weights are never all in memory, so none can be dropped. Beyond inputs and outputs it holds one
+    number for each query, and a few blocks of block² scores for each member of the batch. (A mask
+    still has T · S booleans.) Blocks that the mask forbids in every member of the batch are
+    skipped: of n × n blocks a causal mask leaves n (n + 1)/2, which is near half of them for large
+    n, and a window leaves a band.
     """
     if drop is not None:
         raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
@@ -105,21 +108,26 @@ def fused_attention(
     scores_shape = (*batch, q.shape[-2], k.shape[-2])
     if mask is not None:
         mask = check_mask(mask, scores_shape)
-    added: Any = 0.0 if bias is None else check_bias(bias, scores_shape, q.dtype)
+    added: Any = 0.0
+    if score_bias is not None:
+        added = check_score_bias(score_bias, scores_shape, q.dtype)
     return _fused_attention(factor * q, k, v, added, mask=mask, block=block)
 
 
-def _definition(q: Any, k: Any, v: Any, bias: Any, /, mask: Any, block: int) -> Tensor:
+def _definition(q: Any, k: Any, v: Any, score_bias: Any, /, mask: Any, block: int) -> Tensor:
     q, k, v = (x if isinstance(x, Tensor) else Tensor(x) for x in (q, k, v))
-    return attention(q, k, v, mask=mask, bias=bias if np.ndim(bias) else None, scale=1.0)
+    added = score_bias if np.ndim(score_bias) else None
+    return attention(q, k, v, mask=mask, score_bias=added, scale=1.0)
 
 
 @fused(definition=_definition, name="fused_attention")
-def _fused_attention(q: Array, k: Array, v: Array, bias: Array, /, mask: Any, block: int) -> Any:
+def _fused_attention(
+    q: Array, k: Array, v: Array, score_bias: Array, /, mask: Any, block: int
+) -> Any:
     T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
     may_look = None if mask is None else np.broadcast_to(mask, (*batch, T, S))  # (…, T, S)
-    added = np.broadcast_to(bias, (*batch, T, S)) if bias.ndim else None
+    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None
 
     def key_blocks(rows: slice) -> Iterator[tuple[slice, Array]]:
         """The scores of some queries, a block of keys at a time; forbidden ones are -∞."""
@@ -127,46 +135,46 @@ def _fused_attention(q: Array, k: Array, v: Array, bias: Array, /, mask: Any, bl
             allowed = None if may_look is None else may_look[..., rows, columns]
             if allowed is not None and not allowed.any():
                 continue
-            scores = q[..., rows, :] @ k[..., columns, :].mT  # (…, R, C)
+            z = q[..., rows, :] @ k[..., columns, :].mT  # (…, R, C)
             if added is not None:
-                scores = scores + added[..., rows, columns]  # (…, R, C)
-            yield columns, scores if allowed is None else np.where(allowed, scores, -np.inf)
+                z = z + added[..., rows, columns]  # (…, R, C)
+            yield columns, z if allowed is None else np.where(allowed, z, -np.inf)
 
-    dtype = np.result_type(q, k, v, *([] if added is None else [bias]))
+    dtype = np.result_type(q, k, v, *([] if added is None else [score_bias]))
     y = np.zeros((*batch, T, d_v), dtype)  # (…, T, d_v)
-    log_sum = np.full((*batch, T, 1), np.inf, dtype)  # λ, (…, T, 1)
+    lam = np.full((*batch, T, 1), np.inf, dtype)  # (…, T, 1)
     for rows in _blocks(T, block):
-        largest: Any = -np.inf
-        total: Any = 0.0
-        summed: Any = 0.0
-        for columns, scores in key_blocks(rows):
-            before, largest = largest, np.maximum(largest, scores.max(axis=-1, keepdims=True))
-            shift = np.where(largest == -np.inf, 0, largest)  # no key yet: exp(-∞ - 0) is 0
-            p = np.exp(scores - shift)  # (…, R, C)
+        m: Any = -np.inf
+        l: Any = 0.0
+        a: Any = 0.0
+        for columns, z in key_blocks(rows):
+            before, m = m, np.maximum(m, z.max(axis=-1, keepdims=True))
+            shift = np.where(m == -np.inf, 0, m)  # no key yet: exp(-∞ - 0) is 0
+            p = np.exp(z - shift)  # (…, R, C)
             rescale = np.exp(before - shift)
-            total = rescale * total + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
-            summed = rescale * summed + p @ v[..., columns, :]  # (…, R, d_v)
+            l = rescale * l + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
+            a = rescale * a + p @ v[..., columns, :]  # (…, R, d_v)
         # A query that may look nowhere keeps y = 0, and λ = ∞ makes all its weights 0.
-        some = np.broadcast_to(total > 0, log_sum[..., rows, :].shape)
-        np.divide(summed, total, out=y[..., rows, :], where=some)
-        np.add(largest, np.log(np.where(some, total, 1)), out=log_sum[..., rows, :], where=some)
+        some = np.broadcast_to(l > 0, lam[..., rows, :].shape)
+        np.divide(a, l, out=y[..., rows, :], where=some)
+        np.add(m, np.log(np.where(some, l, 1)), out=lam[..., rows, :], where=some)
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
         of_q, of_k, of_v = (np.zeros((*batch, *x.shape[-2:]), dtype) for x in (q, k, v))
-        of_bias = np.zeros_like(bias) if needs[3] else None
+        of_score_bias = np.zeros_like(score_bias) if needs[3] else None
         d = (g * y).sum(axis=-1, keepdims=True)  # (…, T, 1)
         for rows in _blocks(T, block):
             g_rows = g[..., rows, :]  # (…, R, d_v)
-            for columns, scores in key_blocks(rows):
-                p = np.exp(scores - log_sum[..., rows, :])  # (…, R, C)
+            for columns, z in key_blocks(rows):
+                p = np.exp(z - lam[..., rows, :])  # (…, R, C)
                 of_v[..., columns, :] += p.mT @ g_rows
                 of_p = g_rows @ v[..., columns, :].mT  # (…, R, C)
                 of_z = p * (of_p - d[..., rows, :])  # (…, R, C)
                 of_q[..., rows, :] += of_z @ k[..., columns, :]
                 of_k[..., columns, :] += of_z.mT @ q[..., rows, :]
-                if of_bias is not None and added is not None:  # (one number changes nothing)
-                    _add_block(of_bias, of_z, rows, columns)
-        found = (of_q, of_k, of_v, of_bias)
+                if of_score_bias is not None and added is not None:  # (one number changes nothing)
+                    _add_block(of_score_bias, of_z, rows, columns)
+        found = (of_q, of_k, of_v, of_score_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 
     return y, backward
@@ -177,7 +185,7 @@ def _blocks(n: int, size: int) -> Iterator[slice]:
 
 
 def _add_block(total: Array, part: Array, rows: slice, columns: slice) -> None:
-    """Add the gradient of a block of scores to that of a bias which was broadcast to them."""
+    """Add the gradient of a block of scores to that of a score_bias that was stretched to them."""
     index = (rows, columns)[-total.ndim :]
     places = zip(index, total.shape[-2:], strict=True)
     block: list[Any] = [slice(None) if n == 1 else where for where, n in places]

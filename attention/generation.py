@@ -1,18 +1,20 @@
-"""15.4 · Generation: one word after the other.
+"""15.4 · Generation: one token after the other.
 
-A model gives scores for the next word. How does it come to write a text? Choose a word, append it,
-ask again. What "choose" means makes all the difference. **Greedy** takes the highest score: right
-where there is one answer, and soon repeating itself where there are many. **Sampling** draws from
-softmax(logits / temperature): below 1 the scores are further apart, above 1 nearer. Each rare word
-is unlikely, but there are so many that one of them is drawn often, and a single one can derail the
-text. So **top-k** draws from the k best only (Fan et al. 2018), and **top-p** from the fewest that
-together have probability p (Holtzman et al. 2019). **Beam search** keeps the n best beginnings
-instead of one, for where the whole sentence counts and not its first word.
+A model gives scores for the next token. How does it come to write a text? Choose a token, append
+it, and ask again. The choice makes all the difference. **Greedy** takes the token with the highest
+score. That is right where there is one answer, but a longer text soon repeats itself. **Sampling**
+draws from softmax(logits / temperature): a temperature below 1 moves the scores further apart, one
+above 1 moves them together. Each rare token is unlikely, but there are so many that one of them is
+drawn often, and a single one can derail the text. So **top-k** draws only from the k best tokens
+(Fan et al. 2018), and **top-p** only from the fewest that together have probability p (Holtzman et
+al. 2019). **Beam search** keeps the n best beginnings instead of one, for a task that needs the
+best sentence and not the best first token.
 
-With a cache (chapter 13.1) each step of `generate` computes the new position alone; `translate`,
-whose beams change places, computes every position anew.
+With a cache (chapter 13.1) each step of `generate` computes the new position alone. `translate`
+computes every position anew: its beams change places, and a cache would have to follow them.
 
-Legend: B batch, T words so far, S words of a source, V words there are, d_model features.
+Legend: B batch, T tokens so far, S tokens of a source, V tokens in the vocabulary, d_model
+features.
 
     >>> from attention.generation import choose
     >>> choose(np.array([[1.0, 3.0, 2.0]]), temperature=0.0, rng=None)
@@ -30,16 +32,17 @@ from attention.models import GPT
 from attention.scaled_dot_product import check_mask
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
-from minigrad.nn import Dropout, Module
+from minigrad.nn import Dropout, Module, renamed
 
 Array = np.ndarray[Any, Any]
 
 
+@renamed(num_words="num_tokens")
 @no_grad
 def generate(
     model: GPT,
     prompt: Any,
-    num_words: int,
+    num_tokens: int,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
@@ -47,31 +50,32 @@ def generate(
     cached: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Array:
-    """The prompt, continued by so many words.   (B, T) → (B, T + num_words)
+    """The prompt, continued by num_tokens tokens.   (B, T) → (B, T + num_tokens)
 
-    temperature  0 is greedy; otherwise words are drawn, and rng is needed
-    top_k, top_p  draw from the best k words, from the fewest that have probability p together,
-                 of all words
-    cached       False computes every position anew at each step: slower, and equal to rounding
+    temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
+    top_k        draw from the k best tokens; None means from all
+    top_p        draw from the fewest tokens that have probability p together
+    cached       False computes every position anew at each step: slower, with results that are
+                 equal but for rounding
 
     Prompts are of equal length, without padding. ValueError if the model is in training mode.
     """
     _refuse_dropout(model)
-    words = np.array(prompt)
-    if words.ndim != 2 or words.shape[1] == 0:
-        raise ValueError(f"a prompt has shape (B, T) with T ≥ 1: got {words.shape}")
+    tokens = np.array(prompt)
+    if tokens.ndim != 2 or tokens.shape[1] == 0:
+        raise ValueError(f"a prompt has shape (B, T) with T ≥ 1: got {tokens.shape}")
     caches = model.caches() if cached else None
-    new = words
-    for _ in range(num_words):
+    new = tokens
+    for _ in range(num_tokens):
         logits = model(new, caches=caches).data[:, -1]  # (B, V)
         chosen = choose(logits, temperature=temperature, top_k=top_k, top_p=top_p, rng=rng)
-        words = np.concatenate([words, chosen[:, None]], axis=1)
-        new = words[:, -1:] if cached else words
-    return words
+        tokens = np.concatenate([tokens, chosen[:, None]], axis=1)
+        new = tokens[:, -1:] if cached else tokens
+    return tokens
 
 
 def _refuse_dropout(model: Module) -> None:
-    """A model that still drops would write at random, whatever the temperature."""
+    """Refuse a model in training mode: dropout would make its text random at any temperature."""
     if any(isinstance(m, Dropout) and m.p and m.training for m in model.modules()):
         raise ValueError(
             "the model is in training mode and drops at random: call model.eval() first"
@@ -86,16 +90,16 @@ def choose(
     top_p: float | None = None,
     rng: np.random.Generator | None,
 ) -> Array:
-    """One word for each row of scores.   (B, V) → (B,)
+    """One token for each row of scores.   (B, V) → (B,)
 
-    The options are those of `generate`. ValueError if they make no sense, or a score is NaN.
+    The options are those of `generate`. ValueError if one is out of range, or a score is NaN.
     """
     logits = np.asarray(logits, float)
     if logits.ndim != 2:
         raise ValueError(f"scores have shape (B, V), a row for each text: got {logits.shape}")
     best = np.max(logits, axis=-1, initial=-np.inf)
     if len(logits) and not np.isfinite(best).all():
-        raise ValueError("no word can be chosen: a row of scores has a NaN, or no finite number")
+        raise ValueError("no token can be chosen: a row of scores has a NaN, or no finite number")
     if temperature < 0:
         raise ValueError(f"temperature must not be negative: got {temperature}")
     _check_options(top_k, top_p)
@@ -103,11 +107,11 @@ def choose(
         return np.asarray(np.argmax(logits, axis=-1))
     if rng is None:
         raise TypeError(
-            "drawing words needs rng=np.random.default_rng(seed); temperature=0 is greedy"
+            "drawing tokens needs rng=np.random.default_rng(seed); temperature=0 is greedy"
         )
     p = probabilities(logits, temperature=temperature, top_k=top_k, top_p=top_p)
-    # The first word at which the cumulative probability passes a number drawn from [0, 1).
-    so_far = p.cumsum(axis=-1)  # its last is 1 but for rounding, and no draw may exceed it
+    # The first token at which the cumulative probability passes a number drawn from [0, 1).
+    so_far = p.cumsum(axis=-1)  # the last is 1 but for rounding, and no draw may exceed it
     passed = so_far > rng.random((len(p), 1)) * so_far[:, -1:]
     return passed.argmax(axis=-1)  # type: ignore[no-any-return]
 
@@ -115,7 +119,7 @@ def choose(
 def probabilities(
     logits: Array, *, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Array:
-    """What words are drawn from: softmax(logits / temperature) of those left.   (…, V) → (…, V)
+    """softmax(logits / temperature), and 0 for tokens left out by top_k, top_p.   (…, V) → (…, V)
 
     >>> from attention.generation import probabilities
     >>> probabilities(np.log([[0.5, 0.3, 0.2]]), top_p=0.6).round(3)
@@ -133,8 +137,8 @@ def probabilities(
     kept = np.ones(ranked.shape, bool)
     if top_k is not None:
         kept[..., top_k:] = False
-    if top_p is not None:  # up to and with the word that brings the sum to p
-        kept &= ranked.cumsum(axis=-1) - ranked < top_p - 1e-12  # (sums of tenths round)
+    if top_p is not None:  # up to and with the token that brings the sum to p
+        kept &= ranked.cumsum(axis=-1) - ranked < top_p - 1e-12  # (sums of tenths are rounded)
     left = np.zeros(p.shape)
     np.put_along_axis(left, order, np.where(kept, ranked, 0), axis=-1)
     return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]
@@ -142,11 +146,12 @@ def probabilities(
 
 def _check_options(top_k: int | None, top_p: float | None) -> None:
     if top_k is not None and top_k < 1:
-        raise ValueError(f"top_k keeps at least one word: got {top_k}")
+        raise ValueError(f"top_k keeps at least one token: got {top_k}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p is a probability above 0: got {top_p}")
 
 
+@renamed(max_words="max_tokens")
 @no_grad
 def translate(
     model: Transformer,
@@ -154,17 +159,17 @@ def translate(
     *,
     start: int,
     end: int,
-    max_words: int,
+    max_tokens: int,
     num_beams: int = 1,
     source_mask: Any = None,
 ) -> list[list[int]]:
-    """A target sentence for each source, by beam search.   (B, S) → B lists of words
+    """A target sentence for each source, by beam search.   (B, S) → B lists of tokens
 
-    Sentences begin after the word `start` and stop before the word `end`; only if none has ended
-    after max_words is one taken that has not. A beam is judged by its mean log-probability for each
-    word, the end among them: a sum would prefer short sentences. One beam is greedy decoding.
-    (Vaswani et al., section 6.1, keep 4 beams and divide by ((5 + n)/6)^0.6 for n words.)
-    source_mask is padding's, (B, 1, S).
+    Sentences begin after the token `start` and stop before the token `end`. If no sentence has
+    ended after max_tokens, the best unfinished one is taken. A beam's score is the mean
+    log-probability of its tokens, `end` included: a sum would prefer short sentences. One beam is
+    greedy decoding. (Vaswani et al., section 6.1, keep 4 beams and divide by ((5 + n)/6)^0.6 for n
+    tokens.) source_mask is padding's, (B, 1, S).
     """
     _refuse_dropout(model)
     if num_beams < 1:
@@ -186,36 +191,40 @@ def translate(
             logits = model.decode(several, copies, source_mask=mask)
             return log_softmax(logits.data[:, -1])  # type: ignore[return-value]
 
-        found.append(_beam_search(scores, start, end, max_words, num_beams))
+        found.append(_beam_search(scores, start, end, max_tokens, num_beams))
     return found
 
 
 def _beam_search(
-    scores: Callable[[list[list[int]]], Array], start: int, end: int, max_words: int, num_beams: int
+    scores: Callable[[list[list[int]]], Array],
+    start: int,
+    end: int,
+    max_tokens: int,
+    num_beams: int,
 ) -> list[int]:
-    """The best finished sentence: all beams are continued by all words, and the best ones kept."""
+    """The best finished sentence: each step tries every token after every beam."""
     beams: list[tuple[float, list[int]]] = [(0.0, [start])]
     finished: list[tuple[float, list[int]]] = []
-    for _ in range(max_words):
-        log_p = scores([words for _, words in beams])
+    for _ in range(max_tokens):
+        log_p = scores([tokens for _, tokens in beams])
         options = [
-            (total + float(log_p[i, word]), [*words, int(word)])
-            for i, (total, words) in enumerate(beams)
-            for word in np.argsort(-log_p[i], kind="stable")[: num_beams + 1]
+            (total + float(log_p[i, token]), [*tokens, int(token)])
+            for i, (total, tokens) in enumerate(beams)
+            for token in np.argsort(-log_p[i], kind="stable")[: num_beams + 1]
         ]
         options.sort(key=lambda option: -option[0])
         beams = []
-        for total, words in options:
+        for total, tokens in options:
             if len(beams) == num_beams:
                 break
-            if words[-1] == end:
-                finished.append((total / (len(words) - 1), words[1:-1]))
+            if tokens[-1] == end:
+                finished.append((total / (len(tokens) - 1), tokens[1:-1]))
             else:
-                beams.append((total, words))
-        # Totals only fall: no living beam can still have a better mean than this.
-        hope = max((total / max_words for total, _ in beams), default=-np.inf)
+                beams.append((total, tokens))
+        # Totals only fall: no beam can still have a better mean than this.
+        hope = max((total / max_tokens for total, _ in beams), default=-np.inf)
         if finished and (num_beams == 1 or max(finished)[0] >= hope):
             break
     if not finished:
-        finished = [(total / max(len(words) - 1, 1), words[1:]) for total, words in beams]
+        finished = [(total / max(len(tokens) - 1, 1), tokens[1:]) for total, tokens in beams]
     return max(finished, key=lambda sentence: sentence[0])[1]

@@ -1,14 +1,13 @@
 """18 · Weights that travel: the same numbers under other names.
 
-Why does a checkpoint of the same model not fit? Because the same matrix is called `w_1` here and
-`linear1` there, is stored transposed, or stands side by side with two others in one array. Nothing
-about it is difficult. A wrong name or length is refused, but a square matrix loads just as well
-transposed, in silence. So each layout is written down once, as a list of pieces, and used in both
-directions.
+Why does a checkpoint of the same model not fit? The same matrix is called `w_1` here and `linear1`
+there, is stored transposed, or is one of three in one array. Each of these is easy to translate.
+But only a wrong name or length is refused: a square matrix that is wrongly transposed loads in
+silence. So each layout is written down once, as a list of pieces, and used in both directions.
 
 A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
-below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three stand side by side.
+below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three are side by side.
 
     ours (in block i)          PyTorch (layer i)     GPT-2 (h.i)    BERT (encoder.layer.i)
     attention.w_q, w_k, w_v    self_attn.in_proj     attn.c_attn    attention.self.query, …
@@ -20,7 +19,7 @@ below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three
     norm_cross                 norm2
     norm_feed_forward          norm2 (or norm3)      ln_2           output.LayerNorm
     gain, bias (of a norm)     weight, bias          weight, bias   weight, bias
-    words, positions, kinds                          wte, wpe       embeddings.word_embeddings, …
+    tokens, positions, kinds                         wte, wpe       embeddings.word_embeddings, …
     final_norm, norm           norm                  ln_f           embeddings.LayerNorm
 
     >>> from attention.mapping import multi_head_layout, to_ours, to_theirs
@@ -48,8 +47,8 @@ Array = np.ndarray[Any, Any]
 class Piece:
     """One array of theirs, made of one or several of ours.
 
-    ours        names of our arrays, which stand side by side in theirs, or one below the other
-                where matrices are transposed
+    ours        names of our arrays, which are side by side in theirs, or one below the other if
+                matrices are transposed
     transposed  whether matrices are stored (d_out, d_in)
     optional    whether both sides may lack it (a layer without biases)
     """
@@ -86,8 +85,8 @@ def to_ours(
 ) -> dict[str, Array]:
     """Their state under our names and in our shapes, for `load_state_dict`.
 
-    state values are arrays, or anything that NumPy makes an array of. Names that end in one of
-    `ignore` are left out, such as the masks that GPT-2's checkpoints carry. ValueError as above.
+    The state's values are arrays, or anything that NumPy makes an array of. Names that end in one
+    of `ignore` are left out, such as the masks in GPT-2's checkpoints. ValueError as above.
     """
     if isinstance(ignore, str):
         raise TypeError(f"ignore is a list of names: write [{ignore!r}]")
@@ -163,10 +162,10 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     """The `GPT` that `gpt2` builds, and the layout of GPT-2's checkpoints.
 
     Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
-    "lm_head.weight" (the word embedding again).
+    "lm_head.weight" (the token embedding again).
     """
     pieces = [
-        Piece(f"{theirs}wte.weight", ("words.weight",), False),
+        Piece(f"{theirs}wte.weight", ("tokens.weight",), False),
         Piece(f"{theirs}wpe.weight", ("positions.weight",), False),
         *_norm("norm", f"{theirs}ln_f"),
     ]
@@ -192,7 +191,7 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     "pooler.dense.bias", and the heads of a task ("cls.…").
     """
     pieces = [
-        Piece(f"{theirs}embeddings.word_embeddings.weight", ("words.weight",), False),
+        Piece(f"{theirs}embeddings.word_embeddings.weight", ("tokens.weight",), False),
         Piece(f"{theirs}embeddings.position_embeddings.weight", ("positions.weight",), False),
         Piece(f"{theirs}embeddings.token_type_embeddings.weight", ("kinds.weight",), False),
         *_norm("norm", f"{theirs}embeddings.LayerNorm"),

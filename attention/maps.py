@@ -1,14 +1,14 @@
 """17.2 · Maps: pictures of attention weights.
 
-What can be read off attention weights? Where each query looks: a map with a row for each query and
-a column for each key, whose rows sum to 1, or to 0 where there is no key. And how decided it is:
-the **entropy** -Σ p log p of a row is 0 where one key has all the weight, and log n where n keys
-share it evenly. Each head's title gives its mean entropy as a share of log n. (Row t of a causal
-map has t + 1 keys and reaches log(t + 1) at most.) What cannot be read off is what a head *does*:
-the values it moves, and what later layers make of them, are not in the picture (Jain & Wallace
-2019, Wiegreffe & Pinter 2019).
+What do attention weights show? First, where each query looks: a map has a row for each query and a
+column for each key, and a row sums to 1, or to 0 if its query has no key. Second, how decided a
+query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n
+keys have 1/n each. The title of each head gives its mean entropy divided by log n. (Row t of a
+causal map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not show what a head
+*does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
+Wallace 2019, Wiegreffe & Pinter 2019).
 
-Names of tokens are drawn as they are given; nothing in them is read as mathematics.
+Names of tokens are drawn as they are given: a $ in them is not read as mathematics.
 """
 
 from __future__ import annotations

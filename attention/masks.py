@@ -3,11 +3,11 @@
 Which keys may a query see? A mask answers with one boolean for each pair of query and key, and
 it has one meaning everywhere in this project: **True means "may look"**. (PyTorch has both: True
 means that in `scaled_dot_product_attention`, and the opposite in `nn.MultiheadAttention`. A
-reversed mask raises no error. It only trains badly. So masks of integers or floats, whose meaning
-would have to be guessed, are refused.)
+reversed mask raises no error: the model only trains badly. The meaning of a mask of integers or
+floats would have to be guessed, so such a mask is refused.)
 
-A mask is a plain array, not a Tensor: who may look is a fact of the data, and nothing to
-differentiate. It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
+A mask is a plain array, not a Tensor: who may look is a fact of the data, and has no derivative.
+It has shape (T, S), for T queries and S keys, or (B, T, S) for a batch, or
 anything that broadcasts to the scores. (Where these have an axis of heads, (B, H, T, S), chapter
 13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) Masks combine
 with `&`.
@@ -37,10 +37,10 @@ from attention.scaled_dot_product import Mask
 def causal_mask(T: int, S: int | None = None) -> Mask:
     """Query t may look at keys up to its own position, never into the future.   → (T, S)
 
-    A model that predicts token t + 1 from position t must not see it there. With this mask the
-    output at t does not depend on any later input, and so no gradient flows from it to one.
-    With more keys than queries, the T queries are the last T of the S positions; with fewer keys
-    the first ones would see nothing, which is refused.
+    A model that predicts token t + 1 from position t must not see that token at t. With this mask
+    the output at t does not depend on any later input, so no later input gets a gradient from it.
+    With more keys than queries, the T queries are the last T of the S positions. With fewer keys
+    the first queries would see nothing, so that is refused.
 
     >>> causal_mask(2, 3)
     array([[ True,  True, False],
@@ -52,11 +52,29 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
     return np.tril(np.ones((T, S), dtype=bool), S - T)
 
 
+def padding_mask(lengths: Sequence[int], S: int) -> Mask:
+    """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
+
+    Sequences of a batch are padded to a common length S; the padding is not data. Every query
+    of a sequence sees the same keys, hence the axis of length 1.
+    """
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.dtype.kind not in "iu":
+        raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
+    if counts.size and not 0 <= counts.min() <= counts.max() <= S:
+        raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
+    keys = np.arange(S)  # (S,)
+    return keys < counts[:, None, None]  # (B, 1, S)
+
+
+# Reference: no demo uses what follows.
+
+
 def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     """Query t may look at the last `size` keys up to its own position.   → (T, S)
 
-    A sliding window. What lies further back is reached through the layers, size - 1 positions with
-    each: n layers see 1 + n (size - 1) keys (Beltagy et al. 2020, section 3.1).
+    A sliding window. Each layer reaches size - 1 positions further back, so an output of n layers
+    depends on 1 + n (size - 1) positions (Beltagy et al. 2020, section 3.1).
 
     >>> window_mask(4, size=2).astype(int)
     array([[1, 0, 0, 0],
@@ -68,18 +86,3 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     if operator.index(size) < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
     return causal_mask(T, S) & ~np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
-
-
-def padding_mask(lengths: Sequence[int], S: int) -> Mask:
-    """Look only at the first lengths[b] keys of sequence b.   (B,) → (B, 1, S)
-
-    Sequences of a batch are padded to a common length S; the padding is no data. Every query
-    of a sequence sees the same keys, hence the axis of length 1.
-    """
-    counts = np.asarray(lengths)
-    if counts.ndim != 1 or counts.dtype.kind not in "iu":
-        raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
-    if counts.size and not 0 <= counts.min() <= counts.max() <= S:
-        raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
-    keys = np.arange(S)  # (S,)
-    return keys < counts[:, None, None]  # (B, 1, S)

@@ -1,13 +1,14 @@
 """15.3 · Models: what today's models changed.
 
 How far is GPT-2, or Llama, from the paper? A few parts. GPT dropped the encoder and learned its
-positions; GPT-2 put the norms first. BERT dropped the decoder instead, so that every word may look
-at both sides. Llama took RMSNorm for LayerNorm, a gated silu for gelu, rotary positions for learned
-ones and no biases; its larger second version also let heads share keys and values. The functions
-`gpt2`, `llama` and `bert` build them from the same blocks, and the differences can be read off.
+positions; GPT-2 put the norms first. BERT dropped the decoder instead, so that every token may look
+to both sides. Llama has RMSNorm instead of LayerNorm, a gated silu instead of gelu, rotary
+positions instead of learned ones, and no biases; in its larger second version heads also share keys
+and values. The functions `gpt2`, `llama` and `bert` build these models from the same blocks, so
+their source shows the differences.
 
-Legend: B batch, T positions, S positions of an encoder's text, V words, C classes, d_model
-features.
+Legend: B batch, T positions, S positions of an encoder's text, V tokens in the vocabulary, C
+classes, d_model features.
 
     >>> rng = np.random.default_rng(0)
     >>> small = {"d_model": 8, "num_heads": 4, "num_blocks": 2, "rng": rng}
@@ -20,7 +21,7 @@ features.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,23 +33,28 @@ from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.scaled_dot_product import attention, check_mask
 from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu, gelu_tanh, where
-from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
 
 
 class GPT(Module):
-    """A decoder alone: the next word from the words before it.   (B, T) → (B, T, V)
+    """A decoder alone: the next token from those before it.   (B, T) → (B, T, V)
 
-    GPT(words, blocks, norm, *, positions=None, head=None, dropout=0.0, rng=None)
+    GPT(tokens, blocks, norm, *, positions=None, head=None, dropout=0.0, rng=None)
 
-    words      an `Embedding`; blocks a list of `Block`; norm what follows the last of them
-    positions  added to the words' rows, or None where the blocks know them (rotary)
-    head       a `Linear` to scores of words; None takes the embedding again, transposed
-    dropout    drops from the embedded words while training; it needs rng
+    tokens     an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
+    positions  added to the tokens' vectors, or None if the blocks turn queries and keys by their
+               positions (rotary)
+    head       a `Linear` to scores of tokens; None takes the embedding again, transposed
+    dropout    the probability with which a number of the tokens' vectors is dropped while training;
+               it needs rng
     """
 
+    former_names: ClassVar = {"words": "tokens"}
+
+    @renamed(words="tokens")
     def __init__(
         self,
-        words: Embedding,
+        tokens: Embedding,
         blocks: list[Block],
         norm: Module,
         *,
@@ -59,17 +65,18 @@ class GPT(Module):
     ) -> None:
         if dropout and rng is None:
             raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
-        self.words = words
+        self.tokens = tokens
         self.positions = positions
         self.blocks = blocks
         self.norm = norm
         self.head = head
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
-    def __call__(self, words: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Scores of the next word at each position. With caches, `words` are the new ones alone."""
+    @renamed(words="tokens")
+    def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
+        """Scores of the next token at each position. With caches, pass the new tokens alone."""
         start = cached_length(caches, self.blocks)
-        x = self.words(words)  # (B, T, d_model)
+        x = self.tokens(tokens)  # (B, T, d_model)
         if self.positions is not None:
             x = self.positions(x, start)  # (B, T, d_model)
         if self.dropout is not None:
@@ -80,15 +87,60 @@ class GPT(Module):
             cache = None if caches is None else caches[i]
             x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
         x = self.norm(x)
-        return x @ self.words.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+        return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
     def caches(self) -> list[KVCache]:
         """An empty cache for each block."""
         return [KVCache() for _ in self.blocks]
 
 
+@renamed(num_words="vocab_size")
+def llama(
+    vocab_size: int,
+    *,
+    d_model: int = 512,
+    num_heads: int = 8,
+    num_kv_heads: int = 2,
+    num_blocks: int = 8,
+    d_ff: int | None = None,
+    attend: Attend = attention,
+    rng: np.random.Generator,
+) -> GPT:
+    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
+
+    The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
+    8/3 d_model, which Llama rounds up to a multiple of 256.
+    """
+    blocks = [
+        Block(
+            MultiHeadAttention(
+                d_model,
+                num_heads,
+                num_kv_heads=num_kv_heads,
+                rotate=rotary,
+                attend=attend,
+                rng=rng,
+            ),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            norm_first=True,
+            norm=RMSNorm,
+        )
+        for _ in range(num_blocks)
+    ]
+    return GPT(
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        blocks,
+        RMSNorm(d_model),
+        head=Linear(d_model, vocab_size, bias=False, rng=rng),
+    )
+
+
+# Reference: no demo uses what follows.
+
+
+@renamed(num_words="vocab_size")
 def gpt2(
-    num_words: int,
+    vocab_size: int,
     max_length: int,
     *,
     d_model: int = 768,
@@ -98,10 +150,11 @@ def gpt2(
     attend: Attend = attention,
     rng: np.random.Generator,
 ) -> GPT:
-    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of words.
+    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
-    Its initial weights are Gaussian with standard deviation 0.02, and those that write into the sum
-    that runs through the blocks smaller by √(2 · blocks), since so many are added up.
+    Its initial weights are Gaussian with standard deviation 0.02. The 2 · num_blocks matrices whose
+    results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
+    does not grow with the number of blocks.
     """
     blocks = [
         Block(
@@ -122,7 +175,7 @@ def gpt2(
                 std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
                 parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(num_words, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
         blocks,
         LayerNorm(d_model),
         positions=LearnedPositions(max_length, d_model, rng=rng),
@@ -131,76 +184,41 @@ def gpt2(
     )
 
 
-def llama(
-    num_words: int,
-    *,
-    d_model: int = 512,
-    num_heads: int = 8,
-    num_kv_heads: int = 2,
-    num_blocks: int = 8,
-    d_ff: int | None = None,
-    attend: Attend = attention,
-    rng: np.random.Generator,
-) -> GPT:
-    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
-
-    The first Llama, and the smaller ones of the second, have num_kv_heads = num_heads. d_ff is
-    8/3 d_model, which theirs round up to a multiple of 256.
-    """
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model,
-                num_heads,
-                num_kv_heads=num_kv_heads,
-                rotate=rotary,
-                attend=attend,
-                rng=rng,
-            ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
-            norm_first=True,
-            norm=RMSNorm,
-        )
-        for _ in range(num_blocks)
-    ]
-    return GPT(
-        Embedding(num_words, d_model, std=0.02, rng=rng),
-        blocks,
-        RMSNorm(d_model),
-        head=Linear(d_model, num_words, bias=False, rng=rng),
-    )
-
-
 class TextEncoder(Module):
-    """Words, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
+    """Tokens, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
 
-    kinds  an `Embedding` of what each word belongs to, such as the first or the second sentence
-    norm   of the three vectors' sum
+    kinds  an `Embedding` of what each token belongs to, such as the first or the second sentence
+    norm   the normalisation of the three vectors' sum
     """
 
+    former_names: ClassVar = {"words": "tokens"}
+
+    @renamed(words="tokens")
     def __init__(
         self,
-        words: Embedding,
+        tokens: Embedding,
         positions: LearnedPositions,
         kinds: Embedding,
         norm: Module,
         encoder: Encoder,
     ) -> None:
-        self.words = words
+        self.tokens = tokens
         self.positions = positions
         self.kinds = kinds
         self.norm = norm
         self.encoder = encoder
 
-    def __call__(self, words: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
-        """A vector for each word; all are of kind 0 unless said. mask is padding's, (B, 1, S)."""
-        kinds = np.zeros(np.shape(words), int) if kinds is None else kinds
-        x = self.positions(self.words(words) + self.kinds(kinds))  # (B, S, d_model)
+    @renamed(words="tokens")
+    def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
+        """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
+        kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
+        x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
         return self.encoder(self.norm(x), mask=mask)  # (B, S, d_model)
 
 
+@renamed(num_words="vocab_size")
 def bert(
-    num_words: int,
+    vocab_size: int,
     max_length: int,
     *,
     d_model: int = 768,
@@ -227,7 +245,7 @@ def bert(
         rng=rng,
     )
     model = TextEncoder(
-        Embedding(num_words, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
         LearnedPositions(max_length, d_model, rng=rng),
         Embedding(num_kinds, d_model, std=0.02, rng=rng),
         LayerNorm(d_model),
@@ -242,7 +260,7 @@ def bert(
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for words.
+    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for tokens.
     """
 
     def __init__(

@@ -1,16 +1,17 @@
 """13 · Multi-head attention: several questions at once.
 
-Why should attention be split into heads? One softmax makes one average: a word that needs both its
+Why should attention be split into heads? One softmax makes one average: a token that needs both its
 subject and its verb gets a mixture of the two. So the layer has H heads. Each projects queries,
-keys and values by matrices of its own, attends by itself, and the results stand side by side:
+keys and values by its own matrices and computes its own attention, and the results are written side
+by side:
 
     MultiHead(Q, K, V) = Concat(head₁, …, head_H) W_O
     headᵢ = Attention(Q W_Qᵢ, K W_Kᵢ, V W_Vᵢ)             (Vaswani et al. 2017, section 3.2.2)
 
 Every head sees its whole input: each W_Qᵢ reads all d_model features. What is split is
-the *result* of the projection. The H small matrices stand side by side in one W_Q, one product
-computes all heads' queries at once, and `split_heads` turns the columns that belong together
-into an axis of their own. On that axis the heads are a batch, so they never mix before W_O.
+the *result* of the projection. The H small matrices are side by side in one W_Q, one product
+computes all heads' queries at once, and `split_heads` makes the heads an axis. That axis is a batch
+axis, so the heads never mix before W_O.
 
 `multi_head_attention` is those two lines. `MultiHeadAttention`, the layer, adds parameters and
 options to it.
@@ -35,7 +36,7 @@ import numpy as np
 
 from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
 from minigrad import Tensor, repeat
-from minigrad.nn import Dropout, Linear, Module
+from minigrad.nn import Dropout, Linear, Module, renamed
 
 if TYPE_CHECKING:
     from attention.cache import KVCache
@@ -57,7 +58,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """(…, H, T, d_v) → (…, T, H · d_v): the inverse; heads stand side by side again."""
+    """(…, H, T, d_v) → (…, T, H · d_v): the inverse; the heads are side by side again."""
     *batch, H, T, d_v = x.shape
     return x.swapaxes(-3, -2).reshape(*batch, T, H * d_v)  # (…, T, H · d_v)
 
@@ -91,8 +92,8 @@ def multi_head_attention(
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    This is `multi_head_attention` with parameters of its own, and with five options: fewer heads of
-    keys and values than of queries, rotated positions, dropout, another function in the place of
+    This is `multi_head_attention` with its parameters, and with five options: fewer heads of keys
+    and values than of queries, rotated positions, dropout, another function in the place of
     `attention`, and a cache for generation.
 
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
@@ -100,7 +101,7 @@ class MultiHeadAttention(Module):
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
               query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
-              attention (Shazeer 2019), None gives each head its own
+              attention (Shazeer 2019), None means as many as num_heads
     d_k, d_v  features of a head; d_model / num_heads if not given, and then num_heads must
               divide d_model
     bias      whether the four projections add a bias
@@ -109,11 +110,11 @@ class MultiHeadAttention(Module):
               drop=, as `fused_attention` does not
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
-    attend    the function of (q, k, v, mask=, scale=) that each head computes; it is handed
-              bias= and drop= only where they are used
+    attend    the function of (q, k, v, mask=, scale=) that each head computes; it gets score_bias=
+              and drop= only where they are used
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
-    The layer keeps nothing of what it computes: ask `weights` for the attention weights.
+    The layer keeps nothing of what it computes: `weights` computes the attention weights.
     """
 
     def __init__(
@@ -156,6 +157,7 @@ class MultiHeadAttention(Module):
         for name, parameter in self.named_parameters():
             parameter.name = name  # errors and graphs then speak of w_q.weight
 
+    @renamed(bias="score_bias")
     def __call__(
         self,
         q: Tensor,
@@ -163,17 +165,16 @@ class MultiHeadAttention(Module):
         v: Tensor | None = None,
         *,
         mask: Any = None,
-        bias: Any = None,
+        score_bias: Any = None,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """Attend from q to k and v. `layer(x)` is self-attention, `layer(x, memory)` cross-.
+        """Attend from q to k and v: `layer(x)` is self-, `layer(x, memory)` cross-attention.
 
         q (…, T, d_model), k and v (…, S, d_model) → (…, T, d_model). mask is boolean, True =
-        may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S). bias is added to the
-        scores (the constructor's is that of the projections), of shape (T, S), (H, T, S) or
-        (B, H, T, S). So three axes are (B, T, S) in a mask and (H, T, S) in a bias: padding differs
-        by sequence, distance by head. With a cache, q, k and v are the new positions, and S counts
-        those before them too.
+        may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S). score_bias is added
+        to the scores, and has the shape (T, S), (H, T, S) or (B, H, T, S). So three axes are
+        (B, T, S) in a mask and (H, T, S) in a score_bias: padding differs by sequence, distance by
+        head. With a cache, q, k and v are the new positions, and S counts the earlier ones too.
         """
         if cache is not None and not (k is None or k is q):
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
@@ -183,7 +184,7 @@ class MultiHeadAttention(Module):
         v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.joined(k_heads, v_heads)
-        optional: dict[str, Any] = {} if bias is None else {"bias": bias}
+        optional: dict[str, Any] = {} if score_bias is None else {"score_bias": score_bias}
         if self.training and self.dropout.p:
             optional["drop"] = self.dropout
         heads = self.attend(
@@ -194,17 +195,18 @@ class MultiHeadAttention(Module):
             scale=self.scale,
             **optional,
         )  # (…, H, T, d_v)
-        if cache is not None:  # only now: a call that was refused leaves the cache as it was
+        if cache is not None:  # only now: a call that is refused leaves the cache as it was
             cache.k, cache.v = k_heads, v_heads
         return self.w_o(merge_heads(heads))  # (…, T, d_model)
 
+    @renamed(bias="score_bias")
     def weights(
-        self, q: Tensor, k: Tensor | None = None, *, mask: Any = None, bias: Any = None
+        self, q: Tensor, k: Tensor | None = None, *, mask: Any = None, score_bias: Any = None
     ) -> Tensor:
         """Every head's attention weights, computed anew, nothing dropped.   → (…, H, T, S)
 
-        They are those of chapter 11's `attention`, after `qk_norm` if the layer has it, also where
-        `attend` is a function of your own.
+        They are those of chapter 11's `attention`, after `qk_norm` if the layer has it, even if
+        `attend` is another function.
         """
         q_heads, k_heads = self._queries_and_keys(q, q if k is None else k, 0)
         if prepare := getattr(self.attend, "prepare", None):  # such as qk_norm's
@@ -213,12 +215,12 @@ class MultiHeadAttention(Module):
             q_heads,
             self._for_each_head(k_heads),
             mask=_for_heads(mask, q_heads, k_heads, k_heads),
-            bias=bias,
+            score_bias=score_bias,
             scale=self.scale,
         )  # (…, H, T, S)
 
     def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
-        """Projected, split into heads, and turned by their positions if the layer does that."""
+        """Projected, split into heads, and turned by their positions if the layer has `rotate`."""
         q_heads = split_heads(self.w_q(_sequence(q, "q")), self.num_heads)  # (…, H, T, d_k)
         k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:
@@ -228,13 +230,13 @@ class MultiHeadAttention(Module):
         return self.rotate(q_heads, start + ahead), self.rotate(k_heads, start)
 
     def _for_each_head(self, x: Tensor) -> Tensor:
-        """The keys or values of a shared head, once for each head of its group."""
+        """Repeat the keys or values of a shared head, once for each head of its group."""
         group_size = self.num_heads // self.num_kv_heads
         return x if group_size == 1 else repeat(x, group_size, axis=-3)
 
 
 def _sequence(x: Tensor, name: str) -> Tensor:
-    """Inputs are Tensors of at least two axes; anything else gets one sentence."""
+    """x, if it is a Tensor of at least two axes; TypeError otherwise."""
     if not isinstance(x, Tensor) or x.ndim < 2:
         got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"{name} must be a Tensor (…, positions, d_model): got {got}")
@@ -242,9 +244,9 @@ def _sequence(x: Tensor, name: str) -> Tensor:
 
 
 def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor, v_heads: Tensor) -> Any:
-    """Give a mask for all heads, (B, T, S), its axis of heads, (B, 1, T, S).
+    """Give a mask for all heads, (B, T, S), an axis of heads, (B, 1, T, S).
 
-    Broadcasting would otherwise line B up with H. For B ≠ H that is an error, and for B = H it
+    Otherwise broadcasting would line B up with H. For B ≠ H that is an error, and for B = H it
     would silently give each head the mask of one sequence.
     """
     if mask is None:
@@ -258,7 +260,7 @@ def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor, v_heads: Tensor) -> 
             f"the batch axes of q {q_heads.shape[:-3]}, k {k_heads.shape[:-3]} and v "
             f"{v_heads.shape[:-3]} do not fit: v may have none that q and k have not"
         ) from None
-    if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): it has the axis already
+    if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): the mask has an axis of heads
         return mask
     mask = check_mask(mask, (*batch, q_heads.shape[-2], k_heads.shape[-2]))
     return np.expand_dims(mask, -3) if mask.ndim > 2 else mask

@@ -1,23 +1,24 @@
 """14 · Positions: how attention learns where things are.
 
-Does attention know the order of its inputs? No. Permute the keys and values together, and nothing
-changes: the output is a sum over them, and a sum has no order. A sentence and its words shaken in a
-bag are the same to it. Position has to be put in, and there are three places to put it:
+Does attention depend on the order of its inputs? No. Permute the keys and values together, and
+nothing changes: the output is a sum over them, and a sum has no order. A sentence gives the same as
+its words in any other order. Position has to be put in, and there are three places to put it:
 
-    sinusoidal, learned   into the input, added to each word's vector       (absolute)
+    sinusoidal, learned   into the input, added to each token's vector      (absolute)
     rotary                into queries and keys, turned by their position   (relative, by angles)
     ALiBi, relative bias  into the scores, added to them                    (relative, by distance)
 
 **Sinusoidal** (Vaswani et al. 2017, section 3.5) writes the position as the hands of many clocks,
 from one turn in 2π positions to one in 2π · 10000^(1 - 2/d_model), 19,293π for d_model = 512. A
 shift by Δ turns each hand by a fixed angle, so that the vector at t + Δ is a linear function of
-that at t, which a layer can learn. **Learned** rows are simpler, and end where training ended.
+that at t, which a layer can learn. **Learned** rows are simpler, but there are none for positions
+beyond those of the training.
 **Rotary** (Su et al. 2021) turns pairs of features of q and k by an angle proportional to their
 position; in a product of two turned vectors only the difference of the angles is left. **ALiBi**
-(Press et al. 2021) subtracts a constant times the distance, and needs nothing learned to go on
-where training ended. A **relative bias** learns one number for each head and distance (Raffel et
-al. 2019, who let far distances share buckets); Shaw et al. 2018 before them learned a vector for
-each, added to the keys and values, and clipped distances at a reach, as here.
+(Press et al. 2021) subtracts a constant times the distance. It learns nothing, so it also works
+beyond the positions of the training. A **relative bias** learns one number for each head and
+distance (Raffel et al. 2019, who let far distances share buckets). Shaw et al. 2018 before them
+learned a vector for each, added to the keys and values, and clipped distances at a reach, as here.
 
 Legend: T queries or positions, S keys, H heads, d_model features of a position, d_k of a query or
 key in one head, i the number of a pair of features.
@@ -43,11 +44,11 @@ Array = np.ndarray[Any, Any]
 def sinusoidal(T: int, d_model: int, *, start: int = 0, base: float = 10_000.0) -> Array:
     """Row t: sin and cos of t/base^(2i/d_model), side by side, for each i.   → (T, d_model)
 
-    Positions run from `start`. A plain array: there is nothing to learn in it.
+    Positions run from `start`. The result is a plain array: nothing in it is learned.
     """
-    angles = _angles(np.arange(start, start + T), d_model, base)
-    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)
-    return pairs.reshape(T, d_model)
+    angles = _angles(np.arange(start, start + T), d_model, base)  # (T, d_model // 2)
+    pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)  # (T, d_model // 2, 2)
+    return pairs.reshape(T, d_model)  # (T, d_model)
 
 
 class LearnedPositions(Module):
@@ -73,7 +74,7 @@ class LearnedPositions(Module):
 
 
 class SinusoidalPositions(Module):
-    """As `LearnedPositions`, with the fixed rows of `sinusoidal`, as many as are asked for."""
+    """As `LearnedPositions`, with the rows of `sinusoidal`, which are fixed and never end."""
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """x with the rows of positions start, start + 1, … added."""
@@ -88,9 +89,9 @@ def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
 
     A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ), keeps its length, and
     ⟨turn(q, s), turn(k, t)⟩ depends on t - s alone: turning both back by s changes no product.
-    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.) Pairs
-    are neighbours, 2i and 2i + 1, as in the paper; Hugging Face's Llama pairs i with i + d_k/2, so
-    columns of its W_Q and W_K would have to change places.
+    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.) A
+    pair is two neighbours, 2i and 2i + 1, as in the paper. Hugging Face's Llama pairs i with
+    i + d_k/2: its W_Q and W_K would have to be loaded with their columns in another order.
 
     >>> rotary(Tensor([[1.0, 0.0], [1.0, 0.0]]), base=1.0).data.round(2)        # by 0 and by 1
     array([[1.  , 0.  ],
@@ -99,19 +100,30 @@ def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
     if x.dtype.kind != "f":
         raise TypeError(f"rotary turns vectors of a floating dtype: got {x.dtype}")
     *batch, T, d_k = x.shape
-    angles = _angles(np.arange(start, start + T), d_k, base)
+    angles = _angles(np.arange(start, start + T), d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    pairs = x.reshape(*batch, T, d_k // 2, 2)
-    a, b = pairs[..., 0], pairs[..., 1]
-    turned = stack([a * cos - b * sin, a * sin + b * cos], axis=-1)
+    pairs = x.reshape(*batch, T, d_k // 2, 2)  # (…, T, d_k // 2, 2)
+    a = pairs[..., 0]  # (…, T, d_k // 2)
+    b = pairs[..., 1]  # (…, T, d_k // 2)
+    turned = stack([a * cos - b * sin, a * sin + b * cos], axis=-1)  # (…, T, d_k // 2, 2)
     return turned.reshape(*batch, T, d_k)  # (…, T, d_k)
+
+
+def _angles(positions: Array, d: int, base: float) -> Array:
+    """position / base^(2i/d) for i = 0 … d/2 - 1."""
+    if d % 2:
+        raise ValueError(f"positions are written in pairs of features: {d} features are odd")
+    return positions[:, None] / base ** (np.arange(0, d, 2) / d)
+
+
+# Reference: no demo uses what follows.
 
 
 def alibi(num_heads: int, T: int, S: int | None = None) -> Array:
     """-slope · distance, with slopes 2^(-8/H), 2^(-16/H), … for the H heads.   → (H, T, S)
 
-    A bias for `attention`: steep heads look near, flat ones far. The T queries are the last of
-    the S positions, as in `causal_mask`.
+    A score_bias for `attention`. Heads with a large slope look near, those with a small slope far.
+    The T queries are the last of the S positions, as in `causal_mask`.
 
     >>> alibi(8, 3)[0]                                              # the first slope is ½
     array([[-0. , -0.5, -1. ],
@@ -134,7 +146,7 @@ class RelativeBias(Module):
         self.weight = Tensor(table, requires_grad=True, name="weight")
 
     def __call__(self, T: int, S: int | None = None) -> Tensor:
-        """The bias for T queries, the last of S positions."""
+        """The score_bias for T queries, the last of S positions."""
         place = np.clip(distances(T, S), -self.reach, self.reach) + self.reach  # (T, S)
         return embedding(self.weight, place).transpose(2, 0, 1)  # (H, T, S)
 
@@ -143,10 +155,3 @@ def distances(T: int, S: int | None = None) -> Array:
     """How far key s lies behind query t; the queries are the last T of S.   → (T, S)"""
     S = T if S is None else S
     return np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S)
-
-
-def _angles(positions: Array, d: int, base: float) -> Array:
-    """position / base^(2i/d) for i = 0 … d/2 - 1."""
-    if d % 2:
-        raise ValueError(f"positions are written in pairs of features: {d} features are odd")
-    return positions[:, None] / base ** (np.arange(0, d, 2) / d)

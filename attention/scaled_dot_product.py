@@ -2,15 +2,16 @@
 
 In chapter 0: `return softmax(multiply(matmul(q, transpose(k)), Value(scale)))`.
 
-How does one vector ask others for information, without knowing where it is? Every position
-publishes a key k, which says what it has, and a value v, which is what it gives. A position
-that wants something forms a query q. The products q·k say how well each key answers; softmax
-turns them into weights that sum to 1; the result is the average of the values under them:
+How can one vector get information from others, without knowing which of them has it? Every
+position has a key k, which describes what can be found there, and a value v, which is what is found
+there. A position that looks for something forms a query q. The product q·k is large if the key fits
+the query; softmax turns the products into weights that sum to 1; the result is the average of the
+values under these weights:
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
-This is a dictionary look-up made soft, so that it has a derivative: the weights say how much of
-each value, and the negative gradient says how the query should have asked.
+This is a dictionary look-up made soft, so that it has a derivative. The weights tell how much of
+each value is taken, and the gradient tells how to change the query so that the loss falls.
 
 Why divide by √d_k? If q and k, independent of each other, have d_k independent entries of mean 0
 and variance 1 (footnote 4 of the paper's section 3.2.1), each product of two entries has mean 0 and
@@ -35,26 +36,28 @@ from typing import Any
 import numpy as np
 
 from minigrad import Tensor, norm, softmax, where
+from minigrad.nn import renamed
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
+@renamed(bias="score_bias")  # a former name, which chapter 7.1 refuses
 def attention_weights(
-    q: Tensor, k: Tensor, *, mask: Any = None, bias: Any = None, scale: Scale = None
+    q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
     """How much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
 
-    mask   boolean, True = may look, broadcast to (…, T, S); see chapter 11.1. A query that may
-           look nowhere gets weights 0 instead of weights that sum to 1.
-    bias   numbers added to the scaled scores, broadcast to (…, T, S), such as those of chapter
-           14 that say how near a key is; a Tensor if they are learned
-    scale  what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
-           learned temperature), or a function of d_k
+    mask        boolean, True = may look, broadcast to (…, T, S); see chapter 11.1. A query that
+                may look nowhere gets weights 0 instead of weights that sum to 1.
+    score_bias  numbers added to the scaled scores, broadcast to (…, T, S), such as those of
+                chapter 14 that say how near a key is; a Tensor if they are learned
+    scale       what the scores are multiplied by: None for 1/√d_k, a number, a scalar Tensor (a
+                learned temperature), or a function of d_k
     """
     scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
-    if bias is not None:
-        scores = scores + check_bias(bias, scores.shape, scores.dtype)  # (…, T, S)
+    if score_bias is not None:
+        scores = scores + check_score_bias(score_bias, scores.shape, scores.dtype)  # (…, T, S)
     return masked_softmax(scores, mask)
 
 
@@ -74,13 +77,14 @@ def masked_softmax(scores: Tensor, mask: Any) -> Tensor:
     return where(mask, softmax(where(mask, scores, forbidden)), 0.0)
 
 
+@renamed(bias="score_bias")
 def attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     *,
     mask: Any = None,
-    bias: Any = None,
+    score_bias: Any = None,
     scale: Scale = None,
     drop: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
@@ -88,8 +92,8 @@ def attention(
 
     T queries look at S keys, of d_k features each, and average S values, of d_v features.
 
-    mask, bias, scale  as for `attention_weights`
-    drop   a function applied to the weights, such as a Dropout layer
+    mask, score_bias, scale  as for `attention_weights`
+    drop  a function applied to the weights, such as a Dropout layer
 
     Vaswani et al. 2017, section 3.2.1. The average of 1 and 5 under weights .75 and .25:
 
@@ -97,33 +101,13 @@ def attention(
     >>> attention(q, k, v, scale=np.log(3.0) / 2)
     Tensor([[2.]])
     """
-    weights = attention_weights(q, k, mask=mask, bias=bias, scale=scale)  # (…, T, S)
+    weights = attention_weights(q, k, mask=mask, score_bias=score_bias, scale=scale)  # (…, T, S)
     check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
-def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
-    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
-
-    A score is then the cosine between the two, at most 1 at any width: nothing can grow, and
-    nothing is decided either, until a scale makes it so. So hand it a learned one,
-    `scale=Tensor(10.0, requires_grad=True)`, and not 1/√d_k.
-
-    >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
-    >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0
-    Tensor([[2.]])
-    """
-
-    def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
-        check_tensors(q=q, k=k)
-        return attend(unit_length(q), unit_length(k), v, **options)
-
-    attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
-    return attend_unit
-
-
 def unit_length(x: Tensor) -> Tensor:
-    """Every row divided by its length; a row of zeros stays one.   (…, T, d_k) → (…, T, d_k)"""
+    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
     length = norm(x, axis=-1, keepdims=True)
     return x / where(length == 0, 1, length)
 
@@ -145,7 +129,7 @@ def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
 
 
 def check_tensors(**given: Any) -> None:
-    """Refuse, by its name, what is no Tensor of floating numbers."""
+    """Refuse, by its name, an argument that is not a Tensor of floating numbers."""
     for name, x in given.items():
         if not isinstance(x, Tensor):
             raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
@@ -154,7 +138,7 @@ def check_tensors(**given: Any) -> None:
 
 
 def check_values(k: Tensor, v: Tensor) -> None:
-    """Refuse values that are not one for each key."""
+    """Refuse v if it does not have one row for each key."""
     if not isinstance(v, Tensor):
         raise TypeError(f"v must be a Tensor: got {type(v).__name__}")
     if v.ndim < 2 or v.shape[-2] != k.shape[-2]:
@@ -183,28 +167,52 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
 
 
 def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:
-    """Whether an array of this shape is stretched to the scores', and does not stretch them."""
+    """Whether broadcasting stretches an array of this shape to the scores', and not the scores."""
     try:
         return np.broadcast_shapes(shape, scores_shape) == scores_shape
     except ValueError:
         return False
 
 
-def check_bias(bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
-    """The bias as a Tensor, or one sentence on what is wrong with it."""
-    values: Any = bias if isinstance(bias, Tensor) else np.asarray(bias)
+def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
+    """The score_bias as a Tensor, or one sentence on what is wrong with it."""
+    values: Any = score_bias if isinstance(score_bias, Tensor) else np.asarray(score_bias)
     if values.dtype.kind != "f":
         raise TypeError(
-            f"bias is added to the scores and has a floating dtype: got {values.dtype}; a mask, "
-            "with True where a query may look, is passed as mask="
+            f"score_bias is added to the scores and has a floating dtype: got {values.dtype}; a "
+            "mask, with True where a query may look, is passed as mask="
         )
     values = values if isinstance(values, Tensor) else Tensor(values, dtype=dtype)
     if not np.isfinite(values.data).all():
         raise ValueError(
-            "bias must be finite: to forbid a key pass mask=, with True where a query may look"
+            "score_bias must be finite: to forbid a key pass mask=, with True where a query may "
+            "look"
         )
     if not broadcasts_to(values.shape, scores_shape):
         raise ValueError(
-            f"bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
+            f"score_bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
         )
     return values
+
+
+# Reference: no demo uses what follows.
+
+
+def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
+    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
+
+    A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
+    softmax stays nearly uniform unless the scale is large. Pass a learned scale,
+    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k.
+
+    >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
+    >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0
+    Tensor([[2.]])
+    """
+
+    def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        check_tensors(q=q, k=k)
+        return attend(unit_length(q), unit_length(k), v, **options)
+
+    attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`
+    return attend_unit

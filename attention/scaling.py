@@ -2,8 +2,8 @@
 
 "Without the scale the dot products grow, softmax saturates, and the gradients vanish." How much
 of that is true? This chapter measures it, with random queries and keys of unit variance and a
-random gradient ∂L/∂p at the weights p, so that nothing but the scale is at work. It returns
-data; chapter 17 draws them.
+random gradient ∂L/∂p at the weights p, so that only the scale differs. It returns data; chapter 17
+draws them.
 
 The first half is true. A score q·k is a sum of d_k terms of mean 0 and variance 1, so
 Var(q·k) = d_k (measured: `score_variance`). Softmax of scores that far apart puts nearly all
@@ -19,8 +19,8 @@ Saturation kills J. But without the scale Kᵀ is not shrunk either, and its col
 chance, between keys of nearly equal score still have a J, and a gradient that grows like √d_k.
 The undecided become rarer like 1/√d_k, so the *mean* over all queries does not vanish: it rises
 and levels off. The *median* first rises too (at d_k = 64, the width of the paper's heads, it is
-5 times the scaled one), falls below the scaled one between 256 and 512, and at 1024 is 50 times
-smaller.
+5 times the scaled one), falls below the scaled one between 256 and 512, and at 1024 is some 40
+times smaller.
 
 One norm over all queries therefore shows the opposite of the lesson, and this chapter counts
 queries: what a typical one gets (`gradient_median`), how many get practically nothing
@@ -49,8 +49,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import Scale, attention, attention_weights
-from minigrad import Node, Tensor, gradients
+from attention.scaled_dot_product import Scale, attention, masked_softmax, scale_factor
+from minigrad import Tensor, gradients
 
 DEAD = 1e-3  # a query with less ‖∂L/∂q‖ gets under 1 % of the .17 that a scaled one gets
 Array = np.ndarray[Any, Any]
@@ -88,8 +88,9 @@ def saturation(
     sets = queries // per_key_set
     q = Tensor(rng.standard_normal((sets, per_key_set, d_k)), requires_grad=True)
     k = Tensor(rng.standard_normal((sets, keys, d_k)))
-    weights = attention_weights(q, k, scale=scale)
-    (scores,) = _node(weights).inputs  # what softmax saw: the record remembers
+    # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
+    scores = scale_factor(q, k, scale) * (q @ k.mT)
+    weights = masked_softmax(scores, None)
     (gradient,) = gradients(weights, [q], rng.standard_normal(weights.shape))
     norms = np.linalg.norm(gradient, axis=-1).ravel()
     strongest = np.sort(norms**2)[::-1]
@@ -158,9 +159,3 @@ def typical_query(
     norms = np.linalg.norm(gradients(output, [q], g)[0], axis=-1)
     median = int(np.argsort(norms)[queries // 2])
     return q.data[median : median + 1], k, v, g[median : median + 1]
-
-
-def _node(t: Tensor) -> Node:
-    if t.node is None:
-        raise ValueError("no record was made: call this outside no_grad()")
-    return t.node

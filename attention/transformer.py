@@ -1,17 +1,19 @@
 """15.2 · Transformer: encoder, decoder, and the paper's model of both.
 
-What can be built from blocks? It depends on who may look at whom. An **encoder** lets every
-position look at every other: it reads a whole text at once. A **decoder** lets a position look only
-back, so that it can be trained to say the next word at all positions at once and then say it, one
-after the other. The paper's **Transformer** is both: an encoder reads the source, and a decoder
-writes the target, looking at the encoder's output (the memory) through cross-attention.
+What can be built from blocks? It depends on which positions may look at which. In an **encoder**
+every position may look at every other: it reads a whole text at once. In a **decoder** a position
+may only look back. So a decoder can be trained to predict the next token at all positions at once,
+and can then write a text, one token after the other. The paper's **Transformer** is both: an
+encoder reads the source, and a decoder writes the target. The queries of the decoder's
+cross-attention look at the encoder's output, the memory.
 
-Legend: B batch, T positions (of the target), S positions of the source, V words, d_model features.
+Legend: B batch, T positions (of the target), S positions of the source, V tokens in the target's
+vocabulary, d_model features.
 
     >>> rng = np.random.default_rng(0)
     >>> model = Transformer(11, 13, d_model=8, num_heads=2, num_blocks=2, d_ff=16, rng=rng)
     >>> logits = model([[1, 2, 3, 4, 5]], [[1, 2, 3]])
-    >>> logits.shape                                    # for each target position, 13 words
+    >>> logits.shape                                    # for each target position, 13 scores
     (1, 3, 13)
 """
 
@@ -20,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,18 +33,19 @@ from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from attention.scaled_dot_product import attention
 from minigrad import Tensor, relu
-from minigrad.nn import Dropout, Embedding, LayerNorm, Module
+from minigrad.nn import Dropout, Embedding, LayerNorm, Module, renamed
 
 Attend = Callable[..., Tensor]
 
 
 class Stack(Module):
-    """Blocks one after the other, and perhaps a norm: what encoder and decoder have in common.
+    """Blocks one after the other, and perhaps a norm: the common part of encoder and decoder.
 
     norm_first  pre-LN blocks instead of the paper's post-LN
     final_norm  whether a norm follows the last block; by default in pre-LN, which needs it
-    bias        whether the projections of attention have one
-    dropout     drops attention weights, and from what each sublayer adds (section 5.4)
+    bias        whether the projections of attention add a bias
+    dropout     the probability with which an attention weight, or a number that a sublayer adds,
+                is dropped while training (section 5.4)
     attend      as for `MultiHeadAttention`
     """
 
@@ -94,16 +97,17 @@ class Encoder(Stack):
     """
 
     def __call__(self, x: Tensor, *, mask: Any = None) -> Tensor:
-        """Through all blocks; mask is the padding's, (B, 1, S)."""
+        """Apply all blocks; mask is the padding's, (B, 1, S)."""
         for block in self.blocks:
             x = block(x, mask=mask)
         return x if self.final_norm is None else self.final_norm(x)
 
 
 class Decoder(Stack):
-    """A stack of blocks that look back at themselves, and at a memory.
+    """A stack of blocks in which a position may look back, and at a memory.
 
     (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model). The options are those of `Stack`.
+    `Transformer` is built with it.
     """
 
     looks_at_memory = True
@@ -117,10 +121,10 @@ class Decoder(Stack):
         memory_mask: Any = None,
         caches: list[KVCache] | None = None,
     ) -> Tensor:
-        """Through all blocks.
+        """Apply all blocks.
 
-        A position looks at itself and back, never ahead; mask may forbid more, such as padding.
-        memory_mask is for looking at the memory.
+        A position may look at itself and back, never ahead; mask may forbid more, such as padding.
+        memory_mask is for cross-attention.
         """
         T, start = x.shape[-2], cached_length(caches, self.blocks)
         behind = causal_mask(T, start + T)
@@ -132,18 +136,21 @@ class Decoder(Stack):
 
 
 class Transformer(Module):
-    """The paper's model (figure 1): words in, words out.   (B, S), (B, T) → (B, T, V)
+    """The paper's model (figure 1): tokens in, scores of the next out.   (B, S), (B, T) → (B, T, V)
 
-    Section 3.4 multiplies embeddings by √d_model without saying why; with rows of variance
+    Section 3.4 multiplies embeddings by √d_model and gives no reason; with rows of variance
     1/d_model it makes them as large as the positions added to them. The output matrix is the
     target's embedding, transposed. Three things differ: the paper shares that matrix with the
     source too, its projections have no biases, and it trains with dropout 0.1 (section 5.4).
     """
 
+    former_names: ClassVar = {"source_words": "source_tokens", "target_words": "target_tokens"}
+
+    @renamed(num_source_words="source_vocab_size", num_target_words="target_vocab_size")
     def __init__(
         self,
-        num_source_words: int,
-        num_target_words: int,
+        source_vocab_size: int,
+        target_vocab_size: int,
         *,
         d_model: int = 512,
         num_heads: int = 8,
@@ -156,8 +163,8 @@ class Transformer(Module):
         rng: np.random.Generator,
     ) -> None:
         std = 1 / math.sqrt(d_model)
-        self.source_words = Embedding(num_source_words, d_model, std=std, rng=rng)
-        self.target_words = Embedding(num_target_words, d_model, std=std, rng=rng)
+        self.source_tokens = Embedding(source_vocab_size, d_model, std=std, rng=rng)
+        self.target_tokens = Embedding(target_vocab_size, d_model, std=std, rng=rng)
         self.positions = SinusoidalPositions()
         sizes = (num_blocks, d_model, num_heads, d_ff)
         options: dict[str, Any] = {
@@ -173,7 +180,7 @@ class Transformer(Module):
 
     def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
         """The memory of a source.   (B, S) → (B, S, d_model)"""
-        return self.encoder(self.embed(source, self.source_words), mask=source_mask)
+        return self.encoder(self.embed(source, self.source_tokens), mask=source_mask)
 
     def decode(
         self,
@@ -183,14 +190,14 @@ class Transformer(Module):
         source_mask: Any = None,
         caches: list[KVCache] | None = None,
     ) -> Tensor:
-        """Scores of the next word at each target position.   (B, T), (B, S, d_model) → (B, T, V)"""
+        """Scores of the next token at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
         start = cached_length(caches, self.decoder.blocks)
-        x = self.embed(target, self.target_words, start)  # (B, T, d_model)
+        x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
         y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
-        return y @ self.target_words.weight.mT  # (B, T, V)
+        return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
-        """Scores of the next word at each target position; source_mask is padding's, (B, 1, S)."""
+        """Scores of the next token at each target position; source_mask is padding's, (B, 1, S)."""
         memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
         return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
 
@@ -198,7 +205,8 @@ class Transformer(Module):
         """An empty cache for each block of the decoder."""
         return [KVCache() for _ in self.decoder.blocks]
 
-    def embed(self, words: Any, table: Embedding, start: int = 0) -> Tensor:
-        """Words as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
-        x = math.sqrt(table.weight.shape[1]) * table(words)
+    @renamed(words="tokens")
+    def embed(self, tokens: Any, table: Embedding, start: int = 0) -> Tensor:
+        """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
+        x = math.sqrt(table.weight.shape[1]) * table(tokens)
         return self.dropout(self.positions(x, start))

@@ -1,9 +1,9 @@
 """Demos: each states a claim, runs it, and shows what it saw.
 
 `python -m demos` lists them, `python -m demos NAME` runs one. A demo is a script in cells
-(`# %%`): a plain program, and a notebook in editors that know the mark. Each stands in the folder
-of its kind, and is called by the name of its file alone. What they share is below: where they are,
-their options, and an output folder that is known to be writable before the work starts.
+(`# %%`): a plain program, and a notebook in editors that know the mark. Each demo is in the folder
+of its kind, and its name is the name of its file. This module holds what the demos share: the list
+of their files, their options, and an output folder that is tested before the work starts.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def files() -> dict[str, Path]:
 
 
 def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argparse.Namespace:
-    """The options every demo takes, from the command line.
+    """The options that every demo takes, from the command line.
 
-    `--out` and `--seed`; for one that trains `--steps`, by default `steps` of them, and `--quick`,
-    which takes `quick` of them and enforces no pass mark, and `--resume`, which goes on with a run
-    that was stopped. `steps` and `quick` are set either way.
+    Every demo has `--out`, `--seed` and `--quick`, which enforces no pass mark. A demo that trains
+    also has `--steps`, whose default is `steps`, and `--resume`, which continues a stopped run.
+    With `--quick` it takes `quick` steps. The result has the attributes `steps` and `quick` always.
     """
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
     parser.add_argument(
@@ -38,12 +38,12 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (%(default)s)")
     parser.add_argument(
-        "--quick", action="store_true", help="only try whether everything runs; no pass marks"
+        "--quick", action="store_true", help="only test whether everything runs; no pass marks"
     )
     if steps:
         parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
         parser.add_argument(
-            "--resume", action="store_true", help="go on with the run that was stopped"
+            "--resume", action="store_true", help="continue the run that was stopped"
         )
     chosen = parser.parse_args()
     if chosen.seed < 0:
@@ -53,7 +53,7 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
-    if steps:  # what tells the checkpoints of one run from those of another
+    if steps:  # these facts distinguish the checkpoints of one run from those of another
         source = hashlib.sha256(files()[name].read_bytes())
         chosen.demo, chosen.source = name, source.hexdigest()[:8]
         chosen.begun = None if chosen.resume else datetime.now().isoformat()
@@ -61,7 +61,7 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
 
 
 def writable(folder: Path) -> None:
-    """Make the folder, and write to it once now: better an error here than after the work."""
+    """Make the folder and write to it once, so that an error comes before the work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

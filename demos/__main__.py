@@ -12,7 +12,7 @@ from pathlib import Path
 
 from demos import KINDS, files, stop
 
-# The texts were called by their number before they were called by their sentence.
+# The former names of the texts were numbers.
 FORMER = {
     "text_000": "love_transformers",
     "text_001": "love_you",
@@ -28,15 +28,15 @@ def said(path: Path) -> str:
 
 
 def seconds(docstring: str) -> str:
-    """How long a demo takes, which its docstring says behind its command."""
+    """How many seconds a demo takes: its docstring has them after the command."""
     found = re.search(r"^ +python -m demos .*# (\d+) s$", docstring, re.MULTILINE)
     return found[1] if found else "?"
 
 
 def main() -> None:
-    """List, or run one as if it were the program."""
+    """List the demos, or run one as if it were the program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a √ is no reason to end
+        sys.stdout.reconfigure(errors="replace")  # a √ that cannot be printed becomes a ?
     known = files()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print("python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--resume]")
@@ -47,7 +47,7 @@ def main() -> None:
                     docstring = said(path)
                     line = docstring.splitlines()[0]
                     print(f"  {name:<18}{seconds(docstring):>4} s   {line}")
-        print("\n(--steps and --resume: those that train)")
+        print("\n(--steps and --resume: only for demos that train)")
         return
     name = FORMER.get(sys.argv[1], sys.argv[1])
     if name not in known:

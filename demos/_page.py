@@ -1,7 +1,7 @@
-"""Demos · The page: one HTML file that shows what a demo found, with nothing outside it.
+"""Demos · The page: one HTML file that shows what a demo found, and needs no other file.
 
-Pictures stand inside the file, as data, so the page can be mailed or moved alone. Whatever text
-comes in is escaped.
+The pictures are inside the file, as data, so the page can be mailed or moved alone. Long columns of
+numbers are folded, so that the pictures are seen first. All text is escaped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ h2 { margin-top: 2.6rem; border-top: 1px solid #ccc; padding-top: 1rem; font-siz
 figure { margin: 0 0 1rem 0; flex: 0 1 auto; min-width: 0; }
 figure img { max-width: 100%; height: auto; border: 1px solid #e4e4e4; }
 figcaption { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #555; }
+summary { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #555; cursor: pointer; }
+details { margin-bottom: 1rem; }
 pre { background: #f6f6f4; padding: .8rem 1rem; overflow-x: auto; font: 12px/1.45 monospace; }
 """
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, its explanation, then text in columns and pictures (caption, path of an SVG)."""
+    """A heading, its explanation, text in columns, and pictures (caption, path of an SVG)."""
 
     heading: str
     explanation: str
@@ -43,7 +45,8 @@ def write_page(path: Path, title: str, opening: str, sections: list[Section]) ->
         body.append(f"<section><h2>{escape(section.heading)}</h2>")
         body.append(f"<p>{escape(section.explanation)}</p>")
         if section.columns:
-            body.append(f"<pre>{escape(section.columns)}</pre>")
+            folded = f"<summary>The numbers</summary><pre>{escape(section.columns)}</pre>"
+            body.append(f"<details>{folded}</details>")
         body.append('<div class="pictures">')
         for caption, picture in section.pictures:
             data = base64.b64encode(picture.read_bytes()).decode()

@@ -1,6 +1,6 @@
 """Demos · Training: a run that can be stopped, pass marks, and a picture of the loss.
 
-The training loop itself is not here. Each demo writes its own, whole, in a dozen lines.
+The training loop itself is not here. Each demo writes its own loop in a dozen lines.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from minigrad.nn import Module
 from minigrad.optim import Optimizer
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
-# What must be the same for a run to go on, and what it is called in an error.
+# What must be equal for a run to continue, and its name in an error.
 FIXED = {"demo": "demo", "source": "text of its file", "seed": "--seed", "steps": "--steps"}
 
 
 class Run:
-    """The steps 1, 2, … of one training: counted, shown, and saved so that they can go on later.
+    """The steps 1, 2, … of one training: counted, shown, and saved so that it can continue later.
 
-    A `for` over it yields the steps, behind a progress bar. Every 100 steps and after the last one
-    it writes a checkpoint to the demo's folder: the model, the optimizer, the generator and what
-    was measured. Ctrl-C lets the step under way finish, writes the checkpoint and ends the program
-    with a sentence. `--resume` starts from that file, and comes to the same weights bit for bit.
+    A `for` over a Run yields the steps and shows a progress bar. Every 100 steps and after the last
+    one the Run writes a checkpoint to the demo's folder: the model, the optimizer, the generator
+    and what was measured. After Ctrl-C the current step is finished, the checkpoint is written, and
+    the program ends with a sentence. `--resume` starts from that file and gives the same weights
+    bit for bit.
     """
 
     def __init__(
@@ -54,14 +55,14 @@ class Run:
         if chosen.resume and self.path.exists():
             self._go_on(chosen)
         elif chosen.begun is None:
-            self._stop(f"--resume finds no {self.path}: start anew without it")
+            self._stop(f"there is no {self.path} to resume: start again without --resume")
         else:
-            self._save()  # over what an earlier run left there; and can it be written at all?
+            self._save()  # replaces an earlier run's file, and fails now if it cannot be written
 
     def __iter__(self) -> Iterator[int]:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
         before = signal.getsignal(signal.SIGINT)
-        if before is not signal.SIG_IGN:  # as it is behind `&` in a script
+        if before is not signal.SIG_IGN:  # (a script that starts a demo with `&` ignores SIGINT)
             signal.signal(signal.SIGINT, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
@@ -72,8 +73,8 @@ class Run:
                     self._save()
                 if self.interrupted:
                     self._stop(
-                        f"stopped after step {step} of {self.steps} of {self.what!r}, which is in "
-                        f"{self.path}: the same command with --resume goes on from there",
+                        f"stopped {self.what!r} after step {step} of {self.steps}, and saved it "
+                        f"in {self.path}: the same command with --resume continues from there",
                         130,
                     )
         finally:
@@ -97,12 +98,12 @@ class Run:
         return self.history.get("loss", [])
 
     def _interrupt(self, *_: Any) -> None:
-        if self.interrupted:  # asked twice: now
+        if self.interrupted:  # the second Ctrl-C ends the program at once
             raise KeyboardInterrupt
         self.interrupted = True
 
     def _stop(self, sentence: str, code: int = 2) -> NoReturn:
-        """End with a sentence on a line of its own."""
+        """End with a sentence on a separate line."""
         if self.bar is not None:
             self.bar.close()
         stop(sentence, code=code)
@@ -119,20 +120,20 @@ class Run:
             self._stop(f"cannot write {self.path}: {error.strerror or error}")
 
     def _go_on(self, chosen: Namespace) -> None:
-        """Set everything from the checkpoint, if it is of this run: its trainings share `begun`."""
+        """Load the checkpoint, if it is from this run: the trainings of a run share `begun`."""
         try:
             facts = checkpoint_facts(self.path)
             if chosen.begun and facts["begun"] != chosen.begun:
-                return  # an earlier run left it there: this training had not begun yet
+                return  # the file is from an earlier run: this training had not begun yet
             for name, said in FIXED.items():
                 if facts[name] != self.about[name]:
                     self._stop(
                         f"{self.path} was begun with another {said}, {facts[name]} and not "
-                        f"{self.about[name]}: start anew without --resume"
+                        f"{self.about[name]}: start again without --resume"
                     )
             load_checkpoint(self.path, **self.parts)
         except (ValueError, LookupError, OSError) as error:
-            self._stop(f"--resume cannot go on: {error}; start anew without it")
+            self._stop(f"cannot resume: {error}; start again without --resume")
         self.about["begun"] = chosen.begun = facts["begun"]
         self.done, self.history = facts["done"], facts["history"]
 
@@ -156,7 +157,7 @@ class Marks:
         self._judge(what, got, f"at most {mark:{form}}", got <= mark, form)
 
     def trained(self, what: str, losses: Sequence[float]) -> None:
-        """That a training did go down. An ablation that never trained would fail its mark too."""
+        """The loss must have fallen: an ablation that never trained would prove nothing."""
         last = float(np.mean(losses[-20:])) / losses[0]
         self.at_most(f"{what}, its loss, last over first", last, 0.9, ".2f")
 
@@ -175,7 +176,7 @@ class Marks:
 
 
 def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "") -> list[Path]:
-    """Every training's loss over its steps, on a logarithmic axis, smoothed as the bold line."""
+    """Every training's loss on a logarithmic axis: a pale line of all steps, a bold smooth one."""
     figure = new_figure(7.0, 4.2)
     axes = figure.subplots()
     for number, (name, values) in enumerate(losses.items()):
@@ -183,6 +184,7 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
         colour = f"C{number}"
         axes.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
         axes.plot(steps, smoothed(values), color=colour, linewidth=1.8, label=name)
+    axes.plot([], [], color="black", alpha=0.4, linewidth=0.8, label="pale: each step")
     axes.set_yscale("log")
     firsts = [values[0] for values in losses.values() if values and np.isfinite(values[0])]
     axes.set_ylim(top=5 * max(firsts, default=1.0))  # not up to where one broke
@@ -195,9 +197,15 @@ def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "
 
 
 def smoothed(values: Sequence[float], share: float = 0.04) -> Any:
-    """The mean of each value and those just before it, a twenty-fifth of them all."""
-    window = max(1, int(len(values) * share))
-    sums = np.cumsum(np.concatenate([np.zeros(1), np.asarray(values, float)]))
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - window, 0)
-    return (sums[ends] - sums[starts]) / (ends - starts)
+    """The geometric mean of each value and its neighbours, a twenty-fifth of them all.
+
+    The window is centred, so the smoothed line does not lag. It grows from the first value alone,
+    since losses fall fast there, and is cut off at the end. The mean is geometric because the axis
+    is logarithmic: an exponential decay is kept.
+    """
+    n, at = len(values), np.arange(len(values))
+    reach = np.minimum(at, int(n * share / 2))
+    starts, ends = at - reach, np.minimum(at + reach + 1, n)
+    logarithms = np.log(np.maximum(np.asarray(values, float), np.finfo(float).tiny))
+    sums = np.cumsum(np.concatenate([np.zeros(1), logarithms]))
+    return np.exp((sums[ends] - sums[starts]) / (ends - starts))

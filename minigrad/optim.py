@@ -42,6 +42,16 @@ from minigrad.functional.vocabulary import asked_for_names
 if not TYPE_CHECKING:
     __getattr__ = asked_for_names(__name__)  # says what PyTorch's names are here
 
+__all__ = [  # noqa: RUF022 (the order is the lesson's)
+    "Optimizer",
+    "SGD",
+    "Adam",
+    "AdamW",
+    "clip_gradients",
+    "warmup_cosine",
+    "inverse_sqrt",
+]
+
 
 class Optimizer:
     """Parameters, a learning rate, and for each parameter what the optimizer remembers of it.
@@ -160,7 +170,6 @@ class SGD(Optimizer):
     """p ← p - lr · g; with momentum, velocity ← momentum · velocity + g, p ← p - lr · velocity.
 
     momentum  how much of its velocity a step keeps, from 0 to below 1
-    nesterov  look where the momentum leads, and correct there: p ← p - lr (g + momentum · velocity)
     """
 
     def __init__(
@@ -169,22 +178,17 @@ class SGD(Optimizer):
         lr: float,
         *,
         momentum: float = 0.0,
-        nesterov: bool = False,
     ) -> None:
         super().__init__(parameters, lr)
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum lies between 0 and 1: got {momentum}")
-        if nesterov and not momentum:
-            raise ValueError("nesterov looks ahead along the momentum, and there is none")
         self.momentum = momentum
-        self.nesterov = nesterov
         self.remembers = ("velocity",) if momentum else ()
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """One step of one parameter."""
         if self.momentum:
-            velocity = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
-            g = g + self.momentum * velocity if self.nesterov else velocity
+            g = memory["velocity"] = self.momentum * memory.get("velocity", 0.0) + g
         self.give(p, p.data - self.lr * g)
 
 
@@ -302,6 +306,9 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     return floor + (peak - floor) * (1 + math.cos(math.pi * done)) / 2
 
 
+# Reference: no demo uses what follows.
+
+
 def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:
     """The paper's rate of a step, counted from 1 (Vaswani et al. 2017, equation 3).
 
@@ -309,7 +316,7 @@ def inverse_sqrt(step: int, *, d_model: int, warmup: int = 4000) -> float:
 
     A line up to the end of the warm-up, where both are equal, then 1/√step.
 
-    >>> round(inverse_sqrt(4000, d_model=512) * math.sqrt(512 * 4000), 12)
+    >>> round(inverse_sqrt(4000, d_model=512) * (512 * 4000) ** 0.5, 12)
     1.0
     """
     if step < 1:

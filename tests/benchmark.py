@@ -173,7 +173,7 @@ def gpt_in_torch(p, words, num_heads: int):
         return x @ p[f"{name}.weight"] + p[f"{name}.bias"]
 
     B, T = words.shape
-    x = p["words.weight"][words] + p["positions.weight"][:T]
+    x = p["tokens.weight"][words] + p["positions.weight"][:T]
     d_model = x.shape[-1]
     mask = torch.ones((T, T), dtype=torch.bool).tril()
     for i in range(sum(name.endswith("norm_attention.gain") for name in p)):
@@ -188,7 +188,7 @@ def gpt_in_torch(p, words, num_heads: int):
         x = x + linear(h, f"{block}.attention.w_o")
         h = linear(norm(x, f"{block}.norm_feed_forward"), f"{block}.feed_forward.w_1")
         x = x + linear(F.gelu(h, approximate="tanh"), f"{block}.feed_forward.w_2")
-    return norm(x, "norm") @ p["words.weight"].mT
+    return norm(x, "norm") @ p["tokens.weight"].mT
 
 
 def gpt_step(what: str, V: int, B: int, T: int, d_model: int, num_blocks: int) -> None:

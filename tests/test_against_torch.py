@@ -44,6 +44,22 @@ def agree(ours, theirs):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12, strict=True)
 
 
+def leaves(*arrays):
+    return (
+        [Tensor(a, requires_grad=True) for a in arrays],
+        [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in arrays],
+    )
+
+
+def same(f, other, *arrays):
+    """Two functions have the same value, and the same gradients with respect to every input."""
+    ours, theirs = leaves(*arrays)
+    y, result = f(*ours), other(*theirs)
+    g = x(*y.shape)
+    agree([y], [result])
+    agree(gradients(y, ours, g), torch.autograd.grad(result, theirs, torch.tensor(g)))
+
+
 # ---------------------------------------------------------------- operations
 
 # Every operation in ordinary places stands against PyTorch in the table of coverage (chapters 3
@@ -122,12 +138,7 @@ PLACES = {
 def test_an_operation_has_pytorchs_value_and_gradients_where_a_convention_is_chosen(
     ours, theirs, inputs
 ):
-    tensors = [Tensor(a, requires_grad=True) for a in inputs]
-    others = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in inputs]
-    y, other = ours(*tensors), theirs(*others)
-    g = x(*y.shape)
-    agree([y], [other])
-    agree(gradients(y, tensors, g), torch.autograd.grad(other, others, torch.tensor(g)))
+    same(ours, theirs, *inputs)
 
 
 # ---------------------------------------------------------------- attention
@@ -149,58 +160,45 @@ attends = pytest.mark.parametrize("attend", [attention, fused_attention])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, scale, attend):
     keys = S if mask is None else mask.shape[-1]
-    arrays = [x(B, H, T, D_K), x(B, H, keys, D_K), x(B, H, keys, D_V)]
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = attend(*ours, mask=mask, scale=scale)
-    other = torch.nn.functional.scaled_dot_product_attention(
-        *theirs, attn_mask=None if mask is None else torch.tensor(mask), scale=scale
+    blocked = None if mask is None else torch.tensor(mask)
+    same(
+        lambda q, k, v: attend(q, k, v, mask=mask, scale=scale),
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, attn_mask=blocked, scale=scale),
+        *(x(B, H, T, D_K), x(B, H, keys, D_K), x(B, H, keys, D_V)),
     )
-    g = x(*y.shape)
-    agree([y], [other])
-    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
 
 
 @attends
 def test_causal_attention_is_pytorchs_is_causal(attend):
-    arrays = [x(B, H, T, D_K), x(B, H, T, D_K), x(B, H, T, D_V)]
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = attend(*ours, mask=causal_mask(T))
-    other = nn.scaled_dot_product_attention(*theirs, is_causal=True)
-    g = x(*y.shape)
-    agree([y], [other])
-    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
+    same(
+        lambda q, k, v: attend(q, k, v, mask=causal_mask(T)),
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, is_causal=True),
+        *(x(B, H, T, D_K), x(B, H, T, D_K), x(B, H, T, D_V)),
+    )
 
 
 @attends
 @pytest.mark.parametrize("shape", [(B, H, T, S), (H, T, S), (T, S), (B, 1, 1, S), (S,)])
 def test_a_bias_is_pytorchs_mask_of_numbers(shape, attend):
-    arrays = [x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)]
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    y = attend(*ours[:3], bias=ours[3])
-    other = nn.scaled_dot_product_attention(
-        *theirs[:3], attn_mask=theirs[3].expand(B, H, T, S), scale=None
+    same(
+        lambda q, k, v, bias: attend(q, k, v, score_bias=bias),
+        lambda q, k, v, bias: nn.scaled_dot_product_attention(
+            q, k, v, attn_mask=bias.expand(B, H, T, S)
+        ),
+        *(x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)),
     )
-    g = x(*y.shape)
-    agree([y], [other])
-    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
 
 
 @attends
 @pytest.mark.parametrize("num_kv_heads", [1, 2, 3, 6])
 def test_keys_that_heads_share_are_pytorchs_enable_gqa(num_kv_heads, attend):
     """Repeated here; there, it is an argument."""
-    arrays = [x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)]
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
-    k, v = (F.repeat(shared, 6 // num_kv_heads, axis=-3) for shared in ours[1:])
-    y = attend(ours[0], k, v)
-    other = nn.scaled_dot_product_attention(*theirs, enable_gqa=True)
-    g = x(*y.shape)
-    agree([y], [other])
-    agree(gradients(y, ours, g), torch.autograd.grad(other, theirs, torch.tensor(g)))
+    for_each_head = lambda shared: F.repeat(shared, 6 // num_kv_heads, axis=-3)
+    same(
+        lambda q, k, v: attend(q, for_each_head(k), for_each_head(v)),
+        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        *(x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)),
+    )
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["no mask", "causal"])
@@ -214,8 +212,7 @@ def test_the_second_derivative_of_attention_is_pytorchs(mask):
             scores = scores.masked_fill(~torch.tensor(mask), -torch.inf)
         return torch.softmax(scores, -1) @ v
 
-    ours = [Tensor(a, requires_grad=True) for a in arrays]
-    theirs = [torch.tensor(a, requires_grad=True) for a in arrays]
+    ours, theirs = leaves(*arrays)
     first = gradients(attention(*ours[:3], mask=mask, scale=ours[3]), ours, g, create_graph=True)
     others = torch.autograd.grad(
         softmax_attention(*theirs), theirs, torch.tensor(g), create_graph=True
@@ -252,22 +249,18 @@ def loaded(other, layer, pieces):
     return other
 
 
-def same_gradients(layer, other, pieces, inputs, others):
-    """Of every parameter, under PyTorch's names, and of every input."""
+def same_layer(layer, other, pieces, y, result, inputs, others):
+    """The same output, and gradient of every parameter, under PyTorch's names, and every input."""
+    agree([y], [result])
+    g = x(*y.shape)
+    y.backward(g)
+    result.backward(torch.tensor(g))
     ours = to_theirs({name: p.grad for name, p in layer.named_parameters()}, pieces)
     theirs = {name: p.grad for name, p in other.named_parameters()}
     assert ours.keys() == theirs.keys()
     for name, gradient in theirs.items():
         agree([ours[name]], [gradient])
     agree([t.grad for t in inputs], [t.grad for t in others])
-
-
-def leaves(*shapes):
-    arrays = [x(*shape) for shape in shapes]
-    return (
-        [Tensor(a, requires_grad=True) for a in arrays],
-        [torch.tensor(a, requires_grad=True) for a in arrays],
-    )
 
 
 LAYERS = {  # ours, and PyTorch's
@@ -288,7 +281,7 @@ def test_a_layer_is_pytorchs_of_that_name(make, make_other, batch):
     with torch.no_grad():
         for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
             theirs[...] = torch.tensor(p.data.T if ours == "weight" else p.data)
-    (a,), (b,) = leaves((*batch, D_K))
+    (a,), (b,) = leaves(x(*batch, D_K))
     y, result = layer(a), other(b)
     g = x(*y.shape)
     y.backward(g)
@@ -343,13 +336,13 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
             "attn_mask": torch.tensor(~causal_mask(T, S)),
         },
     ),
-    "bias (T, S)": ({"bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
+    "bias (T, S)": ({"score_bias": PER_HEAD[0, 0]}, {"attn_mask": torch.tensor(PER_HEAD[0, 0])}),
     "bias (B, H, T, S)": (
-        {"bias": PER_HEAD},
+        {"score_bias": PER_HEAD},
         {"attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S))},
     ),
     "bias and padding": (
-        {"bias": PER_HEAD, "mask": PADDING},
+        {"score_bias": PER_HEAD, "mask": PADDING},
         {
             "attn_mask": torch.tensor(PER_HEAD.reshape(B * H, T, S)),
             # (as numbers too: PyTorch wants both masks of one kind)
@@ -369,15 +362,12 @@ def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_p
     layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, attend=attend, rng=random))
     other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
     other = loaded(other, layer, mapping.multi_head_layout())
-    ours, theirs = leaves((B, T, D_MODEL), (B, S, D_MODEL), (B, S, D_MODEL))
+    ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL), x(B, S, D_MODEL))
     y = layer(*ours, **asked)
     result, weights = other(*theirs, **of_torch, average_attn_weights=averaged)
     shown = layer.weights(*ours[:2], **asked)
-    agree([y, shown.mean(axis=1) if averaged else shown], [result, weights])
-    g = x(*y.shape)
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    same_gradients(layer, other, mapping.multi_head_layout(), ours, theirs)
+    agree([shown.mean(axis=1) if averaged else shown], [weights])
+    same_layer(layer, other, mapping.multi_head_layout(), y, result, ours, theirs)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -387,15 +377,11 @@ def test_self_attention_too_with_a_batch_and_without(mask, batch, bias):
     layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, rng=random))
     other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
     other = loaded(other, layer, mapping.multi_head_layout())
-    (ours,), (theirs,) = leaves((*batch, T, D_MODEL))
+    (ours,), (theirs,) = leaves(x(*batch, T, D_MODEL))
     y = layer(ours, mask=mask)
     blocked = None if mask is None else torch.tensor(~mask)
     result, _ = other(theirs, theirs, theirs, attn_mask=blocked, need_weights=False)
-    g = x(*y.shape)
-    agree([y], [result])
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    same_gradients(layer, other, mapping.multi_head_layout(), [ours], [theirs])
+    same_layer(layer, other, mapping.multi_head_layout(), y, result, [ours], [theirs])
 
 
 # ---------------------------------------------------------------- Transformer
@@ -432,18 +418,14 @@ def test_a_block_is_pytorchs_encoder_layer(mask, padded, norm_first, activation)
         D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
     )
     other = loaded(other, layer, mapping.encoder_layer_layout())
-    (ours,), (theirs,) = leaves((B, T, D_MODEL))
+    (ours,), (theirs,) = leaves(x(B, T, D_MODEL))
     y = layer(ours, mask=both(mask, T_PADDING if padded else None))
     result = other(
         theirs,
         src_mask=not_(mask),
         src_key_padding_mask=not_(T_PADDING[:, 0]) if padded else None,
     )
-    g = x(*y.shape)
-    agree([y], [result])
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    same_gradients(layer, other, mapping.encoder_layer_layout(), [ours], [theirs])
+    same_layer(layer, other, mapping.encoder_layer_layout(), y, result, [ours], [theirs])
 
 
 MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)
@@ -462,7 +444,7 @@ def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(
         D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
     )
     other = loaded(other, layer, mapping.decoder_layer_layout())
-    ours, theirs = leaves((B, T, D_MODEL), (B, S, D_MODEL))
+    ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL))
     y = layer(*ours, mask=mask, memory_mask=both(memory_mask, PADDING if padded else None))
     result = other(
         *theirs,
@@ -470,11 +452,7 @@ def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(
         memory_mask=not_(memory_mask),
         memory_key_padding_mask=not_(PADDING[:, 0]) if padded else None,
     )
-    g = x(*y.shape)
-    agree([y], [result])
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    same_gradients(layer, other, mapping.decoder_layer_layout(), ours, theirs)
+    same_layer(layer, other, mapping.decoder_layer_layout(), y, result, ours, theirs)
 
 
 class Both(Module):
@@ -499,7 +477,7 @@ def test_an_encoder_and_a_decoder_are_pytorchs_transformer(attend, norm_first, a
         D_MODEL, H, 2, 3, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
     )
     other = loaded(other, model, pieces)
-    ours, theirs = leaves((B, S, D_MODEL), (B, T, D_MODEL))
+    ours, theirs = leaves(x(B, S, D_MODEL), x(B, T, D_MODEL))
     memory = model.encoder(ours[0], mask=PADDING)
     y = model.decoder(ours[1], memory, mask=causal_mask(T), memory_mask=PADDING)
     padding = not_(PADDING[:, 0])
@@ -509,8 +487,4 @@ def test_an_encoder_and_a_decoder_are_pytorchs_transformer(attend, norm_first, a
         src_key_padding_mask=padding,
         memory_key_padding_mask=padding,
     )
-    g = x(*y.shape)
-    agree([y], [result])
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    same_gradients(model, other, pieces, ours, theirs)
+    same_layer(model, other, pieces, y, result, ours, theirs)

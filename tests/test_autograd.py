@@ -3,15 +3,8 @@
 import numpy as np
 import pytest
 
-from minigrad import Tensor, backward, gradients, no_grad, primitive
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
+from minigrad import Tensor, gradients, primitive
+from tests.making import A, B, leaf
 
 # ---------------------------------------------------------------- value
 
@@ -157,7 +150,8 @@ def test_the_record_is_kept_for_a_recorded_gradient_and_dropped_for_a_plain_one_
         if kept:
             y.backward()
         else:
-            with pytest.raises(RuntimeError, match="already dropped by an earlier backward pass"):
+            words = r"^the record of sum \(\) was already dropped by an earlier backward pass"
+            with pytest.raises(RuntimeError, match=words + ".* retain_graph=True$"):
                 y.backward()
 
 
@@ -175,39 +169,3 @@ def test_a_0d_grad_stays_an_array_that_can_be_written():
     assert type(t.grad) is np.ndarray and t.grad.shape == ()
     t.grad[...] += 1.0
     assert t.grad == 9.0
-
-
-# ---------------------------------------------------------------- refusal
-
-c = Tensor(A, name="c")
-ASKED = {
-    "no seed": (lambda t: t.backward(), ValueError, r"needs a seed .* shape \(3,\), not \(\)"),
-    "seed of 5": (lambda t: t.backward(np.ones(5)), ValueError, r"\(5,\), but the root has \(3,\)"),
-    "seed of 1": (lambda t: t.backward(1.0), ValueError, r"shape \(\), but the root has \(3,\)"),
-    "a constant": (lambda t: backward(c), ValueError, r"from 'c' \(3,\): no input required"),
-    "a number": (lambda t: backward(2.0), TypeError, "starts at a Tensor, but got float"),
-    "x alone": (lambda t: gradients(t.sum(), t), TypeError, r"list of tensors: write \[x\]"),
-    "constant x": (lambda t: gradients(t.sum(), [t, c]), ValueError, r"xs\[1\], 'c' \(3,\), does"),
-    "no seed for gradients": (
-        lambda t: gradients(t, [t]),
-        ValueError,
-        r"^gradients\(\) needs a se",
-    ),
-    "complex seed": (lambda t: t.backward(1j * A), TypeError, "real numbers.*complex128"),
-    "array x": (lambda t: gradients(t.sum(), [A]), ValueError, r"xs\[0\].*not require a gradient"),
-}
-
-
-@pytest.mark.parametrize(("ask", "error", "words"), ASKED.values(), ids=ASKED)
-def test_what_cannot_be_differentiated_is_refused_in_a_sentence(ask, error, words):
-    t = leaf()
-    with pytest.raises(error, match=words):
-        ask(t)
-    assert t.grad is None
-
-
-def test_a_result_computed_without_a_record_has_nothing_to_replay():
-    with no_grad():
-        y = np.exp(leaf()).sum()
-    with pytest.raises(ValueError, match=r"or it was computed under no_grad\(\)"):
-        y.backward()

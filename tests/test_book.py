@@ -238,6 +238,80 @@ def test_a_name_too_early_is_found(sentence, found):
     assert [name for name, _, _ in early] == found
 
 
+REFERENCE = "\n# Reference: no demo uses what follows.\n"
+SHOWN = [
+    *sorted((ROOT / "attention").glob("*.py")),
+    *sorted((ROOT / "minigrad" / "nn").glob("*.py")),
+    ROOT / "minigrad" / "optim.py",
+]
+LESSONS = {  # what no demo uses either, and why it is not reference
+    "multi_head_attention": "chapter 13 opens with it: the layer is the same with parameters",
+}
+
+
+def names_in(tree):
+    """Every name that a piece of code reads, calls or imports."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | {
+        each.name for node in imports for each in node.names
+    }
+
+
+def definitions(text):
+    """Each function and class of a module's top level, with the names in it."""
+    kinds = ast.FunctionDef | ast.ClassDef
+    return {node.name: names_in(node) for node in ast.parse(text).body if isinstance(node, kinds)}
+
+
+def reached(names):
+    """These names of the shown packages, and all that their definitions lead to."""
+    inside = {}
+    for path in SHOWN:
+        for name, more in definitions(path.read_text(encoding="utf-8")).items():
+            inside[name] = inside.get(name, set()) | more
+    names = names & inside.keys()
+    while new := set().union(*(inside[name] for name in names)) & inside.keys() - names:
+        names = names | new
+    return names
+
+
+def in_demos(*, without=""):
+    """The names in all demos, but for one of them."""
+    texts = [p for p in (ROOT / "demos").rglob("*.py") if p.stem != without]
+    return set().union(*(names_in(ast.parse(p.read_text(encoding="utf-8"))) for p in texts))
+
+
+def below_the_line(path):
+    """The definitions of a chapter that are marked as reference."""
+    text = path.read_text(encoding="utf-8")
+    lesson, line, _ = text.partition(REFERENCE)
+    assert text.count(line or REFERENCE) == bool(line), path
+    return definitions(text).keys() - definitions(lesson).keys()
+
+
+def public_names():
+    import attention
+    import minigrad.nn
+    import minigrad.optim
+
+    packages = (attention, minigrad.nn, minigrad.optim)
+    return {name for package in packages for name in package.__all__}
+
+
+def test_a_public_name_is_used_by_a_demo_or_stands_below_the_line_that_says_no_demo_uses_it():
+    used = reached(in_demos())
+    reference = set().union(*map(below_the_line, SHOWN))
+    assert public_names() - used - LESSONS.keys() <= reference
+    assert not used & (reference | LESSONS.keys())  # neither the line nor the table says too much
+
+
+def test_what_a_demo_reaches_through_others_is_found_and_what_it_does_not_reach_is_not():
+    assert "KVCache" not in in_demos() and "KVCache" in reached({"generate"})
+    assert "Decoder" in reached({"Transformer"}) and "GatedFeedForward" in reached({"llama"})
+    assert "fused_attention" in reached(in_demos())
+    assert "fused_attention" not in reached(in_demos(without="charlm"))
+
+
 def first_words(thing):
     """The first sentence or line of a docstring, as README's table shows it."""
     line = (inspect.getdoc(thing) or "").split("\n")[0]
@@ -253,13 +327,10 @@ def names():
 
     lines = []
     for package in (minigrad, minigrad.nn, minigrad.optim, attention):
-        public = getattr(package, "__all__", None) or [
-            name
-            for name, thing in vars(package).items()
-            if getattr(thing, "__module__", "") == package.__name__ and name[0] != "_"
-        ]
         lines += ["", f"| `{package.__name__}` | |", "|---|---|"]
-        lines += [f"| `{name}` | {first_words(getattr(package, name))} |" for name in public]
+        lines += [
+            f"| `{name}` | {first_words(getattr(package, name))} |" for name in package.__all__
+        ]
     return "\n".join([*lines[1:], ""])
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from minigrad import Tensor
 from minigrad.nn import Linear, Module
@@ -77,6 +78,17 @@ def test_numbers_without_axes_and_float32_come_back(tmp_path):
     assert model.scale.data == 2.5 and model.scale.shape == () and model.scale.dtype == np.float32
 
 
+def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
+    parts = run()
+    train(**parts)
+    path = save_checkpoint(tmp_path / "c", **parts)
+    other = run()
+    other["model"].astype(np.float32)
+    load_checkpoint(path, **other)
+    dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
+    assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}
+
+
 # ---------------------------------------------------------------- law
 
 TRAINING = """
@@ -139,27 +151,26 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path):
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("kept", [0, 4, 30, 0.5, 0.99])
-def test_a_truncated_file_is_refused_in_a_sentence_and_changes_nothing(tmp_path, kept):
-    parts = run()
-    path = save_checkpoint(tmp_path / "c", **parts, step=1)
-    data = path.read_bytes()
-    path.write_bytes(data[: kept if isinstance(kept, int) else int(kept * len(data))])
+DAMAGED = {
+    "empty": lambda data: b"",
+    "cut in the length": lambda data: data[:4],
+    "cut in the header": lambda data: data[:30],
+    "half": lambda data: data[: len(data) // 2],
+    "nearly whole": lambda data: data[: int(0.99 * len(data))],
+    "text": lambda data: b"not at all",
+    "another program's": lambda data: safetensors.numpy.save({"x": np.zeros(3)}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
+def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path, damage):
+    path = save_checkpoint(tmp_path / "c", **run(), step=1)
+    path.write_bytes(damage(path.read_bytes()))
     other = run(seed=5)
     before = everything(other)
     with pytest.raises(ValueError, match="is not a checkpoint of minigrad, or is damaged"):
         load_checkpoint(path, **other)
     assert everything(other) == before
-
-
-def test_a_foreign_file_is_refused(tmp_path):
-    import safetensors.numpy
-
-    (tmp_path / "text").write_text("not at all")
-    (tmp_path / "foreign").write_bytes(safetensors.numpy.save({"x": np.zeros(3)}))
-    for name in ("text", "foreign"):
-        with pytest.raises(ValueError, match=f"{name} is not a checkpoint of minigrad"):
-            load_checkpoint(tmp_path / name, model=run()["model"])
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path):
@@ -221,8 +232,6 @@ def test_without_safetensors_one_sentence_names_the_command(tmp_path, monkeypatc
     ],
 )
 def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
-    import safetensors.numpy
-
     parts = run()
     train(**parts)
     path = save_checkpoint(tmp_path / "c", **parts, step=1)
@@ -235,17 +244,6 @@ def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
     with pytest.raises(ValueError, match=r"c (is not a checkpoint of minigrad|does not fit)"):
         load_checkpoint(path, **other)
     assert everything(other) == before
-
-
-def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
-    parts = run()
-    train(**parts)
-    path = save_checkpoint(tmp_path / "c", **parts)
-    other = run()
-    other["model"].astype(np.float32)
-    load_checkpoint(path, **other)
-    dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
-    assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}
 
 
 # ---------------------------------------------------------------- damage
@@ -269,9 +267,8 @@ def test_one_changed_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
             assert str(path) in str(error) and everything(other) == before
             refused += 1
         else:
-            assert facts == {"step": 3, "note": "half-way"} and everything(other) == everything(
-                parts
-            )
+            assert facts == {"step": 3, "note": "half-way"}
+            assert everything(other) == everything(parts)
     assert refused > 300
 
 

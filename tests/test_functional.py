@@ -9,71 +9,13 @@ import re
 import numpy as np
 import pytest
 
-import minigrad
-from minigrad import (
-    Tensor,
-    binary_cross_entropy_with_logits,
-    clip,
-    cosh,
-    cross_entropy,
-    diagonal,
-    dot,
-    dropout,
-    einsum,
-    elu,
-    embedding,
-    expand_dims,
-    flip,
-    functional,
-    gelu,
-    gelu_tanh,
-    gradcheck,
-    gradients,
-    hessian,
-    layer_norm,
-    leaky_relu,
-    log_softmax,
-    logaddexp,
-    logsumexp,
-    maximum,
-    min,
-    minimum,
-    moveaxis,
-    mse,
-    nll,
-    norm,
-    one_hot,
-    ops,
-    outer,
-    pad,
-    prod,
-    relu,
-    remainder,
-    repeat,
-    roll,
-    sigmoid,
-    silu,
-    sinh,
-    softplus,
-    sort,
-    split,
-    square,
-    squeeze,
-    stack,
-    std,
-    take,
-    take_along_axis,
-    tensordot,
-    tile,
-    trace,
-    tril,
-    triu,
-    var,
-)
+import minigrad as mg
+from minigrad import Tensor, functional, gradcheck, gradients, ops
 from tests import coverage_table
 from tests.cases import CASES, apart, case
 
 INF, NAN = np.inf, np.nan
+ROWS = np.array([4, 0, 4])  # targets
 random = np.random.default_rng(3)
 
 
@@ -91,6 +33,12 @@ def orders(f, *inputs):
     return y.data, [slope.data for slope in first], list(second)
 
 
+def said(text, *letters):
+    """The function of these letters that is written as an expression in minigrad's words."""
+    names = {**vars(mg), "np": np, "INF": INF, "t": ROWS}
+    return eval(f"lambda {', '.join(letters)}: {text}", names)
+
+
 # ---------------------------------------------------------------- value
 
 
@@ -105,55 +53,36 @@ def test_the_head_of_the_chapter_says_which_words_are_rules_and_which_composed()
     assert constants.split(",")[0].strip() == "one_hot"
 
 
-EXTREMES = {  # at, value, slope
-    "softplus": (softplus, [-INF, -800, 800], [0, 0, 800], [0, 0, 1]),
-    "softplus at ∞": (softplus, [INF], [INF], [1]),
-    "logaddexp": (lambda x: logaddexp(x, 0), [-INF, -800, 800], [0, 0, 800], [0, 0, 1]),
-    "logaddexp with -∞": (
-        lambda x: logaddexp(x, -INF),
-        [-INF, -800, 3],
-        [-INF, -800, 3],
-        [0, 1, 1],
-    ),
-    "logaddexp with ∞": (lambda x: logaddexp(x, 800), [-INF, 3, INF], [800, 800, INF], [0, 0, 1]),
-    "sigmoid": (sigmoid, [-INF, -800, 800, INF], [0, 0, 1, 1], [0, 0, 0, 0]),
-    "elu": (elu, [-INF, -800, 800, INF], [-1, -1, 800, INF], [0, 0, 1, 1]),
-    "relu": (relu, [-INF, -800, 800, INF], [0, 0, 800, INF], [0, 0, 1, 1]),
-    "leaky_relu": (
-        lambda x: leaky_relu(x, 0.25),
-        [-INF, -800, 800, INF],
-        [-INF, -200, 800, INF],
-        [0.25, 0.25, 1, 1],
-    ),
-    "clip": (lambda x: clip(x, -2, 3), [-INF, -800, 800, INF], [-2, -2, 3, 3], [0, 0, 0, 0]),
-    "silu": (silu, [-800, 800], [0, 800], [0, 1]),
-    "gelu": (gelu, [-800, 800], [0, 800], [0, 1]),
-    "gelu_tanh": (gelu_tanh, [-800, 800], [0, 800], [0, 1]),
-    "expm1": (ops.expm1, [-INF, -800], [-1, -1], [0, 0]),
-    "arctan": (ops.arctan, [-INF, INF], [-np.pi / 2, np.pi / 2], [0, 0]),
-    "erf": (ops.erf, [-INF, -800, 800, INF], [-1, -1, 1, 1], [0, 0, 0, 0]),
-    "the right class": (
-        lambda z: binary_cross_entropy_with_logits(z, [0, 1]),
-        [-800, 800],
-        0,
-        [0, 0],
-    ),
-    "the wrong class": (
-        lambda z: binary_cross_entropy_with_logits(z, [1, 0]),
-        [-800, 800],
-        800,
-        [-0.5, 0.5],
-    ),
-    "the wrong one of two": (lambda z: cross_entropy(z[None], [0]), [-800, 800], 1600, [-1, 1]),
-    "a class that cannot be": (lambda z: cross_entropy(z[None], [0]), [3, -INF], 0, [0, 0]),
-}
+FAR_OUT = [  # of x, at, value, slope
+    ("softplus(x)", [-INF, -800, 800], [0, 0, 800], [0, 0, 1]),
+    ("softplus(x)", [INF], [INF], [1]),
+    ("logaddexp(x, 0)", [-INF, -800, 800], [0, 0, 800], [0, 0, 1]),
+    ("logaddexp(x, -INF)", [-INF, -800, 3], [-INF, -800, 3], [0, 1, 1]),
+    ("logaddexp(x, 800)", [-INF, 3, INF], [800, 800, INF], [0, 0, 1]),
+    ("sigmoid(x)", [-INF, -800, 800, INF], [0, 0, 1, 1], [0, 0, 0, 0]),
+    ("elu(x)", [-INF, -800, 800, INF], [-1, -1, 800, INF], [0, 0, 1, 1]),
+    ("relu(x)", [-INF, -800, 800, INF], [0, 0, 800, INF], [0, 0, 1, 1]),
+    ("leaky_relu(x, 0.25)", [-INF, -800, 800, INF], [-INF, -200, 800, INF], [0.25, 0.25, 1, 1]),
+    ("clip(x, -2, 3)", [-INF, -800, 800, INF], [-2, -2, 3, 3], [0, 0, 0, 0]),
+    ("silu(x)", [-800, 800], [0, 800], [0, 1]),
+    ("gelu(x)", [-800, 800], [0, 800], [0, 1]),
+    ("gelu_tanh(x)", [-800, 800], [0, 800], [0, 1]),
+    ("expm1(x)", [-INF, -800], [-1, -1], [0, 0]),
+    ("arctan(x)", [-INF, INF], [-np.pi / 2, np.pi / 2], [0, 0]),
+    ("tanh(x)", [-1000, 1000], [-1, 1], [0, 0]),
+    ("erf(x)", [-INF, -800, 800, INF], [-1, -1, 1, 1], [0, 0, 0, 0]),
+    ("binary_cross_entropy_with_logits(x, [0, 1])", [-800, 800], 0, [0, 0]),  # the right classes
+    ("binary_cross_entropy_with_logits(x, [1, 0])", [-800, 800], 800, [-0.5, 0.5]),
+    ("cross_entropy(x[None], [0])", [-800, 800], 1600, [-1, 1]),
+    ("cross_entropy(x[None], [0])", [3, -INF], 0, [0, 0]),  # the other class cannot be
+]
 
 
-@pytest.mark.parametrize(("f", "at", "value", "slope"), EXTREMES.values(), ids=EXTREMES)
+@pytest.mark.parametrize(("text", "at", "value", "slope"), FAR_OUT)
 def test_far_out_the_value_and_the_slope_are_those_of_the_limit_and_nothing_warns(
-    f, at, value, slope
+    text, at, value, slope
 ):
-    t = Tensor(np.asarray(at, float), requires_grad=True)
+    t, f = Tensor(np.asarray(at, float), requires_grad=True), said(text, "x")
     y = f(t)
     np.testing.assert_array_equal(y.data, value)
     np.testing.assert_array_equal(gradients(y, [t], np.ones(y.shape))[0], slope)
@@ -163,7 +92,7 @@ def test_far_out_the_value_and_the_slope_are_those_of_the_limit_and_nothing_warn
 
 @pytest.mark.parametrize(
     "f",
-    [ops.expm1, ops.log1p, ops.sin, ops.tanh, ops.arctan, sinh, minigrad.tan, elu],
+    [ops.expm1, ops.log1p, ops.sin, ops.tanh, ops.arctan, mg.sinh, mg.tan, mg.elu],
     ids=lambda f: f.__name__,
 )
 def test_a_tiny_argument_keeps_all_its_digits_and_has_slope_1(f):
@@ -174,28 +103,20 @@ def test_a_tiny_argument_keeps_all_its_digits_and_has_slope_1(f):
 
 
 def test_a_variance_far_from_0_keeps_its_digits():
-    y, (first,), _ = orders(var, [1e8 + 1, 1e8 + 2, 1e8 + 3])
+    y, (first,), _ = orders(mg.var, [1e8 + 1, 1e8 + 2, 1e8 + 3])
     assert y == 2 / 3
     np.testing.assert_array_equal(first, [-2 / 3, 0, 2 / 3])
 
 
-CURVES = [
-    *(relu, leaky_relu, elu, softplus, silu, gelu, gelu_tanh, sigmoid, ops.tanh, ops.abs, ops.sign),
-    *(sinh, cosh, square, ops.sqrt, ops.log1p, ops.expm1, ops.erf, minigrad.tan, ops.arctan),
-]
-OTHERS = {
-    "clip": lambda x: clip(x, 0.25, 3.0),
-    "minimum": lambda x: minimum(x, 1.0),
-    "maximum": lambda x: maximum(x, 1.0),
-    "logaddexp": lambda x: logaddexp(x, 1.0),
-    "remainder": lambda x: remainder(x, 2.0),
-}
-ELEMENTWISE = {**{f.__name__: f for f in CURVES}, **OTHERS}
+CURVES = """relu leaky_relu elu softplus silu gelu gelu_tanh sigmoid tanh abs sign sinh cosh square
+    sqrt log1p expm1 erf tan arctan"""
+BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)|remainder(x, 2.0)"
 
 
-@pytest.mark.parametrize("f", ELEMENTWISE.values(), ids=ELEMENTWISE)
+@pytest.mark.parametrize("text", [*(f"{f}(x)" for f in CURVES.split()), *BESIDE.split("|")])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in logaddexp")  # NumPy's own word
-def test_a_nan_stays_a_nan_and_harms_nobody_beside_it(f):
+def test_a_nan_stays_a_nan_and_harms_nobody_beside_it(text):
+    f = said(text, "x")
     y, (first,), _ = orders(f, [0.5, NAN, 5.0])
     alone, (slope,), _ = orders(f, [0.5, 5.0])
     np.testing.assert_array_equal(np.isnan(y), [False, True, False])
@@ -206,8 +127,8 @@ def test_a_nan_stays_a_nan_and_harms_nobody_beside_it(f):
 @pytest.mark.parametrize(
     "f",
     [
-        *(prod, min, ops.max, ops.sum, ops.mean, var, std, logsumexp, norm),
-        *(lambda x, axis, o=o: norm(x, o, axis) for o in (1, 2, INF)),
+        *(mg.prod, mg.min, ops.max, ops.sum, ops.mean, mg.var, mg.std, mg.logsumexp, mg.norm),
+        *(lambda x, axis, o=o: mg.norm(x, o, axis) for o in (1, 2, INF)),
     ],
 )
 def test_a_reduction_of_a_nan_is_a_nan_and_leaves_the_other_rows_alone(f):
@@ -218,16 +139,16 @@ def test_a_reduction_of_a_nan_is_a_nan_and_leaves_the_other_rows_alone(f):
 
 
 def test_a_sort_is_stable_and_puts_nan_last():
-    assert np.isnan(sort([2.0, NAN, 1.0])[2])
+    assert np.isnan(mg.sort([2.0, NAN, 1.0])[2])
     ties = Tensor([2.0, 1.0, 2.0, 1.0, 2.0], requires_grad=True)
-    (shares,) = gradients(sort(ties), [ties], np.array([3.0, 5.0, 7.0, 11.0, 13.0]))
+    (shares,) = gradients(mg.sort(ties), [ties], np.array([3.0, 5.0, 7.0, 11.0, 13.0]))
     np.testing.assert_array_equal(shares, [7, 3, 11, 5, 13])
 
 
 def test_dropout_keeps_the_mean_and_drops_the_share_it_was_asked_for():
     rng = np.random.default_rng(3)
     for p in (0.0, 0.1, 0.5, 0.9):
-        y = dropout(np.ones(100_000), p, rng=rng)
+        y = mg.dropout(np.ones(100_000), p, rng=rng)
         dropped = (y == 0).mean()
         assert set(np.unique(y)) <= {0.0, 1 / (1 - p)}
         assert abs(dropped - p) < 5 * np.sqrt(p * (1 - p) / y.size) + 1e-12
@@ -236,78 +157,84 @@ def test_dropout_keeps_the_mean_and_drops_the_share_it_was_asked_for():
 
 def test_dropout_draws_anew_at_each_call_and_repeats_under_one_seed():
     rng, again = np.random.default_rng(3), np.random.default_rng(3)
-    first, second = (dropout(np.ones(97), 0.5, rng=rng) for _ in "ab")
+    first, second = (mg.dropout(np.ones(97), 0.5, rng=rng) for _ in "ab")
     assert (first != second).any()
-    np.testing.assert_array_equal(first, dropout(np.ones(97), 0.5, rng=again))
+    np.testing.assert_array_equal(first, mg.dropout(np.ones(97), 0.5, rng=again))
 
 
 def test_one_hot_is_a_plain_array_of_the_dtype_that_was_asked_for():
     for indices in ([2, 0], np.array([2, 0]), Tensor([2, 0])):
-        rows = one_hot(indices, 3, dtype=np.float32)
+        rows = mg.one_hot(indices, 3, dtype=np.float32)
         assert type(rows) is np.ndarray and rows.dtype == np.float32
         np.testing.assert_array_equal(rows, [[0, 0, 1], [1, 0, 0]])
-    assert one_hot(np.zeros((2, 3), int), 5).shape == (2, 3, 5)
-    assert one_hot([], 5).shape == (0, 5)
+    assert mg.one_hot(np.zeros((2, 3), int), 5).shape == (2, 3, 5)
+    assert mg.one_hot([], 5).shape == (0, 5)
 
 
-@pytest.mark.parametrize(
-    ("call", "same"),
-    [
-        (lambda t: np.clip(t, a_min=0, a_max=1), lambda t: clip(t, 0, 1)),
-        (lambda t: np.clip(t, None, 1), lambda t: clip(t, a_max=1)),
-        (lambda t: t.clip(0), lambda t: clip(t, a_min=0)),
-        (
-            lambda t: np.std(t, ddof=1, axis=0, keepdims=True),
-            lambda t: std(t, 0, ddof=1, keepdims=True),
-        ),
-        (lambda t: np.pad(t, pad_width=1, mode="edge"), lambda t: pad(t, 1, "edge")),
-        (lambda t: np.roll(t, shift=2, axis=1), lambda t: roll(t, 2, 1)),
-        (lambda t: np.linalg.norm(t, ord=np.inf, axis=0), lambda t: norm(t, np.inf, 0)),
-        (lambda t: np.tensordot(t, t, axes=([0], [0])), lambda t: tensordot(t, t, ([0], [0]))),
-        (lambda t: np.split(t, indices_or_sections=[1])[1], lambda t: split(t, [1])[1]),
-        (lambda t: np.take(t, indices=[2], axis=1), lambda t: take(t, [2], 1)),
-        (lambda t: np.trace(t, offset=1), lambda t: trace(t, 1)),
-    ],
-)
-def test_options_are_understood_under_numpys_names(call, same):
+BY_NAME = """
+np.add(x, 1.0, out=None) = x + 1.0
+np.reshape(x, shape=(5, -1)) = x.reshape(5, 3)
+np.clip(x, a_min=0, a_max=1) = clip(x, 0, 1)
+np.clip(x, min=0, max=1) = clip(x, 0, 1)
+np.clip(x, None, 1) = clip(x, a_max=1)
+x.clip(0) = clip(x, a_min=0)
+x.clip(min=0, max=1) = clip(x, 0, 1)
+x.clip(0, 1) = minimum(maximum(x, 0), 1)
+np.std(x, ddof=1, axis=0, keepdims=True) = std(x, 0, ddof=1, keepdims=True)
+np.pad(x, pad_width=1, mode="edge") = pad(x, 1, "edge")
+np.roll(x, shift=2, axis=1) = roll(x, 2, 1)
+np.linalg.norm(x, ord=np.inf, axis=0) = norm(x, np.inf, 0)
+np.tensordot(x, x, axes=([0], [0])) = tensordot(x, x, ([0], [0]))
+np.split(x, indices_or_sections=[1])[1] = split(x, [1])[1]
+np.take(x, indices=[2], axis=1) = take(x, [2], 1)
+np.trace(x, offset=1) = trace(x, 1)
+"""
+
+
+@pytest.mark.parametrize("row", BY_NAME.strip().splitlines())
+def test_options_are_understood_under_numpys_names(row):
     t = Tensor(x(3, 5), requires_grad=True)
-    assert call(t).requires_grad
-    np.testing.assert_array_equal(call(t).data, same(t).data)
+    found, same = (said(side, "x")(t) for side in row.split(" = "))
+    assert found.requires_grad
+    np.testing.assert_array_equal(found.data, same.data)
 
 
 # ---------------------------------------------------------------- derivative
 
-KINKS = {  # at, slope, curvature
-    "relu": (relu, [0.0, -0.0], [0, 0], [0, 0]),
-    "leaky_relu": (lambda x: leaky_relu(x, 0.25), [0.0, -0.0], [0.25, 0.25], [0, 0]),
-    "abs": (ops.abs, [0.0, -0.0], [0, 0], [0, 0]),
-    "sign": (ops.sign, [0.0, -0.0], [0, 0], [0, 0]),
-    "elu": (elu, [0.0], [1], [1]),
-    "elu, α = ½": (lambda x: elu(x, 0.5), [0.0], [0.5], [0.5]),
-    "clip": (lambda x: clip(x, -1, 2), [-1.0, 0.0, 2.0], [0.5, 1, 0.5], [0, 0, 0]),
-    "clip to a point": (lambda x: clip(x, 1, 1), [0.0, 1.0, 2.0], [0, 0.25, 0], [0, 0, 0]),
-    "minimum": (lambda x: minimum(x, 2.0), [1.0, 2.0, 3.0], [1, 0.5, 0], [0, 0, 0]),
-    "min": (min, [2.0, 1.0, 1.0], [0, 0.5, 0.5], [0, 0, 0]),
-    "remainder": (lambda x: remainder(x, 2.0), [4.0, -2.0, 0.0], [1, 1, 1], [0, 0, 0]),
-    "square": (square, [0.0], [0], [2]),
-    "norm": (norm, [0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]),
-    "norm, axis": (lambda x: norm(x, axis=1), [[0.0, 0.0], [3.0, 0.0]], [[0, 0], [1, 0]], None),
-    "norm, ord=1": (lambda x: norm(x, 1), [0.0, -2.0, 3.0], [0, -1, 1], [0, 0, 0]),
-    "norm, ord=∞": (lambda x: norm(x, INF), [2.0, -2.0, 1.0], [0.5, -0.5, 0], [0, 0, 0]),
-    "norm, ord=∞, at 0": (lambda x: norm(x, INF), [0.0, 0.0], [0, 0], [0, 0]),
-    "var": (var, [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
-    "std": (std, [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
-    "std of one": (std, [2.0], [0], [0]),
-    "std, axis": (lambda x: std(x, axis=1), [[2.0, 2.0], [1.0, 3.0]], [[0, 0], [-0.5, 0.5]], None),
-    "prod with a 0": (prod, [2.0, 0.0, 5.0], [0, 10, 0], [5, 7, 2]),
-    "prod with two": (prod, [0.0, 0.0, 5.0], [0, 0, 0], [5, 5, 0]),
-    "prod with three": (prod, [0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]),
-}
+KINKS = [  # of x, at, slope, curvature
+    ("relu(x)", [0.0, -0.0], [0, 0], [0, 0]),
+    ("leaky_relu(x, 0.25)", [0.0, -0.0], [0.25, 0.25], [0, 0]),
+    ("abs(x)", [0.0, -0.0], [0, 0], [0, 0]),
+    ("sign(x)", [0.0, -0.0], [0, 0], [0, 0]),
+    ("elu(x)", [0.0], [1], [1]),
+    ("elu(x, 0.5)", [0.0], [0.5], [0.5]),
+    ("clip(x, -1, 2)", [-1.0, 0.0, 2.0], [0.5, 1, 0.5], [0, 0, 0]),
+    ("clip(x, 1, 1)", [0.0, 1.0, 2.0], [0, 0.25, 0], [0, 0, 0]),
+    ("minimum(x, 2.0)", [1.0, 2.0, 3.0], [1, 0.5, 0], [0, 0, 0]),
+    ("maximum(x, 0)", [-1.0, -0.0, 0.0, 1.0], [0, 0.5, 0.5, 1], [0, 0, 0, 0]),
+    ("min(x)", [2.0, 1.0, 1.0], [0, 0.5, 0.5], [0, 0, 0]),
+    ("remainder(x, 2.0)", [4.0, -2.0, 0.0], [1, 1, 1], [0, 0, 0]),
+    ("square(x)", [0.0], [0], [2]),
+    ("norm(x)", [0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]),
+    ("norm(x, axis=1)", [[0.0, 0.0], [3.0, 0.0]], [[0, 0], [1, 0]], None),
+    ("norm(x, 1)", [0.0, -2.0, 3.0], [0, -1, 1], [0, 0, 0]),
+    ("norm(x, INF)", [2.0, -2.0, 1.0], [0.5, -0.5, 0], [0, 0, 0]),
+    ("norm(x, INF)", [0.0, 0.0], [0, 0], [0, 0]),
+    ("var(x)", [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
+    ("std(x)", [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
+    ("std(x)", [2.0], [0], [0]),
+    ("std(x, axis=1)", [[2.0, 2.0], [1.0, 3.0]], [[0, 0], [-0.5, 0.5]], None),
+    ("prod(x)", [2.0, 0.0, 5.0], [0, 10, 0], [5, 7, 2]),
+    ("prod(x)", [0.0, 0.0, 5.0], [0, 0, 0], [5, 5, 0]),
+    ("prod(x)", [0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]),
+]
 
 
-@pytest.mark.parametrize(("f", "at", "slope", "curvature"), KINKS.values(), ids=KINKS)
-def test_at_a_kink_the_slope_is_what_is_said_and_so_is_its_own_derivative(f, at, slope, curvature):
-    _, (first,), (second,) = orders(f, at)
+@pytest.mark.parametrize(("text", "at", "slope", "curvature"), KINKS)
+def test_at_a_kink_the_slope_is_what_is_said_and_so_is_its_own_derivative(
+    text, at, slope, curvature
+):
+    _, (first,), (second,) = orders(said(text, "x"), at)
     np.testing.assert_allclose(first, slope, rtol=1e-14, atol=1e-15)
     assert np.isfinite(second).all()
     if curvature is not None:
@@ -315,14 +242,14 @@ def test_at_a_kink_the_slope_is_what_is_said_and_so_is_its_own_derivative(f, at,
 
 
 def test_both_sides_of_a_minimum_share_a_tie_and_so_do_a_value_and_its_limit():
-    _, (da, db), _ = orders(minimum, [1.0, 2.0, 5.0], [1.0, 5.0, 2.0])
+    _, (da, db), _ = orders(mg.minimum, [1.0, 2.0, 5.0], [1.0, 5.0, 2.0])
     np.testing.assert_array_equal([da, db], [[0.5, 1, 0], [0.5, 0, 1]])
-    _, (dx, low, high), _ = orders(clip, [1.0, 0.0, 3.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    _, (dx, low, high), _ = orders(mg.clip, [1.0, 0.0, 3.0], [1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     np.testing.assert_array_equal([dx, low, high], [[0.5, 0, 0], [0.5, 1, 0], [0, 0, 1]])
 
 
 def test_the_std_of_equal_numbers_has_no_gradient_even_if_their_mean_was_rounded():
-    _, (first,), (second,) = orders(std, [0.1] * 3)  # 0.1 + 0.1 + 0.1 is not 3 · 0.1
+    _, (first,), (second,) = orders(mg.std, [0.1] * 3)  # 0.1 + 0.1 + 0.1 is not 3 · 0.1
     np.testing.assert_allclose(first, 0, atol=1e-15)
     assert np.isfinite(second).all()
 
@@ -334,13 +261,13 @@ def test_the_second_derivative_of_a_product_leaves_two_factors_out_zero_or_not(z
     wanted = [
         [np.prod(np.delete(factors, [i, j])) if i != j else 0.0 for j in range(4)] for i in range(4)
     ]
-    np.testing.assert_array_equal(hessian(prod)(factors), wanted)
+    np.testing.assert_array_equal(mg.hessian(mg.prod)(factors), wanted)
 
 
 def test_a_row_that_was_looked_up_three_times_receives_three_gradients():
     table = Tensor(x(5, 3), requires_grad=True)
     g = x(2, 2, 3)
-    (found,) = gradients(embedding(table, [[4, 0], [4, 4]]), [table], g)
+    (found,) = gradients(mg.embedding(table, [[4, 0], [4, 4]]), [table], g)
     np.testing.assert_allclose(found[4], g[0, 0] + g[1, 0] + g[1, 1], rtol=1e-15)
     np.testing.assert_array_equal(found[0], g[0, 1])
     assert not found[1:4].any()
@@ -348,7 +275,7 @@ def test_a_row_that_was_looked_up_three_times_receives_three_gradients():
 
 def test_dropout_passes_the_gradient_where_it_passed_the_value_at_the_same_scale():
     t = Tensor(np.ones(97), requires_grad=True)
-    y = dropout(t, 0.3, rng=np.random.default_rng(3))
+    y = mg.dropout(t, 0.3, rng=np.random.default_rng(3))
     (g,) = gradients(y, [t], np.ones(97))
     np.testing.assert_array_equal(g, y.data)
 
@@ -356,15 +283,14 @@ def test_dropout_passes_the_gradient_where_it_passed_the_value_at_the_same_scale
 PADDED = np.array([[4, -100, 1], [-100, 2, 0]])
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        nll,
-        cross_entropy,
-        lambda *a, **o: cross_entropy(*a, **o, label_smoothing=0.1),
-    ],
-    ids=["nll", "cross_entropy", "label_smoothing"],
-)
+LOSSES = {
+    "nll": mg.nll,
+    "cross_entropy": mg.cross_entropy,
+    "label_smoothing": lambda *a, **o: mg.cross_entropy(*a, **o, label_smoothing=0.1),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("padding", [0.0, 1e3, -1e300])
 def test_an_ignored_target_counts_for_nothing_whatever_its_scores(loss, padding):
     counts = PADDED != -100
@@ -380,140 +306,75 @@ def test_an_ignored_target_counts_for_nothing_whatever_its_scores(loss, padding)
 
 def test_a_loss_is_prediction_minus_truth_over_how_many_count():
     logits, targets = Tensor(x(3, 5), requires_grad=True), [4, 0, 4]
-    (g,) = gradients(cross_entropy(logits, targets), [logits])
+    (g,) = gradients(mg.cross_entropy(logits, targets), [logits])
     p = ops.softmax(logits.data)
-    np.testing.assert_allclose(g, (p - one_hot(targets, 5)) / 3, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(g, (p - mg.one_hot(targets, 5)) / 3, rtol=1e-12, atol=1e-16)
     z, t = Tensor(x(7), requires_grad=True), random.uniform(0, 1, 7)
-    (g,) = gradients(binary_cross_entropy_with_logits(z, t), [z])
-    np.testing.assert_allclose(g, (sigmoid(z.data) - t) / 7, rtol=1e-12, atol=1e-16)
+    (g,) = gradients(mg.binary_cross_entropy_with_logits(z, t), [z])
+    np.testing.assert_allclose(g, (mg.sigmoid(z.data) - t) / 7, rtol=1e-12, atol=1e-16)
 
 
 # ---------------------------------------------------------------- law
 
-A, B, S = x(3, 5), x(5, 3), x(5, 5)
-POSITIVE = random.uniform(0.5, 2.0, (3, 5))
-Z = x(3, 5)
-ROWS = np.array([4, 0, 4])
-
-LAWS = {
-    "relu(x) - relu(-x) = x": (lambda x: relu(x) - relu(-x), lambda x: +x, A),
-    "leaky_relu": (lambda x: leaky_relu(x, 0.3), lambda x: relu(x) - 0.3 * relu(-x), A),
-    "silu(x) - silu(-x) = x": (lambda x: silu(x) - silu(-x), lambda x: +x, A),
-    "gelu(x) - gelu(-x) = x": (lambda x: gelu(x) - gelu(-x), lambda x: +x, A),
-    "softplus(x) - softplus(-x) = x": (lambda x: softplus(x) - softplus(-x), lambda x: +x, A),
-    "cosh + sinh = exp": (lambda x: cosh(x) + sinh(x), np.exp, A),
-    "σ(x) = ½ (1 + tanh(x/2))": (sigmoid, lambda x: (1 + np.tanh(x / 2)) / 2, A),
-    "logaddexp is the logsumexp of two": (
-        logaddexp,
-        lambda a, b: logsumexp(stack([a, b]), axis=0),
-        A,
-        B.T,
-    ),
-    "minimum + maximum = a + b": (
-        lambda a, b: minimum(a, b) + maximum(a, b),
-        lambda a, b: a + b,
-        A,
-        B.T,
-    ),
-    "clip in relus": (
-        lambda x: clip(x, -0.5, 1.0),
-        lambda x: x - relu(x - 1.0) + relu(-0.5 - x),
-        A,
-    ),
-    "a % b + b ⌊a/b⌋ = a": (lambda x: x % 0.3 + 0.3 * (x // 0.3), lambda x: +x, A),
-    "std² = var": (lambda x: square(std(x, 1)), lambda x: var(x, 1), A),
-    "var = mean(x²) - mean(x)²": (var, lambda x: (x * x).mean() - x.mean() ** 2, A),
-    "norm² = Σ x²": (lambda x: square(norm(x, axis=0)), lambda x: (x * x).sum(axis=0), A),
-    "prod = exp Σ log": (
-        lambda x: prod(x, axis=1),
-        lambda x: np.exp(np.log(x).sum(axis=1)),
-        POSITIVE,
-    ),
-    "trace(A B) = trace(B A)": (lambda a, b: trace(a @ b), lambda a, b: trace(b @ a), A, B),
-    "trace in letters": (trace, lambda x: einsum("ii", x), S),
-    "diagonal in letters": (diagonal, lambda x: einsum("ii->i", x), S),
-    "outer in letters": (outer, lambda a, b: einsum("i,j->ij", a, b), A[0], B[0]),
-    "tensordot in letters": (
-        lambda a, b: tensordot(a, b, ((0, 1), (1, 0))),
-        lambda a, b: einsum("ij,ji->", a, b),
-        A,
-        B,
-    ),
-    "dot of matrices is @": (dot, lambda a, b: a @ b, A, B),
-    "tril + triu = x": (lambda x: tril(x, -1) + triu(x), lambda x: +x, A),
-    "flip twice": (lambda x: flip(flip(x, 1), 1), lambda x: +x, A),
-    "roll there and back": (
-        lambda x: roll(roll(x, (2, 1), (1, 0)), -1, 0),
-        lambda x: roll(x, 2, 1),
-        A,
-    ),
-    "moveaxis there and back": (lambda x: moveaxis(moveaxis(x, 0, 1), 1, 0), lambda x: +x, A),
-    "expand_dims and squeeze": (lambda x: squeeze(expand_dims(x, 1), 1), lambda x: +x, A),
-    "split and concatenate": (
-        lambda x: minigrad.concatenate(split(x, [1, 4], 1), 1),
-        lambda x: +x,
-        A,
-    ),
-    "tile is a stack, merged": (
-        lambda x: tile(x, (2, 1)),
-        lambda x: stack([x, x]).reshape(6, 5),
-        A,
-    ),
-    "repeat is tile, transposed": (
-        lambda x: repeat(x, 2, 0),
-        lambda x: tile(x.reshape(3, 1, 5), (1, 2, 1)).reshape(6, 5),
-        A,
-    ),
-    "a margin of 0 adds nothing": (lambda x: pad(x, ((1, 2), (0, 3))).sum(), lambda x: x.sum(), A),
-    "sort backwards": (lambda x: sort(-x), lambda x: -flip(sort(x), -1), apart(3, 5)),
-    "sort, as argsort has it": (
-        sort,
-        lambda x: take_along_axis(x, np.argsort(x)),
-        apart(3, 5),
-    ),
-    "take is a product with one_hot": (
-        lambda x: take(x, [4, 0, 4], axis=1),
-        lambda x: x @ one_hot([4, 0, 4], 5).T,
-        A,
-    ),
-    "embedding is a product with one_hot": (
-        lambda w: embedding(w, [2, 0, 2]),
-        lambda w: one_hot([2, 0, 2], 3) @ w,
-        A,
-    ),
-    "cross_entropy = nll ∘ log_softmax": (
-        lambda z: cross_entropy(z, ROWS),
-        lambda z: nll(log_softmax(z), ROWS),
-        Z,
-    ),
-    "smoothing mixes in the mean over classes": (
-        lambda z: cross_entropy(z, ROWS, label_smoothing=0.1),
-        lambda z: 0.9 * cross_entropy(z, ROWS) - 0.1 * log_softmax(z).mean(),
-        Z,
-    ),
-    "binary is cross_entropy of two classes": (
-        lambda z: binary_cross_entropy_with_logits(z, [1, 0, 1]),
-        lambda z: cross_entropy(stack([0 * z, z], axis=1), [1, 0, 1]),
-        Z[:, 0],
-    ),
-    "mse is a squared norm": (
-        mse,
-        lambda a, b: square(norm(a - b)) / 15,
-        A,
-        B.T,
-    ),
-    "layer_norm of rows has their std": (
-        lambda x: layer_norm(x, 1.0, 0.0, eps=0.0) * std(x, 1, keepdims=True),
-        lambda x: x - x.mean(axis=1, keepdims=True),
-        A,
-    ),
+A, POSITIVE = x(3, 5), random.uniform(0.5, 2.0, (3, 5))
+LETTERS = {
+    "x": A,
+    "y": x(3, 5),
+    "m": x(5, 3),
+    "s": x(5, 5),
+    "v": x(5),
+    "w": x(3),
+    "p": POSITIVE,
+    "d": apart(3, 5),  # positive; all distinct
 }
+LAWS = """
+relu(x) - relu(-x) = +x
+leaky_relu(x, 0.3) = relu(x) - 0.3 * relu(-x)
+silu(x) - silu(-x) = +x
+gelu(x) - gelu(-x) = +x
+softplus(x) - softplus(-x) = +x
+cosh(x) + sinh(x) = np.exp(x)
+sigmoid(x) = (1 + np.tanh(x / 2)) / 2
+logaddexp(x, y) = logsumexp(stack([x, y]), axis=0)
+minimum(x, y) + maximum(x, y) = x + y
+clip(x, -0.5, 1.0) = x - relu(x - 1.0) + relu(-0.5 - x)
+x % 0.3 + 0.3 * (x // 0.3) = +x
+square(std(x, 1)) = var(x, 1)
+var(x) = (x * x).mean() - x.mean() ** 2
+square(norm(x, axis=0)) = (x * x).sum(axis=0)
+prod(p, axis=1) = np.exp(np.log(p).sum(axis=1))
+trace(x @ m) = trace(m @ x)
+trace(s) = einsum("ii", s)
+diagonal(s) = einsum("ii->i", s)
+outer(v, w) = einsum("i,j->ij", v, w)
+tensordot(x, m, ((0, 1), (1, 0))) = einsum("ij,ji->", x, m)
+dot(x, m) = x @ m
+tril(x, -1) + triu(x) = +x
+flip(flip(x, 1), 1) = +x
+roll(roll(x, (2, 1), (1, 0)), -1, 0) = roll(x, 2, 1)
+moveaxis(moveaxis(x, 0, 1), 1, 0) = +x
+squeeze(expand_dims(x, 1), 1) = +x
+concatenate(split(x, [1, 4], 1), 1) = +x
+tile(x, (2, 1)) = stack([x, x]).reshape(6, 5)
+repeat(x, 2, 0) = tile(x.reshape(3, 1, 5), (1, 2, 1)).reshape(6, 5)
+pad(x, ((1, 2), (0, 3))).sum() = x.sum()
+sort(-d) = -flip(sort(d), -1)
+sort(d) = take_along_axis(d, np.argsort(d))
+take(x, [4, 0, 4], axis=1) = x @ one_hot([4, 0, 4], 5).T
+embedding(x, [2, 0, 2]) = one_hot([2, 0, 2], 3) @ x
+cross_entropy(x, t) = nll(log_softmax(x), t)
+cross_entropy(x, t, label_smoothing=0.1) = 0.9 * cross_entropy(x, t) - 0.1 * log_softmax(x).mean()
+binary_cross_entropy_with_logits(w, [1, 0, 1]) = cross_entropy(stack([0 * w, w], 1), [1, 0, 1])
+mse(x, y) = square(norm(x - y)) / 15
+layer_norm(x, 1.0, 0.0, eps=0.0) * std(x, 1, keepdims=True) = x - x.mean(axis=1, keepdims=True)
+"""
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "inputs"), [(f, g, a) for f, g, *a in LAWS.values()], ids=LAWS
-)
-def test_two_ways_to_say_one_function_agree_in_value_and_at_both_orders(one, other, inputs):
+@pytest.mark.parametrize("law", LAWS.strip().splitlines())
+def test_two_ways_to_say_one_function_agree_in_value_and_at_both_orders(law):
+    letters = sorted(LETTERS.keys() & set(re.findall(r"\w+", law)))
+    one, other = (said(side, *letters) for side in law.split(" = "))
+    inputs = [LETTERS[letter] for letter in letters]
     (y, *found), (z, *wanted) = orders(one, *inputs), orders(other, *inputs)
     np.testing.assert_allclose(y, z, rtol=1e-12, atol=1e-13)
     for slopes, others in zip(found, wanted, strict=True):
@@ -522,30 +383,30 @@ def test_two_ways_to_say_one_function_agree_in_value_and_at_both_orders(one, oth
 
 
 def test_the_slope_of_softplus_is_the_sigmoid():
-    _, (slope,), (curvature,) = orders(softplus, A)
-    np.testing.assert_allclose(slope, sigmoid(A), rtol=1e-14)
-    np.testing.assert_allclose(curvature, sigmoid(A) * (1 - sigmoid(A)), rtol=1e-13)
+    _, (slope,), (curvature,) = orders(mg.softplus, A)
+    np.testing.assert_allclose(slope, mg.sigmoid(A), rtol=1e-14)
+    np.testing.assert_allclose(curvature, mg.sigmoid(A) * (1 - mg.sigmoid(A)), rtol=1e-13)
 
 
 def test_the_gradient_of_a_norm_has_length_1_and_points_along_x():
-    _, (g,), _ = orders(norm, A)
+    _, (g,), _ = orders(mg.norm, A)
     np.testing.assert_allclose(g, A / np.sqrt((A * A).sum()), rtol=1e-14)
 
 
 def test_what_is_picked_or_copied_receives_as_many_gradients_as_it_has_copies():
     for f, copies in [
-        (lambda x: tile(x, (2, 3)), 6),
-        (lambda x: repeat(x, 7), 7),
-        (lambda x: stack([x, x, x], axis=1), 3),
-        (lambda x: minigrad.broadcast_to(x, (11, 3, 5)), 11),
-        (lambda x: pad(x, ((0, 6), (0, 0)), "wrap"), 3),
-        (lambda x: outer(x, np.ones(13)), 13),
+        (lambda x: mg.tile(x, (2, 3)), 6),
+        (lambda x: mg.repeat(x, 7), 7),
+        (lambda x: mg.stack([x, x, x], axis=1), 3),
+        (lambda x: mg.broadcast_to(x, (11, 3, 5)), 11),
+        (lambda x: mg.pad(x, ((0, 6), (0, 0)), "wrap"), 3),
+        (lambda x: mg.outer(x, np.ones(13)), 13),
     ]:
         _, (g,), _ = orders(f, A)
         np.testing.assert_array_equal(g, np.full((3, 5), copies))
 
 
-BESIDE = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.mean or a table
+FLOAT64 = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.mean or a table
     case("leaky_relu", apart(3, 5, start=-1.9), slope=np.float64(0.3)),
     case("elu", apart(3, 5, start=-1.9), alpha=np.float64(0.5)),
     case("clip", apart(3, 5, start=-1.9), np.float64(-0.8), np.float64(0.8)),
@@ -563,7 +424,7 @@ BESIDE = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.me
 ]
 
 
-@pytest.mark.parametrize("case", BESIDE, ids=str)
+@pytest.mark.parametrize("case", FLOAT64, ids=str)
 def test_float32_stays_float32_beside_numpys_float64_numbers(case):
     assert coverage_table.float32(case)
 
@@ -582,132 +443,20 @@ def test_split_gives_a_list_of_tensors_as_numpy_does():
 
 
 def test_a_smaller_weight_of_a_loss_passes_the_gradient_check_with_ignored_rows():
-    for f in (cross_entropy, lambda *a, **o: nll(log_softmax(a[0]), *a[1:], **o)):
+    for f in (mg.cross_entropy, lambda *a, **o: mg.nll(mg.log_softmax(a[0]), *a[1:], **o)):
         assert gradcheck(lambda z, f=f: 0.3 * f(z, PADDED, ignore_index=-100), x(2, 3, 5))
 
 
 # ---------------------------------------------------------------- refusal
 
 Q = Tensor(x(2, 3), requires_grad=True, name="q")
-V = Tensor(x(3), requires_grad=True, name="v")
-
-REFUSED = {
-    "clip without limits": (lambda: clip(Q), ValueError, "clip needs a limit.*both None"),
-    "squeeze of a long axis": (
-        lambda: squeeze(Q, 0),
-        ValueError,
-        r"'q' \(2, 3\): axis 0 has length 2",
-    ),
-    "moveaxis, two to one": (lambda: moveaxis(Q, (0, 1), 0), ValueError, "2 axes cannot move to 1"),
-    "take_along_axis, axes": (
-        lambda: take_along_axis(Q, [0, 1]),
-        ValueError,
-        r"integer indices with as many axes as x: x has shape \(2, 3\), the indices \(2,\)",
-    ),
-    "take_along_axis, floats": (
-        lambda: take_along_axis(Q, [[0.0]]),
-        ValueError,
-        "integer indices.*dtype float64",
-    ),
-    "take behind the end": (lambda: take(Q, [3], 1), IndexError, r"'q' \(2, 3\): index 3 is out"),
-    "pad, unknown mode": (
-        lambda: pad(Q, 1, "linear_ramp"),
-        ValueError,
-        "constant, edge, reflect, symmetric and wrap, but was asked for 'linear_ramp'",
-    ),
-    "stack of two shapes": (
-        lambda: stack([Q, V]),
-        ValueError,
-        r"stack joins tensors of one shape, but got 'q' \(2, 3\) and 'v' \(3,\)",
-    ),
-    "stack of nothing": (lambda: stack([]), ValueError, "but got nothing"),
-    "split, unequal": (
-        lambda: split(Q, 2, axis=1),
-        ValueError,
-        r"split of 'q' \(2, 3\): 3 places along axis 1 do not make 2 equal parts",
-    ),
-    "split into none": (lambda: split(Q, 0), ValueError, "do not make 0 equal parts"),
-    "diagonal of one axis": (
-        lambda: diagonal(Q, 0, 1, -1),
-        ValueError,
-        r"diagonal of 'q' \(2, 3\): axis1 and axis2 are one axis",
-    ),
-    "var of too few": (
-        lambda: var(Q, axis=0, ddof=2),
-        ValueError,
-        r"var of 'q' \(2, 3\) over 2 elements with ddof=2: there is nothing to divide by",
-    ),
-    "std of nothing": (lambda: std(Q[:, :0]), ValueError, r"std of \(2, 0\) over 0 elements"),
-    "norm, unknown order": (lambda: norm(V, 3), TypeError, "norm has ord 1, 2.*asked for ord=3"),
-    "norm of matrices": (
-        lambda: norm(Q, 2),
-        TypeError,
-        "ord=2 over two axes would be a norm of matrices, which has no rule: give one axis",
-    ),
-    "tensordot, lengths": (
-        lambda: tensordot(Q, Q, 1),
-        ValueError,
-        r"tensordot of 'q' \(2, 3\) and 'q' \(2, 3\): the paired axes have lengths \(3,\) and \(2,",
-    ),
-    "dot, lengths": (lambda: dot(Q, Q), ValueError, r"'q' \(2, 3\) and 'q' \(2, 3\): the left"),
-    "mse, shapes that would broadcast": (
-        lambda: mse(V.reshape(3, 1), V),
-        ValueError,
-        r"mse compares equal shapes: the prediction has \(3, 1\), the target \(3,\)",
-    ),
-    "binary, shapes that would broadcast": (
-        lambda: binary_cross_entropy_with_logits(Q, V),
-        ValueError,
-        r"equal shapes: the logits have \(2, 3\), the targets \(3,\)",
-    ),
-    "nll, shapes": (lambda: nll(Q, [0]), ValueError, r"target for each row.*\(2, 3\) and \(1,\)"),
-    "cross_entropy, shapes": (
-        lambda: cross_entropy(Q, [0]),
-        ValueError,
-        r"cross_entropy of 'q' \(2, 3\).*: one target for each row",
-    ),
-    "label_smoothing": (
-        lambda: cross_entropy(Q, [0, 1], label_smoothing=1.0),
-        ValueError,
-        "label_smoothing lies between 0 and 1, but is 1.0",
-    ),
-    "embedding of a vector": (
-        lambda: embedding(V, [0]),
-        ValueError,
-        r"embedding takes a table \(V, d\): got 'v' \(3,\)",
-    ),
-    "dropout without a generator": (
-        lambda: dropout(Q, 0.5, rng=3),
-        TypeError,
-        r"dropout needs rng=np.random.default_rng\(seed\): got int",
-    ),
-    "dropout, rng left out": (lambda: dropout(Q, 0.5), TypeError, "rng"),
-    "dropout of everything": (
-        lambda: dropout(Q, 1.0, rng=random),
-        ValueError,
-        "probability p, 0 ≤ p < 1: got 1.0",
-    ),
-    "dropout, negative": (lambda: dropout(Q, -0.1, rng=random), ValueError, "got -0.1"),
-    "np.sum, where=": (
-        lambda: np.sum(Q, where=np.ones(3, bool)),
-        TypeError,
-        "^np.sum with where= has no rule for Tensors: its options here are axis, keepdims$",
-    ),
-    "np.std, mean=": (lambda: np.std(Q, mean=0.0), TypeError, "^np.std with mean= has no rule"),
-}
-
-
-@pytest.mark.parametrize(("ask", "error", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_is_refused_in_a_sentence(ask, error, words):
-    with pytest.raises(error, match=words):
-        ask()
 
 
 PICKERS = {
-    "nll": nll,
-    "cross_entropy": cross_entropy,
-    "embedding": lambda table, i: embedding(table.mT, i),
-    "one_hot": lambda table, i: one_hot(i, 3),
+    "nll": mg.nll,
+    "cross_entropy": mg.cross_entropy,
+    "embedding": lambda table, i: mg.embedding(table.mT, i),
+    "one_hot": lambda table, i: mg.one_hot(i, 3),
 }
 
 
@@ -726,15 +475,8 @@ def test_an_index_that_names_no_class_is_refused_even_a_negative_one(pick, indic
         pick(Q, indices)
 
 
-@pytest.mark.parametrize("loss", [nll, cross_entropy])
+@pytest.mark.parametrize("loss", [mg.nll, mg.cross_entropy])
 def test_a_mean_over_no_target_is_refused(loss):
     for scores, targets in [(Q, [-1, -1]), (Q[:0], np.zeros(0, int))]:
         with pytest.raises(ValueError, match="no target is left to take the mean over"):
             loss(scores, targets, ignore_index=-1)
-
-
-def test_clip_takes_numpys_older_and_newer_names():
-    t = Tensor([-2.0, 0.5, 2.0], requires_grad=True)
-    found = [np.clip(t, a_min=0, a_max=1), np.clip(t, min=0, max=1), t.clip(0, 1)]
-    for y in (*found, t.clip(min=0, max=1)):
-        np.testing.assert_array_equal(y.data, [0.0, 0.5, 1.0])

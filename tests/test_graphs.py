@@ -13,7 +13,7 @@ import pytest
 
 import minigrad
 from attention import MultiHeadAttention, attention
-from minigrad import Tensor, cross_entropy, graph, primitive, softmax
+from minigrad import Tensor, cross_entropy, graph, softmax
 from minigrad.graphs import render as rendering
 from minigrad.graphs.dot import colour
 from minigrad.graphs.model import walk
@@ -54,17 +54,16 @@ def test_each_use_of_a_tensor_is_one_arrow():
 def test_options_are_shown_where_they_differ_from_the_defaults():
     x = leaf(2, 3, 5)
     shown = {
-        "sum": (x.sum(), ""),
-        "sum axis=(0, 2)": (x.sum(axis=(0, 2)), "axis=(0, 2)"),
-        "softmax axis=1": (softmax(x, axis=1), "axis=1"),
-        "reshape": (x.reshape(6, 5), ""),
-        "getitem index=(..., 0)": (x[..., 0], "index=(..., 0)"),
-        "getitem index=(:, ::-1)": (x[:, ::-1], "index=(:, ::-1)"),
+        "sum": x.sum(),
+        "sum axis=(0, 2)": x.sum(axis=(0, 2)),
+        "softmax axis=1": softmax(x, axis=1),
+        "reshape": x.reshape(6, 5),
+        "getitem index=(..., 0)": x[..., 0],
+        "getitem index=(:, ::-1)": x[:, ::-1],
     }
-    for text, (y, options) in shown.items():
+    for text, y in shown.items():
         vertex = graph(y).vertices[-1]
         assert f"{vertex.operation} {vertex.options}".strip() == text
-        assert vertex.options == options
 
 
 def test_no_operation_shows_an_option_that_has_its_default():
@@ -93,14 +92,6 @@ def test_a_default_that_is_written_out_is_not_shown():
     assert drawing.vertices[-1].options == "targets=[0 0 0]"
     drawing = graph(cross_entropy(z, np.zeros(3, int), label_smoothing=float("0.1")))
     assert drawing.vertices[-1].options == "targets=[0 0 0], label_smoothing=0.1"
-
-
-def test_a_primitive_of_ones_own_appears_under_its_name():
-    @primitive
-    def swish(x, /):
-        return x / (1 + np.exp(-x)), lambda g, y: g
-
-    assert graph(swish(leaf(3))).vertices[-1].title == "swish"
 
 
 def test_names_come_from_a_layer_or_from_a_mapping():
@@ -146,16 +137,6 @@ def test_drawing_gradients_touches_no_grad_and_keeps_the_record():
     assert x.grad is None
     y.backward()
     np.testing.assert_array_equal(x.grad, 2 * x.data)
-
-
-def test_a_long_chain_and_many_shared_paths_are_walked_once():
-    chain = doubled = leaf(1)
-    for _ in range(100_000):
-        chain = chain + 1.0
-    assert len(graph(chain).vertices) == 200_001
-    for _ in range(18):
-        doubled = doubled + doubled
-    assert len(graph(doubled, grads=True, gradient=np.ones(1)).arrows) == 36
 
 
 def test_a_svg_has_a_box_for_each_tensor_and_an_arrow_for_each_use():
@@ -234,45 +215,27 @@ def test_a_dropped_record_is_one_sentence():
         graph(y)
 
 
-def test_an_array_has_no_record():
-    with pytest.raises(TypeError, match="draws the record of a Tensor, but got ndarray"):
-        graph(np.ones(3))
-
-
-def test_gradients_of_a_vector_need_a_seed():
-    with pytest.raises(ValueError, match="needs a seed gradient: the root has shape \\(3,\\)"):
-        graph(leaf(3) * 2.0, grads=True)
-
-
-@pytest.mark.parametrize("limits", [(1.0, 1e-3), (0.0, 1.0), (-1.0, 1.0)])
-def test_limits_must_make_a_scale(limits):
-    with pytest.raises(ValueError, match="two positive numbers, the lower first"):
-        graph(leaf(1), grads=True, limits=limits)
-
-
 def test_an_unknown_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match="'x.jpg' is none of them"):
         graph(leaf(2)).save(tmp_path / "x.jpg")
 
 
+INSTALL = r'pip install "minigrad-attention\[draw\]"'
+
+
 def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
     drawing = graph(leaf(2) * 2.0)
-    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
-        drawing.save(tmp_path / "x.svg")
-    assert drawing._repr_svg_() is None
-    assert not list(tmp_path.iterdir())
-
-
-def test_pdf_without_the_systems_graphviz_says_what_to_install(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "which", lambda *args, **options: None)
+        with pytest.raises(ImportError, match=INSTALL):
+            drawing.save(tmp_path / "x.svg")
+        assert drawing._repr_svg_() is None
     monkeypatch.setattr(rendering, "_program", lambda: ("graphviz-pure", True))
     with pytest.raises(ImportError, match="for pdf, install the system's Graphviz"):
-        graph(leaf(2)).save(tmp_path / "x.pdf")
-
-
-def test_without_the_graphviz_package_the_error_says_what_to_install(monkeypatch):
+        drawing.save(tmp_path / "x.pdf")
+    assert not list(tmp_path.iterdir())
     monkeypatch.setitem(sys.modules, "graphviz", None)
-    with pytest.raises(ImportError, match=r'pip install "minigrad-attention\[draw\]"'):
+    with pytest.raises(ImportError, match=INSTALL):
         _ = graph(leaf(2)).source
 
 

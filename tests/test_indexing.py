@@ -62,6 +62,26 @@ def test_concatenate_gives_each_input_its_own_stretch_also_the_same_tensor_twice
     np.testing.assert_array_equal(db, g[:, 3:8])
 
 
+@pytest.mark.parametrize(
+    "pick",
+    [
+        lambda x: x[:, (0, 0)],
+        lambda x: np.take(x, (0, 0), axis=1),
+        lambda x: x[:, range(1)],
+        lambda x: x[:, deque([0, 0])],
+        lambda x: x[:, array("i", [0, 0])],
+    ],
+    ids=["tuple in a tuple", "take a tuple", "range", "deque", "array"],
+)
+def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
+    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    y = pick(x)
+    y.sum().backward()
+    expected = np.zeros((2, 3))
+    expected[:, 0] = y.shape[1]
+    np.testing.assert_array_equal(x.grad, expected)
+
+
 # ---------------------------------------------------------------- law
 
 
@@ -111,72 +131,3 @@ def test_where_is_a_partition_of_the_gradient():
     da, db = gradients(where(a > b, a, b), [a, b], g)
     np.testing.assert_array_equal(da + db, g)
     assert not (da * db).any()
-
-
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    ("operation", "error", "message"),
-    [
-        (lambda q: q[2], IndexError, r"getitem of 'q' \(2, 3\): index 2 is out of bounds"),
-        (lambda q: q[[0, 5]], IndexError, r"getitem of 'q' \(2, 3\): index 5 is out of bounds"),
-        (lambda q: q[0, 0, 0], IndexError, r"getitem of 'q' \(2, 3\): too many indices"),
-        (lambda q: q[1.0], IndexError, r"getitem of 'q' \(2, 3\): only integers"),
-        (lambda q: q[np.ones(5, bool)], IndexError, r"getitem of 'q' \(2, 3\): boolean index"),
-        (
-            lambda q: scatter_add(q, (2, 2), [[0, 5]]),
-            IndexError,
-            r"scatter_add of 'q' \(2, 3\): index 5 is out of bounds",
-        ),
-        (
-            lambda q: scatter_add(q, (5,), [0, 1]),
-            ValueError,
-            r"scatter_add of 'q' \(2, 3\): ",
-        ),
-        (
-            lambda q: where(np.ones(5, bool), q, 0.0),
-            ValueError,
-            r"where of \(5,\) and 'q' \(2, 3\) and \(\): ",
-        ),
-        (
-            lambda q: concatenate([q, np.ones((2, 5))]),
-            ValueError,
-            r"concatenate of 'q' \(2, 3\) and \(2, 5\): .*dimension 1",
-        ),
-        (
-            lambda q: concatenate([q, np.ones(3)]),
-            ValueError,
-            r"concatenate of 'q' \(2, 3\) and \(3,\): .*same number of dimensions",
-        ),
-        (
-            lambda q: concatenate([q, q], axis=2),
-            ValueError,
-            r"concatenate of 'q' \(2, 3\) and 'q' \(2, 3\): axis 2 is out of bounds",
-        ),
-        (lambda q: concatenate([]), ValueError, "need at least one array"),
-    ],
-)
-def test_an_index_or_a_shape_that_cannot_be_is_refused_by_name(operation, error, message):
-    with pytest.raises(error, match=message):
-        operation(Tensor(np.ones((2, 3)), requires_grad=True, name="q"))
-
-
-@pytest.mark.parametrize(
-    "pick",
-    [
-        lambda x: x[:, (0, 0)],
-        lambda x: np.take(x, (0, 0), axis=1),
-        lambda x: x[:, range(1)],
-        lambda x: x[:, deque([0, 0])],
-        lambda x: x[:, array("i", [0, 0])],
-    ],
-    ids=["tuple in a tuple", "take a tuple", "range", "deque", "array"],
-)
-def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
-    x = Tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
-    y = pick(x)
-    y.sum().backward()
-    expected = np.zeros((2, 3))
-    expected[:, 0] = y.shape[1]
-    np.testing.assert_array_equal(x.grad, expected)

@@ -224,7 +224,7 @@ GPT2_PIECES, GPT2_IGNORED = mapping.gpt2_layout(BLOCKS, "transformer."), ["lm_he
 BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
 
 
-# ---------------------------------------------------------------- value
+# ---------------------------------------------------------------- value and derivative
 
 
 def test_a_linear_of_pytorchs_is_transposed_and_three_projections_stand_below_each_other():
@@ -252,48 +252,42 @@ def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
     )
 
 
-@needs_torch
-def test_a_gpt2_of_that_layout_has_our_logits():
-    theirs = randomised(GPT2())
-    ours = gpt2(V, LENGTH, **SIZES)
-    ours.load_state_dict(to_ours(theirs.state_dict(), GPT2_PIECES, ignore=GPT2_IGNORED))
-    words = random.integers(0, V, (B, S))
-    agree(ours(words).data, theirs(torch.tensor(words)))
+WORDS, KINDS = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S))
+CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
+    "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
+        lambda: GPT2(with_masks=True),
+        (
+            lambda: gpt2(V, LENGTH, **SIZES),
+            GPT2_PIECES,
+            ["attn.bias", "attn.masked_bias", *GPT2_IGNORED],
+        ),
+        lambda ours: ours(WORDS),
+        lambda theirs: theirs(torch.tensor(WORDS)),
+    ),
+    "bert": (
+        lambda: BERT(),
+        (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS), BERT_IGNORED),
+        lambda ours: ours(WORDS, kinds=KINDS, mask=padding_mask([2, 5], S)),
+        lambda theirs: theirs(torch.tensor(WORDS), torch.tensor(KINDS), torch.tensor([2, 5])),
+    ),
+}
 
 
 @needs_torch
-def test_a_bert_of_that_layout_has_our_vectors():
-    theirs = randomised(BERT())
-    ours = bert(V, LENGTH, **SIZES)
-    ours.load_state_dict(
-        to_ours(theirs.state_dict(), mapping.bert_layout(BLOCKS), ignore=BERT_IGNORED)
-    )
-    words, kinds, lengths = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S)), [2, 5]
-    agree(
-        ours(words, kinds=kinds, mask=padding_mask(lengths, S)).data,
-        theirs(torch.tensor(words), torch.tensor(kinds), torch.tensor(lengths)),
-    )
-
-
-# ---------------------------------------------------------------- derivative
-
-
-@needs_torch
-@pytest.mark.parametrize("layout", ["gpt2", "bert"])
-def test_the_gradient_of_every_parameter_travels_under_its_name(layout):
-    words = random.integers(0, V, (B, S))
-    if layout == "gpt2":
-        theirs, ours = randomised(GPT2()), gpt2(V, LENGTH, **SIZES)
-        pieces, ignored, more = GPT2_PIECES, GPT2_IGNORED, ()
-    else:
-        theirs, ours = randomised(BERT()), bert(V, LENGTH, **SIZES)
-        pieces, ignored = mapping.bert_layout(BLOCKS), BERT_IGNORED
-        more = torch.zeros(B, S, dtype=torch.long), torch.tensor([S, S])
+@pytest.mark.parametrize(
+    ("make", "layout", "call", "call_theirs"), CHECKPOINTS.values(), ids=CHECKPOINTS
+)
+def test_a_model_of_that_layout_has_our_output_and_our_gradients_under_its_names(
+    make, layout, call, call_theirs
+):
+    theirs, (make_ours, pieces, ignored) = randomised(make()), layout
+    ours = make_ours()
     ours.load_state_dict(to_ours(theirs.state_dict(), pieces, ignore=ignored))
-    y = ours(words)
+    y, result = call(ours), call_theirs(theirs)
+    agree(y.data, result)
     g = random.standard_normal(y.shape)
     y.backward(g)
-    theirs(torch.tensor(words), *more).backward(torch.tensor(g))
+    result.backward(torch.tensor(g))
     found = to_theirs({name: p.grad for name, p in ours.named_parameters()}, pieces)
     expected = {name: p.grad for name, p in theirs.named_parameters() if p.grad is not None}
     assert found.keys() == expected.keys()
@@ -369,17 +363,6 @@ def test_each_of_our_arrays_is_in_one_piece_and_each_of_theirs_is_one_piece(make
     assert {n for p in pieces if not p.optional for n in p.ours} <= set(state)
 
 
-@needs_torch
-def test_the_masks_in_gpt2s_older_checkpoints_are_ignored_and_biases_are_not():
-    """ "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike."""
-    other, (make, pieces) = randomised(GPT2(with_masks=True)), LAYOUTS["gpt2 with a prefix"]
-    ignored = ["attn.bias", "attn.masked_bias", "lm_head.weight"]
-    model = make()
-    model.load_state_dict(to_ours(other.state_dict(), pieces, ignore=ignored))
-    words = random.integers(0, V, (B, S))
-    agree(model(words).data, other(torch.tensor(words)))
-
-
 def test_what_is_ignored_is_ignored_by_its_whole_name():
     piece = [Piece("a.b_bias", ("c",), False)]
     state = {"a.b_bias": np.ones(2), "a.bias": np.ones(3), "bias": np.ones(5)}
@@ -390,54 +373,13 @@ def test_what_is_ignored_is_ignored_by_its_whole_name():
 
 
 @layouts
-def test_a_name_that_is_missing_is_refused_by_name_on_both_sides(make, pieces):
-    ours = drawn(make())
-    theirs = to_theirs(ours, pieces)
-    for state, f, name in (
-        (ours, to_theirs, next(iter(ours))),
-        (theirs, to_ours, next(iter(theirs))),
-    ):
-        left = {n: x for n, x in state.items() if n != name}
-        with pytest.raises(
-            ValueError, match=f"^this layout needs {name}, which the state does not"
-        ):
-            f(left, pieces)
-
-
-@layouts
-def test_names_that_are_unexpected_are_refused_all_at_once_on_both_sides(make, pieces):
+def test_names_that_are_missing_or_unexpected_are_refused_by_name_on_both_sides(make, pieces):
     ours = drawn(make())
     for state, f in ((ours, to_theirs), (to_theirs(ours, pieces), to_ours)):
+        first, *others = state
+        with pytest.raises(
+            ValueError, match=f"^this layout needs {first}, which the state does not"
+        ):
+            f({name: state[name] for name in others}, pieces)
         with pytest.raises(ValueError, match="^this layout has no place for extra, more$"):
             f(state | {"more": np.ones(2), "extra": np.ones(2)}, pieces)
-
-
-def test_one_of_three_biases_that_is_missing_is_refused():
-    ours = drawn(heads(True))
-    del ours["w_k.bias"]
-    with pytest.raises(ValueError, match="^this layout needs w_k.bias"):
-        to_theirs(ours, mapping.multi_head_layout())
-
-
-def test_what_cannot_be_cut_into_three_is_refused():
-    theirs = to_theirs(drawn(heads(False)), mapping.multi_head_layout())
-    theirs["in_proj_weight"] = np.ones((20, D_MODEL))
-    with pytest.raises(
-        ValueError, match=r"^in_proj_weight \(20, 14\) cannot be cut into 3 equal parts$"
-    ):
-        to_ours(theirs, mapping.multi_head_layout())
-
-
-def test_projections_of_unequal_widths_have_no_place_in_a_layout_that_cuts_into_equal_parts():
-    """Heads that share keys: 12 + 6 + 6 features would come back as 8 + 8 + 8."""
-    model = MultiHeadAttention(12, 4, num_kv_heads=2, rng=rng())
-    with pytest.raises(ValueError, match="in_proj_weight"):
-        to_theirs(model.state_dict(), mapping.multi_head_layout())
-
-
-def test_numbers_of_blocks_that_differ_are_refused():
-    ours = drawn(gpt2(V, LENGTH, **SIZES))
-    with pytest.raises(ValueError, match="^this layout has no place for blocks.1.attention"):
-        to_theirs(ours, mapping.gpt2_layout(BLOCKS - 1))
-    with pytest.raises(ValueError, match="^this layout needs blocks.2.attention.w_q.weight"):
-        to_theirs(ours, mapping.gpt2_layout(BLOCKS + 1))

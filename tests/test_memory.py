@@ -11,36 +11,12 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import (
-    Node,
-    Tensor,
-    detect_anomaly,
-    fused,
-    grad,
-    gradients,
-    graph,
-    hessian,
-    hvp,
-    jacobian,
-    jvp,
-    no_grad,
-    ops,
-    primitive,
-    recompute,
-    unfused,
-    vjp,
-)
+from minigrad import Tensor, detect_anomaly, grad, gradients, graph, ops, primitive, recompute, vjp
 from minigrad.engine import tensor
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
+from tests.making import A, B, leaf
 
 
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
-
-@fused(definition=lambda x: np.tanh(x) * x)
+@mg.fused(definition=lambda x: np.tanh(x) * x)
 def soft(x, /):
     y = np.tanh(x)
     return y * x, lambda g, _, needs: (g * (y + x * (1 - y * y)),)
@@ -52,6 +28,15 @@ def failing(x, /):
         raise KeyError("half-way")
 
     return x * 2.0, vjp
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_is_older_than_these_tests_is_not_searched():
+    """A search of the garbage collector then takes a millisecond, and still sees all we make."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 # ---------------------------------------------------------------- what is kept alive
@@ -136,7 +121,7 @@ def recomputed_and_refused(t):
 
 
 def unfused_steps(t):
-    with unfused():
+    with mg.unfused():
         return soft(t) * 2.0
 
 
@@ -157,10 +142,10 @@ GRAPHS = {
     "recomputed and refused": recomputed_and_refused,
     "nested": lambda t: grad(grad(lambda x: (np.tanh(x) * t).sum()))(0.5),
     "vjp": lambda t: [back := vjp(lambda x: x * t, t)[1], back(A), back(B)],
-    "jvp": lambda t: jvp(lambda x: np.sin(x) * t, t, A),
-    "jacobian": lambda t: jacobian(lambda x: x * t)(t),
-    "hessian": lambda t: hessian(lambda x: (x**3 * t).sum())(t),
-    "hvp": lambda t: hvp(lambda x: (x**3 * t).sum(), t, A),
+    "jvp": lambda t: mg.jvp(lambda x: np.sin(x) * t, t, A),
+    "jacobian": lambda t: mg.jacobian(lambda x: x * t)(t),
+    "hessian": lambda t: mg.hessian(lambda x: (x**3 * t).sum())(t),
+    "hvp": lambda t: mg.hvp(lambda x: (x**3 * t).sum(), t, A),
     "watched": watched,
     "a graph": lambda t: [y := (np.exp(t) * t).sum(), graph(y, grads=True)],
     "refused": refused,
@@ -231,7 +216,7 @@ def test_what_a_vjp_does_not_need_is_gone_before_the_pass():
 
 def test_without_a_record_nothing_is_kept_alive():
     t = leaf()
-    with no_grad():
+    with mg.no_grad():
         h = np.exp(t)
         gone = weakref.ref(h), weakref.ref(h.data)
         h = h * h
@@ -242,7 +227,7 @@ def test_without_a_record_ten_thousand_steps_need_no_more_memory_than_one():
     t = leaf(LARGE)
     tracemalloc.start()
     try:
-        with no_grad():
+        with mg.no_grad():
             for _ in range(31):
                 t = np.tanh(t)
         assert tracemalloc.get_traced_memory()[1] < 3.1 * LARGE.nbytes
@@ -303,7 +288,7 @@ def test_training_for_long_leaves_nothing_behind():
         with detect_anomaly():
             loss = (recompute(lambda h: soft(h), x @ w.mT) ** 2).mean()
         loss.backward()
-        with no_grad():
+        with mg.no_grad():
             w -= 0.01 * w.grad
 
     step()
@@ -331,7 +316,7 @@ def chain(step, n, x):
 
 STEPS = {
     "add": (lambda y, x: y + x, 100_000, 100_001.0),
-    "multiply": (lambda y, x: y * x, 100_000, 100_001.0),  # x is 1, so ∂xⁿ⁺¹/∂x = n + 1
+    "multiply": (lambda y, x: y * x, 20_000, 20_001.0),  # x is 1, so ∂xⁿ⁺¹/∂x = n + 1
     "positive": (lambda y, x: +y, 20_000, 1.0),
     "getitem": (lambda y, x: y[...], 20_000, 1.0),
     "softmax": (lambda y, x: ops.softmax(y) * x, 5_000, 1.0),
@@ -339,7 +324,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("step", "n", "slope"), STEPS.values(), ids=STEPS)
-def test_100_000_operations_go_forward_and_backward_and_are_freed(step, n, slope):
+def test_up_to_100_000_operations_go_forward_and_backward_and_are_freed(step, n, slope):
     x = leaf(1.0)
     y = chain(step, n, x)
     y.backward(retain_graph=True)
@@ -361,59 +346,54 @@ def test_20_000_operations_are_differentiated_twice_and_freed():
     assert gone() is None
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda f: grad(f)(1.0),
-        lambda f: vjp(f, 1.0)[1](1.0)[0],
-        lambda f: jvp(f, 1.0, 1.0)[1],
-        lambda f: jacobian(lambda x: f(x).reshape(1))(1.0)[0],
-    ],
-    ids=["grad", "vjp", "jvp", "jacobian"],
-)
-def test_a_function_of_3_000_operations_has_every_derivative(ask):
-    n = 3_000  # three times as deep as Python's own stack
+def backward_of(f):
+    x = leaf(1.0)
+    f(x).backward()
+    return x.grad
+
+
+def in_a_small_stack(f):
+    before, found = threading.stack_size(256 * 1024), []
+    try:
+        thread = threading.Thread(target=lambda: found.append(backward_of(f)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    return found[0]
+
+
+ASKED = {  # how the slope of f at 1 is asked for, and of how many operations
+    "grad": (lambda f: grad(f)(1.0), 3_000),  # three times as deep as Python's own stack
+    "vjp": (lambda f: vjp(f, 1.0)[1](1.0)[0], 3_000),
+    "jvp": (lambda f: mg.jvp(f, 1.0, 1.0)[1], 3_000),
+    "jacobian": (lambda f: mg.jacobian(lambda x: f(x).reshape(1))(1.0)[0], 3_000),
+    "backward": (backward_of, 3_000),
+    "recomputed": (lambda f: backward_of(lambda x: recompute(f, x)), 3_000),
+    "in a small stack": (in_a_small_stack, 20_000),
+}
+
+
+@pytest.mark.parametrize(("ask", "n"), ASKED.values(), ids=ASKED)
+def test_a_function_of_thousands_of_operations_has_every_derivative(ask, n):
     w = leaf(1.0)
     assert ask(lambda x: chain(lambda y, x: y * x, n, x)) == n + 1
     assert ask(lambda x: chain(lambda y, x: y * x, n, x * w)).item() == n + 1
 
 
-def test_3_000_operations_are_recomputed_and_3_000_blocks_in_a_row():
-    n = 3_000
-    x = leaf(1.0)
-    recompute(lambda x: chain(lambda y, x: y * x, n, x), x).backward()
-    assert x.grad == n + 1
-    x.grad = None
-    chain(lambda y, x: recompute(lambda y: y * x, y), n, x).backward()
-    assert x.grad == n + 1
+def test_3_000_recomputed_blocks_stand_in_a_row():
+    block = lambda y, x: recompute(lambda y: y * x, y)
+    assert backward_of(lambda x: chain(block, 3_000, x)) == 3_001
 
 
-def test_the_graph_of_100_000_operations_is_found_and_coloured_and_all_of_it_watched():
-    drawn = graph(chain(lambda y, x: y + x, 100_000, leaf(1.0)))
-    assert (len(drawn.vertices), len(drawn.arrows)) == (100_001, 200_000)
+def test_the_graph_of_20_000_operations_is_found_and_coloured_and_all_of_it_watched():
+    drawn = graph(chain(lambda y, x: y + x, 20_000, leaf(1.0)))
+    assert (len(drawn.vertices), len(drawn.arrows)) == (20_001, 40_000)
     with detect_anomaly():
         y = chain(lambda y, x: y + x, 3_000, leaf(1.0))
         drawn = graph(y, grads=True)
         y.backward()
     assert drawn.vertices[0].grad_rms == 3_001
-
-
-def test_a_thread_with_a_small_stack_goes_as_deep():
-    found = []
-
-    def work():
-        x = leaf(1.0)
-        chain(lambda y, x: y * x, 20_000, x).backward()
-        found.append(x.grad)
-
-    before = threading.stack_size(256 * 1024)
-    try:
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
-    assert found == [20_001]
 
 
 # ---------------------------------------------------------------- how many paths there may be
@@ -438,7 +418,8 @@ def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes, in_blocks)
     first, second = slopes(n)
     (found,) = gradients(y, [x], retain_graph=True)
     np.testing.assert_allclose(found, first, rtol=1e-9)
-    assert len(graph(y, grads=True).vertices) <= 9 * n + 1
+    drawn = graph(y, grads=True)
+    assert len(drawn.vertices) <= 9 * n + 1 and len(drawn.arrows) <= 12 * n
     (slope,) = gradients(y, [x], create_graph=True)
     np.testing.assert_allclose(slope.data, first, rtol=1e-9)
     if slope.requires_grad:
@@ -477,4 +458,4 @@ def test_a_wide_graph_is_as_fine_as_a_deep_one():
     y = ops.concatenate([(x * 2.0).reshape(1) for _ in range(10_000)]).sum()
     y.backward()
     assert x.grad == 20_000
-    assert sum(type(o) is Node for o in gc.get_objects()) < 10
+    assert sum(type(o) is mg.Node for o in gc.get_objects()) < 10

@@ -30,36 +30,32 @@ def layer(d_model=D_MODEL, num_heads=H, **options):
     return MultiHeadAttention(d_model, num_heads, rng=np.random.default_rng(5), **options)
 
 
+def free(**options):
+    """d_k and d_v of its own choice."""
+    return layer(d_k=D_K, d_v=D_V, **options)
+
+
+def shared(num_kv_heads=2, **options):
+    """6 heads, which share keys of 14 features: pairs that can be turned."""
+    return layer(num_heads=6, num_kv_heads=num_kv_heads, d_k=14, **options)
+
+
+def randomised(layer):
+    """The layer, with every parameter that starts at 0 drawn instead."""
+    for parameter in layer.parameters():
+        if not parameter.data.any():
+            parameter.data = random.standard_normal(parameter.shape)
+    return layer
+
+
 def wide(**options):
     """d_k and d_v of its own choice, and biases that are not 0."""
-    made = layer(d_k=D_K, d_v=D_V, bias=True, **options)
-    for parameter in made.parameters():
-        if parameter.ndim == 1:
-            parameter.data = random.standard_normal(parameter.shape)
-    return made
+    return randomised(free(bias=True, **options))
 
 
 def sequences(positions, batch=(B,), d_model=D_MODEL, dtype=float):
     values = random.standard_normal((*batch, positions, d_model))
     return Tensor(values, dtype=dtype, requires_grad=True)
-
-
-def three_loops(layer, q, k, v, mask):
-    """The paper's equations, one batch element, one head and one query at a time."""
-    p = {name: parameter.data for name, parameter in layer.named_parameters()}
-    weights, output = np.zeros((B, H, T, len(k[0]))), np.zeros((B, T, D_MODEL))
-    for b in range(B):
-        for h in range(H):
-            k_columns, v_columns = slice(h * D_K, (h + 1) * D_K), slice(h * D_V, (h + 1) * D_V)
-            keys = k[b] @ p["w_k.weight"][:, k_columns] + p["w_k.bias"][k_columns]
-            values = v[b] @ p["w_v.weight"][:, v_columns] + p["w_v.bias"][v_columns]
-            for t in range(T):
-                query = q[b, t] @ p["w_q.weight"][:, k_columns] + p["w_q.bias"][k_columns]
-                e = np.exp(keys @ query / math.sqrt(D_K)) * mask[b, h, t]
-                weights[b, h, t] = e / (e.sum() or 1.0)
-                output[b, t] += (weights[b, h, t] @ values) @ p["w_o.weight"][v_columns]
-        output[b] += p["w_o.bias"]
-    return weights, output
 
 
 def turned(x, position):
@@ -72,39 +68,38 @@ def turned(x, position):
     return y
 
 
-def three_loops_of_groups(layer, q, k, mask, bias, d_k, d_v):
-    """The same where heads share keys, are turned by their positions, and scores have a bias."""
+def three_loops(layer, q, k, v, mask, bias=0.0):
+    """The paper's equations, one batch element, one head and one query at a time.
+
+    Where heads share keys, these are their group's; queries and keys may be turned by their
+    positions, of which the queries are the last.
+    """
     p = {name: parameter.data for name, parameter in layer.named_parameters()}
     H, shared_by = layer.num_heads, layer.num_heads // layer.num_kv_heads
+    d_k, d_v = p["w_q.weight"].shape[1] // H, p["w_o.weight"].shape[0] // H
     turn = turned if layer.rotate else lambda x, position: x
-    output = np.zeros((B, len(q[0]), D_MODEL))
+    mask, bias = (np.broadcast_to(x, (B, H, T, len(k[0]))) for x in (mask, bias))
+    weights, output = np.zeros(mask.shape), np.zeros((B, T, D_MODEL))
     for b in range(B):
         for h in range(H):
             group = h // shared_by
             ours, keys = (slice(n * d_k, (n + 1) * d_k) for n in (h, group))
             values = slice(group * d_v, (group + 1) * d_v)
-            for t in range(len(q[0])):
-                position = len(k[0]) - len(q[0]) + t  # the queries are the last of the positions
+            for t in range(T):
+                position = len(k[0]) - T + t
                 query = turn(q[b, t] @ p["w_q.weight"][:, ours] + p["w_q.bias"][ours], position)
-                e = np.zeros(len(k[0]))
                 for s in range(len(k[0])):
                     key = turn(k[b, s] @ p["w_k.weight"][:, keys] + p["w_k.bias"][keys], s)
                     if mask[b, h, t, s]:
-                        e[s] = math.exp(query @ key / math.sqrt(d_k) + bias[b, h, t, s])
-                averaged = (e / (e.sum() or 1.0)) @ (
-                    k[b] @ p["w_v.weight"][:, values] + p["w_v.bias"][values]
+                        score = query @ key / math.sqrt(d_k) + bias[b, h, t, s]
+                        weights[b, h, t, s] = math.exp(score)
+                weights[b, h, t] /= weights[b, h, t].sum() or 1.0
+                averaged = weights[b, h, t] @ (
+                    v[b] @ p["w_v.weight"][:, values] + p["w_v.bias"][values]
                 )
                 output[b, t] += averaged @ p["w_o.weight"][h * d_v : (h + 1) * d_v]
         output[b] += p["w_o.bias"]
-    return output
-
-
-def randomised(layer):
-    """The layer, with every parameter that starts at 0 drawn instead."""
-    for parameter in layer.parameters():
-        if not parameter.data.any():
-            parameter.data = random.standard_normal(parameter.shape)
-    return layer
+    return weights, output
 
 
 # ---------------------------------------------------------------- value
@@ -124,18 +119,17 @@ MASKS = {  # with the shape (B, H, T, S) that each stands for
 @pytest.mark.parametrize(("mask", "for_heads"), MASKS.values(), ids=MASKS.keys())
 def test_cross_attention_equals_three_nested_loops(mask, for_heads):
     made, q, k, v = wide(), sequences(T), sequences(S), sequences(S)
-    allowed = np.broadcast_to(for_heads, (B, H, T, S))
-    weights, output = three_loops(made, q.data, k.data, v.data, allowed)
+    weights, output = three_loops(made, q.data, k.data, v.data, for_heads)
     np.testing.assert_allclose(made(q, k, v, mask=mask).data, output, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(made.weights(q, k, mask=mask).data, weights, rtol=1e-11)
-    _, output = three_loops(made, q.data, k.data, k.data, allowed)
+    _, output = three_loops(made, q.data, k.data, k.data, for_heads)
     np.testing.assert_allclose(made(q, k, mask=mask).data, output, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
 def test_self_attention_equals_three_nested_loops(mask):
     made, x = wide(), sequences(T)
-    allowed = np.broadcast_to(True if mask is None else mask, (B, H, T, T))
+    allowed = True if mask is None else mask
     weights, output = three_loops(made, x.data, x.data, x.data, allowed)
     np.testing.assert_allclose(made(x, mask=mask).data, output, rtol=1e-11, atol=1e-13)
     np.testing.assert_allclose(made.weights(x, mask=mask).data, weights, rtol=1e-11)
@@ -159,7 +153,7 @@ SCORE_BIASES = {  # with the shape (B, 6, T, S) that each stands for
 
 @pytest.mark.parametrize("mask", [None, np.tri(T, S, S - T, dtype=bool)])
 def test_the_papers_two_lines_are_the_layer_without_its_options(mask):
-    made = layer(d_k=D_K, d_v=D_V)
+    made = free()
     rng = np.random.default_rng(3)
     q, k, v = (Tensor(rng.standard_normal((B, n, D_MODEL))) for n in (T, S, S))
     weights = [p for _, p in made.named_parameters()]  # w_q, w_k, w_v, w_o
@@ -178,36 +172,34 @@ def test_the_papers_two_lines_are_the_layer_without_its_options(mask):
 def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
     attend, shape, rotate, num_kv_heads
 ):
-    d_k, d_v, mask = 14, 13, window_mask(T, S, size=3)
+    mask = window_mask(T, S, size=3)
     made = randomised(
-        layer(
-            num_heads=6,
-            num_kv_heads=num_kv_heads,
-            d_k=d_k,
-            d_v=d_v,
-            bias=True,
-            rotate=rotate,
-            attend=attend,
-        )
+        shared(num_kv_heads=num_kv_heads, d_v=D_V, bias=True, rotate=rotate, attend=attend)
     )
     q, memory = sequences(T), sequences(S)
     bias = random.standard_normal(shape) if shape else None
-    whole = np.broadcast_to(0.0 if bias is None else bias, (B, 6, T, S))
-    allowed = np.broadcast_to(mask, (B, 6, T, S))
-    expected = three_loops_of_groups(made, q.data, memory.data, allowed, whole, d_k, d_v)
-    found = made(q, memory, mask=mask, bias=bias)
-    np.testing.assert_allclose(found.data, expected, rtol=1e-10, atol=1e-12)
+    arrays = q.data, memory.data, memory.data, mask
+    weights, output = three_loops(made, *arrays, 0.0 if bias is None else bias)
+    found = made(q, memory, mask=mask, score_bias=bias)
+    np.testing.assert_allclose(found.data, output, rtol=1e-10, atol=1e-12)
+    found = made.weights(q, memory, mask=mask, score_bias=bias)
+    np.testing.assert_allclose(found.data, weights, rtol=1e-10)
 
 
 @groups
-def test_shared_keys_take_a_share_of_the_parameters(num_kv_heads):
-    made = layer(num_heads=6, num_kv_heads=num_kv_heads, d_k=D_K, d_v=D_V)
-    assert {name: p.shape for name, p in made.named_parameters()} == {
-        "w_q.weight": (D_MODEL, 6 * D_K),
-        "w_k.weight": (D_MODEL, num_kv_heads * D_K),
-        "w_v.weight": (D_MODEL, num_kv_heads * D_V),
-        "w_o.weight": (6 * D_V, D_MODEL),
-    }
+def test_the_parameters_are_named_as_the_paper_names_them_and_shared_keys_take_a_share(
+    num_kv_heads,
+):
+    made = shared(num_kv_heads, d_v=D_V, bias=True, scale=Tensor(0.3, requires_grad=True))
+    widths = {"q": 6 * 14, "k": num_kv_heads * 14, "v": num_kv_heads * D_V, "o": D_MODEL}
+    weights = {f"w_{x}.weight": (D_MODEL, width) for x, width in widths.items()}
+    weights["w_o.weight"] = (6 * D_V, D_MODEL)
+    biases = {f"w_{x}.bias": (width,) for x, width in widths.items()}
+    found = dict(made.named_parameters())
+    assert {name: p.shape for name, p in found.items()} == weights | biases | {"scale": ()}
+    assert {name: p.name for name, p in found.items()} == {name: name for name in found}
+    plain = shared(num_kv_heads, d_v=D_V)
+    assert {name: p.shape for name, p in plain.named_parameters()} == weights
 
 
 def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
@@ -217,7 +209,7 @@ def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
         calls.append((x.shape, start))
         return x
 
-    made, cache = layer(d_k=D_K, d_v=D_V, rotate=rotate), KVCache()
+    made, cache = free(rotate=rotate), KVCache()
     made(sequences(T), sequences(S))
     made.weights(sequences(T), sequences(S))
     made(sequences(S), cache=cache)
@@ -234,32 +226,12 @@ def test_a_head_is_a_stretch_of_features():
         np.testing.assert_array_equal(heads.data[:, h], x.data[..., h * D_K : (h + 1) * D_K])
 
 
-def test_the_parameters_are_named_as_the_paper_names_them():
-    shapes = {name: p.shape for name, p in layer(d_k=D_K, d_v=D_V).named_parameters()}
-    assert shapes == {
-        "w_q.weight": (D_MODEL, H * D_K),
-        "w_k.weight": (D_MODEL, H * D_K),
-        "w_v.weight": (D_MODEL, H * D_V),
-        "w_o.weight": (H * D_V, D_MODEL),
-    }
-    made = layer(bias=True, d_k=D_K, d_v=D_V, scale=Tensor(0.3, requires_grad=True))
-    names = [f"w_{x}.{kind}" for x in "qkvo" for kind in ("weight", "bias")]
-    found = dict(made.named_parameters())
-    assert sorted(found) == sorted([*names, "scale"])
-    assert {name: p.name for name, p in found.items()} == {name: name for name in found}
-    assert [p.shape for name, p in found.items() if name.endswith("bias")] == [
-        (H * D_K,),
-        (H * D_K,),
-        (H * D_V,),
-        (D_MODEL,),
-    ]
-
-
-def test_d_k_and_d_v_are_d_model_shared_among_the_heads_if_not_given():
+def test_d_k_and_d_v_are_d_model_shared_among_the_heads_unless_a_head_says_how_wide_it_is():
     shapes = [p.shape for p in layer(H * D_K, H).parameters()]
     assert shapes == [(H * D_K, H * D_K)] * 4
     assert layer(H * D_K, H, d_v=2).w_v.weight.shape == (H * D_K, H * 2)
     assert layer(H * D_K, H, d_k=2).w_v.weight.shape == (H * D_K, H * D_K)
+    assert layer(8, 3, d_k=5, d_v=7)(sequences(T, d_model=8)).shape == (B, T, 8)
 
 
 # ---------------------------------------------------------------- derivative
@@ -298,7 +270,7 @@ def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend)
     def f(x, bias, *weights):
         for owner, weight in zip(owners, weights, strict=True):
             owner.weight = weight
-        return made(x, mask=causal_mask(3), bias=bias)
+        return made(x, mask=causal_mask(3), score_bias=bias)
 
     assert gradcheck(
         f,
@@ -306,16 +278,6 @@ def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend)
         random.standard_normal((4, 3, 3)),
         *(owner.weight.data for owner in owners),
     )
-
-
-def test_every_parameter_receives_a_gradient():
-    made = wide(scale=Tensor(0.3, requires_grad=True))
-    made(sequences(T), sequences(S)).sum().backward()
-    for name, parameter in made.named_parameters():
-        assert parameter.grad.shape == parameter.shape
-        # Σ weights is 1 whatever is added to all scores, so a key's bias changes nothing.
-        alive = abs(parameter.grad).max() > 1e-6
-        assert alive == (name != "w_k.bias")
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)])
@@ -329,7 +291,7 @@ def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recor
     if turned_into == "astype":
         made = wide(**options).astype(np.float32)
     x = sequences(T, dtype=np.float32)
-    y = made(x, mask=mask, bias=alibi(H, T))
+    y = made(x, mask=mask, score_bias=alibi(H, T))
     found = [y]
     for t in found:
         assert t.dtype == np.float32
@@ -356,7 +318,7 @@ def test_merging_undoes_splitting_in_both_directions_and_so_do_their_gradients()
 
 def test_heads_never_mix_before_the_last_projection():
     """A gradient at one head's output reaches that head's columns of W_Q, W_K and W_V only."""
-    made, x, seen = layer(d_k=D_K, d_v=D_V), sequences(T), []
+    made, x, seen = free(), sequences(T), []
 
     def attend(q, k, v, **options):
         seen.append(attention(q, k, v, **options))
@@ -374,9 +336,9 @@ def test_heads_never_mix_before_the_last_projection():
 @pytest.mark.parametrize("rotate", [None, rotary], ids=["", "rotary"])
 def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads, rotate):
     """The layer whose heads each have their own, equal, gives the same; their gradients add up."""
-    options = {"d_k": 14, "d_v": D_V, "bias": True, "rotate": rotate}
-    few = randomised(layer(num_heads=6, num_kv_heads=num_kv_heads, **options))
-    all_own, times = layer(num_heads=6, **options), 6 // num_kv_heads
+    options = {"d_v": D_V, "bias": True, "rotate": rotate}
+    few, times = randomised(shared(num_kv_heads, **options)), 6 // num_kv_heads
+    all_own = shared(None, **options)
 
     def repeated(x):
         """(…, kv heads · d) → (…, 6 · d)"""
@@ -400,15 +362,9 @@ def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads, rotate):
     for (name, p), own in zip(few.named_parameters(), all_own.parameters(), strict=True):
         expected = own.grad
         if name.startswith(("w_k", "w_v")):
-            shared = (*own.shape[:-1], num_kv_heads, times, own.shape[-1] // 6)
-            expected = own.grad.reshape(shared).sum(axis=-2).reshape(p.shape)
+            grouped = (*own.shape[:-1], num_kv_heads, times, own.shape[-1] // 6)
+            expected = own.grad.reshape(grouped).sum(axis=-2).reshape(p.shape)
         np.testing.assert_allclose(p.grad, expected, rtol=1e-10, atol=1e-12, err_msg=name)
-
-
-def test_as_many_shared_heads_as_heads_are_no_shared_heads():
-    one, other = layer(6, 6), layer(6, 6, num_kv_heads=6)
-    x = sequences(T, d_model=6)
-    np.testing.assert_array_equal(one(x).data, other(x).data)
 
 
 @pytest.mark.parametrize(
@@ -429,7 +385,7 @@ def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bia
     g = random.standard_normal(x.shape)
     for attend in (attention, fused_attention):
         made.attend = attend
-        y = made(x, mask=mask, bias=learned)
+        y = made(x, mask=mask, score_bias=learned)
         found.append([y.data, *gradients(y, inputs, g)])
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -442,16 +398,14 @@ CHUNKS = {"one by one": [1] * 5, "in chunks": [2, 3], "a prompt, then one by one
 @pytest.mark.parametrize("attend", [attention, fused_attention])
 @pytest.mark.parametrize("made_mask", [causal_mask, lambda T, S: window_mask(T, S, size=2)])
 def test_with_a_cache_the_new_positions_get_what_they_get_among_all(made_mask, attend, chunks):
-    made = randomised(
-        layer(num_heads=6, num_kv_heads=2, d_k=14, d_v=D_V, bias=True, rotate=rotary, attend=attend)
-    )
+    made = randomised(shared(d_v=D_V, bias=True, rotate=rotary, attend=attend))
     x, cache, done = sequences(S), KVCache(), 0
     assert cache.length == 0
-    whole = made(x, mask=made_mask(S, S), bias=alibi(6, S)).data
+    whole = made(x, mask=made_mask(S, S), score_bias=alibi(6, S)).data
     for n in chunks:
         new = x[:, done : done + n]
         done += n
-        y = made(new, mask=made_mask(n, done), bias=alibi(6, n, done), cache=cache).data
+        y = made(new, mask=made_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
         np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
         assert cache.length == done
     assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
@@ -482,7 +436,7 @@ def test_weights_are_dropped_while_training_and_not_after():
 
 def test_equal_seeds_drop_equal_weights():
     x, states = sequences(T), []
-    one, other = layer(d_k=D_K, d_v=D_V, dropout=0.5), layer(d_k=D_K, d_v=D_V, dropout=0.5)
+    one, other = free(dropout=0.5), free(dropout=0.5)
     for _ in range(3):
         np.testing.assert_array_equal(one(x).data, other(x).data)
         states.append(one(x).data)
@@ -490,34 +444,37 @@ def test_equal_seeds_drop_equal_weights():
     assert (states[0] != states[1]).any()
 
 
-def test_the_function_that_attends_is_handed_drop_and_bias_only_where_they_are_used():
+def test_it_attends_with_the_function_it_was_given_which_gets_drop_and_bias_only_if_they_are_used():
     calls = []
 
     def attend(q, k, v, **options):
-        calls.append(sorted(options))
+        calls.append(([x.shape for x in (q, k, v)], options))
         return attention(q, k, v, **options)
 
-    made, x = layer(d_k=D_K, d_v=D_V, dropout=0.5, attend=attend), sequences(T)
-    made(x)
-    made(x, bias=np.zeros((T, T)))
-    made.eval()(x)
-    assert calls == [
-        ["drop", "mask", "scale"],
-        ["bias", "drop", "mask", "scale"],
-        ["mask", "scale"],
-    ]
+    made, mask, bias = free(dropout=0.5, attend=attend, scale=0.25), causal_mask(T, S), np.ones(S)
+    q, memory = sequences(T), sequences(S)
+    made(q, memory, mask=mask)
+    made(q, memory, mask=mask, score_bias=bias)
+    made.eval()(q, memory, mask=mask)
+    always, drop = {"mask": mask, "scale": 0.25}, {"drop": made.dropout}
     assert isinstance(made.dropout, Dropout)
+    assert [options for _, options in calls] == [
+        always | drop,
+        always | drop | {"score_bias": bias},
+        always,
+    ]
+    assert [shapes for shapes, _ in calls] == [[(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]] * 3
 
 
 def test_a_learned_relative_bias_is_trained_with_the_layer():
-    made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
+    made, x = free(), sequences(T)
     relative = RelativeBias(H, 2, rng=np.random.default_rng(5))
-    made(x, bias=relative(T)).sum().backward()
+    made(x, score_bias=relative(T)).sum().backward()
     assert relative.weight.grad.shape == (5, H) and relative.weight.grad.all()
 
 
 def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
-    made, x = layer(d_k=D_K, d_v=D_V), sequences(T)
+    made, x = free(), sequences(T)
     before, order = made(x).data, random.permutation(H)
     for w in (made.w_q.weight, made.w_k.weight, made.w_v.weight):
         w.data = w.data.reshape(D_MODEL, H, -1)[:, order].reshape(w.shape)
@@ -529,11 +486,11 @@ def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
 @pytest.mark.parametrize("bias", [None, alibi(H, T)], ids=["", "ALiBi"])
 def test_the_weights_it_shows_are_the_weights_it_uses(bias, options):
     made, x, mask = wide(**options), sequences(T), causal_mask(T)
-    shown = made.weights(x, mask=mask, bias=bias)
+    shown = made.weights(x, mask=mask, score_bias=bias)
     assert shown.shape == (B, H, T, T)
     again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
     np.testing.assert_allclose(
-        again.data, made(x, mask=mask, bias=bias).data, rtol=1e-13, atol=1e-14
+        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-13, atol=1e-14
     )
 
 
@@ -614,21 +571,6 @@ def test_unit_variance_stays_unit_variance_in_the_scores_of_every_head(scale, is
     assert near_1.all() if is_right else not near_1.any()
 
 
-def test_it_attends_with_the_function_it_was_given_and_hands_it_mask_and_scale():
-    calls = []
-
-    def attend(q, k, v, **options):
-        calls.append(([x.shape for x in (q, k, v)], options))
-        return attention(q, k, v, **options)
-
-    made, mask = layer(d_k=D_K, d_v=D_V, attend=attend, scale=0.25), causal_mask(T, S)
-    y = made(sequences(T), sequences(S), mask=mask)
-    assert y.shape == (B, T, D_MODEL)
-    [(shapes, options)] = calls
-    assert shapes == [(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]
-    assert options == {"mask": mask, "scale": 0.25}
-
-
 def test_the_layer_keeps_nothing_of_what_it_computes():
     made = wide()
     before = dict(vars(made))
@@ -644,141 +586,12 @@ def test_equal_generators_give_equal_layers():
     assert not np.isin(weights[0], weights[1:]).any()
 
 
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "message"),
-    [
-        ((8, 3), {}, "^d_model=8 cannot be shared equally by num_heads=3$"),
-        ((8, 3), {"d_k": 5}, "^d_model=8 cannot be shared equally by num_heads=3$"),
-        ((8, 0), {}, "^num_heads must be at least 1: got 0$"),
-        ((8, 4), {"num_kv_heads": 3}, "^num_heads=4 cannot share num_kv_heads=3 equally$"),
-        ((8, 4), {"num_kv_heads": 8}, "^num_heads=4 cannot share num_kv_heads=8 equally$"),
-        ((8, 4), {"num_kv_heads": 0}, "^num_heads=4 cannot share num_kv_heads=0 equally$"),
-    ],
-)
-def test_a_model_that_cannot_be_shared_among_the_heads_is_refused(arguments, options, message):
-    with pytest.raises(ValueError, match=message):
-        layer(*arguments, **options)
-
-
-def test_d_model_need_not_be_divisible_if_a_head_says_how_wide_it_is():
-    assert layer(8, 3, d_k=5, d_v=7)(sequences(T, d_model=8)).shape == (B, T, 8)
-
-
-def test_features_that_cannot_be_shared_are_refused():
-    with pytest.raises(ValueError, match="^8 features cannot be shared equally by num_heads=3"):
-        split_heads(Tensor(np.ones((T, 8))), 3)
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize(
-    ("wrong", "error", "message"),
-    [
-        (np.ones((B, S, D_MODEL)), TypeError, "{} must be a Tensor .*: got ndarray"),
-        ([[1.0] * D_MODEL], TypeError, "{} must be a Tensor .*: got list"),
-        (Tensor(np.ones(D_MODEL)), TypeError, r"{} must be a Tensor .*: got .* shape \(17,\)"),
-        (Tensor(np.ones((B, S, 2))), ValueError, r"takes 17 features .*: got \(2, 5, 2\)"),
-    ],
-    ids=["array", "list", "one axis", "features"],
-)
-def test_inputs_that_are_no_sequences_of_d_model_features_are_refused(place, wrong, error, message):
-    inputs = [Tensor(np.ones((B, S, D_MODEL))) for _ in "qkv"]
-    inputs[place] = wrong
-    made = layer(d_k=D_K, d_v=D_V)
-    with pytest.raises(error, match=message.format("qkv"[place])):
-        made(*inputs)
-    if place < 2:
-        with pytest.raises(error, match=message.format("qkv"[place])):
-            made.weights(*inputs[:2])
-
-
-@pytest.mark.parametrize(
-    ("mask", "error", "message"),
-    [
-        (np.ones((T, S)), TypeError, "True where a query may look: got dtype float64"),
-        (np.ones((B, T, S), int), TypeError, "True where a query may look: got dtype int64"),
-        (np.ones((S, T), bool), ValueError, r"mask of shape \(5, 3\) does not broadcast"),
-        (np.ones((H, T, S), bool), ValueError, r"mask of shape \(7, 3, 5\) does not broadcast"),
-        (np.ones((B, T, S, 1), bool), ValueError, r"mask of shape \(2, 3, 5, 1\) does not"),
-        (np.ones((1, B, H, T, S), bool), ValueError, r"mask of shape \(1, 2, 7, 3, 5\) does not"),
-    ],
-)
-def test_a_mask_that_does_not_fit_is_refused_in_the_shape_that_was_given(mask, error, message):
-    made = layer(d_k=D_K, d_v=D_V)
-    with pytest.raises(error, match=message):
-        made(sequences(T), sequences(S), mask=mask)
-    with pytest.raises(error, match=message):
-        made.weights(sequences(T), sequences(S), mask=mask)
-
-
-def test_keys_and_values_of_different_lengths_are_refused():
-    with pytest.raises(ValueError, match="one row for each of the 5 keys"):
-        layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S), sequences(T))
-
-
-@pytest.mark.parametrize(
-    ("bias", "error", "message"),
-    [
-        (np.ones((T, S), bool), TypeError, "a mask, with True .*, is passed as mask=$"),
-        (np.ones((S, T)), ValueError, r"bias of shape \(5, 3\) does not broadcast"),
-        (np.ones((B, T, S)), ValueError, r"bias of shape \(2, 3, 5\) does not broadcast"),
-        (Tensor(np.ones((H, T, S), int)), TypeError, "floating dtype: got int64"),
-    ],
-)
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_a_bias_that_does_not_fit_is_refused(attend, bias, error, message):
-    made = layer(d_k=D_K, d_v=D_V, attend=attend)
-    for ask in (made, made.weights):
-        with pytest.raises(error, match=message):
-            ask(sequences(T), sequences(S), bias=bias)
-
-
-def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():
-    made = layer(d_k=D_K, d_v=D_V, attend=fused_attention, dropout=0.1)
-    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
-        made(sequences(T))
-    assert made.eval()(sequences(T)).shape == (B, T, D_MODEL)
-
-
-def test_batches_that_do_not_fit_are_refused_with_both():
-    with pytest.raises(
-        ValueError, match=r"the batch axes of q \(2,\), k \(3,\) and v \(3,\) do not"
-    ):
-        layer(d_k=D_K, d_v=D_V)(sequences(T), sequences(S, (3,)), mask=causal_mask(T, S))
-
-
-@pytest.mark.parametrize("p", [-0.1, 1.0, 1.5])
-def test_a_probability_that_is_none_is_refused_when_the_layer_is_made(p):
-    with pytest.raises(ValueError, match=f"0 ≤ p < 1: got {p}"):
-        layer(dropout=p, d_k=D_K, d_v=D_V)
-
-
-# ---------------------------------------------------------------- caches, and late queries
-
-
-def test_a_call_that_is_refused_leaves_the_cache_as_it_was():
-    made, cache, x = layer(d_k=D_K, d_v=D_V), KVCache(), sequences(S)
-    made(x[:, :3], mask=causal_mask(3), cache=cache)
-    with pytest.raises(ValueError, match="mask"):
-        made(x[:, 3:], mask=causal_mask(2), cache=cache)
-    assert cache.length == 3
-    y = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
-    whole = made(x, mask=causal_mask(S))
-    np.testing.assert_allclose(y.data, whole.data[:, 3:], rtol=1e-10, atol=1e-12)
-
-
-def test_a_cache_can_be_rewound_and_is_for_self_attention_alone():
-    made, cache, x = layer(d_k=D_K, d_v=D_V), KVCache(), sequences(S)
+def test_a_cache_that_is_rewound_has_forgotten_what_came_later():
+    made, cache, x = free(), KVCache(), sequences(S)
     first = made(x, mask=causal_mask(S), cache=cache)
     cache.rewind(3)
     again = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
     np.testing.assert_allclose(again.data, first.data[:, 3:], rtol=1e-10, atol=1e-12)
-    with pytest.raises(ValueError, match="^a cache is for self-attention"):
-        made(x, sequences(T), cache=cache)
-    with pytest.raises(ValueError, match="the cache holds 5 positions, and not 6"):
-        cache.rewind(6)
 
 
 def test_rotary_queries_are_the_last_of_the_positions_as_in_a_causal_mask():
@@ -793,3 +606,33 @@ def test_the_weights_of_a_layer_with_qk_norm_are_those_it_uses():
     weights = made.weights(x).data[:, 0]
     expected = made.w_o(Tensor(weights @ made.w_v(x).data)).data
     np.testing.assert_allclose(made(x).data, expected, rtol=1e-10, atol=1e-12)
+
+
+# ---------------------------------------------------------------- refusal
+
+
+def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():
+    made = free(attend=fused_attention, dropout=0.1)
+    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
+        made(sequences(T))
+    assert made.eval()(sequences(T)).shape == (B, T, D_MODEL)
+
+
+def test_a_call_that_is_refused_leaves_the_cache_as_it_was():
+    made, cache, x = free(), KVCache(), sequences(S)
+    made(x[:, :3], mask=causal_mask(3), cache=cache)
+    with pytest.raises(ValueError, match="mask"):
+        made(x[:, 3:], mask=causal_mask(2), cache=cache)
+    assert cache.length == 3
+    y = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
+    whole = made(x, mask=causal_mask(S))
+    np.testing.assert_allclose(y.data, whole.data[:, 3:], rtol=1e-10, atol=1e-12)
+
+
+def test_a_cache_is_for_self_attention_and_cannot_be_rewound_ahead():
+    made, cache, x = free(), KVCache(), sequences(S)
+    made(x, cache=cache)
+    with pytest.raises(ValueError, match="^a cache is for self-attention"):
+        made(x, sequences(T), cache=cache)
+    with pytest.raises(ValueError, match="the cache holds 5 positions, and not 6"):
+        cache.rewind(6)

@@ -20,16 +20,7 @@ import types
 import numpy as np
 import pytest
 
-from minigrad import (
-    Tensor,
-    cross_entropy,
-    gradcheck,
-    gradients,
-    layer_norm,
-    no_grad,
-    ops,
-    unfused,
-)
+from minigrad import Tensor, cross_entropy, gradcheck, gradients, layer_norm, no_grad, ops, unfused
 from minigrad.engine import replay
 
 rng = np.random.default_rng(11)

@@ -6,6 +6,7 @@ in any order, also backwards. What only single operations promise (ties, infinit
 stands in the subchapters' own tests.
 """
 
+import inspect
 from typing import Any, NamedTuple
 
 import hypothesis.extra.numpy as hnp
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 
 from minigrad import Tensor, gradcheck, gradients, ops
+from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import NUMPY, PLAIN
 from tests import cases, oracles
 from tests.cases import CASES, CURVES, PAIRS, REDUCTIONS, Case, apart, apart_below, mask, x
@@ -436,64 +438,37 @@ def with_option(drawn, **more):
 
 
 ANY = curve(x)
+OWN = [
+    *(clip, where, layer_norm, reshape, transpose, swapaxes, broadcast_to, moveaxis, expand_dims),
+    *(squeeze, flip, roll, take, take_along_axis, cumsum, softmax, repeat, tile, pad, diagonal),
+    *(getitem, scatter_add, concatenate, stack, split, matmul, einsum, dot, outer, tensordot, norm),
+    *(cross_entropy, embedding, dropout),
+]
 DRAWN = {
+    **{drawn.__name__: drawn for drawn in OWN},
     **{name: curve(values) for name, values in CURVES.items()},
     **{name: pair(*values) for name, values in PAIRS.items()},
     **{name: reduction(values) for name, values in REDUCTIONS.items()},
     "astype": with_option(ANY, dtype=st.just(np.float64)),
     "binary_cross_entropy_with_logits": two_of_one_shape(x, between_0_and_1),
-    "broadcast_to": broadcast_to,
-    "clip": clip,
-    "concatenate": concatenate,
-    "cross_entropy": cross_entropy,
-    "cumsum": cumsum,
-    "diagonal": diagonal,
-    "dot": dot,
-    "dropout": dropout,
-    "einsum": einsum,
     "elu": with_option(curve(CURVES["elu"]), alpha=st.sampled_from([0.5, 1.0, 3])),
-    "embedding": embedding,
-    "expand_dims": expand_dims,
-    "flip": flip,
-    "getitem": getitem,
-    "layer_norm": layer_norm,
     "leaky_relu": with_option(curve(CURVES["leaky_relu"]), slope=st.sampled_from([0.3, 0, -2.0])),
     "log_softmax": softmax,
-    "matmul": matmul,
-    "moveaxis": moveaxis,
     "mse": two_of_one_shape(x, x),
     "nll": targets,
-    "norm": norm,
-    "outer": outer,
-    "pad": pad,
     "ravel": ANY,
-    "repeat": repeat,
-    "reshape": reshape,
-    "roll": roll,
-    "scatter_add": scatter_add,
-    "softmax": softmax,
     "sort": along_one_axis,
-    "split": split,
-    "squeeze": squeeze,
-    "stack": stack,
     "std": reduction(apart, ddof=st.sampled_from([0, 0.5])),
-    "swapaxes": swapaxes,
     "t.T": ANY,
     "t.copy": ANY,
     "t.flatten": ANY,
     "t.mT": lambda draw: ([strided(draw, x, a_shape(draw, least=2))], {}),
     "t.reshape": reshape_method,
     "t.transpose": transpose_method,
-    "take": take,
-    "take_along_axis": take_along_axis,
-    "tensordot": tensordot,
-    "tile": tile,
     "trace": diagonal,
-    "transpose": transpose,
     "tril": triangle,
     "triu": triangle,
     "var": reduction(apart, ddof=st.sampled_from([0, 0.5])),
-    "where": where,
 }
 
 # ---------------------------------------------------------------- value and derivative
@@ -564,32 +539,67 @@ SAME = {
 
 
 @pytest.mark.parametrize("function", NUMPY, ids=lambda f: f.__name__)
-def test_numpys_own_function_on_tensors_is_the_operation(function):
+def test_numpys_own_function_on_tensors_is_the_operation_also_with_arrays_before_them(function):
     name = SAME.get(function, function.__name__)
     call = function if function in SAME else oracles.CALLS.get(name, function)
     its_cases = [case for case in CASES if case.name == name]
     assert its_cases
     for case in its_cases:
-        inputs = [
-            Tensor(a, requires_grad=True) if i in case.floating else a
-            for i, a in enumerate(case.inputs)
-        ]
-        y, ours = call(*inputs, **case.options), case.ours(*inputs)
-        assert isinstance(y, Tensor) and y.requires_grad == ours.requires_grad
-        assert y.node.name == ours.node.name
-        np.testing.assert_array_equal(y.data, ours.data, strict=True)
+        for places in (case.floating, case.floating[-1:]):
+            inputs = [
+                Tensor(a, requires_grad=True) if i in places else a
+                for i, a in enumerate(case.inputs)
+            ]
+            y, ours = call(*inputs, **case.options), case.ours(*inputs)
+            assert isinstance(y, Tensor) and y.requires_grad == ours.requires_grad
+            assert y.node.name == ours.node.name
+            np.testing.assert_array_equal(y.data, ours.data, strict=True)
+
+
+METHODS = [name for name in vars(Words) if name in ROWS]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_is_the_operation_and_means_what_it_means_on_the_array(name):
+    parameters = inspect.signature(getattr(Tensor, name)).parameters.values()
+    by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+    for case in (case for case in CASES if case.name == name):
+        x, *others = case.inputs
+        options = dict(case.options)
+        args = [*others, *(options.pop(p) for p in by_place if p in options)]
+        if isinstance(x, np.ndarray):
+            t = Tensor(x, requires_grad=True)
+            method, ours = getattr(t, name), case.ours(t, *others)
+            np.testing.assert_allclose(ours.data, getattr(x, name)(*args, **options), rtol=1e-13)
+            found = [method(*args, **options)]
+            if name not in ("reshape", "transpose"):  # whose integers have no name
+                found.append(method(*others, **case.options))
+            for y in found:
+                assert type(y) is Tensor and y.requires_grad and y.node.name == ours.node.name
+                np.testing.assert_array_equal(y.data, ours.data, strict=True)
+
+
+NEED_ARGUMENTS = {"dot", "repeat", "take", "astype", "reshape", "swapaxes", "clip"}
+
+
+@pytest.mark.parametrize("name", [*sorted({*METHODS} - NEED_ARGUMENTS), "copy", "flatten"])
+def test_a_methods_default_arguments_are_numpys(name):
+    t = Tensor(T[:1] if name == "squeeze" else T)
+    np.testing.assert_allclose(getattr(t, name)().data, getattr(t.data, name)(), rtol=1e-15)
 
 
 T, U = apart(3, 5), apart_below(3, 5)
 # How the questions are asked that take more than one array, or two for a ufunc of two.
 ASKED = {
-    "allclose": lambda t, u: np.allclose(t, u),
+    "allclose": lambda t, u: (np.allclose(t, u), np.allclose(t, b=u)),
+    "argmax": lambda t, u: (np.argmax(t, axis=1), np.argmax(a=t, axis=1)),
     "array_equal": lambda t, u: np.array_equal(t, u),
     "full_like": lambda t, u: np.full_like(t, 7.0),
     "empty_like": lambda t, u: np.empty_like(t).shape,
     "isclose": lambda t, u: np.isclose(t, u, atol=0.5),
     "may_share_memory": lambda t, u: np.may_share_memory(t, t[1:]),
     "result_type": lambda t, u: np.result_type(t, np.float32),
+    "round": lambda t, u: (np.round(t), np.round(t, 1)),
     "searchsorted": lambda t, u: np.searchsorted(t[0, :1], u),
     "shares_memory": lambda t, u: np.shares_memory(t, u),
     "unravel_index": lambda t, u: np.unravel_index(np.argmax(t), np.shape(u)),

@@ -32,10 +32,6 @@ def steps(optimizer, parameters, n):
 OPTIMIZERS = {
     "SGD": (lambda p: SGD(p, 0.1), lambda t, p: t.SGD(p, 0.1)),
     "momentum": (lambda p: SGD(p, 0.01, momentum=0.9), lambda t, p: t.SGD(p, 0.01, momentum=0.9)),
-    "Nesterov": (
-        lambda p: SGD(p, 0.01, momentum=0.9, nesterov=True),
-        lambda t, p: t.SGD(p, 0.01, momentum=0.9, nesterov=True),
-    ),
     "Adam": (lambda p: Adam(p, 0.1), lambda t, p: t.Adam(p, 0.1)),
     "Adam, other means": (
         lambda p: Adam(p, 0.1, betas=(0.5, 0.7), eps=1e-3),
@@ -86,6 +82,17 @@ def test_clipping_bears_gradients_whose_squares_overflow():
     assert w.grad.dtype == np.float32
 
 
+def test_clipping_takes_a_parameter_once_and_huge_gradients_whole():
+    p = Tensor(np.zeros(2), requires_grad=True)
+    p.grad = np.array([3.0, 4.0])
+    assert clip_gradients([p, p], 1.0) == 5
+    np.testing.assert_allclose(p.grad, [0.6, 0.8])
+    q = Tensor(np.zeros(4), requires_grad=True)
+    q.grad = np.full(4, 1.7e308)
+    assert clip_gradients([q], 1.0) == np.inf  # the length is beyond float64
+    np.testing.assert_allclose(q.grad, 0.5)
+
+
 def test_schedules_rise_in_a_line_and_fall_as_they_say():
     rates = [warmup_cosine(t, peak=2.0, warmup=10, total=110, floor=0.5) for t in range(1, 111)]
     np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 5, rtol=1e-14)
@@ -99,8 +106,8 @@ def test_schedules_rise_in_a_line_and_fall_as_they_say():
 
 
 SHOWN = {
-    "SGD": "SGD(lr=0.1, momentum=0.0, nesterov=False), 2 parameters",
-    "momentum": "SGD(lr=0.01, momentum=0.9, nesterov=False), 2 parameters",
+    "SGD": "SGD(lr=0.1, momentum=0.0), 2 parameters",
+    "momentum": "SGD(lr=0.01, momentum=0.9), 2 parameters",
     "Adam, other means": "Adam(lr=0.1, betas=(0.5, 0.7), eps=0.001), 2 parameters",
     "AdamW, matrices only": "AdamW(lr=0.1, betas=(0.9, 0.999), eps=1e-08, decay=0.05, "
     "matrices_only=True), 2 parameters",
@@ -185,31 +192,15 @@ def test_a_step_between_the_passes_leaves_the_gradient_that_of_the_forward_pass(
     np.testing.assert_array_equal(w.grad, 2 * before)
 
 
+def test_a_rate_from_numpy_leaves_float32_as_it_is():
+    p = Tensor(np.ones(3, np.float32), requires_grad=True)
+    for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
+        p.grad = np.ones(3, np.float32)
+        optimizer.step()
+        assert p.dtype == np.float32 and type(optimizer.lr) is float
+
+
 # ---------------------------------------------------------------- refusal
-
-REFUSED = {
-    "no parameters": (lambda: SGD([], 0.1), ValueError, "the list is empty"),
-    "a result": (lambda: SGD([leaves()[0] * 2], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
-    "a constant": (lambda: SGD([Tensor([1.0])], 0.1), TypeError, r"parameters\[0\] is not a leaf"),
-    "one twice": (lambda: SGD(leaves()[:1] * 2, 0.1), ValueError, "in the list twice"),
-    "a negative rate": (
-        lambda: SGD(leaves(), -1),
-        ValueError,
-        "lr must be 0 or larger, and finite: got -1",
-    ),
-    "momentum": (lambda: SGD(leaves(), 1, momentum=1), ValueError, "between 0 and 1: got 1"),
-    "nesterov": (lambda: SGD(leaves(), 1, nesterov=True), ValueError, "there is none"),
-    "betas": (lambda: Adam(leaves(), betas=(0.9, 1.0)), ValueError, "betas lie between"),
-    "decay": (lambda: AdamW(leaves(), decay=-1), ValueError, "decay must not be negative"),
-    "step 0": (lambda: warmup_cosine(0, peak=1, warmup=1, total=2), ValueError, "from 1: got 0"),
-    "paper's step 0": (lambda: inverse_sqrt(0, d_model=4), ValueError, "from 1: got 0"),
-}
-
-
-@pytest.mark.parametrize(("ask", "error", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_makes_no_sense_is_refused(ask, error, words):
-    with pytest.raises(error, match=words):
-        ask()
 
 
 def test_a_gradient_that_is_not_finite_is_named():
@@ -239,30 +230,20 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
         target.load_state_dict({})
 
 
-def test_a_rate_from_numpy_leaves_float32_as_it_is():
-    p = Tensor(np.ones(3, np.float32), requires_grad=True)
-    for optimizer in (SGD([p], np.float64(0.1)), Adam([p], np.float64(0.1))):
-        p.grad = np.ones(3, np.float32)
-        optimizer.step()
-        assert p.dtype == np.float32 and type(optimizer.lr) is float
+USES = [lambda w: (w * w).sum().backward(), lambda w: SGD([w], 0.1).step()]
 
 
-def test_a_gradient_of_another_shape_is_refused():
-    p = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
-    p.grad = np.ones(3)
-    with pytest.raises(
-        ValueError, match=r"the .grad of 'w' \(2, 3\) has shape \(3,\), not \(2, 3\)"
-    ):
-        SGD([p], 0.1).step()
-    assert not p.data.any()
-
-
-def test_an_eps_that_a_dtype_cannot_hold_is_refused():
-    p = Tensor(np.zeros(3, np.float16), requires_grad=True)
-    with pytest.raises(ValueError, match="eps must be above 0 in .*float16: got 1e-08"):
-        Adam([p])
-    with pytest.raises(ValueError, match="eps must be above 0"):
-        Adam([Tensor(np.zeros(3), requires_grad=True)], eps=-1.0)
+@pytest.mark.parametrize("use", USES, ids=["backward", "step"])
+def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use):
+    w = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
+    w.grad = np.ones(3)
+    words = r"^the .grad of 'w' \(2, 3\) has shape \(3,\), not \(2, 3\)$"
+    with pytest.raises(ValueError, match=words):
+        use(w)
+    w.grad = Tensor(np.ones((2, 3)))
+    with pytest.raises(TypeError, match=r"the .grad of 'w' \(2, 3\) is a Tensor"):
+        use(w)
+    assert not w.data.any()
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0, np.nan])
@@ -274,23 +255,6 @@ def test_clipping_to_no_length_is_refused(max_norm):
     np.testing.assert_array_equal(p.grad, [3, 4])
 
 
-def test_clipping_takes_a_parameter_once_and_huge_gradients_whole():
-    p = Tensor(np.zeros(2), requires_grad=True)
-    p.grad = np.array([3.0, 4.0])
-    assert clip_gradients([p, p], 1.0) == 5
-    np.testing.assert_allclose(p.grad, [0.6, 0.8])
-    q = Tensor(np.zeros(4), requires_grad=True)
-    q.grad = np.full(4, 1.7e308)
-    assert clip_gradients([q], 1.0) == np.inf  # the length is beyond float64
-    np.testing.assert_allclose(q.grad, 0.5)
-
-
-@pytest.mark.parametrize("lr", [np.nan, np.inf, -0.1])
-def test_a_rate_that_is_no_rate_is_refused(lr):
-    with pytest.raises(ValueError, match="lr must be 0 or larger, and finite"):
-        SGD([Tensor(np.zeros(2), requires_grad=True)], lr)
-
-
 def test_a_momentum_is_not_lost_without_a_word():
     p = Tensor(np.zeros(2), requires_grad=True)
     p.grad = np.ones(2)
@@ -298,8 +262,3 @@ def test_a_momentum_is_not_lost_without_a_word():
     with_momentum.step()
     with pytest.raises(ValueError, match="keeps velocity of parameter 0, .*remembers: nothing"):
         without.load_state_dict(with_momentum.state_dict())
-
-
-def test_a_warm_up_of_no_steps_is_refused_by_the_papers_schedule():
-    with pytest.raises(ValueError, match="warmup is a number of steps, 1 or more"):
-        inverse_sqrt(1, d_model=8, warmup=0)

@@ -125,7 +125,7 @@ def test_a_relative_bias_is_learned_through_attention(attend):
 
     def f(weight):
         made.weight = weight
-        return attend(q, k, v, bias=made(T, S), mask=causal_mask(T, S))
+        return attend(q, k, v, score_bias=made(T, S), mask=causal_mask(T, S))
 
     # (A bias of one number a row would change nothing: here rows hold several distances.)
     assert gradcheck(f, random.standard_normal((5, H)))
@@ -158,7 +158,7 @@ def test_float32_stays_float32():
     q = t(H, T, 5, dtype=np.float32)
     for bias in (alibi(H, T), relative(T)):
         for attend in (attention, fused_attention):
-            assert attend(q, q, q, bias=bias).dtype == np.float32
+            assert attend(q, q, q, score_bias=bias).dtype == np.float32
 
 
 # ---------------------------------------------------------------- law
@@ -171,8 +171,8 @@ def test_without_positions_a_sentence_is_a_bag_of_words_and_with_them_it_is_not(
     np.testing.assert_allclose(attention(x, shaken, shaken).data, y, rtol=1e-11, atol=1e-13)
     y = attention(rotary(x), rotary(x), x).data
     assert abs(attention(rotary(x), rotary(shaken), shaken).data - y).max() > 0.01
-    y = attention(x, x, x, bias=alibi(1, S)).data
-    assert abs(attention(x, shaken, shaken, bias=alibi(1, S)).data - y).max() > 0.01
+    y = attention(x, x, x, score_bias=alibi(1, S)).data
+    assert abs(attention(x, shaken, shaken, score_bias=alibi(1, S)).data - y).max() > 0.01
 
 
 @pytest.mark.parametrize("shift", [1, 7, 100])
@@ -251,7 +251,7 @@ def test_the_gradient_of_a_turn_is_the_turn_back():
 def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
     """Each position back divides the weight by exp(slope), at every position, for each head."""
     q, k = Tensor(np.zeros((H, S, 2))), Tensor(np.zeros((H, S, 2)))
-    weights = attention_weights(q, k, bias=alibi(H, S), mask=causal_mask(S)).data
+    weights = attention_weights(q, k, score_bias=alibi(H, S), mask=causal_mask(S)).data
     for h in range(H):
         slope = 2 ** (-8 * (h + 1) / H)
         for t in range(1, S):
@@ -263,28 +263,3 @@ def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
 def test_the_bias_of_the_last_queries_is_the_last_rows_of_the_bias_of_all(bias):
     whole, last = bias(S), bias(T, S)
     np.testing.assert_array_equal(np.asarray(whole.data)[:, -T:], np.asarray(last.data))
-
-
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda: sinusoidal(T, 5),
-        lambda: rotary(t(B, T, 5)),
-        lambda: SinusoidalPositions()(t(B, T, 5)),
-    ],
-)
-def test_an_odd_number_of_features_is_refused(ask):
-    with pytest.raises(ValueError, match="^positions are written in pairs of features: 5 features"):
-        ask()
-
-
-@pytest.mark.parametrize(("n", "start", "reached"), [(12, 0, 12), (3, 9, 12), (1, 11, 12)])
-def test_positions_beyond_the_learned_ones_are_refused_with_both_numbers(n, start, reached):
-    with pytest.raises(
-        ValueError,
-        match=f"^x has positions up to {reached - 1}, and the learned ones end at 10$",
-    ):
-        learned()(t(B, n, D_MODEL), start)

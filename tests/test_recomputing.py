@@ -8,33 +8,9 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import (
-    Node,
-    Tensor,
-    detect_anomaly,
-    dropout,
-    grad,
-    gradcheck,
-    gradients,
-    graph,
-    hvp,
-    jacobian,
-    jvp,
-    no_grad,
-    recompute,
-    softmax,
-    vjp,
-)
+from minigrad import Tensor, dropout, grad, gradcheck, gradients, graph, no_grad, recompute, softmax
 from minigrad.engine.record import is_recording
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-M = np.array([[0.7, 1.3, 0.2], [2.1, 0.4, 1.9]])  # (2, 3)
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
+from tests.making import DERIVATIVES, A, B, M, change, leaf
 
 # ---------------------------------------------------------------- value and derivative
 
@@ -157,21 +133,12 @@ def test_recomputed_blocks_stand_in_each_other(depth):
     assert gradcheck(f, A)
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda f: grad(lambda x: f(x).sum())(A),
-        lambda f: jacobian(f)(A),
-        lambda f: jvp(f, A, B)[1],
-        lambda f: vjp(f, A)[1](B)[0],
-        lambda f: hvp(lambda x: f(x).sum(), A, B),
-        lambda f: grad(lambda x: grad(lambda x: f(x).sum())(x).sum())(A),
-    ],
-    ids=["grad", "jacobian", "jvp", "vjp", "hvp", "grad(grad)"],
-)
-def test_every_derivative_of_chapter_2_3_works_through_it(ask):
+@pytest.mark.parametrize("derivative", DERIVATIVES.values(), ids=DERIVATIVES)
+def test_every_derivative_of_chapter_2_3_works_through_it_also_twice(derivative):
     f = lambda x: np.tanh(x * x) * x[::-1]
-    np.testing.assert_allclose(ask(lambda x: recompute(f, x)), ask(f), rtol=1e-13)
+    twice = lambda f: derivative(lambda x: derivative(f, x, B), A, B)
+    for ask in (lambda f: derivative(f, A, B), twice):
+        np.testing.assert_allclose(ask(lambda x: recompute(f, x)), ask(f), rtol=1e-12)
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
@@ -240,7 +207,7 @@ def test_its_result_is_read_only_like_every_other_and_stays_when_its_input_chang
 
 def live_nodes():
     gc.collect()
-    return sum(type(o) is Node for o in gc.get_objects())
+    return sum(type(o) is mg.Node for o in gc.get_objects())
 
 
 def block(x):
@@ -324,52 +291,37 @@ def test_a_nan_is_the_same_nan_the_second_time():
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_random_numbers_drawn_inside_are_refused(create_graph):
-    rng = np.random.default_rng(0)
-    x = leaf()
-    y = recompute(lambda x: dropout(np.tanh(x), 0.5, rng=rng) + rng.random(), x)
-    with pytest.raises(
-        RuntimeError,
-        match="f gave another value the second time, or used other tensors; draw random num",
-    ):
-        gradients(y, [x], A, create_graph=create_graph)
+def another_parameter():
+    parameters = [leaf(B, "w"), leaf(B, "other")]  # of the same value
+    return lambda x: x * parameters.pop(0)
 
 
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_a_state_that_f_changes_is_refused(create_graph):
+def another_shape():
+    lengths = [3, 1]
+    return lambda x: x[: lengths.pop(0)] * 2.0
+
+
+def a_state():
     calls = []
-    x = leaf()
-    y = recompute(lambda x: calls.append(1) or x * len(calls), x)
-    with pytest.raises(RuntimeError, match="f gave another value the second time"):
-        gradients(y, [x], A, create_graph=create_graph)
+    return lambda x: calls.append(1) or x * len(calls)
+
+
+def random_numbers():
+    rng = np.random.default_rng(0)
+    return lambda x: dropout(np.tanh(x), 0.5, rng=rng) + rng.random()
+
+
+OTHERWISE = [another_parameter, another_shape, a_state, random_numbers]
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-def test_another_parameter_of_the_same_value_is_refused(create_graph):
-    x, parameters = leaf(), [leaf(B, "w"), leaf(B, "other")]
-    y = recompute(lambda x: x * parameters.pop(0), x)
-    with pytest.raises(RuntimeError, match="f gave another value .* or used other tensors"):
-        gradients(y, [x], A, create_graph=create_graph)
-
-
-@pytest.mark.parametrize("create_graph", [False, True])
-def test_a_shape_that_changes_is_refused(create_graph):
-    n = [3]
+@pytest.mark.parametrize("make", OTHERWISE, ids=lambda make: make.__name__)
+def test_what_f_does_otherwise_the_second_time_is_refused(make, create_graph):
     x = leaf()
-    y = recompute(lambda x: x[: n[0]] * 2.0, x)
-    n[0] = 1
-    with pytest.raises(RuntimeError, match="f gave another value the second time"):
+    y = recompute(make(), x)
+    words = "f gave another value the second time, or used other tensors; draw random num"
+    with pytest.raises(RuntimeError, match=words):
         gradients(y, [x], A, create_graph=create_graph)
-
-
-def step(p):
-    with no_grad():
-        p -= 1.0
-
-
-def put(p):
-    p.data = p.data - 1.0
 
 
 CHANGED = {
@@ -384,14 +336,14 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("create_graph", [False, True])
-@pytest.mark.parametrize("change", [step, put])
+@pytest.mark.parametrize("how", ["other data", "a step"])
 @pytest.mark.parametrize("use", CHANGED.values(), ids=CHANGED)
-def test_a_changed_parameter_gives_the_right_gradient_or_is_refused(use, change, create_graph):
+def test_a_changed_parameter_gives_the_right_gradient_or_is_refused(use, how, create_graph):
     x, w = leaf(), leaf(B, "w")
     f, args = use(x, w)
     y = recompute(f, *args)
     (expected,) = gradients(y, [x], A, retain_graph=True)
-    change(w)
+    change(w, how)
     try:
         (found,) = gradients(y, [x], A, create_graph=create_graph)
     except RuntimeError as error:
@@ -410,16 +362,6 @@ def test_a_changed_parameter_is_named():
     assert x.grad is None and w.grad is None
 
 
-@pytest.mark.parametrize(
-    ("f", "kind"), [(lambda x: (x, x), "tuple"), (lambda x: A, "ndarray"), (lambda x: None, "None")]
-)
-def test_f_must_return_one_tensor(f, kind):
-    with pytest.raises(
-        TypeError, match=rf"^recompute\(f, …\): f must return one Tensor, but gave {kind}"
-    ):
-        recompute(f, leaf())
-
-
 def test_an_error_in_f_is_its_own_and_leaves_recording_as_it_was():
     x = leaf()
     fail = []
@@ -436,14 +378,6 @@ def test_an_error_in_f_is_its_own_and_leaves_recording_as_it_was():
     with pytest.raises(KeyError, match="half-way"):
         y.backward(A)
     assert is_recording() and x.grad is None
-
-
-def test_a_nan_of_the_second_run_is_named_by_its_operation_in_f():
-    x = leaf([0.0, 0.7], "x")
-    with detect_anomaly():
-        y = recompute(lambda x: np.sqrt(x) * 2.0, x)
-        with pytest.raises(FloatingPointError, match="^the derivative of sqrt of 'x'"):
-            y.backward([1.0, 1.0])
 
 
 def test_a_second_pass_through_a_dropped_block_is_refused():

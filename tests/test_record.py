@@ -12,15 +12,8 @@ import pytest
 
 from minigrad import Node, Tensor, no_grad, ops, primitive, recompute
 from minigrad.engine import record
+from tests.making import A, B, leaf
 from tests.threads import in_threads, switching_often
-
-A = np.array([0.3, 0.7, 1.1])
-B = np.array([1.9, -0.4, 0.6])
-
-
-def leaf(values=A, name="t"):
-    return Tensor(values, requires_grad=True, name=name)
-
 
 # ---------------------------------------------------------------- value
 
@@ -38,14 +31,8 @@ def test_a_node_says_which_rule_ran_on_which_inputs_with_which_options():
 
 def test_a_node_has_the_name_that_numpy_uses():
     t = leaf()
-    assert [
-        y.node.name for y in (t[0], np.concatenate([t, t]), np.einsum("i->", t), np.abs(t))
-    ] == [
-        "getitem",
-        "concatenate",
-        "einsum",
-        "abs",
-    ]
+    results = [t[0], np.concatenate([t, t]), np.einsum("i->", t), np.abs(t)]
+    assert [y.node.name for y in results] == ["getitem", "concatenate", "einsum", "abs"]
 
 
 def test_constants_are_among_a_nodes_inputs_as_tensors_that_nobody_can_write():
@@ -153,15 +140,8 @@ def test_no_grad_is_a_context_that_nests_and_ends_with_an_exception():
     with contextlib.suppress(KeyError), silence, silence:
         raise KeyError
     assert np.exp(t).requires_grad
-
-
-def test_a_decorated_function_that_raises_leaves_recording_on():
-    @no_grad
-    def fails():
-        raise KeyError
-
     with pytest.raises(KeyError):
-        fails()
+        no_grad(lambda: {}["no key"])()
     assert record.is_recording()
 
 
@@ -183,15 +163,6 @@ def silent_steps():
         yield 2
 
 
-def in_another_thread(task):
-    """Run the task in a thread, and return what it gave."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(task()))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
 def test_a_generator_that_another_thread_closes_leaves_both_threads_as_they_were():
     def close(steps):
         before = record.is_recording()
@@ -207,7 +178,7 @@ def test_a_generator_that_another_thread_closes_leaves_both_threads_as_they_were
             assert not record.is_recording()
         order = opened[k:] + opened[:k]  # as they were opened, or otherwise
         for steps in order:
-            assert in_another_thread(lambda steps=steps: close(steps))
+            assert in_threads(lambda steps=steps: close(steps)) == [True]
         assert record.is_recording()
 
 
@@ -219,7 +190,7 @@ def test_a_generator_that_a_silent_thread_closes_does_not_end_its_silence():
 
     steps = silent_steps()
     next(steps)
-    assert not in_another_thread(lambda: close(steps)) and record.is_recording()
+    assert in_threads(lambda: close(steps)) == [False] and record.is_recording()
 
 
 def test_generators_that_end_in_any_order_end_their_own_silence():
@@ -267,22 +238,18 @@ def test_one_no_grad_object_serves_many_threads_at_once():
 
 
 def test_no_grad_silences_its_own_thread_and_no_other():
-    t, barrier, recorded = leaf(), threading.Barrier(2, timeout=5), {}
+    t, barrier = leaf(), threading.Barrier(2, timeout=5)
 
-    def work(name, context):
+    def recorded(context):
         with context:
             barrier.wait()  # each thread is inside its own context before any computes
-            recorded[name] = np.exp(t).requires_grad
+            found = np.exp(t).requires_grad
             barrier.wait()
+        return found
 
-    cases = [("quiet", no_grad()), ("loud", contextlib.nullcontext())]
-    threads = [threading.Thread(target=work, args=case) for case in cases]
     with no_grad():  # nor does the thread that starts them silence them
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert recorded == {"quiet": False, "loud": True}
+        tasks = [functools.partial(recorded, c) for c in (no_grad(), contextlib.nullcontext())]
+        assert in_threads(*tasks) == [False, True]
     assert record.is_recording()
 
 
@@ -353,15 +320,3 @@ def test_no_grad_refuses_a_function_that_pauses_in_the_middle(decorate, name):
 def test_no_grad_decorates_only_what_can_be_called(thing):
     with pytest.raises(TypeError, match="^no_grad decorates functions: got "):
         no_grad(thing)
-
-
-def test_a_generator_may_be_silent_in_its_own_block():
-    t = leaf()
-
-    def steps():
-        with no_grad():
-            y = np.exp(t)
-        yield y
-
-    (y,) = steps()
-    assert not y.requires_grad and record.is_recording()

@@ -1,12 +1,17 @@
-"""Chapter 11 · Scaled dot-product attention: the equation, its masks, and rows that see nothing."""
+"""Chapter 11 · Attention: the equation, its masks, and the laws of every function that attends.
+
+Those are scaled dot products, the sums of chapter 11.2 and the blocks of chapter 12.
+"""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from attention import (
     MultiHeadAttention,
+    additive_attention,
     attention,
     attention_weights,
     causal_mask,
@@ -17,6 +22,7 @@ from attention import (
 )
 from minigrad import Tensor, detect_anomaly, gradcheck, gradients
 from minigrad.nn import Dropout
+from tests.attention_refusals import REFUSED
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
@@ -105,7 +111,7 @@ def test_a_bias_is_added_to_the_scaled_scores(learned, mask, shape):
     bias = random.standard_normal(shape)
     allowed = np.broadcast_to(True if mask is None else mask, (B, T, S))
     weights, output = three_loops(q.data, k.data, v.data, allowed, 0.3, bias)
-    given = {"mask": mask, "bias": Tensor(bias, requires_grad=True) if learned else bias}
+    given = {"mask": mask, "score_bias": Tensor(bias, requires_grad=True) if learned else bias}
     np.testing.assert_allclose(
         attention_weights(q, k, scale=0.3, **given).data, weights, rtol=1e-12
     )
@@ -127,39 +133,6 @@ def test_what_is_dropped_is_dropped_from_the_weights_and_the_rest_averages_the_v
     expected = attention_weights(q, k, mask=causal_mask(T, S)).data
     np.testing.assert_array_equal(weights.data, expected)
     np.testing.assert_allclose(y.data, (expected * np.arange(S)) @ v.data, rtol=1e-13)
-
-
-@pytest.mark.parametrize("batches", [((H, 1), (1, B), (B,)), ((), (B,), ()), ((B,), (), (H, B))])
-def test_batch_axes_broadcast(batches):
-    q, k, v = (
-        Tensor(random.standard_normal((*batch, *shape)))
-        for batch, shape in zip(batches, ((T, D_K), (S, D_K), (S, D_V)), strict=True)
-    )
-    batch = np.broadcast_shapes(*batches)
-    whole = attention(q, k, v).data
-    assert whole.shape == (*batch, T, D_V)
-    q, k, v = (np.broadcast_to(x.data, (*batch, *x.shape[-2:])) for x in (q, k, v))
-    for i in np.ndindex(batch):
-        one = attention(Tensor(q[i]), Tensor(k[i]), Tensor(v[i]))
-        np.testing.assert_allclose(whole[i], one.data, rtol=1e-13)
-
-
-def test_a_mask_for_each_head_is_used_for_that_head():
-    q, k, v = qkv(B, H)
-    mask = random.random((B, H, T, S)) < 0.6
-    whole = attention(q, k, v, mask=mask).data
-    for b, h in np.ndindex(B, H):
-        one = attention(
-            Tensor(q.data[b, h]), Tensor(k.data[b, h]), Tensor(v.data[b, h]), mask=mask[b, h]
-        )
-        np.testing.assert_allclose(whole[b, h], one.data, rtol=1e-13, atol=1e-15)
-
-
-def test_a_function_as_scale_is_handed_d_k():
-    q, k, v = qkv()
-    asked = []
-    attention(q, k, v, scale=lambda d_k: asked.append(d_k) or 1.0)
-    assert asked == [D_K]
 
 
 # ---------------------------------------------------------------- derivative
@@ -190,17 +163,17 @@ def test_a_learned_bias_has_first_and_second_derivatives_too(mask, shape):
     q, k, v = (x.data / 2 for x in qkv(B))
     bias = random.standard_normal(shape)
     assert gradcheck(
-        lambda q, k, bias: attention(q, k, Tensor(v), mask=mask, bias=bias), q, k, bias
+        lambda q, k, bias: attention(q, k, Tensor(v), mask=mask, score_bias=bias), q, k, bias
     )
 
 
 def test_the_gradient_of_a_bias_is_summed_over_all_the_scores_it_was_added_to():
     q, k, v = qkv(B)
     g, full = random.standard_normal((B, T, D_V)), Tensor(np.zeros((B, T, S)), requires_grad=True)
-    (each,) = gradients(attention(q, k, v, bias=full), [full], g)
+    (each,) = gradients(attention(q, k, v, score_bias=full), [full], g)
     for shape in BIASES.values():
         bias = Tensor(np.zeros(shape), requires_grad=True)
-        (total,) = gradients(attention(q, k, v, bias=bias), [bias], g)
+        (total,) = gradients(attention(q, k, v, score_bias=bias), [bias], g)
         missing = tuple(range(3 - len(shape)))
         ones = tuple(i for i in range(3) if ((1,) * len(missing) + shape)[i] == 1)
         expected = each.sum(axis=ones, keepdims=True).reshape(shape)
@@ -212,7 +185,7 @@ def test_a_bias_receives_exactly_0_where_a_query_may_not_look():
     mask = MASKS["one a sequence (B, T, S)"]
     bias = Tensor(random.standard_normal((B, T, S)), requires_grad=True)
     (found,) = gradients(
-        attention(q, k, v, mask=mask, bias=bias), [bias], random.standard_normal((B, T, D_V))
+        attention(q, k, v, mask=mask, score_bias=bias), [bias], random.standard_normal((B, T, D_V))
     )
     several = mask.sum(axis=-1, keepdims=True) > 1
     np.testing.assert_array_equal(found != 0, mask & several)
@@ -222,18 +195,6 @@ def test_dropped_weights_have_first_and_second_derivatives():
     q, k, v = (x.data / 2 for x in qkv())
     kept = 2.0 * (random.random((T, S)) < 0.5)
     assert gradcheck(lambda q, k, v: attention(q, k, v, drop=lambda w: w * kept), q, k, v)
-
-
-@masks
-@pytest.mark.parametrize("bias", [None, np.zeros((T, S))], ids=["no bias", "a float64 bias"])
-def test_float32_stays_float32_in_everything_that_is_recorded(bias, mask):
-    q, k, v = qkv(B, dtype=np.float32)
-    drop = Dropout(0.5, rng=np.random.default_rng(5))
-    found = [attention(q, k, v, mask=mask, bias=bias, drop=drop)]
-    for t in found:
-        assert t.dtype == np.float32
-        found += [x for x in (t.node.inputs if t.node else ()) if x.requires_grad]
-    assert {id(q), id(k), id(v)} <= {id(t) for t in found}
 
 
 # ---------------------------------------------------------------- law
@@ -260,7 +221,7 @@ def test_weights_sum_to_1_however_low_the_scores_that_a_query_may_see(dtype, low
 def test_adding_one_number_to_all_scores_of_a_query_changes_nothing(mask):
     q, k, v = qkv(B)
     row = Tensor(100 * random.standard_normal((B, T, 1)), requires_grad=True)
-    one, other = attention(q, k, v, mask=mask), attention(q, k, v, mask=mask, bias=row)
+    one, other = attention(q, k, v, mask=mask), attention(q, k, v, mask=mask, score_bias=row)
     np.testing.assert_allclose(one.data, other.data, rtol=1e-11, atol=1e-13)
     (of_row,) = gradients(other, [row], random.standard_normal(other.shape))
     np.testing.assert_allclose(of_row, 0, atol=1e-14)
@@ -270,17 +231,8 @@ def test_a_bias_of_log_n_counts_a_key_n_times():
     q, k, v = qkv(B)
     times = np.array([1, 3, 2, 1, 5])
     several = [np.repeat(x.data, times, axis=-2) for x in (k, v)]
-    one = attention(q, k, v, bias=np.log(times))
+    one = attention(q, k, v, score_bias=np.log(times))
     np.testing.assert_allclose(one.data, attention(q, *map(Tensor, several)).data, rtol=1e-12)
-
-
-def test_a_bias_of_minus_infinity_is_refused_and_the_mask_named():
-    """Over a whole row it would be NaN; there is one way to forbid, and it is the mask."""
-    q, k, v = qkv(B)
-    bias = np.where(window_mask(T, S, size=2), 0, -np.inf)
-    for attend in (attention, fused_attention):
-        with pytest.raises(ValueError, match="^bias must be finite: to forbid a key pass mask="):
-            attend(q, k, v, bias=bias)
 
 
 def test_dropout_of_the_weights_keeps_the_output_on_average():
@@ -293,43 +245,6 @@ def test_dropout_of_the_weights_keeps_the_output_on_average():
     weights = attention_weights(q, k).data  # a weight p is 0 or p/.7, which has variance p² 3/7
     variance = (weights**2) @ (v.data**2) * 3 / 7
     np.testing.assert_allclose(outputs.var(axis=0), variance, rtol=0.2)
-
-
-def test_equal_seeds_drop_equal_weights_and_after_eval_nothing_is_dropped():
-    q, k, v = qkv(B)
-    draw = [Dropout(0.5, rng=np.random.default_rng(seed)) for seed in (5, 5, 7)]
-    one, same, other = (attention(q, k, v, drop=drop).data for drop in draw)
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
-    drop = draw[0].eval()
-    np.testing.assert_array_equal(attention(q, k, v, drop=drop).data, attention(q, k, v).data)
-
-
-@masks
-def test_nothing_in_it_is_an_anomaly(mask):
-    q, k, v = qkv(B)
-    with detect_anomaly():
-        y = attention(q, k, v, mask=mask, bias=np.zeros((T, S)))
-        y.backward(random.standard_normal(y.shape))
-
-
-def test_permuting_keys_and_values_together_changes_nothing():
-    q, k, v = qkv(B)
-    mask, order = MASKS["one a sequence (B, T, S)"], random.permutation(S)
-    one = attention(q, k, v, mask=mask)
-    other = attention(q, k[:, order], v[:, order], mask=mask[..., order])
-    np.testing.assert_allclose(one.data, other.data, rtol=1e-12, atol=1e-14)
-    g = random.standard_normal(one.shape)
-    for a, b in zip(gradients(one, [q, k, v], g), gradients(other, [q, k, v], g), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
-
-
-def test_permuting_queries_permutes_outputs():
-    q, k, v = qkv(B)
-    mask, order = MASKS["one a sequence (B, T, S)"], np.array([2, 0, 1])
-    one = attention(q, k, v, mask=mask).data[:, order]
-    other = attention(q[:, order], k, v, mask=mask[:, order]).data
-    np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-15)
 
 
 def test_moving_all_keys_together_changes_nothing_and_moving_all_values_moves_the_output():
@@ -346,15 +261,6 @@ def test_a_scale_of_0_looks_everywhere_alike_and_a_huge_one_at_the_best_key_only
     best = np.argmax(q.data @ k.data.mT, axis=-1)
     found = attention(q, k, v, scale=1e6).data
     np.testing.assert_array_equal(found, [v.data[b][best[b]] for b in range(B)])
-
-
-def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input():
-    """Self-attention: ∂(output t)/∂(input s) is exactly 0 for s > t, and is not for s ≤ t."""
-    x = Tensor(random.standard_normal((S, D_K)), requires_grad=True)
-    for t in range(S):
-        y = attention(x, x, x, mask=causal_mask(S))
-        (dx,) = gradients(y[t], [x], random.standard_normal(D_K))
-        np.testing.assert_array_equal((dx != 0).any(axis=-1), np.arange(S) <= t)
 
 
 def test_what_may_not_be_seen_may_be_anything_finite():
@@ -392,14 +298,6 @@ def test_a_query_that_may_look_nowhere_gives_0_and_disturbs_nobody(size, dtype):
         np.testing.assert_array_equal(results[True][i], results[False][i])
 
 
-def test_a_query_that_may_look_nowhere_sends_nothing_to_anyone_whatever_arrives_at_it():
-    q, k, v = qkv(B)
-    y = attention(q, k, v, mask=np.zeros((T, S), bool))
-    assert not y.data.any()
-    for d in gradients(y, [q, k, v], np.full(y.shape, 1e100)):
-        assert not d.any()
-
-
 @pytest.mark.parametrize("d_k", [7, 11, 101])
 def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width(d_k):
     q, k = (Tensor(random.standard_normal((200, 30, d_k)), requires_grad=True) for _ in "qk")
@@ -412,92 +310,7 @@ def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width
     assert deviations["inverted"] > 6
 
 
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize("name", ["q", "k", "v"])
-def test_plain_arrays_and_lists_are_refused_by_name(name):
-    arguments = dict(zip("qkv", qkv(), strict=True))
-    for plain in (arguments[name].data, arguments[name].data.tolist()):
-        with pytest.raises(
-            TypeError, match=f"^{name} must be a Tensor: got {type(plain).__name__}"
-        ):
-            attention(**arguments | {name: plain})
-
-
-@pytest.mark.parametrize("name", ["q", "k"])
-def test_integers_are_refused_by_name(name):
-    arguments = dict(zip("qkv", qkv(), strict=True))
-    arguments[name] = Tensor(np.ones(arguments[name].shape, int))
-    with pytest.raises(TypeError, match=f"^{name} must have a floating dtype: got int64"):
-        attention(**arguments)
-
-
-def test_features_there_are_none_of_are_refused():
-    with pytest.raises(ValueError, match=r"no features to compare: q has shape \(3, 0\)"):
-        attention(Tensor(np.ones((T, 0))), Tensor(np.ones((S, 0))), Tensor(np.ones((S, D_V))))
-
-
-@pytest.mark.parametrize("dtype", [bool, int, np.uint8])
-def test_a_bias_of_booleans_or_integers_is_refused_and_told_where_a_mask_goes(dtype):
-    q, k, v = qkv()
-    for bias in (np.ones((T, S), dtype), Tensor(np.ones((T, S), dtype))):
-        with pytest.raises(
-            TypeError,
-            match=f"^bias is added to the scores and has a floating dtype: got {np.dtype(dtype)}; "
-            "a mask, with True where a query may look, is passed as mask=$",
-        ):
-            attention(q, k, v, bias=bias)
-
-
-@pytest.mark.parametrize("shape", [(S, T), (T,), (B, T, S), (T, S + 1), (1, T, S)])
-def test_a_bias_that_does_not_fit_the_scores_is_refused_with_both_shapes(shape):
-    q, k, v = qkv()
-    with pytest.raises(ValueError, match="^bias of shape .* does not broadcast") as error:
-        attention(q, k, v, bias=np.ones(shape))
-    assert f"bias of shape {shape} does not broadcast to the scores' (3, 5)" in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (
-            {"k": np.ones((S, 2))},
-            ValueError,
-            r"must have equally many features: q has shape \(3, 11\), k has \(5, 2\)",
-        ),
-        ({"q": np.ones(D_K)}, ValueError, r"q \(…, T, d_k\) and k .* q has shape \(11,\)"),
-        ({"k": np.ones(D_K)}, ValueError, r"q \(…, T, d_k\) and k .* k has \(11,\)"),
-        (
-            {"v": np.ones((S - 1, D_V))},
-            ValueError,
-            r"one row for each of the 5 keys: it has shape \(4, 13\)",
-        ),
-        ({"v": np.ones(S)}, ValueError, r"one row for each of the 5 keys: it has shape \(5,\)"),
-        ({"scale": np.ones(2)}, ValueError, r"scale must be a single number: .* shape \(2,\)"),
-        ({"scale": lambda d: Tensor([1.0])}, ValueError, r"scale must be a single .* shape \(1,\)"),
-        ({"mask": np.ones((T, S))}, TypeError, "True where a query may look: got dtype float64"),
-        ({"mask": np.ones((T, S), int)}, TypeError, "True where a query may look: got dtype int64"),
-        (
-            {"mask": np.ones((S, T), bool)},
-            ValueError,
-            r"mask of shape \(5, 3\) does not broadcast to the scores' \(3, 5\)",
-        ),
-        (
-            {"mask": np.ones((B, T, S), bool)},
-            ValueError,
-            r"mask of shape \(2, 3, 5\) does not broadcast to the scores' \(3, 5\)",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_the_callers_own_words(change, error, message):
-    arguments = dict(zip("qkv", qkv(), strict=True)) | {"mask": None, "scale": None}
-    arguments |= {n: Tensor(x) if n in ("q", "k", "v") else x for n, x in change.items()}
-    with pytest.raises(error, match=message):
-        attention(**arguments)
-
-
-# ---------------------------------------------------------------- queries and keys of length 1
+# ---------------------------------------------------------------- law, of unit length
 
 
 def test_qk_norm_sees_only_the_directions_of_queries_and_keys():
@@ -530,7 +343,7 @@ def test_a_layer_with_qk_norm_learns_its_temperature():
     assert "scale" in dict(layer.named_parameters()) and scale.grad != 0
 
 
-# ---------------------------------------------------------------- scores at their ends
+# ---------------------------------------------------------------- law, of extreme scores
 
 
 @pytest.mark.parametrize("dtype", [float, np.float32])
@@ -539,9 +352,9 @@ def test_however_low_an_allowed_score_is_a_forbidden_one_is_lower(dtype):
     q, k, v = (Tensor(x.data, dtype=dtype, requires_grad=True) for x in qkv(B))
     bias = np.where(np.arange(S) < 3, np.finfo(dtype).min / 4 * 3, 0).astype(dtype)
     mask = causal_mask(T, S) & (np.arange(S) < 3)
-    weights = attention_weights(q, k, mask=mask, bias=bias)
+    weights = attention_weights(q, k, mask=mask, score_bias=bias)
     np.testing.assert_allclose(weights.data.sum(-1), 1.0, rtol=1e-6)
-    one, other = (f(q, k, v, mask=mask, bias=bias).data for f in (attention, fused_attention))
+    one, other = (f(q, k, v, mask=mask, score_bias=bias).data for f in (attention, fused_attention))
     np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
@@ -557,3 +370,161 @@ def test_without_keys_the_output_is_0():
     for attend in (attention, fused_attention):
         y = attend(q, k[:, :0], v[:, :0])
         assert y.shape == (B, T, D_V) and not y.data.any()
+
+
+# ---------------------------------------------------------------- law, of all that attends
+
+
+W = Tensor(random.standard_normal(D_K), requires_grad=True)
+ATTENDS = {
+    "attention": attention,
+    "additive_attention": lambda q, k, v, mask=None: additive_attention(
+        q, k, v, W.astype(q.dtype), mask=mask
+    ),
+    "fused_attention": fused_attention,
+    "fused_attention in blocks of 2": partial(fused_attention, block=2),
+}
+attends = pytest.mark.parametrize("attend", ATTENDS.values(), ids=ATTENDS)
+
+
+@attends
+@pytest.mark.parametrize("batches", [((H, 1), (1, B), (B,)), ((), (B,), ()), ((B,), (), (H, B))])
+@pytest.mark.parametrize("masked", [False, True])
+def test_batch_axes_broadcast_and_a_mask_may_have_them_all(masked, batches, attend):
+    q, k, v = (
+        Tensor(random.standard_normal((*batch, *shape)))
+        for batch, shape in zip(batches, ((T, D_K), (S, D_K), (S, D_V)), strict=True)
+    )
+    batch = np.broadcast_shapes(*batches)
+    mask = random.random((*np.broadcast_shapes(*batches[:2]), T, S)) < 0.6 if masked else None
+    whole = attend(q, k, v, mask=mask).data
+    assert whole.shape == (*batch, T, D_V)
+    q, k, v = (np.broadcast_to(x.data, (*batch, *x.shape[-2:])) for x in (q, k, v))
+    masks = np.broadcast_to(True if mask is None else mask, (*batch, T, S))
+    for i in np.ndindex(batch):
+        one = attend(Tensor(q[i]), Tensor(k[i]), Tensor(v[i]), mask=masks[i])
+        np.testing.assert_allclose(whole[i], one.data, rtol=1e-13, atol=1e-15)
+
+
+WITH_ITS_OPTIONS = {
+    "attention with a float64 bias and dropout": lambda q, k, v, mask: attention(
+        q,
+        k,
+        v,
+        mask=mask,
+        score_bias=np.zeros((T, S)),
+        drop=Dropout(0.5, rng=np.random.default_rng(5)),
+    )
+}
+
+
+@masks
+@pytest.mark.parametrize(
+    "attend", (ATTENDS | WITH_ITS_OPTIONS).values(), ids=ATTENDS | WITH_ITS_OPTIONS
+)
+def test_nothing_in_it_is_an_anomaly_and_float32_stays_float32_in_all_that_is_recorded(
+    attend, mask
+):
+    inputs = qkv(B, dtype=np.float32)
+    with detect_anomaly():
+        y = attend(*inputs, mask=mask)
+        y.backward(random.standard_normal(y.shape))
+    found = [attend(*inputs, mask=mask)]
+    for t in found:
+        assert t.dtype == np.float32
+        found += [x for x in (t.node.inputs if t.node else ()) if x.requires_grad and x is not W]
+    assert {id(x) for x in inputs} <= {id(t) for t in found}
+
+
+@attends
+def test_permuting_keys_and_values_together_changes_nothing_and_permuting_queries_permutes(attend):
+    q, k, v = qkv(B)
+    mask, order, turned = MASKS["one a sequence (B, T, S)"], random.permutation(S), [2, 0, 1]
+    one = attend(q, k, v, mask=mask)
+    other = attend(q, k[:, order], v[:, order], mask=mask[..., order])
+    np.testing.assert_allclose(one.data, other.data, rtol=1e-12, atol=1e-14)
+    g = random.standard_normal(one.shape)
+    for a, b in zip(gradients(one, [q, k, v], g), gradients(other, [q, k, v], g), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-14)
+    moved = attend(q[:, turned], k, v, mask=mask[:, turned])
+    np.testing.assert_allclose(moved.data, one.data[:, turned], rtol=1e-13, atol=1e-15)
+
+
+@attends
+def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input(attend):
+    """Self-attention: ∂(output t)/∂(input s) is exactly 0 for s > t, and is not for s ≤ t."""
+    x = Tensor(random.standard_normal((S, D_K)), requires_grad=True)
+    for t in range(S):
+        y = attend(x, x, x, mask=causal_mask(S))
+        (dx,) = gradients(y[t], [x], random.standard_normal(D_K))
+        np.testing.assert_array_equal((dx != 0).any(axis=-1), np.arange(S) <= t)
+
+
+# Masks under which queries of the text are left without a key, and which (b, t) those are.
+BLIND = {
+    "a row": (np.array([[True] * S, [False] * S, [True] * S]), [(0, 1), (1, 1)]),
+    "an empty sequence": (padding_mask([3, 0], S), [(1, 0), (1, 1), (1, 2)]),
+    "window past the padding": (
+        window_mask(T, S, size=2) & padding_mask([2, 5], S),
+        [(0, 1), (0, 2)],
+    ),
+    "causal before the padding on the left": (
+        causal_mask(T, S) & ~padding_mask([3, 0], S),
+        [(0, 0)],
+    ),
+    "all": (np.array(False), [(b, t) for b in range(B) for t in range(T)]),
+}
+
+
+@attends
+@pytest.mark.parametrize(("mask", "blind"), BLIND.values(), ids=BLIND)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_row_without_keys_gives_zeros_forward_and_backward_and_its_neighbours_keep_every_bit(
+    mask, blind, dtype, attend
+):
+    """Without it: where it may look at everything, and is not listened to."""
+    q, k, v = qkv(B, dtype=dtype)
+    nowhere = np.zeros((B, T, 1), bool)
+    for b, t in blind:
+        nowhere[b, t] = True
+    np.testing.assert_array_equal(~np.broadcast_to(mask, (B, T, S)).any(-1), nowhere[..., 0])
+    g = np.where(nowhere, 0, random.standard_normal((B, T, D_V)))
+    found = {}
+    for seeing in (False, True):
+        y = attend(q, k, v, mask=mask | nowhere if seeing else mask)
+        found[seeing] = [y.data, *gradients(y, [q, k, v], g)]
+    y, of_q, *_ = found[False]
+    assert not y[nowhere[..., 0]].any()
+    np.testing.assert_array_equal(y, np.where(nowhere, 0, found[True][0]), strict=True)
+    assert not of_q[nowhere[..., 0]].any()
+    for one, other in zip(found[False][1:], found[True][1:], strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+    loud = attend(q, k, v, mask=mask)  # whatever arrives at them, they send nothing on
+    for one, other in zip(
+        gradients(loud, [q, k, v], np.where(nowhere, 1e30, g)), found[False][1:], strict=True
+    ):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+@pytest.mark.parametrize(("mask", "blind"), BLIND.values(), ids=BLIND)
+def test_a_layer_gives_a_row_without_keys_the_bias_of_its_last_projection(mask, blind, attend):
+    rng = np.random.default_rng(5)
+    layer = MultiHeadAttention(H * 2, H, bias=True, attend=attend, rng=rng)
+    layer.w_o.bias.data = rng.standard_normal(H * 2)
+    x, memory = (Tensor(rng.standard_normal((B, n, H * 2)), requires_grad=True) for n in (T, S))
+    y = layer(x, memory, mask=mask)
+    of_x, of_memory = gradients(y, [x, memory], rng.standard_normal(y.shape))
+    for b, t in blind:
+        np.testing.assert_array_equal(y.data[b, t], layer.w_o.bias.data)
+        assert not of_x[b, t].any()
+    assert np.isfinite(of_memory).all()
+
+
+# ---------------------------------------------------------------- refusal, of chapters 11 to 18
+
+
+@pytest.mark.parametrize(("ask", "error", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_refused_in_a_sentence(ask, error, words):
+    with pytest.raises(error, match=words):
+        ask()

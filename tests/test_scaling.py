@@ -8,16 +8,24 @@ from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, saturation, summary, sweep, typical_query
 from minigrad import Tensor, gradients
 
+
+@pytest.fixture(scope="module")
+def swept():
+    """(d_k, scaled) → each measurement's mean over five repeats."""
+    found = summary(list(sweep([4, 64, 256, 512, 1024], repeats=5)))
+    return {which: {name: m for name, (m, _) in by.items()} for which, by in found.items()}
+
+
 # ------------------------------------------------------------------ value
 
 
 def test_a_measurement_equals_its_definition_in_loops():
-    found = saturation(7, keys=5, queries=6, per_key_set=3, rng=np.random.default_rng(1))
+    found = saturation(7, keys=5, queries=21, per_key_set=3, rng=np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    q, k = rng.standard_normal((2, 3, 7)), rng.standard_normal((2, 5, 7))
-    g = rng.standard_normal((2, 3, 5))
+    q, k = rng.standard_normal((7, 3, 7)), rng.standard_normal((7, 5, 7))
+    g = rng.standard_normal((7, 3, 5))
     entropies, largest, norms, scores = [], [], [], []
-    for b in range(2):
+    for b in range(7):
         for t in range(3):
             s = np.array([q[b, t] @ k[b, j] for j in range(5)]) / np.sqrt(7)
             p = np.exp(s) / np.exp(s).sum()
@@ -32,6 +40,8 @@ def test_a_measurement_equals_its_definition_in_loops():
     assert found.gradient_mean == pytest.approx(np.mean(norms))
     assert found.gradient_median == pytest.approx(np.median(norms))
     assert found.dead_share == np.mean(np.array(norms) < 1e-3)
+    squares = sorted(n**2 for n in norms)
+    assert found.top_tenth_share == pytest.approx(sum(squares[-2:]) / sum(squares))
 
 
 # ------------------------------------------------------------------ law
@@ -44,25 +54,25 @@ def test_the_variance_of_scores_is_d_k_and_with_the_scale_1():
         assert saturation(d_k, rng=rng).score_variance == pytest.approx(1, rel=0.1)
 
 
-def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies():
-    found = summary(list(sweep([4, 1024], repeats=3)))
-    narrow, wide = found[4, False], found[1024, False]
-    assert wide["gradient_mean"][0] > 3 * narrow["gradient_mean"][0]
-    assert wide["gradient_median"][0] < narrow["gradient_median"][0] / 20
-    assert wide["dead_share"][0] > 0.3 and found[1024, True]["dead_share"][0] == 0
-    assert wide["top_tenth_share"][0] > 0.85 > 0.4 > found[1024, True]["top_tenth_share"][0]
+def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies(swept):
+    narrow, wide, scaled = swept[4, False], swept[1024, False], swept[1024, True]
+    assert wide["gradient_mean"] > 3 * narrow["gradient_mean"]
+    assert wide["gradient_median"] < narrow["gradient_median"] / 20
+    assert wide["dead_share"] > 0.3 and scaled["dead_share"] == 0
+    assert wide["top_tenth_share"] > 0.85 > 0.4 > scaled["top_tenth_share"]
 
 
-def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off():
-    found = summary(list(sweep([4, 64, 256, 512, 1024], repeats=5)))
-    raw = {d_k: {n: m for n, (m, _) in found[d_k, False].items()} for d_k, _ in found}
-    scaled = {d_k: {n: m for n, (m, _) in found[d_k, True].items()} for d_k, _ in found}
-    assert 4 < raw[64]["gradient_median"] / scaled[64]["gradient_median"] < 6
-    assert raw[256]["gradient_median"] > scaled[256]["gradient_median"]
-    assert raw[512]["gradient_median"] < scaled[512]["gradient_median"]
-    assert 20 < scaled[1024]["gradient_median"] / raw[1024]["gradient_median"] < 120
-    assert raw[64]["gradient_mean"] > 3 * raw[4]["gradient_mean"]
-    assert raw[1024]["gradient_mean"] < 1.2 * raw[256]["gradient_mean"]
+def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept):
+    mean = {d_k: swept[d_k, False]["gradient_mean"] for d_k, _ in swept}
+    median, scaled = (
+        {d_k: swept[d_k, which]["gradient_median"] for d_k, _ in swept} for which in (False, True)
+    )
+    assert 4 < median[64] / scaled[64] < 6
+    assert median[256] > scaled[256]
+    assert median[512] < scaled[512]
+    assert 20 < scaled[1024] / median[1024] < 120
+    assert mean[64] > 3 * mean[4]
+    assert mean[1024] < 1.2 * mean[256]
 
 
 def test_undecided_queries_become_rarer_as_their_gradient_grows():
@@ -101,21 +111,18 @@ def test_the_typical_query_is_the_median_one():
 # ------------------------------------------------------------------ figure
 
 
-def test_the_figure_shows_every_measurement_in_both_colours(tmp_path):
+def test_the_figure_shows_every_measurement_in_both_colours_and_equal_ones_give_equal_pictures(
+    tmp_path,
+):
     rows = list(sweep([4, 16], repeats=2))
-    figure = plot_sweep(rows)
-    found = summary(rows)
+    figure, found = plot_sweep(rows), summary(rows)
     drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
-    assert len(figure.axes) == 6 and len(drawn) == 2 * len(MEASURED)
+    assert len(drawn) == 2 * len(MEASURED)
     for name in MEASURED:
         for scaled in (False, True):
             wanted = [found[d_k, scaled][name][0] for d_k in (4, 16)]
             assert any(np.array_equal(line, wanted) for line in drawn)
-    png, svg = save_figure(figure, tmp_path / "sweep")
+    png, svg = save_figure(figure, tmp_path / "a")
     assert png.read_bytes().startswith(b"\x89PNG") and "<svg" in svg.read_text()
-
-
-def test_equal_measurements_give_equal_pictures(tmp_path):
-    rows = list(sweep([4, 16], repeats=2))
-    first, second = (save_figure(plot_sweep(rows), tmp_path / name)[1] for name in "ab")
-    assert first.read_text() == second.read_text()
+    _, again = save_figure(plot_sweep(rows), tmp_path / "b")
+    assert again.read_text() == svg.read_text()

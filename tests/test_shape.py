@@ -86,30 +86,3 @@ def test_sum_and_broadcast_to_are_adjoint(drawn):
     np.testing.assert_allclose((spread * z).sum().data, (x * total).sum().data, atol=1e-12)
     np.testing.assert_allclose(gradients(spread, [x], wide)[0], total.data, atol=1e-12)
     np.testing.assert_array_equal(gradients(total, [z], narrow)[0], spread.data)
-
-
-# ---------------------------------------------------------------- refusal
-
-
-@pytest.mark.parametrize(
-    ("operation", "message"),
-    [
-        (lambda q: q.reshape(5), r"reshape of 'q' \(2, 3\): .*into shape \(5,\)"),
-        (lambda q: q.reshape(-1, -1), r"reshape of 'q' \(2, 3\): can only specify one unknown"),
-        (lambda q: q.transpose(0, 2), r"transpose of 'q' \(2, 3\): axis 2 is out of bounds"),
-        (lambda q: q.transpose(0, 0), r"transpose of 'q' \(2, 3\): repeated axis"),
-        (lambda q: transpose(q, (0,)), r"transpose of 'q' \(2, 3\): axes don't match"),
-        (lambda q: q.swapaxes(0, 2), r"swapaxes of 'q' \(2, 3\): .*axis 2 is out of bounds"),
-        (lambda q: q[0, 0].mT, r"swapaxes of \(\): .*out of bounds"),
-        (lambda q: broadcast_to(q, (2, 5)), r"broadcast_to of 'q' \(2, 3\): .*\(2,5\)"),
-        (lambda q: broadcast_to(q, (3,)), r"broadcast_to of 'q' \(2, 3\): "),
-        (lambda q: q.astype(int), r"astype of 'q' \(2, 3\): .*int64 is not a floating dtype"),
-        (
-            lambda q: q.astype(complex),
-            r"astype of 'q' \(2, 3\): .*complex128 is not a floating dtype",
-        ),
-    ],
-)
-def test_a_shape_that_cannot_be_is_refused_with_the_name_and_the_shape(operation, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        operation(Tensor(np.ones((2, 3)), requires_grad=True, name="q"))

@@ -23,7 +23,7 @@ from minigrad import Tensor, gradients
 from minigrad.nn import Embedding, LayerNorm, Linear
 
 FOLDER = Path(__file__).parents[1] / "attention"
-AXIS = r"(?:…|\w+(?: · \w+)*)"
+AXIS = r"(?:…|\w+(?: (?:·|//) \w+)*)"
 COMMENT = re.compile(rf"#\s+(?:\S+, )?\(({AXIS}(?:,\s*{AXIS})*,?)\)$")
 SIZES = {"B": 2, "T": 3, "S": 5, "H": 7, "d_k": 11, "d_v": 13, "d_model": 17, "V": 19, "d": 23}
 SIZES["H_kv"] = SIZES["H"]
@@ -81,7 +81,7 @@ def masks(chapter):
 
 def scaled_dot_product(chapter):
     q, k, v = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V)
-    chapter.attention(q, k, v, mask=np.ones((T, S), bool), bias=np.zeros((H, T, S)))
+    chapter.attention(q, k, v, mask=np.ones((T, S), bool), score_bias=np.zeros((H, T, S)))
 
 
 def additive(chapter):
@@ -93,7 +93,7 @@ def fused(chapter):
     inputs = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V), random(H, T, S)
     for block in (4, 2):
         mask = np.ones((T, S), bool)
-        y = chapter.fused_attention(*inputs[:3], bias=inputs[3], mask=mask, block=block)
+        y = chapter.fused_attention(*inputs[:3], score_bias=inputs[3], mask=mask, block=block)
         gradients(y, inputs, np.ones(y.shape))
 
 
@@ -108,7 +108,8 @@ def multi_head(chapter):
 
 def positions(chapter):
     rng = np.random.default_rng(5)
-    chapter.rotary(random(B, H, T, 2 * D_K))  # features come in pairs
+    chapter.sinusoidal(T, 2 * D_MODEL)  # features come in pairs
+    chapter.rotary(random(B, H, T, 2 * D_K))
     chapter.alibi(H, T, S)
     chapter.RelativeBias(H, 2, rng=rng)(T, S)
 
@@ -148,7 +149,7 @@ def generation(chapter):
     gpt = llama(V, num_kv_heads=1, **sizes, rng=rng)
     chapter.generate(gpt, np.ones((B, T), int), 2, rng=rng)
     both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
-    chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_words=2)
+    chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_tokens=2)
 
 
 CALLS = {
@@ -166,7 +167,11 @@ CALLS = {
     )
 }
 # Sizes that a chapter's call replaces.
-OWN = {"positions": {"d_k": 2 * D_K}, "transformer": {"d_model": 14}, "generation": {"d_model": 14}}
+OWN = {
+    "positions": {"d_k": 2 * D_K, "d_model": 2 * D_MODEL},
+    "transformer": {"d_model": 14},
+    "generation": {"d_model": 14},
+}
 
 
 def meaning(name, frame):

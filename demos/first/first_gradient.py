@@ -1,8 +1,8 @@
 """One expression, its gradient, its graph, and the check that the gradient is right.
 
-Claim. Whoever can write an expression has its derivative. Every operation leaves a node behind, the
-nodes are replayed in reverse, and each multiplies what it is handed by a derivative that fits on a
-line. A finite difference, which knows nothing of all that, agrees in ten digits.
+Claim. If you can write an expression, you have its derivative. Every operation records a node. The
+backward pass replays the nodes in reverse, and each node multiplies the gradient that it gets by a
+derivative that fits on a line. A finite difference uses none of this, and agrees in ten digits.
 
     python -m demos first_gradient [--out DIR] [--seed N]  # 1 s
 """
@@ -19,8 +19,8 @@ chosen = options("first_gradient", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
 
 # %% The expression
-# A line through points, and how far it misses them: w is its slope, b its height. The points lie
-# on y = 2x + 1 and a little noise.
+# The expression measures how far a line misses given points: w is the line's slope, b its height.
+# The points are on y = 2x + 1, up to a little noise.
 
 rng = np.random.default_rng(chosen.seed)
 x = np.linspace(-1.0, 2.0, 7)
@@ -38,7 +38,7 @@ L = loss(w, b)
 print(f"L = mean (w x + b - y)² = {L.item():.6f} at w = 0.5, b = 0")
 
 # %% The record, from the loss back
-# Each tensor knows the operation that made it. These are all the nodes there are.
+# Each tensor holds the node of the operation that made it. These are all the nodes.
 
 t, steps = L, []
 while t.node is not None:
@@ -53,8 +53,8 @@ graph(L, grads=True).save(chosen.out / "graph.svg")
 print(f"The graph: {picture}")
 
 # %% Its gradient, three ways
-# By replaying the record; by hand (∂L/∂w = mean 2 (w x + b - y) x, and without the x for b); and by
-# moving w and b a little and looking.
+# The gradient is computed by replaying the record; by hand, as ∂L/∂w = mean 2 (w x + b - y) x and
+# ∂L/∂b = mean 2 (w x + b - y); and by moving w and b a little, which is a finite difference.
 
 L.backward()
 by_hand = np.mean(2 * (0.5 * x - y) * x), np.mean(2 * (0.5 * x - y))
@@ -68,7 +68,7 @@ for name, leaf, hand, moved in zip("wb", (w, b), by_hand, by_moving, strict=True
     print(f"   ∂L/∂{name}  {leaf.grad.item():18.12f}{hand:18.12f}{moved:18.12f}")
 
 # %% The check
-# gradcheck looks along random directions, with steps of many sizes, and at second order too.
+# gradcheck compares along random directions, with steps of many sizes, and at second order too.
 
 report = gradcheck(loss, np.array(0.5), np.array(0.0))
 print(f"\n{report}")
@@ -77,7 +77,7 @@ marks.at_most(
 )
 
 # %% What a gradient is for
-# Step against it, again and again, and w and b become the line that the points lie on.
+# Repeated steps against the gradient bring w and b to the line that fits the points best.
 
 slope = grad(loss, argnums=(0, 1))
 at = np.array([0.5, 0.0])
@@ -90,4 +90,4 @@ marks.end()
 
 # %% Try it
 # - Let the noise grow to 1.0: does the descent still find the least-squares line, and why?
-# - Take |…| instead of (…)²: what does gradcheck say if the line runs through a point exactly?
+# - Take |…| instead of (…)²: what does gradcheck report if the line goes exactly through a point?

@@ -2,8 +2,8 @@
 
 Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
 At large d_k a typical query then gets almost no gradient while a few get far too much, and one
-average over all queries hides this. And the scale is no guarantee: the worked example below is
-scaled, and half of it is dead all the same.
+average over all queries hides this. The scale does not guarantee a gradient either: the worked
+example below is scaled, and nevertheless half of it is dead.
 
     python -m demos scaling [--out DIR] [--seed N]  # 11 s
 """
@@ -30,14 +30,16 @@ D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 REPEATS = 5
 
 # %% 1 · A worked example: "I love Transformers"
-# A notebook, "A step to step guide to understand attention mechanisms", takes three words,
-# d_model = 4 and two heads, computes the forward pass and prints 121 numbers. Ours, from the
-# layer that the rest of this project uses, stand beside them.
+# "The text" is a notebook, "A step to step guide to understand attention mechanisms". We found it
+# without an author or an address; `python -m demos love_transformers` shows all of it. The text
+# takes three words, d_model = 4 and two heads, computes the forward pass and prints 121 numbers.
+# Here they are beside ours, which come from the layer that the rest of this project uses.
 
 x, layer = source.layer()
 ours = source.steps(x, layer)
 same = total = 0
-print('1 · "I love Transformers": the numbers the text prints, and ours')
+print('1 · "I love Transformers": the numbers that the text prints, and ours. The text is the')
+print('    notebook "A step to step guide to understand attention mechanisms".')
 for name, array in ours.items():
     printed, mine = source.PRINTED[name], source.as_text(array)
     same, total = same + agreeing(printed, mine), total + len(mine)
@@ -45,10 +47,10 @@ for name, array in ours.items():
 print(f"\n   {same} of {total} numbers agree in every printed digit.")
 
 # %%
-# The text stops at the output. Backwards: the gradient of the output's sum with respect to X
-# and every weight. The two heads only meet in that sum, so each is taken alone, and every input
-# is checked against finite differences relative to its own gradient. In one sum, head 2's
-# gradients would drown in head 1's.
+# The text stops at the output. We add the backward pass: the gradient of the output's sum with
+# respect to X and every weight. The two heads only meet in that sum, so each head is taken alone,
+# and every input is checked against finite differences relative to its own gradient. In one sum,
+# head 1's gradients would hide head 2's.
 
 backward = ["   ‖gradient‖ of Σ output          X       W_Q       W_K       W_V       W_O"]
 checked = []
@@ -72,13 +74,13 @@ for head in (0, 1):
         worst = max(coarse, key=lambda c: c.error)
         checked.append(
             f"     {len(coarse)} are too small for finite differences to confirm to 1e-8; they "
-            f"agree as far as\n     the differences can see, the worst ({worst.what}) to "
+            f"agree as far as\n     the differences resolve them, the worst ({worst.what}) to "
             f"{worst.error:.0e}"
         )
 dead = exact[1]  # head 2's W_Q
 backward.append("   head 2, ∂/∂W_Q element by element:")
 backward += ["     " + " ".join(f"{value:10.2e}" for value in row) for row in dead]
-print("\n   What the text leaves out, the way back:\n")
+print("\n   What the text leaves out, the backward pass:\n")
 print("\n".join([*backward, "", *checked]))
 weights = ours["weights"][1]
 share = np.linalg.norm(exact[1]) / np.linalg.norm(exact[3])
@@ -86,7 +88,7 @@ if share < 1e-3:
     below = 1 - weights[0, 0]
     print(
         f"""
-   This example is scaled, and its second head is dead all the same. Its weights are one-hot
+   This example is scaled, and nevertheless its second head is dead. Its weights are one-hot
    (the smallest is {weights.min():.1e}, the largest of the first word is 1 - {below:.0e}),
    because inputs from 0 to 9 are far from unit variance. W_V and W_O still learn, but W_Q gets
    only {share:.0e} of the gradient that W_V gets. The scale repairs scores that grow with d_k;
@@ -96,8 +98,9 @@ else:
     print(f"\n   Here the second head is alive: W_Q gets {share:.0e} of the gradient of W_V.")
 
 # %% 2 · A sweep: what √d_k does to scores, weights and gradients
-# Random queries and keys of unit variance, 64 keys, and a random ∂L/∂(weights). 512 queries a
-# measurement, repeated with fresh draws; the raw and the scaled one see the same draws.
+# The queries and keys are random, of unit variance, and so is ∂L/∂(weights). There are 64 keys. A
+# measurement takes 512 queries, and is repeated with new draws. Each is made with and without the
+# scale, on the same draws.
 
 rows = list(
     tqdm(
@@ -144,9 +147,9 @@ print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.
 sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
 
 # %% 3 · The same head, scaled and unscaled, as a graph
-# One query over 5 keys at d_k = 512: of 1001 random queries, the one whose unscaled gradient is
-# the median, so neither a lucky nor an unlucky one. Every box is coloured by the RMS of the
-# gradient there. Finite differences, element by element, say whether a dead gradient is true.
+# This is one query over 5 keys at d_k = 512. Its unscaled gradient is the median of 1001 random
+# queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the gradient
+# there. Finite differences, element by element, show whether a dead gradient is true.
 
 D_K, LIMITS = 512, (1e-6, 1.0)
 q, k, v, g = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
@@ -176,7 +179,7 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
             told = (
                 f"they agree to {apart / norm:.0e}"
                 if sees < 0.01 * norm
-                else f"too coarse to tell: differences see nothing below {sees:.0e}"
+                else f"too coarse to tell: differences resolve nothing below {sees:.0e}"
             )
             compared.append(
                 f"{title:>10} ∂L/∂{'qkv'[i]} {exact.shape!s:>9}   analytic {norm:.9e}   finite "
@@ -187,13 +190,13 @@ print(f"\n3 · One typical query over 5 keys, d_k = {D_K}: norms of the gradient
 print("\n".join(f"   {line}" for line in compared))
 
 # %%
-# And a complete multi-head layer, to see where its gradients are strong: unit-variance inputs,
-# Xavier weights, 5 words, d_model = 12, 3 heads.
+# A complete multi-head layer shows where its gradients are strong. It has inputs of unit variance,
+# Xavier weights, 5 tokens, d_model = 12 and 3 heads.
 
 rng = np.random.default_rng(chosen.seed)
 whole = MultiHeadAttention(12, 3, rng=rng)
-words = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="words")
-loss_of_layer = (whole(words) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
+tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
+loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
 drawing = graph(loss_of_layer, grads=True, limits=LIMITS)
 drawing.save(chosen.out / "multi_head.png")
 multi_head = drawing.save(chosen.out / "multi_head.svg")
@@ -203,38 +206,43 @@ multi_head = drawing.save(chosen.out / "multi_head.svg")
 page = write_page(
     chosen.out / "index.html",
     "What √d_k does to gradients",
-    "Attention multiplies its scores by 1/√d_k before softmax. Here is what that number does, on "
-    f"one worked example, one sweep and one head, all computed by minigrad (seed {chosen.seed}).",
+    "Attention multiplies its scores by 1/√d_k before softmax. This page shows what that number "
+    "does, on one worked example, one sweep and one head, all computed by minigrad (seed "
+    f"{chosen.seed}). Chapters 11 and 16 of the project have the code and the reasons.",
     [
         Section(
-            "1 · A worked example, and its way back",
-            f"The text computes two heads by hand; {same} of its {total} printed numbers come out "
-            "of our layer. It is scaled, yet its second head is one-hot and its W_Q and W_K get "
-            "almost no gradient; finite differences confirm this as far as they can see.",
+            "1 · A worked example, and its backward pass",
+            'The example is from a notebook, "A step to step guide to understand attention '
+            'mechanisms", about the sentence "I love Transformers". We found the notebook without '
+            "an author or an address; `python -m demos love_transformers` shows all of it. It "
+            f"computes two heads by hand, and {same} of its {total} printed numbers come out of "
+            "our layer. The example is scaled, yet its second head is one-hot, and that head's W_Q "
+            "and W_K get almost no gradient. Finite differences confirm this as far as they can "
+            "resolve it.",
             "\n".join([*backward, "", *checked]),
         ),
         Section(
             "2 · Scores, weights and gradients over d_k",
             "Without the scale the scores' variance is d_k, the weights become one-hot, and the "
-            "median query's gradient first rises and then dies, while the mean levels off; with "
-            "1/√d_k five of the six hardly move. There are 64 keys; shaded is ± one standard "
-            f"deviation of {REPEATS} repeats.",
+            "median query's gradient first rises and then dies, while the mean levels off. With "
+            "1/√d_k five of the six measurements hardly change. There are 64 keys; the shaded band "
+            f"is ± one standard deviation of {REPEATS} repeats.",
             "\n".join(table),
             (("Six measurements over d_k", sweep_svg),),
         ),
         Section(
             f"3 · One typical query at d_k = {D_K}, on one colour scale",
-            "The two records are the same but for one number, and between softmax and its input "
-            "the unscaled one loses its gradient. Finite differences find the same small "
-            "gradient, so the dead one is the truth and not a bug.",
+            "The two records differ in one number, the scale. The unscaled one loses its gradient "
+            "between softmax and its input. Finite differences find the same small gradient, so "
+            "the dead gradient is true and not a bug.",
             "\n".join(compared),
             tuple((title, path) for title, path in drawings),
         ),
         Section(
             "4 · A complete multi-head layer",
-            "Four projections, and between them the head axis split off and merged again. The "
-            "gradient reaches w_v and w_o on the straight road, and w_q and w_k only through "
-            "the softmax.",
+            "There are four projections, and between them the head axis is split off and merged "
+            "again. The gradient reaches w_v and w_o directly, and w_q and w_k only through the "
+            "softmax.",
             pictures=(("Three heads, d_model 12", multi_head),),
         ),
     ],
@@ -242,5 +250,5 @@ page = write_page(
 print(f"\n4 · {page} shows all of it ({time.perf_counter() - started:.0f} s)")
 
 # %% Try it
-# - Set `D_K` to 256, and then `keys` to 50 as well: what brings the typical query back to life?
+# - Set `D_K` to 256, and then `keys` to 50 as well: which of the two revives the typical query?
 # - Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.

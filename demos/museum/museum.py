@@ -1,13 +1,14 @@
 """Fifteen mistakes that people make, each run, seen, caught by a check and repaired.
 
-Claim. Each of these is of a kind that people make, and raises no error where it is made. For each
-there is a check of a few lines that rejects the broken version, accepts the repaired one, and can
-be taken into any project. The broken line that is shown is read from the function that runs.
+Claim. People make mistakes of these fifteen kinds, and none of them raises an error where it is
+made. Each mistake has a check of a few lines. The check rejects the broken version, accepts the
+repaired one, and fits into any project. The broken line that is shown is read from the function
+that runs.
 
     python -m demos museum [NAME …] [--out DIR] [--seed N]  # 2 s
 
-Names choose among the exhibits. Without names all are shown, with a list at the end. One exhibit
-fits a screen of 40 lines. There are no pictures.
+NAMEs choose exhibits. Without a NAME the demo shows all exhibits and a list at the end. One exhibit
+fits on a screen of 40 lines. The demo draws no pictures.
 """
 
 # %% Set-up
@@ -22,7 +23,7 @@ from demos.museum.exhibits import NAMES, exhibit
 if not __debug__:
     stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")
 asked, rest, value = [], [], False
-for word in sys.argv[1:]:  # a name is a word that is neither an option nor its value
+for word in sys.argv[1:]:  # a NAME is a word that is neither an option nor its value
     (rest if value or word.startswith("-") else asked).append(word)
     value = len(word) > 2 and any(option.startswith(word) for option in ("--out", "--seed"))
 sys.argv[1:] = rest
@@ -37,14 +38,15 @@ for name in asked:
 exhibits = [exhibit(name) for name in NAMES if not asked or name in asked]
 
 # %% The exhibits
-# Of each: where it is met; the broken line, marked -, and what repairs it, marked +; what is to be
-# seen of it; the check, and what it says to both versions.
+# Each exhibit shows where the mistake is made; the broken line, marked -, and the line that repairs
+# it, marked +; the symptom in both versions; the check, and its result for both versions.
 
 for each in exhibits:
     print(f"{each.screen(chosen.seed)}\n")
 
 # %% The list
-# A check that nothing fails says nothing. Each has to reject the one version and accept the other.
+# A check that cannot fail proves nothing. Each check has to reject the broken version and to accept
+# the repaired one.
 
 broken = [each.caught(each.module.broken, chosen.seed) for each in exhibits]
 repaired = [each.caught(each.module.repaired, chosen.seed) for each in exhibits]
@@ -59,6 +61,6 @@ marks.end()
 
 # %% Try it
 # - In exhibits/repeated_index.py, let the check look up the tokens [3, 1, 0]. Why does this demo
-#   now end with exit code 1, and what does that say about a test that passes?
+#   now end with exit code 1, and what follows for a test that passes?
 # - In exhibits/lost_sum.py, let `broken` return g.mean(axis=0). Which of the check's two assertions
-#   fails on it, and why does the layer learn the plane all the same?
+#   fails, and why does the layer learn the plane nevertheless?

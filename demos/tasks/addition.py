@@ -1,8 +1,9 @@
 """Add numbers: a decoder learns to carry.
 
-Claim. Shown 417+385=, a small GPT writes the sum digit by digit, from the right, so that each digit
-needs only what is known by then: two digits and a carry. At least 98 % of sums of numbers it never
-saw are exactly right. Without positions it gets next to none: it cannot tell units from hundreds.
+Claim. A small GPT reads 417+385= and writes the sum digit by digit, from the right. So each digit
+depends only on what is known by then: two digits and a carry. At least 98 % of sums of numbers that
+it never saw are exactly right. Without positions almost none is right, because the model cannot
+tell units from hundreds.
 
     python -m demos addition [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 30 s
 """
@@ -32,8 +33,8 @@ PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
 D_MODEL, HEADS, BLOCKS = 64, 4, 2
 
 # %% The data
-# One sum in a hundred is held out and never trained on: those whose six digits abcdef are a number
-# divisible by 101, which every digit has a say in.
+# One sum in a hundred is held out and never trained on: the number abcdef of its six digits is
+# divisible by 101. This depends on every digit.
 
 
 def sums(rng, n, *, held_out):
@@ -47,7 +48,8 @@ def sums(rng, n, *, held_out):
 
 
 # %% The model: a GPT of two blocks
-# Its first vectors are of size ½, and not 0.02 as GPT-2's: there are few words and little time.
+# The embeddings begin with a standard deviation of ½, not with GPT-2's 0.02, because there are few
+# tokens and few steps.
 
 
 def decoder(positions, rng):
@@ -60,12 +62,12 @@ def decoder(positions, rng):
         )
         for _ in range(BLOCKS)
     ]
-    words = Embedding(12, D_MODEL, std=0.5, rng=rng)
+    tokens = Embedding(12, D_MODEL, std=0.5, rng=rng)
     places = LearnedPositions(LENGTH, D_MODEL, rng=rng) if positions else None
     if places is not None:
         places.weight.data = 0.5 * rng.standard_normal((LENGTH, D_MODEL))
     head = Linear(D_MODEL, 12, rng=rng)
-    return GPT(words, blocks, LayerNorm(D_MODEL), positions=places, head=head)
+    return GPT(tokens, blocks, LayerNorm(D_MODEL), positions=places, head=head)
 
 
 # %% The training, whole
@@ -78,9 +80,9 @@ def train(positions, what):
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
-        words = sums(rng, BATCH, held_out=False)
-        targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, words[:, 1:])  # only the sum counts
-        logits = model(words[:, :-1])
+        tokens = sums(rng, BATCH, held_out=False)
+        targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, tokens[:, 1:])  # only the sum counts
+        logits = model(tokens[:, :-1])
         loss = cross_entropy(logits, targets, ignore_index=-1)
         optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
@@ -106,21 +108,21 @@ carries = np.array(
 )  # from units, tens, hundreds
 print("\nExact held-out sums, of 1,000")
 marks.at_least("with positions", float(exact.mean()), 0.98)
-marks.at_least("those that carry three times", float(exact[carries.all(axis=0)].mean()), 0.95)
+marks.at_least("sums that carry three times", float(exact[carries.all(axis=0)].mean()), 0.95)
 marks.at_most("ablation, without positions", float(exact_without.mean()), 0.05)
 marks.trained("ablation", losses_without)
 
 # %% One sum, and where the heads look while writing it
-# Each row is a token that has been read, and predicts the next. The digits of the sum stand in the
+# Each row is a token that was read, and predicts the next token. The digits of the sum are in the
 # order in which they are written, from the right.
 
-words = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
-written = generate(model, words[:, :PROMPT], 4, temperature=0.0)
-names = ["+" if w == PLUS else "=" if w == EQUALS else str(w) for w in written[0]]
+tokens = sums(np.random.default_rng(chosen.seed + 2), 1, held_out=True)
+written = generate(model, tokens[:, :PROMPT], 4, temperature=0.0)
+names = ["+" if t == PLUS else "=" if t == EQUALS else str(t) for t in written[0]]
 total = "".join(names[: PROMPT - 1 : -1]).lstrip("0")
 print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])}: {total}")
 read, names = written[:, :-1], names[:-1]
-embedded, mask = model.positions(model.words(read)), causal_mask(read.shape[1])
+embedded, mask = model.positions(model.tokens(read)), causal_mask(read.shape[1])
 maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
 save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")
@@ -129,6 +131,6 @@ print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 
 # %% Try it
-# - Write the sum from the left (`for i in (3, 2, 1, 0)` in `sums`): what becomes of the marks?
+# - Write the sum from the left (`for i in (3, 2, 1, 0)` in `sums`): which marks are still reached?
 # - Hold out all sums that carry from the tens (`a % 100 + b % 100 >= 100` for `… % 101 == 0`): does
 #   the model carry there anyway?

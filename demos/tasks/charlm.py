@@ -1,22 +1,26 @@
 """A language model of characters: a small GPT on Python's own documentation, against counting.
 
-Claim. How well a model knows a text is how few bits it needs for each character of a part it never
-saw. Counting what followed the last n characters needs about 2.6 bits at n = 2 and 2.0 at n = 4;
-n = 5 is worse again, for too many of its contexts were seen too seldom. A small GPT, which looks
-back up to 64 characters and weighs what it finds there, passes n = 2 within a minute and comes
-close to n = 4, which it passes with more steps. Shown one character at a time, the same model in
-the same steps knows what counting with n = 1 knows, and no more.
+Claim. A model knows a text well if it needs few bits for each character of a part that it never
+saw. Counting what followed the last n characters needs about 2.6 bits at n = 2 and 2.0 at n = 4.
+n = 5 is worse again, because too many of its contexts were seen too seldom. A small GPT looks back
+up to 64 characters and weighs what it finds there. It passes n = 2 within a minute and comes close
+to n = 4, which it passes with more steps. If the same model is shown one character at a time, the
+same number of steps brings it to what counting with n = 1 reaches, and no further. A training step
+that recomputes each block (chapter 2.4) needs 57 % of the memory, and its gradients are the same.
 
     python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 80 s
 """
 
 # %% Set-up
 
+import time
+import tracemalloc
 from collections import Counter, defaultdict
 from pydoc_data.topics import topics
 
 import numpy as np
 
+from attention import fused_attention
 from attention.figures import new_figure, save_figure
 from attention.generation import generate
 from attention.maps import block_weights, plot_heads
@@ -24,7 +28,7 @@ from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
 from demos._training import Marks, Run
-from minigrad import cross_entropy, no_grad
+from minigrad import cross_entropy, gradients, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=800, quick=8)
@@ -32,25 +36,26 @@ marks = Marks(enforced=not chosen.quick)
 T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
 
 # %% The text: what `help("while")` and its like show in every Python
-# Many topics repeat paragraphs of others, a fifth of all the text. A paragraph that stood in both
-# parts would not be "never seen": so each is taken once, however its lines are broken. (Phrases
-# still come again; both profit from that.) The last tenth is held out.
+# Many topics repeat paragraphs of other topics; such paragraphs are a fifth of all the text. A
+# paragraph in both parts would not be "never seen". So each paragraph is taken once, however its
+# lines are broken. (Phrases still repeat. Counting and the model both profit from that.) The last
+# tenth is held out.
 
 paragraphs = [part for name in sorted(topics) for part in topics[name].split("\n\n")]
 text = "\n\n".join({" ".join(part.split()): part for part in paragraphs}.values())
 cut = len(text) * 9 // 10
 train_text, held_out_text = text[:cut], text[cut:]
 letters = sorted(set(text))
-# The held-out characters that are predicted, by counting and by the model: whole half windows.
+# Counting and the model predict the same held-out characters, which fill whole half windows.
 FIRST = T // 2 + 1
 LAST = FIRST - 1 + (len(held_out_text) - FIRST) // (T // 2) * (T // 2)
 print(f"{len(text):,} characters, {len(letters)} different ones; held out {len(held_out_text):,}")
 
 # %% Counting
-# Order n looks at the n characters before. What followed them in the training text is known from
-# counts, and where these are few the next lower order has more to say. Smoothing after Witten and
-# Bell (1991): a context h that was followed by `kinds` different characters counts as if each of
-# them had been a surprise, and a surprise is distributed as the lower order says,
+# Order n looks at the n characters before. It counts what followed them in the training text, and
+# where the counts are small the next lower order gets more weight. The smoothing is that of Witten
+# and Bell (1991). A context h was followed by `kinds` different characters. Each of them counts as
+# one surprise, and a surprise has the probabilities of the lower order:
 #
 #     p(c | h) = (count(h c) + kinds(h) · p(c | h without its first)) / (count(h) + kinds(h))
 
@@ -79,9 +84,9 @@ for n, bits in enumerate(by_counting):
     print(f"   n = {n}   {bits:.3f}")
 
 # %% The model, and what it is asked
-# A GPT with Llama's parts: RMSNorm, rotary positions, gated silu. Each held-out character is
-# predicted once, from at least T / 2 before it: windows overlap by half, and their second halves
-# count.
+# The model is a GPT with Llama's parts: RMSNorm, rotary positions, gated silu. It predicts each
+# held-out character once, from at least T / 2 characters before it: the windows overlap by half,
+# and only their second halves count.
 
 number = {letter: i for i, letter in enumerate(letters)}
 train_ids, held_out_ids = (
@@ -102,9 +107,9 @@ def held_out_bits(model, length):
 
 
 def written(model):
-    """What the model makes of "The ", drawn at temperature 0.8.
+    """How the model continues "The ", drawn at temperature 0.8.
 
-    It writes T / 2 characters after the T / 2 before them: it never saw a position beyond T.
+    It writes T / 2 characters after T / 2 known ones, since it never saw a position beyond T.
     """
     rng = np.random.default_rng(chosen.seed + 1)
     ids = np.array([[number[c] for c in "The "]])
@@ -119,7 +124,7 @@ def written(model):
 
 
 def train(length, what):
-    """A model that is shown `length` characters at a time, what it wrote before, and its run."""
+    """A model that is shown `length` characters at a time, what it wrote untrained, and its run."""
     rng = np.random.default_rng(chosen.seed)
     sizes = {"d_model": D_MODEL, "num_heads": HEADS, "num_kv_heads": HEADS, "num_blocks": BLOCKS}
     model = llama(len(letters), **sizes, rng=rng).astype(np.float32)
@@ -128,15 +133,15 @@ def train(length, what):
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         starts = rng.integers(0, len(train_ids) - length, BATCH * T // length)
-        words = train_ids[starts[:, None] + np.arange(length + 1)]
-        logits = model(words[:, :-1])
-        loss = cross_entropy(logits, words[:, 1:])
+        tokens = train_ids[starts[:, None] + np.arange(length + 1)]
+        logits = model(tokens[:, :-1])
+        loss = cross_entropy(logits, tokens[:, 1:])
         optimizer.lr = warmup_cosine(step, peak=6e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, 1:]))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == tokens[:, 1:]))
         if step % 100 == 0 or step == chosen.steps:
             run.keep(held_out=held_out_bits(model, length), at=step)
     return model, before, run
@@ -152,6 +157,10 @@ print(f"\nBits per character on held-out text, after {chosen.steps} steps")
 marks.at_most(f"GPT, {T} characters, below counting with n = 2", bits, by_counting[2], ".3f")
 marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
 marks.at_most("  its distance from counting, n = 1", abs(bits_of_one - by_counting[1]), 0.05, ".3f")
+for block in model.blocks:  # the same weights, by chapter 12's rule from here on
+    block.attention.attend = fused_attention
+by_blocks = held_out_bits(model, T)
+marks.at_most("fused attention, its distance in bits", abs(by_blocks - bits), 1e-4, ".0e")
 best = int(by_counting.argmin())
 for n in sorted({2, best}):
     passed = [
@@ -164,7 +173,45 @@ for n in sorted({2, best}):
 
 print(f"\nBefore:\n{before}\n\nAfter:\n{written(model)}")
 
-# %% Pictures: the way down, beside what counting reaches; and where the heads look
+# %% The memory of a step, and how `recompute` (chapter 2.4) saves much of it
+# A forward pass keeps a record of every block until the backward pass. `recompute` keeps only the
+# block's input, and makes the record again when the backward pass comes to the block. So one record
+# exists at a time instead of BLOCKS of them, and each block runs forward twice. The mark is that
+# share, 1 / BLOCKS, and a tenth for what both steps hold: inputs, gradients, the head's record.
+
+
+def recomputed(block):
+    """The block, which keeps its input alone."""
+    return lambda x, **others: recompute(lambda x: block(x, **others), x)
+
+
+def measured(blocks):
+    """The gradients of one step through these blocks, its peak memory in MB, and its seconds."""
+    model.blocks = blocks
+    step = lambda: gradients(cross_entropy(model(tokens), targets), parameters)
+    tracemalloc.start()  # NumPy reports its arrays to it
+    found, (_, peak) = step(), tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    started = time.perf_counter()
+    for _ in range(5):
+        step()
+    return found, peak / 1e6, (time.perf_counter() - started) / 5
+
+
+blocks, parameters = model.blocks, model.parameters()
+tokens, targets = (train_ids[i : i + BATCH * T].reshape(BATCH, T) for i in (0, 1))
+plain, megabytes, seconds = measured(blocks)
+again, fewer, longer = measured([recomputed(block) for block in blocks])
+model.blocks = blocks
+apart = max(np.abs(g - h).max() / np.abs(h).max() for g, h in zip(again, plain, strict=True))
+print(
+    f"\nOne training step: {megabytes:.1f} MB in {1000 * seconds:.0f} ms. With recomputed blocks: "
+    f"{fewer:.1f} MB in {1000 * longer:.0f} ms ({longer / seconds - 1:+.0%})"
+)
+marks.at_most("memory with recompute, over that without", fewer / megabytes, 1 / BLOCKS + 0.1)
+marks.at_most("largest difference of the gradients, over the largest", apart, 1e-6, ".0e")
+
+# %% Pictures: the loss beside what counting reaches, and where the heads look
 
 figure = new_figure(7.4, 4.4)
 axes = figure.subplots()
@@ -185,7 +232,7 @@ axes.legend(fontsize=9)
 save_figure(figure, chosen.out / "bits")
 
 shown = held_out_ids[None, 1000:1020]
-embedded = model.words(shown)
+embedded = model.tokens(shown)
 maps = [
     weights[0] for weights in block_weights(model.blocks, embedded, mask=causal_mask(shown.size))
 ]
@@ -196,7 +243,7 @@ print(f"\nPictures: {chosen.out}/bits.png, weights.png")
 marks.end()
 
 # %% Try it
-# - Take every paragraph as often as it stands there (leave out `dict.fromkeys`): who gains more by
-#   what it has seen before, counting or the model?
-# - Let it write 300 characters at once (`known = ids`, and 300 for `T // 2`): what becomes of the
-#   text from the 65th on, and who has told the rotary positions about places beyond?
+# - Take each paragraph as often as it occurs (`text = "\n\n".join(paragraphs)`): which gains more
+#   by text that it has seen before, counting or the model?
+# - Let the model write 300 characters at once (`known = ids`, and 300 for `T // 2`): what becomes
+#   of the text from the 65th character on, at positions that no training step contained?

@@ -1,11 +1,11 @@
 """Handwritten digits: attention as a classifier without any training, and an encoder beside it.
 
-Claim. Let an image be the query, all training images the keys and their labels the values: then
-attention is a classifier that was never trained, and reads anything from a fifth to 99 % of the
-digits, by how long the keys are and how sharp the softmax is. An encoder that takes the rows of an
-image as its tokens learns to read at least 97 %. Without positions, with its rows in a bag, the
-same encoder stays below 95 %. All this is of hands that wrote training images too; both read other
-hands worse.
+Claim. Take an image as the query, all training images as the keys and their labels as the values.
+Then attention is a classifier that was never trained. It reads between a fifth and 99 % of the
+digits, depending on the length of the keys and on how sharp the softmax is. An encoder that takes
+the rows of an image as its tokens learns to read at least 97 %. Without positions, so that the rows
+are in a bag, the same encoder stays below 95 %. Here the writers of the test images also wrote
+training images. Both classifiers read the handwriting of other people worse.
 
     python -m demos digits [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 35 s
 """
@@ -30,8 +30,8 @@ marks = Marks(enforced=not chosen.quick)
 ROWS, D_MODEL, HEADS, BLOCKS, BATCH = 8, 48, 4, 2, 64
 
 # %% The data: 1,797 images of 8 × 8 pixels, from scikit-learn
-# Trained on 1,197. Whatever is chosen is chosen on 200 others, and what is claimed is measured on
-# the last 400, once. The images are shuffled before: they stand in the file hand by hand.
+# The models are trained on 1,197 images. Every choice is made on 200 others, and every claim is
+# measured on the last 400, once. The images are shuffled first, since the file is sorted by writer.
 
 data = load_digits()
 images, labels = data.images / 16, data.target  # (1797, 8, 8) from 0 to 1, (1797,)
@@ -39,13 +39,13 @@ rng = np.random.default_rng(chosen.seed)
 train, validation, held_out = np.split(rng.permutation(len(images)), [1197, 1397])
 
 # %% Without training
-# The answer is the average of the training images' labels, weighted by softmax(scale · q·k). How
-# much each image gets is decided by two things that have nothing to do with learning.
+# The answer is the average of the training images' labels, weighted by softmax(scale · q·k). Two
+# things decide the weight of each image, and neither has to do with learning.
 #
-# The length of the keys: a dot product favours long keys, that is images with much ink, whatever
-# they show. Keys of length 1 leave the angle between the images.
+# The length of the keys: a dot product favours long keys, which are images with much ink, whatever
+# they show. If all keys have length 1, only the angle between the images counts.
 #
-# The scale: near 0 all images are averaged alike, and at infinity the best one decides alone.
+# The scale: near 0 all images get the same weight, and at infinity the best one gets all of it.
 
 mean = images[train].mean(axis=0)
 
@@ -70,7 +70,7 @@ SCALES = np.array([0.125, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256])  # 0.125 = 1/�
 
 
 def looked_up(which, form, scale, known=train):
-    """Which digits attention to the known images finds in others."""
+    """The digits that attention to the known images reads in other images."""
     q, k = (Tensor(form(images[some])) for some in (which, known))
     with no_grad():
         shares = attention(q, k, Tensor(np.eye(10)[labels[known]]), scale=scale)  # (n, 10)
@@ -78,7 +78,7 @@ def looked_up(which, form, scale, known=train):
 
 
 def right(found, which):
-    """The share of digits that were read as they are."""
+    """The share of digits that were read correctly."""
     return float(np.mean(found == labels[which]))
 
 
@@ -101,8 +101,8 @@ marks.at_least("no training, as chosen", right(by_looking, held_out), 0.96)
 marks.at_most("no training, images as they are, scale 1/√d_k", as_attention, 0.9)
 
 # %% The model: a row of pixels is a token
-# One more token, the same for all images, asks for the answer: what it has gathered from the rows
-# after two blocks goes to the classifier (BERT's [CLS], Devlin et al. 2019).
+# One more token is the same for all images. Its vector after two blocks, which it has gathered from
+# the rows, goes to the classifier. (This is BERT's [CLS], Devlin et al. 2019.)
 
 
 class Reader(Module):
@@ -132,7 +132,7 @@ pixels = ((images - images[train].mean()) / images[train].std()).astype(np.float
 
 
 def read(model, which):
-    """Which digits the model finds."""
+    """The digits that the model reads."""
     with no_grad():
         return model(pixels[which]).argmax(axis=-1)
 
@@ -170,8 +170,8 @@ marks.at_most("ablation, rows in a bag", right(read(bag, held_out), held_out), 0
 marks.trained("ablation", losses_bag)
 
 # %%
-# The same again, unshuffled: trained on the first 1,197 images of the file, asked for the last 400,
-# which other people wrote. This is what a reader of digits is for.
+# The same again, unshuffled: the model is trained on the first 1,197 images of the file and tested
+# on the last 400, which other people wrote. This is the real task of a reader of digits.
 
 first, _, others = np.split(np.arange(len(images)), [1197, 1397])
 stranger, _ = train_reader(True, "other hands", first)
@@ -182,8 +182,8 @@ print(
 )
 
 # %%
-# Is the trained one better than the one that was not? Only the images count that one of them reads
-# and the other does not. If both were equally good, each such image would be a coin's toss.
+# Is the trained classifier better than the untrained one? Only the images that exactly one of them
+# reads can show it. If both were equally good, each such image would be the toss of a coin.
 
 truth = labels[held_out]
 gained = int(np.sum((by_reading == truth) & (by_looking != truth)))
@@ -191,14 +191,14 @@ lost = int(np.sum((by_reading != truth) & (by_looking == truth)))
 both = int(np.sum((by_reading != truth) & (by_looking != truth)))
 print(
     f"\n   without training {right(by_looking, held_out):.2%}, encoder "
-    f"{right(by_reading, held_out):.2%}; {both} images neither of them reads.\n"
+    f"{right(by_reading, held_out):.2%}; neither reads {both} images.\n"
     f"   {gained} more are read by the encoder alone, {lost} by the look-up alone: "
     f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
     "of more than\n   two standard deviations of as many tosses."
 )
 
 # %% Pictures: the curves, and where the asking token looks in four images
-# What is missing to 1 where all rows are pale, it gives to itself.
+# Where all rows are pale, the rest of the weight, up to 1, is on the asking token itself.
 
 figure = new_figure(7.0, 4.2)
 axes = figure.subplots()
@@ -244,5 +244,6 @@ print(f"\nPictures: {chosen.out}/without_training.png, weights.png, loss.png")
 marks.end()
 
 # %% Try it
-# - Read the columns instead (`data.images.transpose(0, 2, 1) / 16`): which bag tells more, and why?
-# - Keep 100 training images of the 1,197 (`train = train[:100]`): which of the two falls further?
+# - Read the columns instead (`data.images.transpose(0, 2, 1) / 16`): which bag, of rows or of
+#   columns, reads more digits, and why?
+# - Keep 100 training images of the 1,197 (`train = train[:100]`): which classifier loses more?

@@ -1,9 +1,9 @@
 """Associative recall: one head learns to look up a value by its key, and what √d_k does to it.
 
-Claim. Attention is a look-up. Shown eight pairs (key, value) and then one of the keys, a single
-head learns to answer with the value that stood beside it, whatever the keys and values are. At
-d_k = 512 the scale 1/√d_k decides whether it can bear a learning rate of 1: without it the training
-breaks. At a rate of 0.1 it learns without the scale as well, and sooner.
+Claim. Attention is a look-up. A single head gets eight pairs (key, value) and then one of the keys,
+and learns to answer with the value of that key, whatever the keys and values are. At d_k = 512 the
+scale 1/√d_k decides whether a learning rate of 1 is possible: without the scale the training
+breaks. At a rate of 0.1 the head learns without the scale as well, and sooner.
 
     python -m demos recall [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
@@ -27,9 +27,9 @@ KEYS, VALUES, PAIRS = 16, 16, 8  # how many keys and values there are, and pairs
 D_MODEL, D_K, BATCH = 32, 512, 64
 
 # %% The task
-# A pair is one token: the key's vector plus the value's. (As two tokens, one head in one layer
-# could not solve it: the value's token would not know which key stood before it.) No key comes
-# twice.
+# A pair is one token: the key's vector plus the value's. (If a pair were two tokens, one head in
+# one layer could not solve the task, since the value's token would not contain the key before it.)
+# No key occurs twice.
 
 
 def batch(rng, size):
@@ -63,7 +63,7 @@ class Recall(Module):
 
 
 def train(scale, lr, what):
-    """A model, its losses, and how many held-out questions it answers; NaN ends it early."""
+    """A model, its losses, and the share of held-out questions it answers; NaN stops it early."""
     rng = np.random.default_rng(chosen.seed)
     model = Recall(scale=scale, rng=rng).astype(np.float32)
     optimizer = SGD(model.parameters(), lr)
@@ -101,12 +101,12 @@ print()
 marks.at_least("scaled, rate 1", runs["scaled", 1.0][2], 0.99)
 marks.at_least("scaled, rate 0.1", runs["scaled", 0.1][2], 0.99)
 marks.at_least(
-    "unscaled, rate 0.1: small steps do without the scale", runs["unscaled", 0.1][2], 0.99
+    "unscaled, rate 0.1: small steps do not need the scale", runs["unscaled", 0.1][2], 0.99
 )
 marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
 
 # %% Where the head looks
-# Eight questions about one sequence of pairs: each row finds its own key.
+# The rows are eight questions about one sequence of pairs. Each row looks at the pair of its key.
 
 rng = np.random.default_rng(chosen.seed + 2)
 keys, values, *_ = batch(rng, 1)
@@ -127,12 +127,12 @@ save_figure(
 plot_losses(
     {f"{name}, rate {lr}": losses for (name, lr), (_, losses, _) in runs.items() if losses},
     chosen.out / "loss",
-    f"associative recall, d_k = {D_K}; a line that ends early ended in NaN",
+    f"associative recall, d_k = {D_K}; a line that ends early broke with NaN",
 )
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 
 # %% Try it
-# - Set `D_K` to 64: does the unscaled head bear a rate of 1 now? And at 16, does the scaled one?
+# - Set `D_K` to 64: does the unscaled head learn at a rate of 1 now? At 16, does the scaled one?
 # - Let the pairs be two tokens each (in `tokens`, `concatenate([self.keys(keys),
 #   self.values(values)], axis=1)`): what does one head learn then?

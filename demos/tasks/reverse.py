@@ -1,8 +1,8 @@
 """Reverse a sequence: a head learns to look at the mirror image of its own place.
 
-Claim. Told the positions, one block with one head writes a sequence backwards, exactly, and its
-attention weights are an anti-diagonal. Without positions it cannot: attention knows no order, and a
-word in a bag has no mirror image.
+Claim. With positions, one block with one head learns to write a sequence backwards, exactly, and
+its attention weights are an anti-diagonal. Without positions it cannot: attention does not depend
+on the order of the tokens, so no place has a mirror image.
 
     python -m demos reverse [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 8 s
 """
@@ -22,31 +22,31 @@ from minigrad.optim import Adam, warmup_cosine
 
 chosen = options("reverse", __doc__.splitlines()[0], steps=500, quick=20)
 marks = Marks(enforced=not chosen.quick)
-LENGTH, WORDS, D_MODEL, BATCH = 10, 10, 32, 64
+LENGTH, VOCAB_SIZE, D_MODEL, BATCH = 10, 10, 32, 64
 
-# %% The model: words, positions, one block, and a score for each word
+# %% The model: embeddings, positions, one block, and a score for each token
 
 
 class Reverser(Module):
-    """(B, T) words → (B, T, WORDS) scores."""
+    """(B, T) tokens → (B, T, VOCAB_SIZE) scores."""
 
     def __init__(self, *, positions, rng):
-        self.words = Embedding(WORDS, D_MODEL, rng=rng)
+        self.embedding = Embedding(VOCAB_SIZE, D_MODEL, rng=rng)
         rows = rng.standard_normal((LENGTH, D_MODEL))
         self.positions = Tensor(rows, requires_grad=True) if positions else None
         self.encoder = Encoder(1, D_MODEL, 1, 2 * D_MODEL, norm_first=True, rng=rng)
-        self.head = Linear(D_MODEL, WORDS, rng=rng)
+        self.head = Linear(D_MODEL, VOCAB_SIZE, rng=rng)
 
-    def embed(self, words):
-        x = self.words(words)
-        return x if self.positions is None else x + self.positions[: words.shape[1]]
+    def embed(self, tokens):
+        x = self.embedding(tokens)
+        return x if self.positions is None else x + self.positions[: tokens.shape[1]]
 
-    def __call__(self, words):
-        return self.head(self.encoder(self.embed(words)))
+    def __call__(self, tokens):
+        return self.head(self.encoder(self.embed(tokens)))
 
-    def weights(self, words):
+    def weights(self, tokens):
         """Where the head looks, (B, T, T)."""
-        return block_weights(self.encoder.blocks, self.embed(words))[0][:, 0]
+        return block_weights(self.encoder.blocks, self.embed(tokens))[0][:, 0]
 
 
 # %% The training, whole
@@ -57,20 +57,20 @@ def train(positions, what):
     rng = np.random.default_rng(chosen.seed)
     model = Reverser(positions=positions, rng=rng).astype(np.float32)
     optimizer = Adam(model.parameters())
-    shown = np.random.default_rng(chosen.seed + 1).integers(0, WORDS, (1, LENGTH))
+    shown = np.random.default_rng(chosen.seed + 1).integers(0, VOCAB_SIZE, (1, LENGTH))
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
-        words = rng.integers(0, WORDS, (BATCH, LENGTH))
-        logits = model(words)
-        loss = cross_entropy(logits, words[:, ::-1])
+        tokens = rng.integers(0, VOCAB_SIZE, (BATCH, LENGTH))
+        logits = model(tokens)
+        loss = cross_entropy(logits, tokens[:, ::-1])
         optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == words[:, ::-1]))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == tokens[:, ::-1]))
         if step == 1 or step % max(chosen.steps // 25, 1) == 0:
             run.keep(frames=model.weights(shown)[0], steps=step)
-    held_out = np.random.default_rng(chosen.seed + 2).integers(0, WORDS, (1000, LENGTH))
+    held_out = np.random.default_rng(chosen.seed + 2).integers(0, VOCAB_SIZE, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == held_out[:, ::-1], axis=-1).mean()
     return model, run.losses, float(exact), (shown[0], run.history)
@@ -91,7 +91,7 @@ marks.at_least("weight on the mirror image", mirror, 0.8)
 
 # %% Pictures
 
-names = [str(word) for word in shown]
+names = [str(token) for token in shown]
 save_figure(plot_heads(frames[-1][None], names, names, titles=["reverse"]), chosen.out / "weights")
 animate_weights(
     frames, names, names, chosen.out / "weights.gif", titles=[f"step {step}" for step in steps]
@@ -104,4 +104,4 @@ marks.end()
 
 # %% Try it
 # - Shift the sequence by one place instead: what does the map look like?
-# - Hold out sequences of length 8 (`(1000, LENGTH - 2)`): what did the positions learn?
+# - Test on sequences of length 8 (`(1000, LENGTH - 2)`): what have the positions learned?

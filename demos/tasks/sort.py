@@ -1,8 +1,8 @@
 """Sort numbers: what belongs at a place depends on all the others.
 
-Claim. Two blocks learn to put ten digits in order: at least 98 % of the sequences they never saw
-come out exactly right, all ten places of them. With a mask that lets each place look at itself
-alone, the same network gets next to none: only attention looks at the others.
+Claim. Two blocks learn to put ten digits in order: at least 98 % of the sequences that they never
+saw come out exactly right, at all ten places. If a mask lets each place look only at itself, the
+same network sorts almost none, because only attention connects the places.
 
     python -m demos sort [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
 """
@@ -29,14 +29,14 @@ class Sorter(Module):
     """(B, T) digits → (B, T, DIGITS) scores; mask says which places each place may look at."""
 
     def __init__(self, mask, rng):
-        self.words = Embedding(DIGITS, D_MODEL, rng=rng)
+        self.embedding = Embedding(DIGITS, D_MODEL, rng=rng)
         self.positions = Tensor(rng.standard_normal((LENGTH, D_MODEL)), requires_grad=True)
         self.encoder = Encoder(2, D_MODEL, HEADS, 4 * D_MODEL, norm_first=True, rng=rng)
         self.mask = mask
         self.head = Linear(D_MODEL, DIGITS, rng=rng)
 
-    def __call__(self, words):
-        return self.head(self.encoder(self.words(words) + self.positions, mask=self.mask))
+    def __call__(self, tokens):
+        return self.head(self.encoder(self.embedding(tokens) + self.positions, mask=self.mask))
 
 
 # %% The training, whole
@@ -48,14 +48,14 @@ def train(model, rng, what):
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
-        words = rng.integers(0, DIGITS, (BATCH, LENGTH))
-        logits = model(words)
-        loss = cross_entropy(logits, np.sort(words))
+        tokens = rng.integers(0, DIGITS, (BATCH, LENGTH))
+        logits = model(tokens)
+        loss = cross_entropy(logits, np.sort(tokens))
         optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == np.sort(words)))
+        run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == np.sort(tokens)))
     held_out = np.random.default_rng(chosen.seed + 1).integers(0, DIGITS, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == np.sort(held_out), axis=-1).mean()
@@ -76,11 +76,11 @@ marks.at_most("ablation, each place alone", exact_alone, 0.01)
 marks.trained("ablation", losses_alone)
 
 # %% Where the heads look
-# Rows are places of the sorted sequence, columns the digits as they were given. Block 1 looks
-# everywhere about alike: to sort is to count, and counts are averages.
+# The rows are places of the sorted sequence, the columns the digits as they were given. Block 1
+# looks everywhere about equally: to sort is to count, and counts are averages.
 
 shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
-embedded = model.words(shown) + model.positions
+embedded = model.embedding(shown) + model.positions
 maps = [weights[0] for weights in block_weights(model.encoder.blocks, embedded)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
 save_figure(
@@ -98,4 +98,4 @@ marks.end()
 
 # %% Try it
 # - Take one block, `Encoder(1, …`: how many sequences come out now?
-# - Sort in falling order: does anything but the training data have to change?
+# - Sort in falling order: what has to change besides the training data?

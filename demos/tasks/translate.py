@@ -1,10 +1,10 @@
 """Translate: the paper's encoder and decoder on two small invented languages.
 
-Claim. The model of "Attention Is All You Need" learns to translate between two languages with other
-words and another order: adjectives go behind their noun and agree with it, the verb goes last, the
-adverb first. At least 95 % of sentences with pairs of nouns that it never saw come out exactly
-right. Without cross-attention the decoder writes one and the same sentence, whatever the source.
-(Its norms stand in front, chapter 15.1: so it learns without a long warm-up.)
+Claim. The model of "Attention Is All You Need" learns to translate between two languages that
+differ in their words and their order: in the second one adjectives follow their noun and agree with
+it, the verb is last, and the adverb is first. At least 95 % of the sentences with pairs of nouns
+that the model never saw come out exactly right. Without cross-attention the decoder writes the same
+sentence for every source. (The model is pre-LN, chapter 15.1, so it needs no long warm-up.)
 
     python -m demos translate [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 45 s
 """
@@ -29,8 +29,8 @@ PAD, START, END = 0, 1, 2
 D_MODEL, HEADS, BLOCKS, BATCH = 64, 4, 2, 64
 
 # %% The languages
-# Words of the second are those of the first read backwards, with an ending: u for a noun, o or a
-# for an adjective, as its noun is of the one or the other kind. Its article is sol or sola.
+# The words of the second language are those of the first, read backwards, with an ending: u for a
+# noun, and o or a for an adjective, depending on the kind of its noun. The article is sol or sola.
 
 NOUNS = ["dog", "cat", "bird", "horse", "child", "king", "river", "house"]
 ADJECTIVES = ["big", "small", "old", "red", "quick"]
@@ -52,13 +52,13 @@ def phrase(noun, rng):
     return ["the", *adjectives, noun], theirs
 
 
-# Of the 64 pairs of a subject and an object 8 are held out, and each noun is once in either place.
+# 8 of the 64 pairs of a subject and an object are held out. They have each noun once in each place.
 HELD_OUT = {(noun, NOUNS[(5 * i + 2) % 8]) for i, noun in enumerate(NOUNS)}
 SEEN = [(one, other) for one in NOUNS for other in NOUNS if (one, other) not in HELD_OUT]
 
 
 def sentence(pairs, rng):
-    """Who does what to whom, and perhaps when; and its translation."""
+    """A sentence, who does what to whom and perhaps when, and its translation."""
     nouns = pairs[rng.integers(len(pairs))]
     (subject, their_subject), (other, their_other) = (phrase(noun, rng) for noun in nouns)
     verb = rng.choice(VERBS)
@@ -68,7 +68,7 @@ def sentence(pairs, rng):
 
 
 def batch(rng, n, pairs):
-    """n sentences and their translations, padded to (n, S) and (n, T); and both as words."""
+    """n sentences and their translations, as tokens padded to (n, S) and (n, T); and as words."""
     sentences = [sentence(pairs, rng) for _ in range(n)]
     sources = [[OURS.index(word) for word in ours] for ours, _ in sentences]
     targets = [[START, *map(THEIRS.index, theirs), END] for _, theirs in sentences]
@@ -76,14 +76,14 @@ def batch(rng, n, pairs):
 
 
 def padded(rows):
-    """Rows of equal length, PAD behind the shorter ones."""
+    """Rows of equal length: the shorter ones end with PAD."""
     length = max(map(len, rows))
     return np.array([row + [PAD] * (length - len(row)) for row in rows])
 
 
 # %% The training, whole
-# Without cross-attention: a mask that lets the decoder look at nothing of the source. A query
-# without keys gets zeros (chapter 11).
+# "Without cross-attention" is a mask that hides the whole source from the decoder. A query without
+# keys gets zeros (chapter 11).
 
 
 def train(looks_at_source, what):
@@ -119,7 +119,7 @@ def translated(model, source, looks_at_source, num_beams):
         source,
         start=START,
         end=END,
-        max_words=16,
+        max_tokens=16,
         num_beams=num_beams,
         source_mask=visible,
     )
@@ -149,7 +149,7 @@ marks.at_least("four beams", exact(beams), 0.95)
 marks.at_most("ablation, without cross-attention", exact(unseeing), 0.05)
 marks.trained("ablation", losses_blind)
 marks.at_most("different sentences that it writes", len(set(map(tuple, unseeing))), 1, "d")
-print("\nThree of them, and what the decoder writes that cannot see the source")
+print("\nThree of them, and below each what the decoder without the source writes")
 for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
     print(f"   {' '.join(ours)}\n      {' '.join(seen)}\n      {' '.join(unseen)}  (blind)")
 
@@ -159,7 +159,7 @@ ours, theirs = pairs[0]
 with no_grad():
     memory = model.encode(source[:1, : len(ours)])
     words = target[:1, : len(theirs) + 1]
-    x, mask = model.embed(words, model.target_words), causal_mask(words.shape[1])
+    x, mask = model.embed(words, model.target_tokens), causal_mask(words.shape[1])
     maps, titles = [], []
     for number, block in enumerate(model.decoder.blocks, 1):
         itself = x + block.attention(block.norm_attention(x), mask=mask)
@@ -178,5 +178,5 @@ marks.end()
 
 # %% Try it
 # - Write `KIND_A.add("cat")` after the training: which of the sentences are wrong now, and where?
-# - Hold out all pairs with a king (`if "king" in (one, other)`, for both sets): is a word that it
-#   never saw in a sentence ever written?
+# - Hold out all pairs with a king (`if "king" in (one, other)`, for both sets): does the model ever
+#   write a word that it never saw in a sentence?

@@ -1,9 +1,9 @@
 """Two moons: a small network learns a boundary that no line can draw.
 
-Claim. Two interlocked half circles cannot be told apart by a line. Hidden layers bend it: at least
-97 % of points never seen fall on the right side. Without them the same training ends near 87 %,
-which is what the best of all lines can do. (The task is the one that micrograd, Karpathy's engine
-of single numbers, shows first.)
+Claim. No line can separate two interlocked half circles. Hidden layers bend the line: at least 97 %
+of points that the network never saw are on the right side. Without hidden layers the same training
+ends near 87 %, which is the best that any line can do. (This is the first task of micrograd,
+Karpathy's engine of single numbers.)
 
     python -m demos two_moons [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 2 s
 """
@@ -22,7 +22,7 @@ from minigrad.optim import Adam
 chosen = options("two_moons", __doc__.splitlines()[0], steps=600, quick=20)
 marks = Marks(enforced=not chosen.quick)
 
-# %% The data: two half circles with noise, and which one a point is of
+# %% The data: two half circles with noise, and the half circle of each point
 
 
 def moons(rng, n):
@@ -75,11 +75,11 @@ across = held_out @ [np.cos(angles), np.sin(angles)]  # (2000, 181): along the n
 best_line = 0.0
 for along in across.T:
     ones = held_out_which[np.argsort(along)].cumsum()  # of the points up to here, how many are 1
-    counts = np.arange(1, len(ones) + 1) - ones + ones[-1] - ones  # 0 before, 1 behind: right
+    counts = np.arange(1, len(ones) + 1) - ones + ones[-1] - ones  # 0s before, 1s after
     best_line = max(best_line, counts.max() / len(ones), 1 - counts.min() / len(ones))
 marks.at_most("the best of all lines", best_line, 0.92)
 
-# %% The boundary: the model asked at every place
+# %% The boundary: the model at every place
 
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 211), np.linspace(-1.2, 1.7, 146))
 places = Tensor(np.stack([across.ravel(), up.ravel()], axis=1))

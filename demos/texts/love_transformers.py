@@ -1,10 +1,13 @@
-"""Text 000, "I love Transformers": two heads worked out by hand, one of which is dead.
+""" "I love Transformers": two heads worked out by hand, one of which is dead.
 
 Claim. A notebook computes two heads over three words and prints 121 numbers. All of them come out
-of our layer, digit by digit. It scales its scores by 1/√d_k. Its second head is one-hot all the
-same: it gives every word the same vector, and its W_Q and W_K learn nothing. The scale repairs
-scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At mean 0 and
-variance 1 the head lives.
+of our layer, digit by digit. The notebook scales its scores by 1/√d_k. Its second head is one-hot
+all the same: the head gives every word the same vector, and its W_Q and W_K learn nothing. The
+scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At
+mean 0 and variance 1 the same head learns.
+
+The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
+its author: we have it as a text without an address.
 
     python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 5 s
 """
@@ -40,15 +43,15 @@ for name, printed in source.PRINTED.items():
 marks.at_least("numbers that agree as text", *counted(source), ".0f")
 
 # %% 2 · Its slips
-# Each is a sentence, and beneath it stands what we compute. First the shapes, the concatenation,
-# and what is called a score. Twelve numbers fit (3, 4) in more than one order. Only one of them
-# keeps together what belongs to a word.
+# Each slip is a sentence, and below it is what we compute. The first three are the shapes, the
+# concatenation, and what is called a score. Twelve numbers fit into (3, 4) in more than one order,
+# and only one order keeps the features of a word together.
 
 slips = iter(source.SLIPS)
 print("\n2 · Its slips\n")
 say(next(slips), "   - ", "     ")
-for name, told in source.TOLD_SHAPES.items():
-    print(f"       {name}: told {told}, stored {ours[name].shape}")
+for name, stated in source.STATED_SHAPES.items():
+    print(f"       {name}: stated {stated}, stored {ours[name].shape}")
 
 say(next(slips), "   - ", "     ")
 heads = Tensor(ours["heads"])  # (H, T, d_v)
@@ -66,29 +69,30 @@ for name, row in (("scores ", scores[0, 0]), ("weights", ours["weights"][0, 0]))
     print(f"       head 1, {WORDS[0]!r}: {name} {row.round(3)}, sum {row.sum():.3f}")
 
 # %%
-# A head of its own reads every feature of a word. Had the vector been split first, half of these
-# columns would be 0.
+# Each head reads every feature of a word. If the vector were split first, half of these columns
+# would be 0.
 
 say(next(slips), "   - ", "     ")
 whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, d_k, T, d_model)
 reads = whole[:, 1, :, 1]  # (H, d_k, d_model), the word "love"
 for head in range(H):
     print(f"       head {head + 1}, ‖∂q/∂feature‖: {np.linalg.norm(reads[head], axis=0).round(3)}")
-marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.1, ".3f")
+marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.2, ".3f")
 
 # %%
-# Xavier's bound √(6/(d_in + d_out)) promises an output as large as its input, in the mean over the
-# draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. Note that it says E[x²].
+# Xavier's bound √(6/(d_in + d_out)) makes an output as large as its input, in the mean over the
+# draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. The last factor is E[x²], which is
+# not Var(x) unless the mean is 0.
 
 say(next(slips), "   - ", "     ")
-bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((1000, 4))
+bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((200, 4))
 unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
 beyond = (np.abs(ours["W_Q"]) > bound).sum()
 print(f"       bounds {np.sqrt(6 / (4 + 2)):.3f} and {bound:.3f}; printed weights beyond: {beyond}")
 for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
-    grown = np.var(unit_inputs @ xavier_uniform((2000, 4, d_out), rng=rng))
+    grown = np.var(unit_inputs @ xavier_uniform((5000, 4, d_out), rng=rng))
     print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}")
-    marks.at_most(f"  that and {variance:.3f}: apart", abs(grown - variance), 0.05, ".3f")
+    marks.at_most(f"  that and {variance:.3f}: apart", abs(grown / variance - 1), 0.03)
 
 say(next(slips), "   - ", "     ")
 square = np.mean(x.data**2)
@@ -98,7 +102,7 @@ print(f"       those of Q'₁ Q'₂ K'₁ K'₂ {sizes.round(1)}; 4/3 of X's is 
 
 # %%
 # Where exp overflows, the subtraction of the maximum helps, and the scale does not. And the scale
-# is one number: it knows no word.
+# is one number, the same for every word.
 
 say(next(slips), "   - ", "     ")
 for name, s in (("scaled", 100 * scores), ("unscaled", 100 * raw)):
@@ -116,32 +120,33 @@ print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max(
 marks.at_most("  head 2, entropy / log n", entropy(second).mean() / np.log(3), 1e-6, ".1e")
 
 # %% 3 · The steps it leaves undone
-# All heads at once is what our layer does. It is the sum of its heads, each with its own rows of
-# W_O, and that will let us take them one by one.
+# Our layer computes all heads at once. Its output is the sum of its heads, each with its own rows
+# of W_O, so below we can take the heads one by one.
 
 print("\n3 · The steps it leaves undone\n")
 apart = np.abs(sum(source.one_head(layer, h)(x).data for h in range(H)) - ours["output"]).max()
 marks.at_most("the layer and the sum of its heads: apart", apart, 1e-13, ".0e")
 
 # %%
-# The embedding is a table of three words, and X its rows 0, 1, 2. Turn the sentence around, and
-# each word still gets the output it had: the layer knows no order. Positions tell it.
+# The embedding is a table of three words, and X is its rows 0, 1, 2. In the reversed sentence each
+# word gets the same output as before, so the layer does not depend on the order. With positions
+# added it does.
 
 table = Embedding(3, 4, rng=rng)
 table.weight.data = x.data
 for name, places in (("without", np.zeros((3, 4))), ("with", sinusoidal(3, 4))):
     forward, backward = (layer(table(ids) + places).data for ids in ([0, 1, 2], [2, 1, 0]))
     moved = np.abs(forward - backward[::-1]).max()
-    judge, limit = (marks.at_least, 0.1) if places.any() else (marks.at_most, 1e-13)
+    judge, limit = (marks.at_least, 1.0) if places.any() else (marks.at_most, 1e-13)
     judge(f"in reverse, {name} positions: an output moves by", moved, limit, ".1g")
 
 # %% 4 · The way back
-# L is the sum of one head's output. Each head is taken alone: in one sum, head 2's gradients would
-# drown in head 1's. "unit" stands for the same inputs brought to mean 0 and variance 1.
+# L is the sum of one head's output. Each head is taken alone, because in one sum head 2's gradients
+# would be lost in head 1's. "unit" means the same inputs brought to mean 0 and variance 1.
 
 print(f"\n4 · The way back: norms of ∂L/∂…\n\n   {'':20}", end="")
 print("".join(f"{name:>10}" for name in ("X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V")))
-share, reports, examples = {}, {}, {}
+ratio, reports, examples = {}, {}, {}
 layers = [source.layer(unit=unit) for unit in (False, True)]
 for inputs, (x, layer) in zip(("text", "unit"), layers, strict=True):
     for head in (1, 2):
@@ -149,23 +154,23 @@ for inputs, (x, layer) in zip(("text", "unit"), layers, strict=True):
         total, points = source.sum_of_head(alone), [x, *alone.parameters()]
         norms = [np.linalg.norm(g) for g in gradients(total(*points), points)]
         case = f"{inputs}, head {head}"
-        share[case] = norms[1] / norms[3]
+        ratio[case] = norms[1] / norms[3]
         reports[case] = gradcheck(total, *points, rng=np.random.default_rng(chosen.seed))
         examples[case] = total, points
-        print(f"   {case:20}" + "".join(f"{n:10.2e}" for n in (*norms, share[case])))
-marks.at_most("text, head 2: W_Q / W_V", share["text, head 2"], 1e-7, ".0e")
-marks.at_least("unit, head 2: W_Q / W_V", share["unit, head 2"], 0.1, ".2f")
+        print(f"   {case:20}" + "".join(f"{n:10.2e}" for n in (*norms, ratio[case])))
+marks.at_most("text, head 2: W_Q / W_V", ratio["text, head 2"], 1e-7, ".0e")
+marks.at_least("unit, head 2: W_Q / W_V", ratio["unit, head 2"], 0.1, ".2f")
 
 # %%
-# The check. Three of the four agree in all 35 derivatives of order 1 and 2. The text's head 2 does
-# not: some of its derivatives are so small beside L that differences of 16 digits cannot see them.
-# No tolerance is widened for that. Differences of 100 digits can see them.
+# Of the four heads, three agree in all 35 derivatives of order 1 and 2. The text's head 2 does not:
+# some of its derivatives are so small beside L that differences with 16 digits cannot resolve them.
+# We do not widen the tolerance for that, and take differences with 100 digits instead.
 
 print()
 for case, report in reports.items():
     few, n = len(report.unresolved), len(report.comparisons)
     print(f"   {case}: {n - few} of {n} agree, {few} are too small to tell")
-say("Too small to tell is no disagreement: beside L, differences of 16 digits do not see those.")
+say("Too small to tell is not a disagreement: differences with 16 digits cannot resolve these.")
 marks.at_least("heads confirmed whole, of 4", sum(map(bool, reports.values())), 3, ".0f")
 
 print("\n   The text's head 2, the engine against differences of 100 digits:")
@@ -183,18 +188,18 @@ for i, (point, g) in enumerate(zip(points, recorded, strict=True)):
 say("An element that is far off is rounding: too small to matter in the norm.", "     ")
 
 # %%
-# Why rounding: softmax's rule computes g - ⟨y, g⟩. Under a weight of 1 less 7e-10 nine digits of
-# that cancel, under a weight of 1 to sixteen digits all of them. The norm is right to six digits or
-# more. The second order, along random directions and relative to ‖gradient‖, has fewer right where
-# a direction happens to meet little slope. That is luck: of the seeds 0 to 999 the worst was off by
-# 3.6e-4, and 997 by less than 1e-4.
+# The rounding comes from softmax's rule, which computes g - ⟨y, g⟩. Under a weight of 1 less 7e-10
+# nine digits of that cancel, and under a weight of 1 to sixteen digits all of them. The norm is
+# right to six digits or more. The second order, along random directions and relative to ‖gradient‖,
+# has fewer right digits where a direction happens to have little slope. The seed decides that: of
+# the seeds 0 to 999 the worst was off by 3.6e-4, and 997 were off by less than 1e-4.
 
 off = source.off_at_order_2(recorded, points, np.random.default_rng(chosen.seed))
 marks.at_most("  order 2, the furthest of 25 off by", off.max(), 4e-4, ".1e")
 
 # %%
-# Head 2 as a graph, on one colour scale: in the text's, what reaches softmax does not leave it. And
-# where the four look.
+# Head 2 as a graph, twice on one colour scale: with the text's inputs, the gradient that reaches
+# softmax does not pass it. The maps show where the four heads look.
 
 for case, name in (("text, head 2", "text"), ("unit, head 2", "unit")):
     total, points = examples[case]
@@ -205,8 +210,8 @@ maps = np.concatenate([layer.weights(x).data for x, layer in layers])
 save_figure(plot_heads(maps, WORDS, WORDS, titles=list(examples)), chosen.out / "weights")
 
 # %% What the scale does here
-# 1/√d_k takes the entries of q and k to have variance 1 and mean 0. Both matter: a mean of 4.5
-# enters every product. (1/√d_model, the usual mistake, is 1/d_k in this example.)
+# 1/√d_k is right if the entries of q and k have variance 1 and mean 0. Both conditions matter: a
+# mean of 4.5 enters every product. (1/√d_model, the usual mistake, is 1/d_k in this example.)
 
 INPUTS = {
     "text": lambda values: values,
@@ -222,11 +227,13 @@ for name, prepare in INPUTS.items():
         (e1, e2), (g1, g2) = source.measure(prepare(digits), scale=SCALES[scale])
         print(f"   {name:17}{scale:8}{e1:17.1e}{e2:10.1e}{g1:15.1e}{g2:10.1e}")
 
-print("\n   Bad luck with the seed? Of 200 others' heads, scaled by 1/√d_k, W_Q / W_V < 1e-3 have:")
+print("\n   Heads with W_Q / W_V < 1e-3, scaled by 1/√d_k, at 200 other seeds:")
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
 for name in INPUTS:
     print(f"     inputs {name:15}{dead[name]:6.1%}")
-marks.at_most("  that share, unit inputs", dead["unit"], 0.01)
+marks.at_least("  the text's inputs: a quarter of the heads or more", dead["text"], 0.25)
+marks.at_most("  the text's inputs: and not half of them", dead["text"], 0.45)
+marks.at_most("  unit inputs: none", dead["unit"], 0.0)
 
 figure = new_figure(9.5, 3.6)
 scales, panels = 2.0 ** np.linspace(-10, 1, 45), figure.subplots(1, 2)
@@ -246,10 +253,11 @@ panels[1].set_yscale("log")
 save_figure(figure, chosen.out / "scale")
 
 # %% What a dead head learns
-# The least that can be asked: give each word back. A constant answer can reach the variance of the
-# words. Descent from the text's numbers gets no further: head 2 stays, and head 1 dies as well.
-# Adam divides the gradient by its size, which moves even head 2 and hides that it was dead. A scale
-# made for these digits revives it, and so do digits made for the scale.
+# The task is the simplest one: give each word back. A constant answer brings the loss down to the
+# variance of the words. Gradient descent from the text's numbers gets no further: head 2 does not
+# move, and head 1 dies as well. Adam divides the gradient by its size, which moves even head 2 and
+# hides that it was dead. A scale made for these digits revives it, and so do digits made for the
+# scale.
 
 print(f"\n   {chosen.steps} steps to give each word back, rate 0.01; heads 1, 2 side by side\n")
 print(f"   {'':21}loss / a constant's   W_Q moved by      largest weights")
@@ -274,10 +282,13 @@ for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     print(f"   {case:21}{losses[case][-1]:19.1e} {moved}  ", *looks)
 dead_run = losses["text, 1/√d_k, SGD"]
 marks.trained("text", dead_run)
-marks.at_most("text: loss / a constant's, from 1", abs(dead_run[-1] - 1), 0.01, ".0e")
-marks.at_most("text: head 2's W_Q moved by", moves["text, 1/√d_k, SGD"][1], 1e-5, ".0e")
+marks.at_most("text: loss / a constant's, from 1", abs(dead_run[-1] - 1), 1e-3, ".0e")
+marks.at_most("text: head 2's W_Q moved by", moves["text, 1/√d_k, SGD"][1], 1e-6, ".0e")
+marks.at_least("text: head 1's W_Q, before it died", moves["text, 1/√d_k, SGD"][0], 0.05, ".2f")
+marks.at_least("text, Adam: head 2's W_Q moved by", moves["text, 1/√d_k, Adam"][1], 0.05, ".2f")
 for case in ("text, 1/32, SGD", "unit, 1/√d_k, SGD"):
     marks.at_most(f"{case}: loss / a constant's", losses[case][-1], 0.05, ".0e")
+    marks.at_least(f"{case}: each W_Q moved by", moves[case].min(), 0.05, ".2f")
 
 print(f"\nPictures in {chosen.out}:\n   head_2_text.png, head_2_unit.png, weights.png, scale.png")
 marks.end()

@@ -1,9 +1,13 @@
-"""Text 001, "I love you": eight heads that are one, and a scale that rescues none of them.
+""" "I love you": eight heads that are one, and a scale that rescues none of them.
 
 Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5 everywhere. Its
-scores then follow from three sums, its eight heads are one head, and dividing 1.5e8 by √d_k = 8
-leaves W_Q and W_K a gradient of exactly 0. Another scale brings the gradient back, at one part in
-73,000, and still not eight heads. What was missing is unit variance and weights that differ.
+scores then follow from three sums. The notebook computes one head, and the eight heads that we make
+by the same recipe are equal. Divided by √d_k = 8 the scores are still 1.5e8, and the gradient of
+W_Q and W_K is exactly 0. A scale of 1/74,000 brings the gradient back, but the heads stay equal.
+What was missing is unit variance and weights that differ.
+
+The text is the notebook "Multi-Head Attention found in Orginal Transformer Paper". We do not know
+its author; its first line links to the repository TransDiffTemp of the account AdamClarkStandke.
 
     python -m demos love_you [--out DIR] [--seed N]  # 4 s
 """
@@ -12,16 +16,25 @@ leaves W_Q and W_K a gradient of exactly 0. Another scale brings the gradient ba
 
 import numpy as np
 
-from attention import attention, attention_weights, merge_heads
+from attention import merge_heads
 from attention.figures import RAW, SCALED, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.texts.sources import agreeing, numbers, say
+from demos.texts.sources import counted, numbers, say
 from demos.texts.sources import love_you as source
-from demos.texts.sources.love_you import D_K, D_MODEL, NUM_HEADS, WORDS, apart, inputs
-from minigrad import Tensor, gradcheck, gradients, graph, mse, softmax
-from minigrad.optim import Adam
+from demos.texts.sources.love_you import (
+    D_K,
+    D_MODEL,
+    NUM_HEADS,
+    WORDS,
+    apart,
+    head,
+    inputs,
+    largest,
+    measure,
+)
+from minigrad import Tensor, gradcheck, graph, softmax
 
 chosen = options("love_you", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -29,12 +42,11 @@ marks = Marks(enforced=not chosen.quick)
 
 # %% 1 · What it prints, and ours
 # The printed diagonal gives the three sums, and the sums give everything else. Our rows have these
-# sums, and are otherwise drawn anew.
+# sums; apart from that they are drawn anew.
 
 sums = source.sums()
 ours = source.ours()
-same = sum(agreeing(source.PRINTED[n], source.as_text(a)) for n, a in ours.items())
-total = sum(len(printed.split()) for printed in source.PRINTED.values())
+same, total = counted(source)
 print(f'1 · "I love you": the rows sum to {", ".join(map(str, sums))}\n')
 print(f"   {'scores and weights, the text':47}ours")
 for name in ("scores", "weights"):
@@ -54,9 +66,9 @@ say(
 )
 marks.at_least("numbers identical as text", same, 82, "d")
 
-# %% 2 · What it gets wrong
-# Each sentence, and under it the computation that shows it. A difference of 0 says something only
-# beside one that is not, found by the same lines.
+# %% 2 · What the text gets wrong
+# Under each slip is the computation that shows it. A difference of 0 proves something only if the
+# same lines also find one that is not 0, so each is computed with Xavier's weights too.
 
 rows = source.rows(np.random.default_rng(chosen.seed)).astype(float)  # (3, 512)
 x = Tensor(rows, requires_grad=True, name="x")
@@ -69,33 +81,46 @@ over_all, by_row = softmax(scores, axis=None), softmax(scores)
 gap = (first - second).min()  # how far the second word is behind, in the closest row
 by_sum, by_order = (source.shuffled(attend, x, chosen.seed) for attend in (fixed, mixed))
 differ, back = source.exchanged(mixed, x)
+singly, no_axis = (source.one_by_one(q, k, v, axis) for axis in (-1, None))
+rank = np.linalg.matrix_rank(scores)
 shown = (
     f"sums of the rows: {over_all.sum(axis=-1)}, and by row {by_row.sum(axis=-1)}",
     f'"I" without an axis: {np.unique(over_all[0] @ v.data)}, by rows: '
     f"{np.unique(by_row[0] @ v.data)}",
     f"different columns of Q, K and V: {source.columns(x, fixed)}, with Xavier's weights "
-    f"{source.columns(x, mixed)}; the rank of the scores is {np.linalg.matrix_rank(scores)}",
+    f"{source.columns(x, mixed)}; the rank of the scores is {rank}",
     f"features shuffled, each row by itself: the outputs change by {by_sum:.0e}, with Xavier's "
     f"weights by {by_order:.0e}",
     f"the means of Q and K are {q.data.mean():.0f} and {k.data.mean():.0f}; the second word is "
     f"{gap:.1e} behind, and exp(-{gap:.1e}) is {np.exp(-gap)}",
     f"I and you exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
     f"back by {back:.0e}",
-    f"one word at a time or one product: apart by {source.one_by_one(q, k, v, -1):.0e}, without "
-    f"an axis by {source.one_by_one(q, k, v, None):.0f}",
+    f"one word at a time or one product: apart by {singly:.0e}, without an axis by {no_axis:.0f}",
 )
 print("\n2 · Its slips\n")
 for number, (slip, computed) in enumerate(zip(source.SLIPS, shown, strict=True), 1):
     say(slip, f"   {number}. ", "      ")
     say(computed, "      → ", "        ")
+marks.at_most('weights of "I" without an axis, their sum', over_all[0].sum(), 0, "g")
+marks.at_most("different columns of Q, K and V, together", sum(source.columns(x, fixed)), 3, "d")
+marks.at_most("rank of the scores", rank, 1, "d")
+marks.at_most("features shuffled: outputs change by", by_sum, 0, ".0e")
+marks.at_least("  with Xavier's weights by", by_order, 0.1, ".1f")
+marks.at_most("weight of the second word, exp(-gap)", np.exp(-gap), 0, ".0e")
+marks.at_least("words exchanged: outputs differ by", differ, 0.1, ".1f")
+marks.at_most("  and exchanged back by", back, 1e-12, ".0e")
+marks.at_most("one word at a time and one product: apart", singly, 1e-12, ".0e")
+marks.at_least("  without an axis", no_axis, 13085, ".0f")
 
-# %% 3 · What it leaves undone
-# Step 7 is one product for all words. Step 8 joins eight heads and multiplies by W_O, of which the
-# text says nothing. With 1/512 everywhere, ours takes the mean of the joined features.
-
+# %% 3 · What the text leaves undone
+# Step 7 is one product for all words. The text computes one head, with matrices of shape (512, 64),
+# says that the model has eight, and ends with the mere heading of step 8, "Output all of the heads
+# of the attention sublayer". The eight heads are our extension of it. Each has the weights that
+# the text's ranges would draw again: 1, 3 and 5. They are joined and multiplied by W_O, which the
+# text does not mention. With 1/512 everywhere, ours takes the mean of the joined features.
 
 joined = merge_heads(source.head_outputs(fixed, x)).data  # (3, 512)
-print("\n3 · Its steps 7 and 8\n")
+print("\n3 · Its step 7, and step 8 as we extend it: the text computes one head of eight\n")
 print(f"   contexts by rows, all words:      {np.unique(by_row @ v.data)} in {(3, D_K)}")
 print(f"   eight heads, joined:              {np.unique(joined)} in {joined.shape}")
 print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixed(x).shape}\n")
@@ -129,26 +154,8 @@ maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS, titles=titles)
 save_figure(maps, chosen.out / "weights")
 
 # %% 4 · What no text shows: the way back
-# One head, as the text has it, and L the sum of its context vectors. The scale multiplies QKᵀ;
-# the text's is 1/8. Sizes are largest elements: a norm squares, and (1e-233)² is 0 in float64.
-
-
-def head(scale):
-    """The text's one head as a function of everything it is made of."""
-    return lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x @ w_v, scale=scale)
-
-
-def measure(scale, tensors):
-    """Entropy / log 3 of the weights, and the gradients of x, W_Q, W_K and W_V."""
-    words, w_q, w_k, _ = tensors
-    weights = attention_weights(words @ w_q, words @ w_k, scale=scale).data
-    return entropy(weights).mean() / np.log(3), gradients(head(scale)(*tensors).sum(), tensors)
-
-
-def largest(gradient):
-    """The size of a gradient's largest element."""
-    return float(np.abs(gradient).max())
-
+# One head, as in the text, and L is the sum of its context vectors. The scale multiplies QKᵀ; the
+# text's is 1/8. We compare largest elements: a norm squares, and (1e-233)² is 0 in float64.
 
 text = inputs(fixed, x)
 alive = 2 / (8 * gap)  # here the largest weight is e² = 7.4 times the next, in the closest row
@@ -163,13 +170,14 @@ for name, scale in {**usual, **others}.items():
     print(f"   {name:12}{8 * gap * scale:18.1e}{spread:18.1e}{sizes}")
 dead = max(largest(g) for s in usual.values() for g in measure(s, text)[1][1:3])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
-told = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
-print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {told} gets any.")
+reached = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
+print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {reached} gets any.")
+marks.at_most("gradient of I and love at 1/8", max(by_word[:2]), 0, ".0e")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
 marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")
 
-# exp(-z) is 0 in float64 from z = 745.13 on. So the smallest gap of QKᵀ names the scale at which
-# the gradient returns, and halving an interval finds it.
+# exp(-z) is 0 in float64 from z = 745.13 on. So the smallest gap of QKᵀ predicts the scale at which
+# the gradient returns. Halving an interval measures it.
 
 low, high = 1e-9, 1.0
 while high / low > 1.0001:
@@ -183,8 +191,8 @@ print(
 marks.at_most("measured and predicted apart", abs(low / predicted - 1), 0.01)
 
 # %%
-# gradcheck to order 2. It looks along random directions, and finds the zeros to be zeros: moving
-# every element of W_Q by about an eighth of itself changes no weight.
+# gradcheck to order 2, along random directions. It confirms that the zeros are zeros: moving every
+# element of W_Q by about an eighth of itself changes no weight.
 
 cases = (
     ("the text's, 1/8", None, text),
@@ -203,20 +211,13 @@ for what, scale, tensors in cases:
 marks.at_least("derivatives confirmed", confirmed, checked, "d")
 
 # %%
-# The scale brings a gradient back, and not eight heads. Where all columns of W_Q, W_K and W_V and
-# all rows of W_O are equal, so are their gradients, whatever the loss: the heads move as one.
+# The scale brings a gradient back, but the eight heads stay one: all columns of W_Q, W_K and W_V
+# are equal, and all rows of W_O, and whatever the loss, their gradients are then equal too.
 
-trained = source.layer(scale=alive)
-target = 13085 * np.random.default_rng(chosen.seed).standard_normal((3, D_MODEL))
-optimizer = Adam(trained.parameters(), 0.01)
-for _ in range(20):
-    optimizer.zero_grad()
-    mse(trained(x), target).backward()
-    optimizer.step()
-moved = np.abs(trained.w_q.weight.data - source.W_Q).max()
+moved, parted = source.trained(alive, x, seed=chosen.seed)
 print(f"\n   20 steps at the scale {alive:.1e}: W_Q moved by {moved:.2f}.")
 marks.at_least("W_Q moved", moved, 0.01, ".2f")
-marks.at_most("the heads, trained, apart", apart(trained, x), 1e-9, ".0e")
+marks.at_most("the heads, trained, apart", parted, 1e-9, ".0e")
 
 # %% Its pictures
 # The same head twice, on one colour scale: the text's numbers, and unit variance with Xavier's.
@@ -254,7 +255,7 @@ print(f"\nPictures in {chosen.out}:\n   head_text.png, head_unit.png, weights.pn
 marks.end()
 
 # %% Try it
-# - Before the training, let W_O differ: `trained.w_o.weight.data = mixed.w_o.weight.data`. The
-#   other three stay constant. Do the heads part?
-# - Take the mean away, `rows -= rows.mean()` after the rows are made: whom does "I" look at now, at
-#   which scale does the gradient return, and is it 0 at 1/8 all the same?
+# - Let W_O differ before the training: call `source.trained` with `w_o=mixed.w_o.weight.data` too.
+#   The other three stay constant. Do the heads part?
+# - Take the mean away, `rows -= rows.mean()` after the rows are made: which word does "I" look at
+#   now, at which scale does the gradient return, and is it 0 at 1/8 all the same?

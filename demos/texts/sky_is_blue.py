@@ -1,9 +1,13 @@
-"""Text 002, "The sky is blue …": its numbers, its slips, and a scale that is not enough.
+""" "The sky is blue …": its numbers, its slips, and a scale that is not enough.
 
 Claim. The text shows that 1/√d_k divides the variance of its scores by 32. That holds for any
 numbers. Its example stays saturated all the same, since it draws the projections from N(0, 1):
 scaled, the variance is still about a thousand, and more than half of the queries get next to no
-gradient. From N(0, 1/d), with the same scale, the same sentence is alive. It takes both.
+gradient. With projections from N(0, 1/d) and the same scale, every query of the sentence gets a
+gradient. Scale and initial values are needed together.
+
+The text is the article "Wrapping your head around Self-Attention, Multi-head Attention" by
+Ashvanth.S, of June 23, 2024. We have it as a text without an address.
 
     python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 4 s
 """
@@ -35,7 +39,7 @@ from minigrad import Tensor, gradcheck, gradients, graph, softmax
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
-SENTENCE = source.REPAIRED  # why not source.SENTENCE, slip 1 says
+SENTENCE = source.REPAIRED  # slip 1 is why it is not source.SENTENCE
 WIDTH = source.D_MODEL  # of the many draws; d_k too, as there is one head
 DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
 ids, words = token_ids(SENTENCE), SENTENCE.split()
@@ -52,8 +56,8 @@ for name, shape in source.shapes(x, single, multi).items():
     print(f"   shape of {name}: text {source.SHAPES[name]}, ours {shape}")
 
 # %%
-# The variances are one draw, and nothing says which. So here is the recipe, many times over, and
-# beside it what it might have been: the initial values of W, and what the scores are multiplied by.
+# The variances are those of one draw, without a seed. So we draw the recipe many times, and beside
+# it others: with other initial values of W, and with another factor on the scores.
 
 TABLE = {
     (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
@@ -80,8 +84,11 @@ say(
     f"The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours, both measured, is "
     f"{WIDTH} in every draw, to {off:.0e}: slip 5."
 )
+say(f"Lost are {source.LOST}.")
 print()
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
+marks.at_most(f"ratio of our variances, from {WIDTH} in any draw", off, 1e-10, ".0e")
+marks.at_least("draws above the text's variance: it is ordinary", min(above, 1 - above), 0.05)
 
 # %% 2 · Its slips, each with what shows it
 
@@ -128,8 +135,9 @@ shown(
 )
 
 # %%
-# Softmax over the queries makes each *column* sum to 1. A query may then get almost nothing, or
-# several words' worth. And it reads the future: a column's sum runs over later queries too.
+# Softmax over the queries makes each *column* sum to 1. The weights of one query may then sum to
+# almost nothing, or to several words. And the future leaks in: the sum over a column includes the
+# later queries.
 
 sums = softmax(Tensor(scaled.scores), axis=-2).data.sum(axis=-1)  # (draws, T): one for each query
 low, high = np.median(sums.min(axis=-1)), np.median(sums.max(axis=-1))
@@ -141,6 +149,8 @@ shown(
     f"the rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to {sums.max():.1f}",
     f"under a causal mask a later word moves the first output by {columns:.1e}; by rows, {rows:g}",
 )
+marks.at_least("       what a later word moves, softmax by columns", columns, 1e-3, ".0e")
+marks.at_most("       what a later word moves, softmax by rows", rows, 0, "g")
 q = single.w_q(x)
 weights = attention_weights(q, single.w_k(x))
 shown(
@@ -156,7 +166,7 @@ shown(
 )
 
 # %%
-# What Python says to the code, in lines of ours that make the same mistakes.
+# The errors that the code raises, from lines of ours that make the same mistakes.
 
 shown(
     f"a class on nn: {complaint('class Layer(nn.Module): pass')}",
@@ -166,7 +176,7 @@ shown(
 shown(complaint("d_model = 32 features"))
 
 # %%
-# A query that may look nowhere: here the first one, which may look at what stands *before* it.
+# A query that may look nowhere: here the first one, which may look only at words *before* it.
 
 before = np.tril(np.ones((8, 8), dtype=bool), -1)
 names = ("X", "W_Q", "W_K", "W_V")
@@ -175,24 +185,31 @@ with np.errstate(invalid="ignore"):
     sick = gradients((as_it_masks(single, x, before) @ v).sum(), leaves, retain_graph=True)
 nowhere = single(x, mask=before)
 well = gradients(nowhere.sum(), leaves)
-shares = (f"{name} {np.isnan(a).mean():.0%}" for name, a in zip(names, sick, strict=True))
+spoilt = (f"{name} {np.isnan(a).mean():.0%}" for name, a in zip(names, sick, strict=True))
+kept = np.mean([np.isfinite(a).all() for a in well]), np.abs(nowhere.data[0, 0]).max()
 shown(
-    f"of the gradients are NaN: {', '.join(shares)} (`where` passes none to what it refused)",
-    f"ours: that word's output is {np.abs(nowhere.data[0, 0]).max():g}, and NaN are "
-    f"{max(np.isnan(a).mean() for a in well):.0%}",
+    f"of the gradients are NaN: {', '.join(spoilt)} (`where` passes none to what it refused)",
+    f"ours: that word's output is {kept[1]:g}, and {kept[0]:.0%} of the gradients are without NaN",
 )
+nan = [np.isnan(a).mean() for a in sick]
+marks.at_least("       the text: NaN in X and in W_V", min(nan[0], nan[3]), 1.0)
+marks.at_most("       the text: NaN in W_Q and in W_K", max(nan[1:3]), 0.0)
+marks.at_least("       our gradients without NaN", kept[0], 1.0)
+marks.at_most("       our output of that word", kept[1], 0, "g")
 batch = Tensor(np.concatenate([x.data] * 4))  # (B, T, d_model), and B = H = 4
 lengths = padding_mask([8, 6, 4, 2], 8)  # (B, 1, S)
 heads = (split_heads(layer(batch), 4) for layer in (multi.w_q, multi.w_k))
 by_text, by_us = (
-    (p.data[0, :, 0] > 0).sum(axis=-1)  # (H,): how many keys the first sequence's heads see
+    (p.data[0, :, 0] > 0).sum(axis=-1)  # (H,): keys with a weight, heads of the first sequence
     for p in (attention_weights(*heads, mask=lengths), multi.weights(batch, mask=lengths))
 )
-shown(f"of its 8 words the first sequence's heads see {by_text}; through our layer {by_us}")
+shown(f"of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}")
+marks.at_most("       the text: words for the head that has least", min(by_text), 2, "d")
+marks.at_least("       our layer: words for the head that has least", min(by_us), 8, "d")
 
-# %% 3 · What it leaves undone
+# %% 3 · What the text leaves undone
 
-print("\n3 · What it leaves undone\n")
+print("\n3 · What the text leaves undone\n")
 projections = (multi.w_q, multi.w_k, multi.w_v)
 alone = [
     attention(*(layer(x)[..., 8 * h : 8 * h + 8] for layer in projections), mask=causal).data
@@ -207,7 +224,7 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
     marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
 
 # %% 4 · What no text shows: the way back
-# L = ⟨g, output⟩ for one draw and a random g. Words and g are the same for each initialisation.
+# L = ⟨g, output⟩ for one draw and a random g. Every initialisation gets the same words and g.
 
 
 def loss(x, w_q, w_k, w_v):
@@ -235,22 +252,22 @@ for name, f, at in (
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
 
 # %%
-# All agree, and nothing seems wrong with the first example. But a sum over words is ruled by its
-# largest summand. Word by word it looks different: ∂L/∂q of each, the error of its replay (against
-# `from_pairs`, which cancels nothing), and what finite differences can say.
+# All agree, and nothing seems wrong with the first example. But the largest terms dominate a sum
+# over words. Here is each word by itself: its ∂L/∂q, the error of that gradient from the replay
+# (against `from_pairs`, in which no digits cancel), and what finite differences find.
 
 print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'relative error':>17}   differences")
 norms = []
 for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
     norms.append(norm)
-    told = "see another: this one is rounding"
+    verdict = "find another: this one is rounding"
     if seen:
-        told = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
-    print(f"   {word:8}{norm:10.1e}{largest:17.6f}{wrong_by:17.0e}   {told}")
+        verdict = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
+    print(f"   {word:8}{norm:10.1e}{largest:17.6f}{wrong_by:17.0e}   {verdict}")
 print()
 say(
     "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average"
-    " from numbers that hardly differ from it. Differences cannot confirm the small ones either."
+    " from numbers that hardly differ from it. Differences cannot confirm small gradients either."
 )
 
 # %% What the scale does to this example, and what the initialisation does
@@ -270,16 +287,17 @@ same = np.abs(rescued.weights - unit.weights).max()
 pairs = ("N(0, 1)", "1/√d"), ("N(0, 1/d)", "1"), ("N(0, 1/d)", "1/√d"), ("U(±1/√d)", "1")
 lost, few, none, of_classes = (f"{TABLE[pair].dead():.0%}" for pair in pairs)
 medians = [f"{np.median(m.gradient):.2g}" for m in (unit_raw, unit)]
-shares = [f"{m.top_tenth():.0%}" for m in (unit_raw, unit)]
+tenths = [f"{m.top_tenth():.0%}" for m in (unit_raw, unit)]
 for paragraph in (
     f"The scale alone, 1/√d, leaves {lost} of the queries dead. 1/d√d gives the weights of "
     "N(0, 1/d) at 1/√d, draw for draw, "
     f"but the values stay at a variance of {rescued.value_variance:.0f}.",
     f"From N(0, 1/d), {few} are dead without the scale and {none} with it. The median gradient is "
     f"{medians[0]} without and {medians[1]} with it; the luckiest tenth of the queries holds "
-    f"{shares[0]} of the squared gradient without and {shares[1]} with it.",
+    f"{tenths[0]} of the squared gradient without and {tenths[1]} with it.",
     f"The text's two classes draw from nn.Linear, U(±1/√d), a third of that variance: {of_classes} "
-    "are dead even unscaled. They repair what its example suffers from, and it does not say so.",
+    "are dead even unscaled. The classes repair the fault of the example, and the text does not "
+    "mention it.",
 ):
     print()
     say(paragraph)
@@ -293,16 +311,20 @@ marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
 marks.at_most("1/d√d against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
 
 # %% Pictures
-# The graphs, on one colour scale: the record of one word's output. It is the word whose gradient is
-# nearest to the median of all draws of the recipe, so neither a lucky one nor the worst.
+# The graphs, on one colour scale, are the record of one word's output. We take the word whose
+# gradient is nearest to the median of all draws of the recipe, neither a lucky one nor the worst.
 
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
+at_w_q = []
 for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
     X, W_Q, W_K, W_V, g = example(ids, initial, chosen.seed)
     one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
     picture = graph((one * Tensor(g.data[t], name="g")).sum(), grads=True, limits=(1e-8, 100))
+    at_w_q += [v.grad_rms for v in picture.vertices if v.title.startswith("W_Q")]
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{stem}.{ending}")
+marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
+marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
 
 drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
 maps = np.array([TABLE[key].weights[0] for key in drawn])
@@ -321,12 +343,12 @@ left.axvline(its_raw, color="C1", label=f"the text's: {its_raw:,.0f}")
 left.set(xscale="log", xlabel="variance of the unscaled scores", ylabel="draws")
 for (initial, name), m in TABLE.items():
     ordered = np.maximum(np.sort(m.gradient, axis=None), 1e-12)
-    share = np.linspace(0, 1, len(ordered))
+    below = np.linspace(0, 1, len(ordered))
     colour = f"C{list(INITIAL).index(initial)}"
     style = {"1": "-", "1/√d": "--", "1/d√d": ":"}[name]
     width = 4 if name == "1/d√d" else 1.5  # it lies under the line of N(0, 1/d), 1/√d
     label = f"{initial}, scale {name}"
-    right.plot(ordered, share, style, color=colour, linewidth=width, label=label)
+    right.plot(ordered, below, style, color=colour, linewidth=width, label=label)
 right.axvline(1e-3, color="0.5", linewidth=0.8, label="dead to the left")
 right.set(xscale="log", xlim=(1e-9, 1e2), xlabel="‖∂L/∂q‖", ylabel="share of queries with less")
 left.legend(fontsize=8)
@@ -338,4 +360,4 @@ marks.end()
 
 # %% Try it
 # - Set `SENTENCE` to eight different words: what becomes of the largest weights, and why?
-# - Set `WIDTH` to 256: what does the scale save now that it did not have to save at 32?
+# - Set `WIDTH` to 256: how many queries are dead without the scale now, and how many at 32?

@@ -1,8 +1,8 @@
 """The five source texts in one table: numbers reproduced, slips named, steps completed.
 
-Claim. This project grew out of five texts about attention. Of every number that they print we know
-whether it comes back from our code, as text, and if not, why not. What they get wrong is named, and
-what they leave undone is done. `python -m demos love_transformers` and so on show each computed.
+Claim. This project grew out of five texts about attention. For every number that they print we know
+whether it comes back from our code, as text, and if not, why not. We name what is wrong in them and
+do the steps that they leave undone. `python -m demos love_transformers` and so on compute each.
 
     python -m demos texts [--out DIR] [--seed N]  # 1 s
 """
@@ -41,7 +41,7 @@ for name, text in zip(counts, TEXTS, strict=True):
     if text.LOST:
         say(f"{name} cannot give back {text.LOST}.")
 
-# %% Each of it in a sentence
+# %% Each slip and each step in a sentence
 
 for name, text in zip(counts, TEXTS, strict=True):
     print(f"\n{name}   {text.TITLE}\n\n   Slips")
@@ -51,7 +51,7 @@ for name, text in zip(counts, TEXTS, strict=True):
     for step in text.COMPLETED:
         say(step, "   - ", "     ")
 
-# %% What is claimed: whatever is not named as lost comes back
+# %% What is claimed: every number that is not named as lost comes back
 
 LOST = {"love_you": 470, "sky_is_blue": 2}
 print()

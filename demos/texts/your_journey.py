@@ -1,11 +1,14 @@
-"""Text 003, "Your journey starts with one step": what one vector forgets, and a scale misplaced.
+""" "Your journey starts with one step": what one vector forgets, and a scale misplaced.
 
 Claim. A notebook about self-attention prints 310 numbers; all come back from NumPy's generator,
 digit by digit. It opens with the reason for attention, which is measured here: trained alike, one
-vector knows about three words of a sentence, however long, and additive attention knows them all.
-It ends with two classes that it never compares; they become equal, and then two heads of one layer.
-At its own width the scale makes gradients smaller, and at a large one 1/√d_k is not enough for one
-of the two.
+vector keeps about three words of a sentence, however long, and additive attention finds them all.
+The notebook defines two classes, V1 and V2, and never compares them. Given the same weights they
+compute the same; we show this, and then put both into one layer as two heads. At the notebook's
+width the scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1.
+
+The text is the notebook "Why we need Attention mechanism". We do not know its author: we have it as
+a text without an address.
 
     python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
 """
@@ -56,9 +59,9 @@ def row(numbers, form=".4f"):
 
 
 # %% 0 · What the text opens with: one vector, or all of them
-# A recurrent encoder reads a sentence, and a decoder says it again. Before 2014 the decoder had the
-# encoder's last state. Bahdanau's has an average of all states, weighted anew for each word that it
-# writes. Here the two differ by one mask: "last" may look at the last state alone.
+# A recurrent encoder reads a sentence, and a decoder repeats it. Before 2014 the decoder had the
+# encoder's last state. Bahdanau's decoder has an average of all states, weighted anew for each word
+# that it writes. Here the two differ by one mask: "last" may look at the last state alone.
 
 VOCABULARY, D, BATCH, LENGTHS = 10, 32, 64, (2, 4, 8, 16)
 
@@ -75,7 +78,7 @@ class Reader(Module):
         self.head, self.mask = Linear(D, VOCABULARY, rng=rng), mask
 
     def __call__(self, words):
-        places = self.places(np.arange(words.shape[1]))  # (T, D), what the decoder asks with
+        places = self.places(np.arange(words.shape[1]))  # (T, D), for the decoder's queries
         read = self.w_x(self.words(words) + places)
         states = [tanh(read[:, 0])]
         for t in range(1, words.shape[1]):
@@ -107,37 +110,39 @@ def train(T, kind):
 
 
 right = {(T, kind): train(T, kind) for T in LENGTHS for kind in ("all", "last")}
-chance = 1 / VOCABULARY  # what is right beyond chance is known
-known = {run: ((share - chance) / (1 - chance)).sum() for run, share in right.items()}
+known = {run: source.beyond_chance(hits, VOCABULARY).sum() for run, hits in right.items()}
 print("\n0 · A sentence said again: right words, and how many are known and not guessed\n")
 print("      words        all states    the last state")
 for T in LENGTHS:
     cells = (f"{right[T, kind].mean():10.1%}, {known[T, kind]:4.1f}" for kind in ("all", "last"))
     print(f"   {T:>8}  {'  '.join(cells)}")
 print()
-marks.at_least("16 words, all states", right[16, "all"].mean(), 0.99)
+marks.at_least("all states, any length", min(right[T, "all"].mean() for T in LENGTHS), 0.99)
 marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
 marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
 most = max(known[T, "last"] for T in LENGTHS)
 marks.at_most("most words known from the last state", most, 4, ".1f")
+gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
+marks.at_most("the last state: right words, gained from a length to the next", gains.max(), -0.05)
 
 figure = new_figure(9.0, 3.4)
 by_length, by_place = figure.subplots(1, 2, sharey=True)
 for kind, label, colour in (("all", "all states", SCALED), ("last", "the last state", RAW)):
-    shares = [right[T, kind].mean() for T in LENGTHS]
-    by_length.plot(LENGTHS, shares, "o-", color=colour, label=label)
+    means = [right[T, kind].mean() for T in LENGTHS]
+    by_length.plot(LENGTHS, means, "o-", color=colour, label=label)
     by_place.plot(range(1, 17), right[16, kind], "o-", color=colour, markersize=4)
 by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words (dotted: chance)")
 by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
 for panel in (by_length, by_place):
-    panel.axhline(chance, color="#999999", linewidth=0.8, linestyle=":")
+    panel.axhline(1 / VOCABULARY, color="#999999", linewidth=0.8, linestyle=":")
     panel.grid(alpha=0.25)
 by_length.legend(fontsize=9)
 save_figure(figure, chosen.out / "one_vector")
 
 # %% 1 · The text's numbers, and ours
-# Its weights are random, and yet they come back. PyTorch draws with the Mersenne Twister, which is
-# `np.random.RandomState`; a float32 holds 24 bits, so it keeps 24 of each 32 and divides by 2²⁴.
+# The text's weights are random, and yet they come back. PyTorch draws with the Mersenne Twister,
+# which is `np.random.RandomState`; a float32 holds 24 bits, so PyTorch keeps 24 bits of each 32 and
+# divides by 2²⁴.
 
 ours = source.ours()
 print("\n1 · The numbers that the text prints, and ours\n")
@@ -157,8 +162,8 @@ print()
 marks.at_least("numbers that are the same text", *counted(source), "d")
 
 # %%
-# One of them looks like an error: weights that sum to 1.0000001192092896, the float32 next to 1. It
-# depends on the order of the additions, first of all in the divisor. PyTorch adds in four lanes.
+# One number looks like an error: weights that sum to 1.0000001192092896, the float32 next to 1. The
+# sum depends on the order of the additions, above all in the divisor. PyTorch adds in four lanes.
 
 scores = ours["scores of x₂"]
 orders = {"in lanes": source.lane_sum, "left to right": np.sum}
@@ -180,8 +185,8 @@ for said, mask in (("in its code", None), ("of every other", np.arange(len(WORDS
 slip()
 called = PRINTED['W_q, called "Key matrix weights"']
 print('   Of the six numbers called "Key matrix weights"')
-for w in (one.w_q, one.w_k):
-    print(f"   {agreeing(called, as_text(w.data))} are those of {w.name}")
+for w, judge, mark in ((one.w_q, marks.at_least, 6), (one.w_k, marks.at_most, 0)):
+    judge(f"those of {w.name}", agreeing(called, as_text(w.data)), mark, "d")
 
 raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
 slip()
@@ -189,6 +194,9 @@ print('   V2\'s scores of "Your", made weights: by their sum, and by softmax')
 for said, scores in (("scale 1", raw), ("scale 1/√2", raw / np.sqrt(2))):
     for name, weights in (("sum", scores / scores.sum()), ("softmax", softmax(scores))):
         print(f"   {f'{name}, {said}':20} {row(weights.data, '7.4f')}")
+lowest = [min(weights.data) for weights in (raw / raw.sum(), softmax(raw))]
+marks.at_most("the least weight by their sum", lowest[0], -0.05, ".3f")
+marks.at_least("the least weight by softmax", lowest[1], 0.05, ".3f")
 
 slip()
 print(f"   the first weight of: {'(z, 0) naive':>18}{'ours':>6}{'(-z, -z) naive':>17}{'ours':>6}")
@@ -203,8 +211,8 @@ for dtype, zs in (("float64", (709, 710, 746)), ("float32", (88, 89, 104))):
 print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * INPUTS[1] @ INPUTS[1]:.1f}")
 
 # %%
-# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be turned on the
-# way; a layout (chapter 18) says so once, for both directions.
+# V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be transposed on
+# the way; a layout (chapter 18) states this once, for both directions.
 
 slip()
 stored = to_theirs(one.state_dict(), LAYOUT_V2)
@@ -227,13 +235,14 @@ def spread(head, **options):
 
 drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
 slip()
-print(f"   nn.Linear, 300,000 weights: d_in · variance = {3 * drawn.var():.3f}")
+marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
 for name, head in (("V1", one), ("V2", two)):
     values, contexts = (x @ head.w_v).data, head(x).data
-    share = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
-    print(f"   {name}: entropy {spread(head):.3f}; contexts vary {share:.1%} as much as values")
+    varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
+    print(f"   {name}: entropy of its weights / log n {spread(head):.3f}")
+    marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
 
-# %% 3 · The steps it leaves undone: a mask, dropout, several heads
+# %% 3 · The steps the text leaves undone: a mask, dropout, several heads
 
 mask = causal_mask(len(WORDS))
 masked = one.weights(x, mask=mask).data
@@ -255,13 +264,14 @@ with no_grad():
 errors = (contexts.mean(axis=0) - one(x).data) / (contexts.std(axis=0) / np.sqrt(len(contexts)))
 marks.at_most("mean of 20,000 draws, in standard errors", np.abs(errors).max(), 4.5, ".1f")
 lost = (first_word == 0).mean()
-print(f'   Under the mask "Your" has one key, and in {lost:.0%} of the draws none.\n')
+marks.at_most('draws in which "Your" has no key under the mask, from ½', abs(lost - 0.5), 0.015)
+print()
 
 # %%
 # V1 and V2 fit side by side, as two heads of one layer.
 
 layer = source.two_heads()
-w_o, layer.w_o = layer.w_o, Sequential()  # nothing behind the heads: they stand side by side
+w_o, layer.w_o = layer.w_o, Sequential()  # without W_O the output is the heads side by side
 tables = zip(("V1", "V2"), np.hsplit(layer(x).data, 2), strict=True)
 agreed = sum(agreeing(PRINTED[name], as_text(table)) for name, table in tables)
 marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
@@ -291,11 +301,12 @@ for name, f, weights in (
 ):
     report = gradcheck(f, x, *weights)
     every, coarse = report.comparisons, report.unresolved
-    sure = len(every) - len(coarse)
-    print(f"   {name}: {len(every)} derivatives of order 1 and 2, {sure} confirmed")
+    sure, wanted = len(every) - len(coarse), 6 if name == "V2, scale 128" else len(every)
+    marks.at_least(f"{name}: of {len(every)} derivatives confirmed", sure, wanted, "d")
     if coarse:
         seen = max(max(c.error, c.resolution) for c in coarse)
-        print(f"     of the {len(coarse)} others: nothing contradicts them down to {seen:.0e}")
+        print(f"     the {len(coarse)} others: no difference contradicts them")
+        marks.at_most("  down to the resolution", seen, 1e-5, ".0e")
     else:
         marks.at_most(f"{name}, largest error", max(c.error for c in every), 1e-8, ".0e")
 for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
@@ -304,13 +315,13 @@ for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
         picture.save(chosen.out / f"{name}.{ending}")
 
 # %% The scale, on this example
-# It is said to avoid small gradients. But these scores are far from saturation, and so it does
-# little more than multiply the gradients of W_q and W_k once more, by 1/√2 = 0.71.
+# The text says that the scale avoids small gradients. But these scores are far from saturation, so
+# the scale does little more than multiply the gradients of W_q and W_k once more, by 1/√2 = 0.71.
 
 slip()
 for name in ("V1", "V2"):
-    share = norms[name, "1/√2"][1] / norms[name, "1"][1]
-    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", share, 0.9, ".2f")
+    left = norms[name, "1/√2"][1] / norms[name, "1"][1]
+    marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left, 0.9, ".2f")
 
 # %%
 # And at a large width? V1 draws between 0 and 1. With a mean of ½ in both matrices q·k is near
@@ -337,7 +348,7 @@ for name, (recipe, _) in RECIPES.items():
 
 
 def reached(head, scale):
-    """How much gradient comes through the softmax, ‖∂L/∂W_q‖ beside ‖∂L/∂W_v‖."""
+    """How much gradient passes the softmax, ‖∂L/∂W_q‖ over ‖∂L/∂W_v‖."""
     w_q, w_v = gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])
     return np.linalg.norm(w_q) / np.linalg.norm(w_v)
 
@@ -352,9 +363,9 @@ for name, (recipe, _) in RECIPES.items():
 print()
 marks.at_least("V1's recipe: times as much with the scale", gained["V1"], 100, ".0f")
 marks.at_most("V2's recipe: times as much with the scale", gained["V2"], 1, ".2f")
-marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.5, ".3f")
-marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"][-1], 0.98, ".3f")
-marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"][-1], 0.98, ".3f")
+marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.45, ".3f")
+marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"][-1], 0.99, ".3f")
+marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"][-1], 0.99, ".3f")
 
 # %% Both, as one picture
 
@@ -365,7 +376,8 @@ for name, head in (("V1", one), ("V2", two)):
     style = RECIPES[name][1]
     sizes = [np.linalg.norm(gradients(head(x, scale=f).sum(), [head.w_q])[0]) for f in factors]
     narrow.plot(factors, sizes, style, color="#444444", label=name)
-    print(f"   {name}: ‖∂L/∂W_q‖ is largest at scale {factors[np.argmax(sizes)]:.1f}, d_k = 2")
+    largest_at = factors[np.argmax(sizes)]
+    marks.at_least(f"{name}: ‖∂L/∂W_q‖ is largest at the scale", largest_at, 1.0, ".1f")
     for said, (_, colour) in SCALES.items():
         label = f"{name}, {said}"
         wider.plot(wide[name, said], f"o{style}", color=colour, markersize=4, label=label)
@@ -384,5 +396,5 @@ print(chosen.out)
 marks.end()
 
 # %% Try it
-# - Set `D` to 128: how many words does the last state know now? And with --steps 2000?
+# - Set `D` to 128: how many words are known from the last state now? And with --steps 2000?
 # - Set `SHIFT` to 0.5, the mean of V1's weights: for which of the two recipes is 1/√d_k enough now?

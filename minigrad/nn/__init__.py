@@ -19,9 +19,9 @@ keep them, and each can be called by its name.
 from typing import TYPE_CHECKING
 
 from minigrad.functional.vocabulary import asked_for_names
-from minigrad.nn.initial import kaiming_normal, normal, xavier_normal, xavier_uniform
+from minigrad.nn.initial import kaiming_normal, normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
-from minigrad.nn.module import Module
+from minigrad.nn.module import Module, renamed
 
 __all__ = [
     "Dropout",
@@ -33,7 +33,7 @@ __all__ = [
     "Sequential",
     "kaiming_normal",
     "normal",
-    "xavier_normal",
+    "renamed",
     "xavier_uniform",
 ]
 

@@ -5,14 +5,15 @@ weights are independent with mean 0, variances multiply in each product and add 
 
     Var(y) = d_in · Var(w) · Var(x)
 
-Twenty layers with d_in Var(w) = 2 make numbers 2²⁰ times larger in variance; with ½, as much
-smaller. So Var(w) = 1/d_in keeps the size of what goes forward. The gradient goes back through Wᵀ,
-a sum of d_out products, and asks for 1/d_out instead. d_in is the **fan-in** and d_out the
-**fan-out** of a weight (d_in, d_out); for several matrices in one array they are the last two axes.
+Twenty layers with d_in Var(w) = 2 make the variance 2²⁰ times larger, and with d_in Var(w) = ½ they
+make it 2²⁰ times smaller. So Var(w) = 1/d_in keeps the size of what goes forward. The gradient goes
+back through Wᵀ, a sum of d_out products, and needs 1/d_out instead. d_in is the **fan-in** and
+d_out the **fan-out** of a weight (d_in, d_out); for several matrices in one array they are the last
+two axes.
 
     Var(w) is, for
 
-    xavier    2/(d_in + d_out): between the two wishes (Glorot & Bengio 2010, section 4.2.1)
+    xavier    2/(d_in + d_out): between the two (Glorot & Bengio 2010, section 4.2.1)
     kaiming   2/d_in: a relu sets half of what it is given to 0, and half of the mean square
               with it, so twice the variance goes in (He et al. 2015, section 2.2)
 
@@ -42,18 +43,6 @@ def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array
     return rng.uniform(-bound, bound, shape)
 
 
-def xavier_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-    """Gaussian with variance 2/(d_in + d_out), for a weight (…, d_in, d_out)."""
-    d_in, d_out = _fans(shape)
-    return normal(shape, np.sqrt(2 / (d_in + d_out)), rng=rng)
-
-
-def kaiming_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-    """Gaussian with variance 2/d_in, for a weight (…, d_in, d_out) that a relu follows."""
-    d_in, _ = _fans(shape)
-    return normal(shape, np.sqrt(2 / d_in), rng=rng)
-
-
 def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator) -> Array:
     """Gaussian with mean 0 and a given standard deviation; GPT-2 takes 0.02."""
     return std * rng.standard_normal(shape)  # type: ignore[no-any-return]
@@ -63,3 +52,12 @@ def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) < 2:
         raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
     return shape[-2], shape[-1]
+
+
+# Reference: no demo uses what follows.
+
+
+def kaiming_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+    """Gaussian with variance 2/d_in, for a weight (…, d_in, d_out) that a relu follows."""
+    d_in, _ = _fans(shape)
+    return normal(shape, np.sqrt(2 / d_in), rng=rng)

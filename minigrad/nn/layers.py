@@ -1,8 +1,8 @@
 """7.3 · Layers: the ones that every model is built of.
 
 Which functions come with parameters so often that they have names? A matrix product (`Linear`), a
-table of rows (`Embedding`), and a normalisation with a scale of its own. Each is a few lines: it
-makes its parameters, and hands them to a function of an earlier chapter.
+table of rows (`Embedding`), and a normalisation with a learned scale. Each is a few lines: it makes
+its parameters, and passes them to a function of an earlier chapter.
 
     >>> rng = np.random.default_rng(0)
     >>> model = Sequential(Embedding(11, 6, rng=rng), LayerNorm(6), Linear(6, 2, rng=rng))
@@ -23,7 +23,7 @@ from minigrad.engine.tensor import Tensor, describe
 from minigrad.functional import dropout, embedding, square
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
-from minigrad.nn.module import Module
+from minigrad.nn.module import Module, renamed
 from minigrad.ops import layer_norm, mean, sqrt
 
 
@@ -53,24 +53,25 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """One row of numbers for each of V words.   (…) integers → (…, d_model)
+    """One row of numbers for each of V tokens.   (…) integers → (…, d_model)
 
     Rows are Gaussian with standard deviation `std`: 1 by default, as in PyTorch.
     """
 
+    @renamed(num_words="vocab_size")
     def __init__(
         self,
-        num_words: int,
+        vocab_size: int,
         d_model: int,
         *,
         std: float = 1.0,
         rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:
-        self.weight = _parameter(normal((num_words, d_model), std, rng=rng), dtype, "weight")
+        self.weight = _parameter(normal((vocab_size, d_model), std, rng=rng), dtype, "weight")
 
     def __call__(self, indices: Any) -> Tensor:
-        """The rows of the words that the indices name."""
+        """The rows of the tokens that the indices name."""
         return embedding(self.weight, indices)
 
 

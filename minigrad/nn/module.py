@@ -7,8 +7,12 @@ and their names fall out of the attributes' names: `blocks.0.w_q.weight` is the 
 of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registered anywhere.
 
 The **parameters** are the leaves that require a gradient. The **state** is every leaf, so that a
-frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is no leaf and is not
+frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is not a leaf and is not
 found: scale the array before.
+
+Names change from one version to the next. A class lists its former ones in `former_names`, so that
+a state saved under them still loads. For the keywords of a function there is `renamed`: a former
+one is refused in a sentence that gives the present one.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -26,12 +30,16 @@ found: scale the array before.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 
 from minigrad.engine.tensor import Array, Tensor, real_array
+
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
 
 
 class Module:
@@ -39,6 +47,9 @@ class Module:
 
     # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
     training: bool = True
+
+    # Attributes that had another name when states were saved: {"former": "present"}.
+    former_names: ClassVar[Mapping[str, str]] = {}
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """What the layer computes; every subclass says it."""
@@ -77,12 +88,12 @@ class Module:
         ValueError, with every name that is missing, unexpected or of another shape. `strict=False`
         takes what is there and leaves the rest, but still refuses a wrong shape. Values take the
         dtype of the leaf, and ValueError if they are of another kind. Optimizers keep their hold of
-        the parameters.
+        the parameters. A name that has changed is found in the `former_names` of the classes.
         """
         leaves = {n: x for n, x in _members(self, "", set()) if isinstance(x, Tensor)}
         values = {
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
-            for name, x in state.items()
+            for name, x in self._under_present_names(state, leaves).items()
         }
         wrong = [
             f"{name} has shape {values[name].shape}, not {leaf.shape}"
@@ -105,6 +116,26 @@ class Module:
         for name, leaf in leaves.items():
             if name in values:
                 leaf.data = values[name]
+
+    def _under_present_names(
+        self, state: Mapping[str, Any], leaves: Mapping[str, Tensor]
+    ) -> dict[str, Any]:
+        """The state, with each former name replaced by the present one."""
+        inside = [(f"{n}.", m) for n, m in _members(self, "", set()) if isinstance(m, Module)]
+        changes = [
+            (prefix + former, prefix + present)
+            for prefix, module in [("", self), *inside]  # outer ones first
+            for former, present in module.former_names.items()
+        ]
+        found: dict[str, Any] = {}
+        for name, value in state.items():
+            now = name
+            for former, present in changes if name not in leaves else ():
+                if f"{now}.".startswith(f"{former}."):
+                    now = present + now.removeprefix(former)
+            # A state that has both names keeps both: the former one is then unexpected.
+            found[name if now not in leaves or now in state or now in found else now] = value
+        return found
 
     def train(self, mode: bool = True) -> Self:
         """Say to this module and all within it that they are being trained. Returns self."""
@@ -149,3 +180,32 @@ def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Ten
             if isinstance(value, Module):
                 yield f"{prefix}{name}", value
             yield from _members(value, f"{prefix}{name}.", seen)
+
+
+def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Inputs, Result]]:
+    """Refuse the former keywords of a function, and say the present ones: `@renamed(old="new")`.
+
+    >>> @renamed(colour="color")
+    ... def paint(wall, *, color):
+    ...     return f"a {color} {wall}"
+    >>> paint("door", color="red")
+    'a red door'
+    >>> paint("door", colour="red")
+    Traceback (most recent call last):
+    TypeError: paint() got colour=…, which is now called color
+    """
+
+    def decorate(f: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
+        @functools.wraps(f)
+        def checked(*args: Inputs.args, **options: Inputs.kwargs) -> Result:
+            try:
+                return f(*args, **options)
+            except TypeError:
+                for name in options.keys() & names:
+                    now = f"which is now called {names[name]}"
+                    raise TypeError(f"{f.__qualname__}() got {name}=…, {now}") from None
+                raise
+
+        return checked
+
+    return decorate

@@ -16,16 +16,21 @@ def command(*arguments):
     return [sys.executable, "-m", "demos", *map(str, arguments)]
 
 
-def demo(*arguments):
-    """`python -m demos …`, to its end."""
+def python(*arguments, cwd=ROOT, **environment):
+    """`python …`, to its end."""
     return subprocess.run(
-        command(*arguments),
-        cwd=ROOT,
+        [sys.executable, *map(str, arguments)],
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | environment,
     )
+
+
+def demo(*arguments):
+    """`python -m demos …`, to its end."""
+    return python("-m", "demos", *arguments)
 
 
 def whole(name, tmp_path_factory, *arguments):

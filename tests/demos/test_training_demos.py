@@ -8,13 +8,14 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
+import numpy as np
 import pytest
 
 from demos import files
+from demos._training import smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
-from tests.demos.running import ENVIRONMENT, ROOT, command, demo
+from tests.demos.running import ENVIRONMENT, ROOT, command, demo, python
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
@@ -101,6 +102,22 @@ def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
     assert any(kind == "at least" for _, kind in judged) or name == "charlm"
 
 
+def test_recomputing_the_blocks_of_charlm_saves_memory_and_keeps_the_gradients(quick):
+    _, done = quick("charlm")
+    form = r"One training step: (\S+) MB in \d+ ms. With recomputed blocks: (\S+) MB in \d+ ms"
+    plain, recomputed = map(float, re.search(form, done.stdout).groups())
+    assert recomputed < 0.6 * plain  # one block's record instead of two, and a tenth
+    judged = r"(memory with recompute|largest difference of the gradients), .+: passed$"
+    assert len(re.findall(judged, done.stdout, re.MULTILINE)) == 2
+
+
+def test_the_smoothed_loss_does_not_lag():
+    decay = np.exp(-np.arange(100) / 7)
+    losses = decay * np.random.default_rng(0).uniform(0.9, 1.1, 100)
+    np.testing.assert_allclose(smoothed(decay)[:-2], decay[:-2])
+    assert np.std(np.log(smoothed(losses) / decay)[:-2]) < 0.6 * np.std(np.log(losses / decay))
+
+
 def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
     done = demo("two_moons", "--steps", 1, "--out", tmp_path)
     assert done.returncode == 1
@@ -115,8 +132,7 @@ def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
 def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
     folder, _ = quick(name)
     demo(name, "--quick", "--out", tmp_path)
-    for path in folder.glob("*.safetensors"):
-        assert_same_bits(path, tmp_path / path.name)
+    assert_same_trainings(folder, tmp_path)
 
 
 def test_another_seed_gives_other_losses(quick, tmp_path):
@@ -136,6 +152,13 @@ def uninterrupted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     done = demo("reverse", "--steps", 250, "--out", folder)
     return folder, done.stdout
+
+
+def assert_same_trainings(folder, other):
+    paths = list(folder.glob("*.safetensors"))
+    assert paths
+    for path in paths:
+        assert_same_bits(path, other / path.name)
 
 
 def stopped(folder, during, after, how, name="reverse", steps=250):
@@ -180,8 +203,8 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     if how == signal.SIGINT:
         assert code == 130
         assert re.search(
-            rf"stopped after step \d+ of 250 of '{during}', which is in \S+: the same command with "
-            r"--resume goes on from there\n$",
+            rf"stopped '{during}' after step \d+ of 250, and saved it in \S+: the same command "
+            r"with --resume continues from there\n$",
             said,
         )
         assert "Traceback" not in said
@@ -189,8 +212,7 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     whole, printed = uninterrupted
     strip = lambda text: text.rpartition("\nPictures")[0]
     assert strip(done.stdout) == strip(printed) != ""
-    for path in whole.glob("*.safetensors"):
-        assert_same_bits(path, tmp_path / path.name)
+    assert_same_trainings(whole, tmp_path)
     assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
 
 
@@ -199,8 +221,7 @@ def test_dropout_goes_on_where_it_was_stopped(tmp_path):
     demo("digits", "--steps", 120, "--out", tmp_path / "whole")
     stopped(tmp_path, "rows with positions", 20, signal.SIGINT, "digits", steps=120)
     demo("digits", "--steps", 120, "--out", tmp_path, "--resume")
-    for path in (tmp_path / "whole").glob("*.safetensors"):
-        assert_same_bits(path, tmp_path / path.name)
+    assert_same_trainings(tmp_path / "whole", tmp_path)
 
 
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(uninterrupted, tmp_path):
@@ -208,8 +229,7 @@ def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(uninterrupt
     demo("reverse", "--steps", 250, "--seed", 1, "--out", tmp_path)
     stopped(tmp_path, "with positions", 20, signal.SIGINT)
     demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
-    for path in uninterrupted[0].glob("*.safetensors"):
-        assert_same_bits(path, tmp_path / path.name)
+    assert_same_trainings(uninterrupted[0], tmp_path)
 
 
 # ---------------------------------------------------------------- refusal
@@ -219,14 +239,15 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
     assert done.returncode == 2
     assert re.fullmatch(
-        r"--resume finds no \S+two_hidden_layers\.safetensors: start anew without it\n", done.stderr
+        r"there is no \S+two_hidden_layers\.safetensors to resume: start again without --resume\n",
+        done.stderr,
     )
     assert list(tmp_path.iterdir()) == []
     folder, _ = quick("two_moons")
     done = demo("two_moons", "--steps", 30, "--resume", "--out", folder)
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "was begun with another --steps, 20 and not 30: start anew without --resume\n"
+        "was begun with another --steps, 20 and not 30: start again without --resume\n"
     )
     (tmp_path / "two_hidden_layers.safetensors").write_text("not at all")
     done = demo("two_moons", "--quick", "--resume", "--out", tmp_path)
@@ -242,14 +263,8 @@ def test_a_run_does_not_go_on_with_another_text_of_its_demo(quick, tmp_path):
         shutil.copytree(ROOT / part, elsewhere / part, ignore=shutil.ignore_patterns("*.pyc"))
     changed = elsewhere / files()["two_moons"].relative_to(ROOT)
     changed.write_text(changed.read_text().replace("tanh", "relu"))
-    done = subprocess.run(
-        command("two_moons", "--quick", "--resume", "--out", folder),
-        cwd=elsewhere,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT | {"PYTHONPATH": str(elsewhere)},
-    )
+    again = ("-m", "demos", "two_moons", "--quick", "--resume", "--out", folder)
+    done = python(*again, cwd=elsewhere, PYTHONPATH=str(elsewhere))
     assert done.returncode == 2
     assert "was begun with another text of its file" in done.stderr
 
@@ -259,21 +274,6 @@ def test_a_run_of_another_demo_in_the_same_folder_is_refused(tmp_path):
     done = demo("addition", "--quick", "--resume", "--out", tmp_path)
     assert done.returncode == 2
     assert "was begun with another demo, reverse and not addition" in done.stderr
-
-
-def test_a_missing_safetensors_is_told_before_the_work(tmp_path):
-    code = (
-        "import sys, runpy; sys.modules['safetensors'] = None; "
-        f"sys.argv = ['demos', 'two_moons', '--out', {str(tmp_path)!r}];"
-        "runpy.run_module('demos', run_name='__main__')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert done.stderr == (
-        'two_moons: checkpoints need safetensors: pip install "minigrad-attention[save]"\n'
-    )
 
 
 def test_a_folder_that_vanishes_is_one_sentence(tmp_path):

@@ -2,15 +2,16 @@
 
 Every other file here is one exhibit. It is a module that holds
 
-    its docstring      the mistake's name, and where such a mistake is met
-    broken             a function with the mistake in it
-    repaired           the same function without it: only the lines in question differ
-    symptom(f, rng)    what is to be seen if f is run: a name → a number, or a text
-    check(f, rng)      raises if f has the mistake: a few lines, to be taken into any project
-    REPAIR             what to do, and what not, in a sentence or two
+    its docstring      the mistake's name, and where the mistake is made
+    broken             a function with the mistake
+    repaired           the same function without the mistake: only the lines in question differ
+    symptom(f, rng)    measures f: a name → a number or a text
+    check(f, rng)      raises an error if f has the mistake: a few lines that fit into any project
+    REPAIR             what to do, and what not to do, in a sentence or two
 
-and, where this project refuses the mistake by itself, `refusal()`, which makes it on purpose. What
-an exhibit shows of its code is read from the functions that run, so text and code cannot diverge.
+If this project refuses the mistake, the module also has `refusal()`, which makes the mistake on
+purpose. The code that an exhibit shows is read from the functions that run, so the two cannot
+differ.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ NAMES = (
     "integer_mask",
 )
 WIDTH = 100  # of the screen
-# What a check may raise: an assertion of its own, gradcheck's GradientError (which is one), or what
-# `detect_anomaly` says. Anything else is an accident, and no catch.
+# What a check may raise: its own AssertionError, gradcheck's GradientError (a kind of it), or the
+# FloatingPointError of `detect_anomaly`. Any other error is an accident and not a catch.
 CATCHES = (AssertionError, FloatingPointError)
 ROOT = str(Path(__file__).parents[3])
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One mistake, with all that is to be seen of it."""
+    """One mistake, and what the museum shows about it."""
 
     name: str
     number: int
@@ -67,7 +68,7 @@ class Exhibit:
 
     @property
     def story(self) -> str:
-        """Where such a mistake is met, and why it stays unseen."""
+        """Where the mistake is made, and why it is not seen."""
         return " ".join(self._paragraphs()[1:])
 
     def _paragraphs(self) -> list[str]:
@@ -84,23 +85,23 @@ class Exhibit:
         return None
 
     def symptoms(self, f: Callable[..., Any], seed: int = 0) -> dict[str, Any]:
-        """What is to be seen if f is run."""
+        """What `symptom` measures on f."""
         with np.errstate(all="ignore"):
             seen: dict[str, Any] = self.module.symptom(f, np.random.default_rng(seed))
         return seen
 
     def refused(self) -> str | None:
-        """How this project answers when the mistake is made in it; None if it cannot know."""
+        """The error that this project raises for the mistake; None if it cannot detect it."""
         if not hasattr(self.module, "refusal"):
             return None
         try:
             self.module.refusal()
         except (TypeError, ValueError, RuntimeError) as error:
             return f"{inspect.getdoc(self.module.refusal)} {type(error).__name__}: {error}"
-        raise AssertionError(f"{self.name} was to be refused, and went through")
+        raise AssertionError(f"{self.name} should have been refused, but raised no error")
 
     def screen(self, seed: int = 0) -> str:
-        """All of it, on one screen."""
+        """The whole exhibit, on one screen."""
         module = self.module
         head = f"── {self.number} · {self.title} ".ljust(WIDTH - len(self.name) - 1, "─")
         lines = [f"{head} {self.name}", *wrapped(self.story), ""]
@@ -124,7 +125,7 @@ def exhibit(name: str) -> Exhibit:
 
 
 def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
-    """The lines of a function, as they stand in its file."""
+    """The lines of a function, as they are in its file."""
     lines = inspect.getsource(f).splitlines()
     if docstring:
         return lines
@@ -133,10 +134,10 @@ def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
 
 
 def difference(broken: list[str], repaired: list[str]) -> list[str]:
-    """The broken function, its lines in question marked with -, those that repair it with +."""
+    """The broken function: its wrong lines are marked -, and the lines that repair it +."""
     renamed = [line.replace("def repaired(", "def broken(") for line in repaired]
     marked = [line for line in difflib.ndiff(broken, renamed) if not line.startswith("?")]
-    # All that goes before all that comes, so that each version can be read in one piece.
+    # The removed lines come before the added ones, so that each version can be read in one piece.
     ordered: list[str] = []
     run: list[str] = []
     for line in [*marked, "  "]:
@@ -150,7 +151,7 @@ def difference(broken: list[str], repaired: list[str]) -> list[str]:
 
 
 def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
-    """What was seen of both, side by side; a text of several lines stands as it is."""
+    """The symptoms of both versions side by side; a text may have several lines."""
     rows = [("", ["broken"], ["repaired"])]
     for what in broken:
         rows.append((what, shown(broken[what]).splitlines(), shown(repaired[what]).splitlines()))
@@ -168,7 +169,7 @@ def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A number to three digits, a text as it is, and of a table of booleans a # for each True."""
+    """A number to three digits, a text as it is, and a table of booleans with a # for each True."""
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
     if isinstance(value, np.ndarray) and value.dtype == bool:
@@ -181,7 +182,7 @@ def shown(value: Any) -> str:
 def wrapped(text: str, indent: int = 0, then: int | None = None) -> list[str]:
     """A paragraph in lines of the screen's width."""
     rest = indent if then is None else then
-    kept = text.replace("  ", "\u00a0\u00a0")  # two spaces are a gap, and stay
+    kept = text.replace("  ", "\u00a0\u00a0")  # two spaces are a gap, and are kept
     lines = textwrap.wrap(
         kept,
         WIDTH,

@@ -22,7 +22,7 @@ class Value(idea.Value):
 
 
 def in_order(root):
-    """Every value behind the root, each before all it was made of: the newest first."""
+    """The root and all it was made of, the newest first: each before the values it was made of."""
     found, stack = {root}, [root]
     while stack:
         new = [x for x in stack.pop().inputs if x not in found]

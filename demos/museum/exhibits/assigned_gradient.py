@@ -1,16 +1,17 @@
 """Demos · Museum: = for +=.
 
-Met on the first evening with an engine of one's own. A value used once gets its gradient, so every
-chain is right. A value used twice gets two contributions, and the second replaces the first.
+This mistake is made on the first evening with one's own engine. A value used once gets its whole
+gradient, so every chain is right. A value used twice gets two contributions, and the second
+replaces the first.
 """
 
 from demos.museum.exhibits._engine import Value, in_order
 
-REPAIR = "Contributions to a gradient add; so every `.grad` has to be 0 when the pass begins."
+REPAIR = "Add each contribution to `.grad`, which has to be 0 when the pass begins."
 
 
 def broken(root):
-    """Give every value behind the root its ∂root/∂value, as `.grad`."""
+    """Give every value that the root was made of its ∂root/∂value, as `.grad`."""
     root.grad = 1.0
     for v in in_order(root):
         for x, vjp in zip(v.inputs, v.vjps, strict=True):
@@ -18,7 +19,7 @@ def broken(root):
 
 
 def repaired(root):
-    """Give every value behind the root its ∂root/∂value, as `.grad`."""
+    """Give every value that the root was made of its ∂root/∂value, as `.grad`."""
     root.grad = 1.0
     for v in in_order(root):
         for x, vjp in zip(v.inputs, v.vjps, strict=True):
@@ -26,7 +27,7 @@ def repaired(root):
 
 
 def symptom(backward, rng):
-    """At a = 3 a chain comes out right, and whatever uses a twice does not."""
+    """At a = 3 the gradient of a chain is right. Where a is used twice it is wrong."""
     two, one = Value(2.0), Value(1.0)
     cases = {
         "2 · (a + 1), with the derivative 2": lambda a: two * (a + one),
@@ -43,8 +44,8 @@ def symptom(backward, rng):
 
 
 def check(backward, rng):
-    """A central difference, of an expression that uses its input more than once.
-    (But no *result*: recursion without order passes here, and is caught by the next check.)
+    """Compare with a central difference, for an expression that uses its input more than once.
+    (It uses each *result* once, so recursion without order passes. The next check catches that.)
     """
     f, at, h = lambda a: a * a + a, rng.uniform(1.0, 2.0), 1e-5
     a = Value(at)

@@ -1,8 +1,9 @@
 """Demos · Museum: branch dead to the loss.
 
-Met after a renaming: a line takes x where it should take h. The attention above it is computed,
-takes its time, and reaches no loss. No operation is wrong, so nothing is raised. The loss falls, as
-the rest of the model learns what it can. A conversion to NumPy and back cuts a branch off, too.
+This mistake follows a renaming: a line takes x where it should take h. The attention above that
+line is computed, and its result is not used. No operation is wrong, so no error is raised. The loss
+falls, because the rest of the model learns what it can. A conversion to NumPy and back cuts a
+branch off, too.
 """
 
 import numpy as np
@@ -12,11 +13,11 @@ from minigrad import Tensor, tanh
 from minigrad.nn import Linear, Module
 from minigrad.optim import Adam
 
-REPAIR = "Use what was computed. In every new model, once, list the parameters without a gradient."
+REPAIR = "Use what was computed. For every new model, list the parameters without a gradient once."
 
 
 class Block(Module):
-    """What both versions own."""
+    """The parameters of both versions."""
 
     def __init__(self, rng):
         self.attention = MultiHeadAttention(8, 2, rng=rng)
@@ -24,21 +25,21 @@ class Block(Module):
 
 
 def broken(block, x):
-    """Attention, then a layer for each position, each beside a way around it."""
+    """Attention, then a layer at each position, each with a residual."""
     h = x + block.attention(x)
     h = x + tanh(block.feed_forward(x))
     return h
 
 
 def repaired(block, x):
-    """Attention, then a layer for each position, each beside a way around it."""
+    """Attention, then a layer at each position, each with a residual."""
     h = x + block.attention(x)
     h = h + tanh(block.feed_forward(h))
     return h
 
 
 def symptom(forward, rng):
-    """The loss falls either way. (The task: each position is to give the mean of all.)"""
+    """The loss falls in both versions. (The task: each position gives the mean of all.)"""
     block, x = Block(rng), rng.standard_normal((32, 5, 8))
     before = block.attention.w_q.weight.data.copy()
     optimizer = Adam(block.parameters(), lr=0.02)
@@ -65,6 +66,6 @@ def check(forward, rng):
 
 
 def refusal():
-    """The other way to lose a branch: through NumPy and back."""
+    """A branch is also lost by a conversion to NumPy and back."""
     x = Tensor(np.ones((5, 8)), requires_grad=True)
     return x + Tensor(np.asarray(2.0 * x))

@@ -1,8 +1,9 @@
 """Demos · Museum: fully masked row.
 
-Met with padding in a batch, where a query is left with no key at all (PyTorch's issue 41508). Its
-scores are all -∞, and softmax makes NaN of them. The loss leaves that row out and looks healthy.
-But on the way back 0 · NaN is NaN, and one padded position poisons every parameter of the layer.
+This mistake is made with padding in a batch, when a query has no key left (PyTorch's issue 41508).
+Its scores are all -∞, and softmax turns them into NaN. The loss leaves that row out, so the loss is
+finite. But in the backward pass 0 · NaN is NaN, and one padded position makes the gradient of every
+parameter of the layer NaN.
 """
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from minigrad import Tensor, detect_anomaly, softmax, where
 
 REPAIR = (
-    "Decide, before softmax, what a query without keys gets; `attention` gives it weights 0. "
-    "Cleaning the NaN out of the output leaves it in the gradients."
+    "Decide before softmax what a query without keys gets; `attention` gives it weights of 0. "
+    "If NaN is only replaced in the output, the gradients are still NaN."
 )
 
 
@@ -27,7 +28,7 @@ def repaired(scores, mask):
     return where(mask, p, 0.0)
 
 
-MASK = np.tril(np.ones((4, 4), bool)) & [[True], [True], [True], [False]]  # the last sees nothing
+MASK = np.tril(np.ones((4, 4), bool)) & [[True], [True], [True], [False]]  # the last has no key
 
 
 def layer(weights, rng):
@@ -39,9 +40,9 @@ def layer(weights, rng):
 
 
 def symptom(weights, rng):
-    """A finite loss, and not one number left in the gradients."""
+    """The loss is finite, and every number in the gradients is NaN."""
     y, _, w, w_v = layer(weights, rng)
-    loss = (y[:3] ** 2).mean()  # without the position that sees nothing
+    loss = (y[:3] ** 2).mean()  # without the position that has no key
     loss.backward()
     return {
         "loss of the other three positions": loss.item(),
@@ -51,7 +52,7 @@ def symptom(weights, rng):
 
 
 def check(weights, rng):
-    """Both passes with an empty row, under `detect_anomaly`, which names the line; then weights."""
+    """Run both passes under `detect_anomaly`, which names the line; then look at the weights."""
     with detect_anomaly():
         y, p, w, w_v = layer(weights, rng)
         (y[:3] ** 2).mean().backward()

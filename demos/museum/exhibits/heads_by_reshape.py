@@ -1,8 +1,8 @@
 """Demos · Museum: heads split by reshape without transpose.
 
-Met where (T, H · d_k) is reshaped to (H, T, d_k) at once. The shape is right, all values are there,
-and reshaping back gives the input: a test of the round trip passes. But a head now holds all the
-features of T/H positions, not its own features of all, and nobody sees beyond T/H words.
+This mistake is to reshape (T, H · d_k) to (H, T, d_k) in one step. The shape is right, all values
+are there, and a test that reshapes back to the input passes. But a head now holds all features of
+T/H positions instead of its own features of all, and each output depends on T/H tokens only.
 """
 
 import numpy as np
@@ -11,8 +11,8 @@ from attention import attention
 from minigrad import Tensor, gradients, scatter_add
 
 REPAIR = (
-    "Split the last axis where it stands, (T, H, d_k), and then swap two axes. A reshape never "
-    "moves one axis past another."
+    "Split the last axis first, (T, H, d_k), and then swap two axes. A reshape never moves one "
+    "axis past another."
 )
 
 
@@ -29,14 +29,14 @@ def repaired(x, num_heads):
 
 
 def merged(split, heads):
-    """Each value of the heads put back to where `split` takes it from.   → (T, H · d_k)"""
+    """Each value of the heads, at the place from which `split` takes it.   → (T, H · d_k)"""
     H, T, d_k = heads.shape
     places = split(Tensor(np.arange(heads.size).reshape(T, H * d_k)), H).data
     return scatter_add(heads, (heads.size,), places).reshape(T, H * d_k)
 
 
 def symptom(split, rng):
-    """Row t shows by # which inputs output t feels. Without a mask it should be all of them."""
+    """A # in row t marks an input of output t. Without a mask each output depends on all inputs."""
     x = Tensor(rng.standard_normal((6, 4)), requires_grad=True)
     heads = split(x, 2)
     y = merged(split, attention(heads, heads, heads))
@@ -44,12 +44,12 @@ def symptom(split, rng):
     return {
         "shape of the heads": heads.shape,
         "split and merged, it is x again": bool((merged(split, heads).data == x.data).all()),
-        "inputs that each output feels": np.array(felt),
+        "inputs that each output depends on": np.array(felt),
     }
 
 
 def check(split, rng):
-    """Three nested loops: head h at position t is the h-th stretch of that position's features."""
+    """Compare in three loops: head h at position t is the h-th part of that position's features."""
     T, H, d_k = 5, 3, 2
     x = rng.standard_normal((T, H * d_k))
     heads = split(Tensor(x), H).data

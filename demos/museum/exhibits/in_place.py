@@ -1,20 +1,20 @@
 """Demos · Museum: in-place overwrite.
 
-Met where memory is saved: an array is written over after the forward pass, and read by the backward
-pass. PyTorch counts versions and raises, and a Tensor's array here is read-only. Code written by
-hand says nothing. The output is right to the last bit, no NaN appears, and training goes on with a
-gradient that is wrong.
+This mistake is made to save memory: an array is overwritten after the forward pass, and then the
+backward pass reads it. PyTorch counts versions and raises an error, and a Tensor's array here is
+read-only. Code written by hand raises no error. The output is right to the last bit, no NaN
+appears, and training continues with a wrong gradient.
 """
 
 import numpy as np
 
 from minigrad import Tensor
 
-REPAIR = "Write over no array that a derivative holds: dropout makes an array of its own."
+REPAIR = "Do not overwrite an array that a derivative needs: dropout makes a new array."
 
 
 def broken(scores, kept):
-    """Softmax, then dropout, and the way back.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
+    """Softmax, dropout, and the backward pass.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     y = np.multiply(p, kept, out=p)
@@ -26,7 +26,7 @@ def broken(scores, kept):
 
 
 def repaired(scores, kept):
-    """Softmax, then dropout, and the way back.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
+    """Softmax, dropout, and the backward pass.   (T, S) → (T, S), and ∂L/∂y ↦ ∂L/∂scores"""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     p = e / e.sum(axis=-1, keepdims=True)
     y = p * kept
@@ -38,13 +38,13 @@ def repaired(scores, kept):
 
 
 def draws(rng, rows):
-    """Scores; which weights are kept, and then doubled, as half are dropped; a gradient."""
+    """Scores; the factor of each weight, 2 if it is kept and 0 if it is dropped; a gradient."""
     scores, g = rng.standard_normal((2, rows, 5))
     return scores, 2.0 * (rng.random((rows, 5)) < 0.5), g
 
 
 def symptom(dropped, rng):
-    """Raising all scores of a row changes no weight, so the gradients of a row must sum to 0."""
+    """A shift of all scores of a row changes no weight, so the gradients of a row sum to 0."""
     scores, kept, g = draws(rng, 100)
     y, backward = dropped(scores, kept)
     return {
@@ -54,7 +54,7 @@ def symptom(dropped, rng):
 
 
 def check(dropped, rng):
-    """A central difference, along a random direction."""
+    """Compare with a central difference along a random direction."""
     (scores, kept, g), u, h = draws(rng, 3), rng.standard_normal((3, 5)), 1e-5
     said = (dropped(scores, kept)[1](g) * u).sum()
     ahead, behind = (dropped(scores + step * u, kept)[0] for step in (h, -h))
@@ -63,7 +63,7 @@ def check(dropped, rng):
 
 
 def refusal():
-    """A leaf written over between the passes. (`w.data = w.data - 0.1` gives it another array.)"""
+    """A leaf is overwritten between the passes. (`w.data = w.data - 0.1` gives it a new array.)"""
     x, w = (Tensor(np.ones(3), requires_grad=True, name=name) for name in "xw")
     y = x * w
     w.data -= 0.1

@@ -1,8 +1,8 @@
 """Demos · Museum: integer mask.
 
-Met with every tokenizer whose attention_mask holds the integers 1 and 0. `~mask` is then -2 and -1,
-and both are true. So every key is forbidden, with -1e9 equally, and softmax makes a plain average
-of words and padding. The weights are positive and sum to 1, and no NaN tells.
+This mistake is made with a tokenizer whose attention_mask holds the integers 1 and 0. `~mask` is
+then -2 and -1, and both count as true. So every key gets the same score, -1e9, and softmax makes a
+plain average of tokens and padding. The weights are positive and sum to 1, and there is no NaN.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from attention import attention_weights
 from minigrad import Tensor, softmax, where
 
-REPAIR = "Compare first, mask == 0. Better still, let nothing but booleans in."
+REPAIR = "Compare first, mask == 0. Better, refuse every mask that is not boolean."
 
 
 def broken(scores, mask):
@@ -24,7 +24,7 @@ def repaired(scores, mask):
 
 
 def symptom(weights, rng):
-    """What a query gives to five keys, of which the last two are padding."""
+    """These are the weights of one query over five keys, of which the last two are padding."""
     scores, mask = Tensor([[2.0, 1.0, 0.0, 0.0, 0.0]]), np.array([1, 1, 1, 0, 0])
     p = weights(scores, mask).data[0]
     return {
@@ -36,16 +36,16 @@ def symptom(weights, rng):
 
 
 def check(weights, rng):
-    """Padding gets no weight, and the words share theirs as if there were no padding."""
+    """Padding gets no weight, and the tokens have the weights that they have without padding."""
     scores, mask = Tensor(rng.standard_normal((3, 5))), np.array([1, 1, 1, 0, 0])
     p = weights(scores, mask).data
     on_padding = p[:, 3:].sum(axis=-1).max()
     assert on_padding == 0, f"padding gets {on_padding:.2f} of the weight"
     alone = softmax(scores[:, :3]).data
-    assert np.allclose(p[:, :3], alone), f"three words get {p[0, :3]}, and alone {alone[0]}"
+    assert np.allclose(p[:, :3], alone), f"three tokens get {p[0, :3]}, and alone {alone[0]}"
 
 
 def refusal():
-    """The same mask, handed to this project's attention."""
+    """The same mask is passed to this project's attention."""
     q, k = Tensor(np.ones((3, 2))), Tensor(np.ones((5, 2)))
     return attention_weights(q, k, mask=np.array([1, 1, 1, 0, 0]))

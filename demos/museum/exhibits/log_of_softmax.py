@@ -1,8 +1,9 @@
 """Demos · Museum: log of a saturated softmax.
 
-Met where a formula is typed as it is printed, -log softmax(z). The weight of a score far below the
-largest underflows to 0 (from a gap of 746 in float64, of 104 in float32). Its logarithm is -∞, and
-the gradient NaN. It strikes late, when a model has become sure, on one example that is mislabelled.
+This mistake is made by typing the formula as it is printed, -log softmax(z). The weight of a score
+far below the largest underflows to 0 (from a gap of 746 in float64, of 104 in float32). Its
+logarithm is -∞, and the gradient is NaN. This happens late, when a model has become sure, on one
+mislabelled example.
 """
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from minigrad import Tensor, gradients, log_softmax, softmax
 
 REPAIR = (
-    "`log_softmax`, or a loss that takes logits (`cross_entropy`). log(p + 1e-9) is no repair: its "
-    "loss stops at 20.7, and its gradient there is 0."
+    "Use `log_softmax`, or a loss that takes logits (`cross_entropy`). log(p + 1e-9) is not a "
+    "repair: its loss stops at 20.7, and its gradient there is 0."
 )
 
 
@@ -26,7 +27,7 @@ def repaired(logits, target):
 
 
 def symptom(loss, rng):
-    """Two logits, and the target is the lower one. The gradient has to be (-1, 1), nearly."""
+    """The target is the lower of two logits. The gradient should be nearly (-1, 1)."""
     seen = {}
     for gap in (10, 700, 800):
         x = Tensor([0.0, gap], requires_grad=True)
@@ -37,7 +38,7 @@ def symptom(loss, rng):
 
 
 def check(loss, rng):
-    """A sure mistake has the gradient prediction minus truth: 1 at the guess, -1 at the target."""
+    """The gradient of a sure mistake is prediction - truth: 1 at the guess, -1 at the target."""
     x = Tensor(1000.0 * rng.permutation(5), requires_grad=True)
     guess, target = x.data.argmax(), x.data.argmin()
     (g,) = gradients(loss(x, target), [x])

@@ -1,8 +1,9 @@
 """Demos · Museum: lost un-broadcast sum.
 
-Met in layers written by hand. Broadcasting copies the bias to every row of the batch, so its
-gradient is the sum over the rows. Without that sum it has the batch's shape, and `b = b - rate * g`
-turns the bias into one for each *example*. The layer learns the batch by heart.
+This mistake is made in layers written by hand. Broadcasting copies the bias to every row of the
+batch, so its gradient is the sum over the rows. Without that sum the gradient has the batch's
+shape, and `b = b - rate * g` turns the bias into one bias for each *example*. The layer learns the
+batch by heart.
 """
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from minigrad import Tensor, primitive
 
 REPAIR = (
-    "Sum over every axis that was broadcast. (A mean has the right shape, and is wrong by the "
-    "size of the batch: compare values too.)"
+    "Sum over every axis that was broadcast. (A mean has the right shape, but is too small by a "
+    "factor of the batch size: compare values too.)"
 )
 
 
@@ -26,9 +27,9 @@ def repaired(x, w, b, g):
 
 
 def symptom(backward, rng):
-    """200 steps on eight points of a plane, a cube's corners, and then eight others of it."""
+    """The errors after 200 steps on eight points of a plane, there and at eight other points."""
     plane, others = 3 * rng.standard_normal((3, 2)), rng.standard_normal((8, 3))
-    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5
+    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5  # the corners of a cube
     w, b = np.zeros((3, 2)), np.zeros(2)
     for _ in range(200):
         g_w, g_b = backward(x, w, b, x @ w + b - (x @ plane + 1))  # of ½ ‖y - target‖²
@@ -41,7 +42,7 @@ def symptom(backward, rng):
 
 
 def check(backward, rng):
-    """Of L = Σ g y: each gradient's shape is its parameter's; a central difference for values."""
+    """For L = Σ g y, compare the gradients' shapes, and their values with a central difference."""
     x, w, b, u, v, g = (rng.standard_normal(s) for s in ((5, 3), (3, 2), 2, (3, 2), 2, (5, 2)))
     g_w, g_b = backward(x, w, b, g)
     for name, p, d in (("w", w, g_w), ("b", b, g_b)):
@@ -52,7 +53,7 @@ def check(backward, rng):
 
 
 def refusal():
-    """A rule whose gradient no broadcasting explains. (One that it does explain is summed.)"""
+    """Broadcasting cannot explain the shape of this rule's gradient. (Otherwise it is summed.)"""
 
     @primitive
     def add_bias(y, b, /):

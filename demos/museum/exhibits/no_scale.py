@@ -1,24 +1,25 @@
 """Demos · Museum: scale missing.
 
-Met in a toy that worked: at d_k = 4 the scores are only twice too large. Then the model grows. At
-d_k = 1024 they are 32 times too large, softmax gives nearly all weight to one key, and half of the
-queries are told nothing. A smaller learning rate can hide it (see the demo `recall`).
+This mistake does no harm in a toy: at d_k = 4 the scores are only twice too large. Then the model
+grows. At d_k = 1024 the scores are 32 times too large, softmax gives nearly all weight to one key,
+and half of the queries get almost no gradient. A smaller learning rate can hide the mistake (see
+the demo `recall`).
 """
 
 import numpy as np
 
 from minigrad import Tensor, gradients, softmax
 
-REPAIR = "Divide by √d_k, and test at two widths: at the toy's width alone there is nothing to see."
+REPAIR = "Divide by √d_k, and test at two widths: at the toy's width alone the error is too small."
 
 
 def broken(q, k):
-    """The scores that softmax sees.   (T, d_k) · (S, d_k) → (T, S)"""
+    """The scores that go into softmax.   (T, d_k) · (S, d_k) → (T, S)"""
     return q @ k.mT
 
 
 def repaired(q, k):
-    """The scores that softmax sees.   (T, d_k) · (S, d_k) → (T, S)"""
+    """The scores that go into softmax.   (T, d_k) · (S, d_k) → (T, S)"""
     return q @ k.mT / np.sqrt(q.shape[-1])
 
 
@@ -28,7 +29,7 @@ def draws(rng, d_k):
 
 
 def symptom(scores, rng):
-    """At a large width one key gets nearly all, and half of the queries practically no gradient."""
+    """At a large width one key gets nearly all weight, half of the queries almost no gradient."""
     seen = {}
     for d_k in (4, 64, 1024):
         q, k = draws(rng, d_k)

@@ -1,15 +1,16 @@
 """Demos · Museum: gradients not cleared.
 
-Met in a training loop typed from memory, where a line is missing. `backward` adds to `.grad`, so
-that the gradients of several batches can be accumulated. Without that line each step goes along the
-sum of all gradients so far: momentum 1, a ball without friction. The loss falls, and rises again.
+This mistake is made in a training loop typed from memory, where one line is missing. `backward`
+adds to `.grad`, so that the gradients of several batches can be accumulated. Without that line each
+step follows the sum of all gradients so far. That is momentum 1, like a ball without friction: the
+loss falls and rises again.
 """
 
 import numpy as np
 
 from minigrad import Tensor
 
-REPAIR = "w.grad = None before each backward pass; for a model, `optimizer.zero_grad()`."
+REPAIR = "Set w.grad = None before each backward pass; for a model, call `optimizer.zero_grad()`."
 
 
 def broken(w, loss, rate, steps):
@@ -28,7 +29,7 @@ def repaired(w, loss, rate, steps):
 
 
 def symptom(descend, rng):
-    """The first step is the same. Then the loss ½ w², which starts at 4.5, swings to and fro."""
+    """The first step is right. Then the loss ½ w², which starts at 4.5, falls and rises."""
     seen = {}
     for steps in (1, 5, 10, 15, 20, 40, 80):
         w = Tensor(3.0, requires_grad=True)
@@ -38,7 +39,7 @@ def symptom(descend, rng):
 
 
 def check(descend, rng):
-    """On ½ w² a step at rate 0.1 takes away a tenth of w: after five of them 0.9⁵ is left."""
+    """A step at rate 0.1 on ½ w² takes away a tenth of w, so 0.9⁵ of w is left after five steps."""
     start = rng.standard_normal(3)
     w = Tensor(start.copy(), requires_grad=True)
     descend(w, lambda w: (w * w).sum() / 2, 0.1, 5)

@@ -1,28 +1,28 @@
 """Demos · Museum: recursion without order.
 
-Met in micrograd's first days (its issue 2), and offered to it again as a simplification (its pull
-request 64). Contributions are added, so a value used twice gets both. But the value passes on what
-it has after each of them, and so passes the first one on twice. Leaves pass nothing on: only a
-*result* used twice shows it, as in b = a + a, c = b + b.
+This mistake was in micrograd in its first days (issue 2), and was proposed again as a
+simplification (pull request 64). Contributions are added, so a value used twice gets both. But the
+value passes its gradient on after each contribution, and so the first one twice. A leaf passes
+nothing on. So the error appears only where a *result* is used twice, as in b = a + a, c = b + b.
 """
 
 from demos.museum.exhibits._engine import Value, in_order
 
 REPAIR = (
-    "Put the values in an order, each before all it was made of, and pass on once. (To pass each "
-    "contribution on by itself is right too, and takes 2ⁿ⁺¹ - 2 steps for n doublings.)"
+    "Sort the values, each before the values it was made of, and pass each gradient on once. (To "
+    "pass each contribution on by itself is right too, but takes 2ⁿ⁺¹ - 2 steps for n doublings.)"
 )
 
 
 def broken(root):
-    """Pass root.grad on to every value behind the root."""
+    """Pass root.grad on to every value that the root was made of."""
     for x, vjp in zip(root.inputs, root.vjps, strict=True):
         x.grad = x.grad + vjp(root.grad)
         broken(x)
 
 
 def repaired(root):
-    """Pass root.grad on to every value behind the root."""
+    """Pass root.grad on to every value that the root was made of."""
     for v in in_order(root):
         for x, vjp in zip(v.inputs, v.vjps, strict=True):
             x.grad = x.grad + vjp(v.grad)
@@ -36,7 +36,7 @@ def doubled(a, times):
 
 
 def symptom(pass_on, rng):
-    """One doubling comes out right. From the second on nothing does, and it grows."""
+    """One doubling is right. From the second on every gradient is wrong, and the error grows."""
     seen = {}
     for times in (1, 2, 3, 8):
         a = Value(3.0)
@@ -48,7 +48,7 @@ def symptom(pass_on, rng):
 
 
 def check(pass_on, rng):
-    """A central difference, of an expression that uses a result more than once."""
+    """Compare with a central difference, for an expression that uses a result more than once."""
     f, at, h = lambda a: doubled(a * a, 2), rng.uniform(1.0, 2.0), 1e-5
     a = Value(at)
     y = f(a)

@@ -4,13 +4,13 @@ A number counts as reproduced if it comes out the same *as text*: every digit th
 prints, formatted as its library formats it. So each of the modules here holds
 
     TITLE          what the text is
-    PRINTED        a name → the numbers printed under it, as they stand there
-    ours()         a name → our array of the same numbers, computed with this project; a name that
-                   PRINTED has and this has not is of numbers that cannot come back
+    PRINTED        a name → the numbers printed under it, as they are in the text
+    ours()         a name → our array of the same numbers, computed with this project; it leaves
+                   out those names of PRINTED whose numbers cannot come back
     as_text        how the text's library prints an array
-    LOST           what of it cannot come back, and why ("" if all of it does)
-    SLIPS          what the text gets wrong, or leaves open so that its reader may, a sentence each
-    COMPLETED      the steps it leaves undone and our demo does, a sentence each
+    LOST           which numbers cannot come back, and why ("" if all of them do)
+    SLIPS          what is wrong in the text or can mislead its reader, a sentence each
+    COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from minigrad import Tensor
 
 
 def numbers(printed: str) -> np.ndarray:
-    """What a text prints under one name, in one row."""
+    """The numbers that a text prints under one name, in one row."""
     return np.array(printed.split(), dtype=float)
 
 
@@ -60,7 +60,7 @@ def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
 
 
 def teller(sentences: Sequence[str]) -> Callable[[], None]:
-    """What prints the next of the sentences each time, for the computation beneath it."""
+    """A function that prints the next of the sentences at each call, above its computation."""
     left = iter(sentences)
 
     def tell() -> None:

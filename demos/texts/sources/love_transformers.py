@@ -1,12 +1,12 @@
-"""Demos · Source text 000, "I love Transformers": its 121 printed numbers, and ours.
+"""Demos · Source text "I love Transformers": its 121 printed numbers, and ours.
 
 The text is a notebook, "A step to step guide to understand attention mechanisms". It takes three
 words, d_model = 4 and h = 2 heads of 2 features, draws everything from NumPy's legacy generator
-with seed 0, and prints what it gets after each step. `PRINTED` holds those numbers as they stand
-in the text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
+with seed 0, and prints the result of each step. `PRINTED` holds those numbers as they are in the
+text. `layer` and `steps` compute the same with this project's `MultiHeadAttention`.
 
-One of the text's two heads has gradients that finite differences in 16 digits cannot see.
-`slope_in_decimals` takes them in 100 digits, and shares no line with the engine.
+One of the text's two heads has gradients that finite differences in 16 digits cannot resolve.
+`slope_in_decimals` takes the differences in 100 digits, and has no line in common with the engine.
 """
 
 from __future__ import annotations
@@ -103,16 +103,16 @@ PRINTED = {
     """,
 }
 
-# The shapes that the text tells for W_Q, for Q K and the weights, and for the heads' outputs, with
+# The shapes that the text states for W_Q, for Q K and the weights, and for the heads' outputs, with
 # its n, d_model, d_k, d_v and h put in. It prints three more, of single matrices, and those hold.
-TOLD_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
+STATED_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
 
 LOST = ""
 
 SLIPS = (
-    "Shapes are told with the heads last, and every array is stored with the heads first.",
-    "Concatenation is said to run along the axis of heads, axis 1; it takes the axis of heads "
-    "apart, which is axis 0, and joins features.",
+    "The shapes are stated with the heads last, and every array is stored with the heads first.",
+    "Concatenation is said to run along the axis of heads, axis 1; the axis of heads is axis 0, "
+    "and the code takes that axis apart and joins features.",
     "The array named scaled_attention_scores holds the weights, and weighted_scores averages of "
     "values; a score is never printed.",
     "The heads do not split a word's vector: each of them projects all d_model features.",
@@ -121,15 +121,16 @@ SLIPS = (
     "Xavier's weights preserve the variance of inputs with mean 0; these have mean 4.5, and what "
     "W multiplies is their mean square, 26, and not their variance, 5.75.",
     "The scale does not ensure numerical stability; the subtraction of the maximum does.",
-    "The scale adjusts nothing to the context: it is the same factor for every score.",
+    "The scale does not adjust anything to the context: it is the same factor for every score.",
     "Each row of a head is said to be a word in its context; head 2 is one-hot, although it is "
     "scaled, and its three printed rows are the same.",
 )
 
 COMPLETED = (
-    "All heads at once, which the text calls the practice: one product, and a layer that is the "
-    "sum of its heads.",
-    "The embedding and the positions that it leaves out, and what the layer does without them.",
+    "All heads at once, as the text says it is done in practice: one product, and a layer that is "
+    "the sum of its heads.",
+    "The embedding and the positions that the text leaves out, and what the layer does without "
+    "them.",
     "The backward pass: the gradient of X and of every weight, head by head, checked to order 2.",
     "Training: what a head learns whose weights are one-hot.",
 )
@@ -191,7 +192,7 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
 
 
 def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
-    """One head as a layer of its own, with its share of W_O: the layer is the sum of these."""
+    """One head as a layer of its own, with its rows of W_O: the layer is the sum of these."""
     alone = MultiHeadAttention(4, 1, d_k=2, d_v=2, rng=np.random.default_rng(0))
     columns = slice(2 * head, 2 * head + 2)
     for name in ("w_q", "w_k", "w_v"):
@@ -232,9 +233,9 @@ def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> 
     directions  none for the value, one for a slope, two for a slope of that slope; each has an
                 array for every point
 
-    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, and 100 digits leave them enough to
-    see. It is the definition once more: no rule of the engine is in it, and no float but the
-    points themselves, each of which is a decimal number.
+    Central differences with steps of 10⁻²⁵ err by about 10⁻⁵⁰, and 100 digits are enough to resolve
+    them. This is the definition: it uses no rule of the engine, and no float but the points
+    themselves, each of which is a decimal number.
     """
     with localcontext(prec=100):
         exactly = [_decimals(point) for point in points]

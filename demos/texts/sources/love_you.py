@@ -1,9 +1,10 @@
-"""Demos · Source text 001, "I love you": its 552 printed numbers, of which 82 come back.
+"""Demos · Source text "I love you": its 552 printed numbers, of which 82 come back.
 
-The text is a notebook on multi-head attention at the paper's size: three words, d_model = 512,
-heads of 64 features. It draws integers from 1 to 9 as embeddings, without a seed, and takes
-weights that are 1, 3 and 5 everywhere. A query is then one number 64 times over, the sum sᵢ of
-its word's row, and a key is 3 sⱼ. So the scores know nothing of the rows but three sums:
+The text is a notebook, "Multi-Head Attention found in Orginal Transformer Paper". It takes three
+words and the paper's sizes, d_model = 512 and heads of 64 features, and computes one head. It draws
+integers from 1 to 9 as embeddings, without a seed, and takes weights that are 1, 3 and 5
+everywhere. A query is then one number 64 times over, the sum sᵢ of its word's row, and a key is
+3 sⱼ. So the scores depend on the rows by three sums alone:
 
     score(i, j) = 64 · sᵢ · 3 sⱼ / √64 = 24 sᵢ sⱼ
 
@@ -17,15 +18,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attention import MultiHeadAttention, attention, split_heads
+from attention import MultiHeadAttention, attention, attention_weights, split_heads
+from attention.maps import entropy
 from demos.texts.sources import as_numpy_prints, numbers
-from minigrad import Tensor, softmax
+from minigrad import Tensor, gradients, mse, softmax
+from minigrad.optim import Adam
 
 TITLE = '"I love you": multi-head attention at the size of the original Transformer'
 WORDS = ("I", "love", "you")
 D_MODEL, NUM_HEADS, D_K = 512, 8, 64
 W_Q, W_K, W_V = 1.0, 3.0, 5.0  # what the text's ranges of one integer can give
-W_O = 1 / 512  # ours, the text has none: each output is then the mean of the 512 joined features
+W_O = 1 / 512  # ours; the text has no W_O. Each output is then the mean of the 512 joined features
 
 as_text = as_numpy_prints
 
@@ -59,24 +62,24 @@ LOST = (
 )
 
 SLIPS = (
-    "Its softmax has no axis, so it runs over all nine scores, and the rows sum to 0, 0 and 1. The "
-    "lines that print the weights compute them anew, by row, and hide it.",
-    'So the context vector that it prints for "I" is 64 zeros. By rows it is 13085 in every slot.',
-    "Its weights are drawn from ranges that hold one integer: 1, 3 and 5 everywhere. All 64 "
+    "The softmax has no axis, so it runs over all nine scores, and the rows sum to 0, 0 and 1. The "
+    "lines that print the weights compute them anew, by row, and hide this.",
+    'So the context vector printed for "I" is 64 zeros. By rows it is 13085 in every slot.',
+    "The weights are drawn from ranges that hold one integer: 1, 3 and 5 everywhere. All 64 "
     "columns of Q, K and V are equal, and the scores have rank 1.",
-    "Attention then sees nothing of a word but the sum of its row. Every word looks at the "
-    "largest sum, in whatever order the 512 features stand.",
-    "Its scores are called scaled, and are 1.5e8. √d_k = 8 is made for queries and keys of mean 0 "
+    "Attention then depends on a word by the sum of its row alone. Every word looks at the largest "
+    "sum, in whatever order the 512 features are.",
+    "The scores are called scaled, and are 1.5e8. √d_k = 8 is made for queries and keys of mean 0 "
     "and variance 1; here their means are 2539 and 7616.",
-    "It calls d_model the positional embedding space. There is no position in it: exchange two "
+    "d_model is called the positional embedding space. There is no position in it: exchange two "
     "words, and their outputs are exchanged.",
-    "Its step 7 would repeat steps 1 to 6 for each further word. Step 1 would draw other words, "
-    "and steps 1 to 5 have done all three: one product is left.",
+    "Step 7 would repeat steps 1 to 6 for each further word. But step 1 would draw other words, "
+    "and steps 1 to 5 are done for all three words already: one product is left.",
 )
 
 COMPLETED = (
     "Step 7: the context vectors of all three words, in one product.",
-    "Step 8 by its own numbers: eight heads, their concatenation (3, 512), and W_O.",
+    "Step 8, which is a heading alone: eight heads from the text's numbers, joined, and W_O.",
     "Step 8 with weights that are not constant, and with rows of mean 0 and variance 1.",
     "The way back: every gradient, and the scales at which W_Q and W_K get any.",
 )
@@ -127,7 +130,7 @@ def heads(x: Tensor, attend: MultiHeadAttention) -> tuple[Tensor, Tensor, Tensor
 
 
 def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
-    """What each head hands to W_O.   → (H, 3, d_v)"""
+    """The output of each head, before W_O.   → (H, 3, d_v)"""
     return attention(*heads(x, attend), scale=attend.scale)
 
 
@@ -146,19 +149,53 @@ def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:
     return [x, *first]
 
 
+def head(scale: float | None = None) -> Callable[..., Tensor]:
+    """The text's one head as a function of x, W_Q, W_K and W_V."""
+    return lambda x, w_q, w_k, w_v: attention(x @ w_q, x @ w_k, x @ w_v, scale=scale)
+
+
+def measure(scale: float | None, tensors: list[Tensor]) -> tuple[float, list[np.ndarray]]:
+    """Entropy / log 3 of the weights, and the gradients of x, W_Q, W_K and W_V; L = Σ output."""
+    x, w_q, w_k, _ = tensors
+    weights = attention_weights(x @ w_q, x @ w_k, scale=scale).data
+    found = gradients(head(scale)(*tensors).sum(), tensors)
+    return float(entropy(weights).mean() / np.log(3)), list(found)
+
+
+def largest(gradient: np.ndarray) -> float:
+    """The size of a gradient's largest element."""
+    return float(np.abs(gradient).max())
+
+
+def trained(
+    scale: float, x: Tensor, *, seed: int, w_o: np.ndarray | None = None
+) -> tuple[float, float]:
+    """How far 20 steps move W_Q from the text's constants, and how far apart the heads are then."""
+    attend = layer(scale=scale)
+    if w_o is not None:
+        attend.w_o.weight.data = w_o
+    target = 13085 * np.random.default_rng(seed).standard_normal((3, D_MODEL))
+    optimizer = Adam(attend.parameters(), 0.01)
+    for _ in range(20):
+        optimizer.zero_grad()
+        mse(attend(x), target).backward()
+        optimizer.step()
+    return largest(attend.w_q.weight.data - W_Q), apart(attend, x)
+
+
 def columns(x: Tensor, attend: MultiHeadAttention) -> list[int]:
     """How many different columns the first head's Q, K and V have."""
     return [np.unique(projected.data[0], axis=1).shape[1] for projected in heads(x, attend)]
 
 
 def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
-    """How far the outputs move when the features of each row are shuffled, by itself."""
+    """How far the outputs move when the features are shuffled, within each row by itself."""
     moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
     return float(np.abs(attend(moved).data - attend(x).data).max())
 
 
 def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
-    """How far the outputs of "you love I" are from those of "I love you", and of it exchanged."""
+    """How far the outputs of "you love I" are from "I love you"'s, and from these in reverse."""
     there, here = attend(x[::-1]).data, attend(x).data
     return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
 

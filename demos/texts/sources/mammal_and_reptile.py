@@ -1,12 +1,12 @@
-"""Demos · Source text 004, "mammal and reptile": its 167 printed numbers, and ours.
+"""Demos · Source text "mammal and reptile": its 167 printed numbers, and ours.
 
 The text is a notebook, "Attention examples". Five animals have three features each (the keys) and
 four attributes (the values). Two queries, mammal and reptile, look them up; then the animals look
 at each other, first as they are and then through W_Q, W_K and W_V of shape (3, 2), drawn uniformly
-from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds what it prints, shapes left
-out. `ours` computes the same with this project's `attention` and `MultiHeadAttention`.
+from 0 to 1 by NumPy's legacy generator with seed 775. `PRINTED` holds what the text prints, except
+for shapes. `ours` computes the same with this project's `attention` and `MultiHeadAttention`.
 
-Below that stands what the text leaves undone: `layer` continues its draws to several heads and
+Then follow the steps that the text leaves undone: `layer` continues its draws to several heads and
 W_O, and `questions`, `Lookup` and `Retriever` are the task that its weights are then trained on.
 """
 
@@ -38,7 +38,7 @@ ATTRIBUTES = np.array(  # the values, (S, 4)
 QUERIES = np.array([[8.7, 3.2, 4.1], [2.1, 9.9, 1.6]])  # mammal and reptile, (T, 3)
 AVERAGE = ANIMALS.mean(axis=0)  # the average animal, (3,)
 
-# A name for each of the 28 outputs, but one for the lines that belong together, and one row a line.
+# One name for each of the 28 outputs, or for several lines that belong together. One row a line.
 PRINTED = {
     "√d_k": "1.7320508075688772",
     "animals": """
@@ -123,14 +123,14 @@ SLIPS = (
     "17 %.",
     "The weights are said to measure similarity; of two keys in one direction the longer gets "
     "more. Of the mammals the query looks least at the whale, which is most like it, and lizard "
-    "and whale look past themselves.",
-    "It scales by 1/√3 and stops there; the scaled scores of a query still spread by 10 and more, "
-    "where √d_k is meant to leave 1.",
-    "It blames randomness for its projections; every training begins with it. Here all weights and "
-    "features are positive, and then one key, mostly the longest, wins every row.",
+    "and whale look more at others than at themselves.",
+    "The text scales by 1/√3 and stops there; the scaled scores of a query still spread by 10 and "
+    "more, where √d_k is meant to leave 1.",
+    "The text blames randomness for its projections; every training begins with it. Here all "
+    "weights and features are positive, and then one key, mostly the longest, wins every row.",
     "The embedding of a query is said to be updated; 3 features go in and 4 attributes come out.",
-    "Self-attention is said to need several heads to be useful; it needs projections, and its one "
-    "head, which it announces as one, has them.",
+    "Self-attention is said to need several heads to be useful; it needs projections, and the "
+    "text's one head, announced as one, has them.",
 )
 
 COMPLETED = (
@@ -143,7 +143,7 @@ COMPLETED = (
 
 
 def as_text(array: np.ndarray) -> list[str]:
-    """As NumPy prints: an array to 8 digits, a single number with all that it has."""
+    """As NumPy prints: an array to 8 digits, a single number with all its digits."""
     return as_numpy_prints(array) if array.ndim else [repr(float(array))]
 
 
@@ -177,7 +177,7 @@ def ours() -> dict[str, np.ndarray]:
 
 
 def beside_input(output: Tensor) -> np.ndarray:
-    """The animals and what became of them, row by row, as the text prints both."""
+    """The animals before and after, row by row, as the text prints both."""
     return np.concatenate([ANIMALS, output.data], axis=1)
 
 
@@ -187,7 +187,7 @@ def at_themselves(features: np.ndarray) -> int:
     return int((winners == np.arange(len(features))).sum())
 
 
-# The text's one head is where these start.
+# The next functions start from the text's one head.
 
 
 def layer(num_heads: int = 3) -> MultiHeadAttention:
@@ -206,16 +206,16 @@ def layer(num_heads: int = 3) -> MultiHeadAttention:
 
 
 def outputs(attend: MultiHeadAttention) -> Tensor:
-    """What each head makes of the animals, before W_O.   → (H, 5, 2)"""
+    """Each head's output for the animals, before W_O.   → (H, 5, 2)"""
     x = Tensor(ANIMALS)
     return attend.weights(x) @ split_heads(attend.w_v(x), attend.num_heads)
 
 
 def one_winner(w_q: np.ndarray, w_k: np.ndarray, origin: float | np.ndarray = 0.0) -> float:
-    """In what share of N draws of W_Q and W_K, (N, 3, d_k), all animals look most at one.
+    """The share of N draws of W_Q and W_K, (N, 3, d_k), in which all animals look most at one.
 
-    Their queries are measured from `origin`. From the average animal it is never so: there the
-    queries sum to 0, then so do each key's scores, and no key can be ahead in every row.
+    Their queries are measured from `origin`. From the average animal the share is 0: the queries
+    sum to 0 there, so each key's scores sum to 0 too, and no key can be ahead in every row.
     """
     q, k = Tensor((ANIMALS - origin) @ w_q), Tensor(ANIMALS @ w_k)
     winners = attention_weights(q, k).argmax(-1)  # (N, 5)
@@ -233,7 +233,7 @@ class Lookup(Module):
 
     W_Q and W_K are learned, from the values that the text draws, their first d_k columns. W_Q has
     a bias, 0 at first. W_K has none: it would add one number to all scores of a query, and softmax
-    does not see that. The scale is that of `attention`.
+    gives the same weights then. The scale is that of `attention`.
     """
 
     def __init__(self, d_k: int = 2, *, scale: float | None = None) -> None:
@@ -295,7 +295,7 @@ def corners(keys: np.ndarray) -> list[int]:
     return list(dict.fromkeys(np.argmax(ask @ keys.T, axis=1).tolist()))
 
 
-# How decided a query is and how much its answer moves with it depend on the scale of its scores.
+# The entropy of a query's weights, and how much its answer moves with it, depend on the scale.
 
 SCALES = {"1": 1.0, "1/√3": 1 / np.sqrt(3), "1/3": 1 / 3, "1/spread": None}  # None: by the query
 

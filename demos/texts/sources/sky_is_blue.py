@@ -1,10 +1,10 @@
-"""Demos · Source text 002, "The sky is blue and world is round": its 10 printed numbers, and ours.
+"""Demos · Source text "The sky is blue and world is round": its 10 printed numbers, and ours.
 
-The text is "Wrapping your head around Self-Attention, Multi-head Attention". It turns a sentence of
-eight words into vectors of 32 features, draws the three projections from N(0, 1) in PyTorch, scales
-the scores, and prints their variance before and after. Nothing is seeded, so `draw` repeats the
-recipe and not the numbers, as often as it is asked to, and `measure` looks at what softmax then
-does. `expected_variance` is what the printed variance is one sample of.
+The text is an article, "Wrapping your head around Self-Attention, Multi-head Attention". It turns a
+sentence of eight words into vectors of 32 features, draws the three projections from N(0, 1) in
+PyTorch, scales the scores, and prints their variance before and after. Nothing is seeded, so `draw`
+repeats the recipe and not the numbers, for any number of draws, and `measure` looks at the softmax
+of them. The printed variance is one sample, of which `expected_variance` is the mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.checks.checking import Comparison
 from minigrad.nn import Embedding, Linear, Module, normal
 
 TITLE = '"The sky is blue and world is round": wrapping your head around self-attention'
-SENTENCE = "The sky is blue and world is round"  # as it stands in the text
+SENTENCE = "The sky is blue and world is round"  # as it is in the text
 REPAIRED = "The sky is blue and world is blue"  # the one that the printed token ids belong to
 IGNORED = ",';#$@&)("  # the characters that the text takes out
 VOCABULARY, D_MODEL, HEADS = 100, 32, 4
@@ -54,18 +54,18 @@ SLIPS = (
     "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not.",
     "The scale is said to give stable gradients; most queries look at one word, as W is N(0, 1).",
     "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
-    "Values are given any width, and yet (8, 8) weights and (8, 32) values the same dimensions.",
+    "Values may have any width, and yet (8, 8) weights and (8, 32) values are called the same.",
     "Heads are said to speed the work up like a team; they do the same multiplications.",
-    "With T = d_k = 8 heads that are split wrongly have the shape that it prints, too.",
+    "With T = d_k = 8, heads that are split wrongly have the printed shape, too.",
     "`nn` and `F` are used and never imported.",
     "A comment lacks its #, which is a SyntaxError.",
-    "A query that may look nowhere gets NaN, and sends it back.",
-    "A mask (B, T, S) meets scores (B, H, T, S): where B = H, a head gets a sequence's mask.",
+    "A query that may look nowhere gets NaN, and so does the gradient.",
+    "A mask (B, T, S) is used on scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
 )
 
 COMPLETED = (
-    "Its SelfAttention, run, and with a mask.",
-    "Its MultiHeadAttention, head by head, with the mask that it takes and is never given.",
+    "The text's SelfAttention, run, and with a mask.",
+    "The text's MultiHeadAttention, head by head, with the mask that the text never passes to it.",
     "A causal mask, and the gradient that proves it.",
     "A query that may look nowhere.",
     "The way back, checked to order 2, and how much of it each word gets.",
@@ -99,8 +99,8 @@ def token_ids(sentence: str, *, distinct: bool = False) -> np.ndarray:
 
 Draw = Callable[[tuple[int, ...], np.random.Generator], np.ndarray]
 
-# How a projection (…, d_in, d_out) is drawn: as the text's example does, with variance 1/d_in, and
-# as nn.Linear does, from which the text builds its two classes.
+# How a projection (…, d_in, d_out) is drawn: as in the text's example, with variance 1/d_in, and as
+# in nn.Linear, from which the text builds its two classes.
 INITIAL: dict[str, Draw] = {
     "N(0, 1)": lambda shape, rng: normal(shape, 1.0, rng=rng),
     "N(0, 1/d)": lambda shape, rng: normal(shape, shape[-2] ** -0.5, rng=rng),
@@ -135,7 +135,7 @@ def draw(
 def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
     """X, W_Q, W_K, W_V of one draw, and a g that makes one number of the output: L = ⟨g, output⟩.
 
-    Every initialisation meets the same words and the same g.
+    Every initialisation gets the same words and the same g.
     """
     rng = np.random.default_rng(seed)
     g = Tensor(rng.standard_normal((len(ids), D_MODEL)), name="g")
@@ -146,7 +146,7 @@ def example(ids: np.ndarray, initial: str, seed: int) -> tuple[Tensor, ...]:
 class Measured:
     """Many draws of the example, each array with an axis of draws first."""
 
-    scores: np.ndarray  # (n, T, S), scaled: what softmax saw
+    scores: np.ndarray  # (n, T, S), scaled: the input of softmax
     weights: np.ndarray  # (n, T, S)
     gradient: np.ndarray  # (n, T): ‖∂L/∂q‖ of each query, L = ⟨g, output⟩ with a random g
     key_variance: float
@@ -168,7 +168,7 @@ class Measured:
         return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
     def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
-        """How many queries give one word, wherever it stands, at least this share."""
+        """The share of queries that give one word, at all its places together, at least `share`."""
         of_word = ids[:, None] == np.unique(ids)  # (S, V)
         return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
 
@@ -193,7 +193,7 @@ def measure(
 ) -> Measured:
     """The example with this initialisation and scale (None is 1/√d_k), drawn `draws` times.
 
-    Every scale and every initialisation meets the same words and the same g.
+    Every scale and every initialisation gets the same words and the same g.
     """
     rng = np.random.default_rng(seed)
     g = rng.standard_normal((draws, len(ids), d_model))
@@ -223,7 +223,7 @@ def expected_variance(ids: np.ndarray, d: int = D_MODEL) -> float:
 
         E[sᵢⱼ sₖₗ] = d Gᵢₖ Gⱼₗ        so        E Σ s² = d (tr G)²,    E (Σ s)² = d (Σ G)²
 
-    and the variance over n² scores is (Σ s² - (Σ s)²/n²) / (n² - 1). Let a word stand m times in
+    and the variance over n² scores is (Σ s² - (Σ s)²/n²) / (n² - 1). Let a word occur m times in
     the sentence, and M be the sum of m² over its words. The words are Gaussian, which gives
 
         E (tr G)² = n² d² + 2 d M        E (Σ G)² = M² (d² + 2 d)
@@ -292,7 +292,7 @@ def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
 
 
 def complaint(source: str) -> str:
-    """The error that this source ends in, after the imports that the text has."""
+    """The error that this source raises, after the imports that the text has."""
     try:
         exec(compile(source, "text", "exec"), {"math": None, "torch": None})
     except (NameError, SyntaxError) as error:
@@ -303,8 +303,8 @@ def complaint(source: str) -> str:
 def word_by_word(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, g: Tensor
 ) -> Iterator[tuple[float, float, float, Comparison | None]]:
-    """Of each word of an example: ‖∂L/∂q‖, its largest weight, the relative error of the replay
-    against `from_pairs`, and what finite differences say of it (None if they see only rounding).
+    """For each word of an example: ‖∂L/∂q‖, its largest weight, the relative error of the replay
+    against `from_pairs`, and the verdict of finite differences (None if they find only rounding).
     """
     q, k, v = (Tensor((x @ w).data, requires_grad=True) for w in (w_q, w_k, w_v))
     p = attention_weights(q, k)

@@ -1,4 +1,4 @@
-"""Demos · Source text 003, "Your journey starts with one step": its 310 printed numbers, and ours.
+"""Demos · Source text "Your journey starts with one step": its 310 printed numbers, and ours.
 
 The text is a notebook, "Why we need Attention mechanism". It takes six words of three numbers each,
 lets every word attend to every other without weights and without a scale, then draws W_q, W_k and
@@ -138,6 +138,15 @@ PRINTED = {
 }
 
 
+def beyond_chance(right: np.ndarray, choices: int) -> np.ndarray:
+    """The share that is known, if the rest is guessed among so many choices.
+
+    >>> beyond_chance(np.array([1.0, 0.55, 0.1]), 10).round(9).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    return (right - 1 / choices) / (1 - 1 / choices)
+
+
 def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
     """What `torch.rand(shape)` draws after `torch.manual_seed`: 24 random bits over 2²⁴.
 
@@ -169,7 +178,7 @@ def lane_sum(x: np.ndarray) -> np.ndarray:
 
 
 def naive_softmax(x: Any) -> Any:
-    """exp(xᵢ) / Σⱼ exp(xⱼ) as it stands on paper, without chapter 3.6's care."""
+    """exp(xᵢ) / Σⱼ exp(xⱼ) as it is on paper, without chapter 3.6's care."""
     return exp(x) / exp(x).sum()
 
 
@@ -187,7 +196,7 @@ class SelfAttention(Module):
         return attention(x @ self.w_q, x @ self.w_k, x @ self.w_v, **options)
 
     def weights(self, x: Tensor, **options: Any) -> Tensor:
-        """Who looks at whom, (T, T)."""
+        """How much each word looks at each word.   (T, d_in) → (T, T)"""
         return attention_weights(x @ self.w_q, x @ self.w_k, **options)
 
 
@@ -209,7 +218,7 @@ def version_2(d_k: int = 2, seed: int = 789) -> SelfAttention:
 
 
 def two_heads(dropout: float = 0.0) -> MultiHeadAttention:
-    """V1 and V2 as the two heads of one layer. The text has no W_O: it is ours, Xavier, seed 0."""
+    """V1 and V2 as the two heads of one layer. W_O is ours, Xavier, seed 0: the text has none."""
     rng = np.random.default_rng(0)
     layer = MultiHeadAttention(3, 2, d_k=2, d_v=2, dropout=dropout, rng=rng)
     heads = version_1(), version_2()
@@ -250,26 +259,28 @@ def ours() -> dict[str, np.ndarray]:
 LOST = ""
 
 SLIPS = (
-    'It says that it compares x₂ with "every other input token". Its code compares x₂ with itself '
-    "too, and that weight is the largest, .2379.",
-    'Under "Key matrix weights" it prints W_query once more; W_key comes three cells later.',
-    "It first divides scores by their sum, and does not show what fails: V2's own scores give "
+    'The text says that it compares x₂ with "every other input token". The code compares x₂ with '
+    "itself too, and that weight is the largest, .2379.",
+    'Under "Key matrix weights" the text prints W_query once more; W_key comes three cells later.',
+    "The text first divides scores by their sum, and does not show what fails: V2's scores give "
     "negative weights, and any scale cancels.",
-    "It says that its softmax may overflow, and not where: from 710 in float64, from 89 in "
+    "The text says that its softmax may overflow, and not where: from 710 in float64, from 89 in "
     "float32, which its own inputs reach when they are 8 times as long.",
     "V2 is said to improve V1, but the two differ by seed, by storage (nn.Linear keeps the "
     "transpose) and by distribution at once, and are never made equal.",
-    "It calls nn.Linear's initial weights optimized. Their variance is 1/(3 d_in), so a signal "
-    "loses two thirds of its mean square in each layer. Neither V1 nor V2 does more than average.",
-    "It gives small gradients as the reason for the scale. At its own d_k = 2 the scale makes "
-    "those of W_q and W_k smaller.",
-    "It says that the scale serves widths above a thousand. It does for V1's recipe, whose weights "
-    "have mean ½, but scores grow like d_k there, and 1/√d_k is not enough; V2's does without.",
+    "The text calls nn.Linear's initial weights optimized. Their variance is 1/(3 d_in), so a "
+    "signal loses two thirds of its mean square in each layer. Neither V1 nor V2 does more than "
+    "average.",
+    "The text gives small gradients as the reason for the scale. At its d_k = 2 the scale makes "
+    "the gradients of W_q and W_k smaller.",
+    "The text says that the scale is for widths above a thousand. V1's recipe needs one there: its "
+    "weights have mean ½, so its scores grow like d_k, and 1/√d_k is not enough. V2's recipe works "
+    "without.",
 )
 
 COMPLETED = (
-    "The reason it opens with, measured: a recurrent encoder read through its last state, and "
-    "through additive attention over all of them, as sentences grow.",
+    "The reason that the text opens with, measured: a recurrent encoder read through its last "
+    "state, and through additive attention over all of its states, as sentences grow.",
     "V1 and V2 made equal, in each other's storage.",
     "A causal mask.",
     "Dropout of attention weights.",
