@@ -1,4 +1,4 @@
-"""Every operation of chapters 3.9 and 6.6, in the cases that its tests run: as `cases.py`.
+"""Every operation of chapters 3.9, 6.6 and 6.7, in the cases that its tests run: as `cases.py`.
 
 They go through the same seven checks. What NumPy and PyTorch call them, where it differs from the
 operation's name, is here as well.
@@ -7,7 +7,7 @@ operation's name, is here as well.
 import numpy as np
 
 from minigrad import concatenate, ravel
-from minigrad.functional import more
+from minigrad.functional import more, pieces
 from minigrad.ops import inverses
 from tests.cases import Case, apart, x
 
@@ -117,7 +117,7 @@ CASES = [
     case("meshgrid", of(2), of(3), of(5)),
     case("meshgrid", of(3)),
     case("select", of(3, 5), of(3, 5), of(5)),
-    # 6.6, sums and products
+    # 6.7, sums and products
     *(case("average", of(2, 3, 5), axis=a) for a in (None, 1, (0, 2))),
     *(case("average", of(3, 5), within(0.5, 2.0)(3, 5), axis=a) for a in (None, 0)),
     *(case("average", of(3, 5), within(0.5, 2.0)(5), axis=1, keepdims=k) for k in (False, True)),
@@ -181,13 +181,15 @@ def of_numpy(name):
 
 
 def ours(name):
-    return getattr(inverses if name in inverses.__all__ else more, name.removeprefix("linalg."))
+    name = name.removeprefix("linalg.")
+    return next(getattr(m, name) for m in (inverses, pieces, more) if name in m.__all__)
 
 
 LINALG = ("cholesky", "det", "inv", "linalg.norm", "slogdet", "solve")
 SEVERAL = ("array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid")
 ROWS = tuple(
-    "linalg.norm" if name == "norm" else name for name in (*inverses.__all__, *more.__all__)
+    "linalg.norm" if name == "norm" else name
+    for name in (*inverses.__all__, *pieces.__all__, *more.__all__)
 )
 OURS = {name: calls(ours).get(name) or ours(name) for name in ROWS}
 NUMPY = {

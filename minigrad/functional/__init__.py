@@ -9,6 +9,8 @@ the chain rule alone. Nothing in this chapter mentions g.
     6.3  reductions    and products: var, norm, prod, tensordot, …
     6.4  learning      losses, lookups, dropout
     6.5  vocabulary    which of NumPy's functions finds which operation
+    6.6  pieces        more of NumPy's words: hstack, array_split, rot90, select, …
+    6.7  more          and more: median, cumprod, cross, log10, sinc, …
 
 Which word is which:
 
@@ -23,6 +25,8 @@ Which word is which:
                         take_along_axis tile tril triu · dot norm outer prod std tensordot
                         trace var · binary_cross_entropy_with_logits dropout embedding mse
                         nll
+    only as np.NAME     13 rules of chapter 3.9 (arcsin, solve, det, …), and what chapters 6.6 and
+                        6.7 compose: no demo needs them
     constants           one_hot, comparisons, argmax, argsort, isnan, floor, round, …: plain arrays
 
 When does a function deserve a rule of its own? When composing it is wrong somewhere (softmax of

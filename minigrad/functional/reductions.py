@@ -33,7 +33,8 @@ from minigrad.ops import (
     where,
 )
 from minigrad.ops.elementwise import floats
-from minigrad.ops.reduce import kept_shape, size_in_powers_of_two
+from minigrad.ops.fused import size_in_powers_of_two
+from minigrad.ops.reduce import kept_shape
 
 
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -93,7 +94,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN. So at 0 no root is taken, and
     the gradient is 0, the mean of all those slopes. The second derivative used there is 0 too. Very
     large or small lines are measured in a power of two of their own, so that no square overflows or
-    vanishes. (np.linalg.norm has more orders, chapter 6.6.)
+    vanishes. (np.linalg.norm has more orders, chapter 6.7.)
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])

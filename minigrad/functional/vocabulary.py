@@ -115,7 +115,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.outer: F.outer,
     np.tensordot: F.tensordot,
     np.trace: F.trace,
-    # 3.9 and 6.6, what no chapter needs
+    # 3.9, 6.6 and 6.7, what no chapter needs
     **MORE,
 }
 

@@ -12,6 +12,10 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
     3.8  products      einsum
 
+Chapter 3.9 has 13 more, which no demo uses and which are found only as NumPy's functions:
+
+    3.9  inverses      np.arcsin, np.arctan2, np.linalg.solve, np.linalg.cholesky, …
+
 How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
 and G = ∂L/∂C for an output C. The signs:

@@ -355,6 +355,7 @@ def floats(x: Any) -> Any:
     NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
     int8 array is a float16. A rule that does either asks for floats first.
 
+    >>> from minigrad.ops.elementwise import floats
     >>> floats(np.array([1, 2], np.uint8))
     array([1., 2.])
     """

@@ -28,7 +28,6 @@ from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
-from minigrad.ops.reduce import size_in_powers_of_two
 from minigrad.ops.softmaxes import log_softmax
 
 
@@ -77,10 +76,6 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     return n * gain + bias, backward
 
 
-def _gelu_tanh(x, /):
-    return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
-
-
 def _deviation(n, eps):
     """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
     with np.errstate(over="ignore"):
@@ -90,6 +85,27 @@ def _deviation(n, eps):
     scale = size_in_powers_of_two(n, -1)
     n = n / scale
     return scale * np.sqrt(np.mean(n * n, axis=-1, keepdims=True) + eps / scale / scale)
+
+
+def size_in_powers_of_two(x: Any, axis: Any) -> Any:
+    """For each line of x along the axis, the power of two below its largest |xᵢ|, a plain array.
+
+    Divided by it a line has elements of about 1, whose squares neither overflow nor vanish, and no
+    digit is rounded off. A line without such a number (all 0, or with ∞ or NaN) keeps its size.
+
+    >>> from minigrad.ops.fused import size_in_powers_of_two
+    >>> size_in_powers_of_two(np.array([5.0, 1e-3]), 0)
+    array([4.])
+    """
+    array = x.data if isinstance(x, Tensor) else x
+    largest = np.abs(array).max(axis=axis, keepdims=True)
+    usual = np.isfinite(largest) & (largest > 0)
+    _, exponent = np.frexp(np.where(usual, largest, 1))
+    return np.ldexp(np.ones((), array.dtype), exponent - 1)
+
+
+def _gelu_tanh(x, /):
+    return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
 
 
 _ROOT = math.sqrt(2 / math.pi)

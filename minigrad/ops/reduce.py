@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Tensor
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
@@ -31,22 +30,6 @@ def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
         return (1,) * len(shape)
     reduced = {i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
     return tuple(1 if i in reduced else n for i, n in enumerate(shape))
-
-
-def size_in_powers_of_two(x: Any, axis: Any) -> Any:
-    """For each line of x along the axis, the power of two below its largest |xᵢ|, a plain array.
-
-    Divided by it a line has elements of about 1, whose squares neither overflow nor vanish, and no
-    digit is rounded off. A line without such a number (all 0, or with ∞ or NaN) keeps its size.
-
-    >>> size_in_powers_of_two(np.array([5.0, 1e-3]), 0)
-    array([4.])
-    """
-    array = x.data if isinstance(x, Tensor) else x
-    largest = np.abs(array).max(axis=axis, keepdims=True)
-    usual = np.isfinite(largest) & (largest > 0)
-    _, exponent = np.frexp(np.where(usual, largest, 1))
-    return np.ldexp(np.ones((), array.dtype), exponent - 1)
 
 
 @primitive
