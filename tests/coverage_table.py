@@ -240,6 +240,7 @@ STRETCHED = {
         _alike,
     ),
     "broadcast_to": lambda case: [case.options["shape"]],
+    "full_like": lambda case: [np.shape(case.inputs[0])] * 2,
     "einsum": _letters,
     "matmul": _stacks,
     "scatter_add": lambda case: [np.shape(np.zeros(case.options["shape"])[case.options["index"]])],

@@ -26,23 +26,22 @@ def case(name, *inputs, **options):
 
 
 def within(low, high):
-    return lambda *shape: np.asarray(random.uniform(low, high, shape))
+    return lambda *shape, rng=random: np.asarray(rng.uniform(low, high, shape))
 
 
-def regular(*shape):
+def regular(*shape, rng=random):
     """Matrices far from singular ones."""
-    n = shape[-1]
-    return 0.5 * x(*shape, rng=random) + 3 * np.eye(n)
+    return 0.5 * x(*shape, rng=rng) + 3 * np.eye(shape[-1])
 
 
-def definite(*shape):
+def definite(*shape, rng=random):
     """Symmetric matrices with positive eigenvalues."""
-    a = x(*shape, rng=random)
+    a = x(*shape, rng=rng)
     return a @ np.swapaxes(a, -1, -2) + 5 * np.eye(shape[-1])
 
 
-def of(*shape):
-    return x(*shape, rng=random)
+def of(*shape, rng=random):
+    return x(*shape, rng=rng)
 
 
 CURVES = {
@@ -133,6 +132,11 @@ CASES = [
         for o in ("fro", 1, -1, np.inf, -np.inf)
         for a, k in (((0, 2), False), ((2, 1), True))
     ),
+    *(
+        case("vector_norm", apart(2, 3, 5) + 0.1, ord=o, axis=a, keepdims=k)
+        for o in (1, 2, 3, -np.inf)
+        for a, k in ((None, False), (None, True), ((0, 2), False), ((2, 0), True), (1, False))
+    ),
     *(case("diff", of(3, 5), n=n, axis=a) for n in (0, 1, 2) for a in (0, -1)),
     *(case("cumprod", of(2, 3, 5), axis=a) for a in (None, 0, -1)),
     case("cumprod", np.array([2.0, 0.0, 3.0, 0.0, 5.0])),
@@ -185,7 +189,7 @@ def ours(name):
     return next(getattr(m, name) for m in (inverses, pieces, more) if name in m.__all__)
 
 
-LINALG = ("cholesky", "det", "inv", "linalg.norm", "slogdet", "solve")
+LINALG = ("cholesky", "det", "inv", "linalg.norm", "slogdet", "solve", "vector_norm")
 SEVERAL = ("array_split", "hsplit", "vsplit", "dsplit", "unstack", "meshgrid")
 ROWS = tuple(
     "linalg.norm" if name == "norm" else name
@@ -235,6 +239,9 @@ def in_torch(torch):
             lin.solve(a, b[..., None].expand(*a.shape[:-1], 1))[..., 0]
             if b.ndim == 1
             else lin.solve(a, b)
+        ),
+        "vector_norm": lambda x, ord=2, axis=None, *, keepdims=False: lin.vector_norm(
+            x, ord, axis, keepdims
         ),
         "vdot": lambda a, b: torch.dot(a.ravel(), b.ravel()),
         "vecdot": lambda a, b, axis=-1: lin.vecdot(a, b, dim=axis),

@@ -226,7 +226,8 @@ dropout(q, -0.1, rng=rng) → ValueError: got -0.1
 
 # 6.5 Vocabulary
 np.sum(q, where=np.ones(3, bool)) →
-    TypeError: ^np.sum with where= has no rule for Tensors: its options here are axis, keepdims$
+    TypeError: ^np.sum with where= has no rule for Tensors: its options here are axis, keepdims;
+    instead of where= use np.where before it$
 np.std(q, mean=0.0) → TypeError: ^np.std with mean= has no rule
 np.sum(q, out=np.zeros(())) → TypeError: ^np.sum with out= cannot be recorded: make a new tensor$
 np.sum(q, 0, np.float32) → TypeError: sum

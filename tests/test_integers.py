@@ -11,7 +11,7 @@ import pytest
 
 from minigrad import Tensor, gradients
 from tests import oracles
-from tests.cases import CASES
+from tests.coverage_table import CASES
 
 DTYPES = [np.bool_, np.uint8, np.int8, np.int32, np.int64]
 

@@ -41,7 +41,7 @@ def test_the_larger_of_two_is_the_max_of_a_stack_of_two_in_ties_too(of_two, of_a
 # ---------------------------------------------------------------- law
 
 
-@pytest.mark.parametrize("name", ["mean", "max", "logsumexp"])
+@pytest.mark.parametrize("name", ["mean", "max", "min", "logsumexp"])
 @pytest.mark.parametrize("axis", [None, 1, (0, -1)])
 def test_the_shares_of_an_average_sum_to_what_arrived(name, axis):
     """Where y moves by c if all x do, the weights ∂y/∂xᵢ of each output sum to 1."""
@@ -72,7 +72,9 @@ def test_a_sum_of_nothing_is_0_and_sends_nothing_back():
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "logsumexp", "softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "max", "min", "logsumexp", "softmax", "log_softmax"]
+)
 @pytest.mark.parametrize(
     ("axis", "complaint"), [(2, "axis 2 is out of"), (-3, "axis -3 is out of"), ((0, 0), "dupl")]
 )
@@ -81,7 +83,7 @@ def test_an_axis_that_is_not_there_is_refused_with_the_name_and_the_shape(name, 
         getattr(ops, name)(Tensor(np.ones((2, 3)), requires_grad=True, name="q"), axis=axis)
 
 
-@pytest.mark.parametrize("name", ["max", "logsumexp", "softmax", "log_softmax"])
-def test_the_largest_of_nothing_is_refused(name):
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_largest_and_the_smallest_of_nothing_are_refused(name):
     with pytest.raises(ValueError, match=rf"^{name} of \(2, 0\): zero-size array"):
         getattr(ops, name)(Tensor(np.ones((2, 0)), requires_grad=True), axis=1)

@@ -68,9 +68,9 @@ class Words:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         table: Any = functional.vocabulary
-        if method == "__call__" and not options:
+        if method == "__call__" and (not options or table.takes(ufunc, options)):
             if ufunc in table.NUMPY:
-                return table.NUMPY[ufunc](*args)
+                return table.NUMPY[ufunc](*args, **options)
             if ufunc in table.PLAIN:
                 return ufunc(*[_plain(x) for x in args])
         table.refuse_ufunc(ufunc, method, options)  # always raises

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.functional import pieces
@@ -209,6 +209,21 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     return where(at_zero, 0, power(where(at_zero, 1, powers), 1 / ord))
 
 
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    """The norm of a vector: of all elements, or of those along the axis or axes.
+
+    >>> np.linalg.vector_norm(Tensor([[3.0, 0.0], [0.0, -4.0]]), ord=1)
+    Tensor(7.)
+    """
+    shape = np.shape(x)
+    axes = normalize_axis_tuple(range(len(shape)) if axis is None else axis, len(shape))
+    rest = tuple(n for i, n in enumerate(shape) if i not in axes)
+    together = math.prod(shape[i] for i in axes)
+    lines = reshape(moveaxis(x, axes, range(-len(axes), 0)), (*rest, together))
+    y = norm(lines, ord, -1)
+    return expand_dims(y, axes) if keepdims else y
+
+
 def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
     """The vector at right angles to two vectors of 3 elements, as long as the area they span.
 
@@ -312,6 +327,7 @@ __all__ = [
     "sinc",
     "vdot",
     "vecdot",
+    "vector_norm",
 ]
 
 LINALG = ("cholesky", "det", "inv", "slogdet", "solve")
@@ -333,7 +349,8 @@ MORE: dict[Any, Any] = {
     np.linalg.tensordot: lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
     np.linalg.trace: lambda x, /, *, offset=0: trace(x, offset, -2, -1),
     np.linalg.vecdot: lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis=axis),
-    np.linalg.vector_norm: lambda x, /, *, axis=None, keepdims=False, ord=2: norm(
-        x, ord, axis, keepdims=keepdims
+    np.linalg.vector_norm: vector_norm,
+    np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": norm(
+        x, ord, (-2, -1), keepdims=keepdims
     ),
 }

@@ -177,9 +177,9 @@ PLAIN: frozenset[Any] = frozenset(
 )
 
 INSTEAD: dict[Any, str] = {
-    np.block: "np.concatenate of np.concatenate",
+    np.block: "np.concatenate, once for each axis",
     np.broadcast_arrays: "np.broadcast_to",
-    np.copysign: "np.abs(x) * np.sign(y)",
+    np.copysign: "np.where(np.signbit(y), -np.abs(x), np.abs(x))",
     np.copyto: "np.where",
     np.delete: "x[keep], with the indices or a mask of what stays",
     np.divmod: "x // y and x % y",
@@ -322,6 +322,11 @@ def instead_of(name: str) -> str | None:
         if name in names.split():
             return instead.format(name)
     return OTHER_WORDS.get(name)
+
+
+def takes(ufunc: Any, options: Mapping[str, Any]) -> bool:
+    """Whether our operation has these options of the ufunc too: the axis of np.vecdot."""
+    return ufunc in NUMPY and options.keys() <= _parameters(NUMPY[ufunc]).keys()
 
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
