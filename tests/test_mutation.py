@@ -31,6 +31,9 @@ BOX = rng.uniform(-1.0, 1.0, (3, 3, 3))
 ROW = rng.uniform(0.5, 2.0, 3)
 MASK = np.array([[True, False, True], [False, False, True], [True, True, False]])
 HALVES = P * np.array([0.5, 1.5, 2.5])  # between two steps of P, where nothing jumps
+INSIDE = rng.uniform(-0.8, 0.8, (3, 3))  # between -1 and 1
+REGULAR = 0.5 * BOX + 3 * np.eye(3)
+DEFINITE = BOX @ BOX.swapaxes(-1, -2) + 3 * np.eye(3)
 LONE = 2.0  # a number: what is summed over all places
 
 
@@ -80,6 +83,12 @@ def where_one_is_far_larger_it_gets_all():
     np.testing.assert_array_equal(found, [[2.0, 3.0, 0.0], [0.0, 0.0, 5.0]])
 
 
+def two_that_are_equal_get_the_same():
+    a, b = (Tensor([1.0, -1e7, np.inf], requires_grad=True) for _ in "ab")
+    found = gradients(ops.logaddexp(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
+    np.testing.assert_allclose(found, [[1.0, 2.0, 3.0]] * 2, rtol=1e-15)
+
+
 def a_nan_is_the_extremum(extremum):
     def law():
         x = Tensor([[1.0, np.nan, 2.0], [np.nan, 3.0, np.nan]], requires_grad=True)
@@ -98,8 +107,9 @@ def powers_of_zero_are_smooth():
 
 
 def powers_at_the_edges_have_their_limits():
-    x = Tensor([5e-324, 1e300], requires_grad=True)
-    np.testing.assert_array_equal(gradients((x**0.0).sum(), [x])[0], [0.0, 0.0])
+    x = Tensor([5e-324, 1e300, np.inf, -np.inf], requires_grad=True)
+    for zero in (0.0, np.zeros(4)):
+        np.testing.assert_array_equal(gradients((x**zero).sum(), [x])[0], np.zeros(4))
     b = Tensor([-1.0, 0.0, 1.0], requires_grad=True)
     with np.errstate(divide="ignore"):
         (g,) = gradients((0.0**b).sum(), [b])
@@ -178,6 +188,20 @@ def a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class():
     assert np.isfinite(g).all()
 
 
+def at_the_origin_there_is_no_direction():
+    a, b = (Tensor([0.0, 0.0, 3.0], requires_grad=True) for _ in "ab")
+    found = gradients(np.hypot(a, b), [a, b], np.array([2.0, 0.0, np.sqrt(2)]))
+    np.testing.assert_allclose(found, [[0.0, 0.0, 1.0]] * 2)
+
+
+def neither_the_square_nor_what_is_left_of_1_is_lost(f, x, slope):
+    def law():
+        t = Tensor(x, requires_grad=True)
+        np.testing.assert_allclose(gradients(f(t), [t])[0], slope, rtol=1e-15)
+
+    return law
+
+
 def of_one(f, x=X):
     return [(f, x)]
 
@@ -190,10 +214,25 @@ CASES = {
     "abs": [(ops.abs, X), it_is_flat(ops.abs, 0.0)],
     "add": of_two(ops.add),
     "arctan": of_one(ops.arctan),
+    "arccos": of_one(np.arccos, INSIDE),
+    "arccosh": of_one(np.arccosh, S + 1),
+    "arcsin": of_one(np.arcsin, INSIDE),
+    "arcsinh": [
+        *of_one(np.arcsinh),
+        neither_the_square_nor_what_is_left_of_1_is_lost(np.arcsinh, 1e200, 1e-200),
+    ],
+    "arctan2": of_two(np.arctan2),
+    "arctanh": of_one(np.arctanh, INSIDE),
     "astype": [(lambda x: ops.astype(x, np.float64), X)],
     "broadcast_to": [
         (lambda x: ops.broadcast_to(x, (3, 3)), X),
         (lambda x: ops.broadcast_to(x, (2, 3, 3)), ROW[:, None]),
+    ],
+    "cbrt": of_one(np.cbrt),
+    "cholesky": [
+        (np.linalg.cholesky, DEFINITE[0]),
+        (np.linalg.cholesky, DEFINITE),
+        keeps_float32(np.linalg.cholesky, DEFINITE[0]),
     ],
     "concatenate": [
         (lambda a, b: ops.concatenate([a, b, a * b]), S, P),
@@ -212,6 +251,7 @@ CASES = {
         (ops.cumsum, X),
         *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
     ],
+    "det": [(np.linalg.det, REGULAR[0]), (np.linalg.det, REGULAR)],
     "divide": of_two(ops.divide),
     "einsum": [
         (lambda a, b: ops.einsum("ij,jk->ik", a, b), S, P),
@@ -230,6 +270,8 @@ CASES = {
         (lambda x: x[:, ::-1], X),
         (lambda x: x[MASK], X),
     ],
+    "hypot": [*of_two(np.hypot), at_the_origin_there_is_no_direction],
+    "inv": [(np.linalg.inv, REGULAR[0]), (np.linalg.inv, REGULAR)],
     "layer_norm": [
         (layer_norm, X, ROW, ROW[::-1].copy()),
         (layer_norm, BOX, S, P),
@@ -242,10 +284,14 @@ CASES = {
         *((lambda x, axis=axis: ops.log_softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.log_softmax(x, None), X),
     ],
+    "logabsdet": [
+        *((lambda a: np.linalg.slogdet(a)[1], a) for a in (REGULAR[0], REGULAR, -REGULAR)),
+    ],
     "logaddexp": [
         *of_two(ops.logaddexp),
         nothing_comes_back_from_an_empty_sum(lambda x: ops.logaddexp(x, x / 2)),
         where_one_is_far_larger_it_gets_all,
+        two_that_are_equal_get_the_same,
     ],
     "logsumexp": [
         *((lambda x, axis=axis: ops.logsumexp(x, axis), X) for axis in (0, 1, None)),
@@ -308,6 +354,11 @@ CASES = {
         *((lambda x, axis=axis: ops.softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.softmax(x, None), X),
     ],
+    "solve": [
+        (np.linalg.solve, REGULAR[0], P),
+        (np.linalg.solve, REGULAR[0], ROW),
+        (np.linalg.solve, REGULAR, P[:, :2]),
+    ],
     "sqrt": of_one(ops.sqrt, S),
     "subtract": of_two(ops.subtract),
     "sum": [
@@ -359,6 +410,7 @@ MODULES = [
         "softmaxes",
         "fused",
         "products",
+        "inverses",
     )
 ]
 OPERATIONS = {
@@ -657,8 +709,8 @@ def _is_module(node):
     return isinstance(node, ast.Name) and node.id in ("np", "math")
 
 
-HELPERS = {"share", "kept_shape"}  # functions that only VJPs call
-PREPARED = {"back", "slope", "ends", "others"}  # names for what only VJPs use
+HELPERS = {"part", "kept_shape"}  # functions that only VJPs call
+PREPARED = {"back", "slope", "ends", "others", "flat", "phi"}  # names for what only VJPs use
 DEFINITIONS = {OPERATIONS[name].__wrapped__.definition.__name__ for name in FUSED}
 
 
@@ -750,8 +802,19 @@ STATEMENTS = {
 UNUSED = "what stands there is not used: the outer `where`, or a factor 0, has the last word"
 SPEED = "NumPy may multiply in another order, which is faster or slower and nothing else"
 SURE = "the lengths are equal: einsum has accepted these letters for these shapes"
+BORDER = "at this border 1/a is just finite, and 0/a and 0 · a are both 0"
 NO_MISTAKE_INSIDE = {
     "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
+    "power: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max) → "
+    "(np.abs(a) < 1 / np.finfo(a.dtype).max) & (b == 0)": "& commutes",
+    "power: np.abs(a) < 1 / np.finfo(a.dtype).max → np.abs(a) <= 1 / np.finfo(a.dtype).max": BORDER,
+    "power: 1 / np.finfo(a.dtype).max → 2 / np.finfo(a.dtype).max": BORDER,
+    "arcsinh: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
+    "arctan2: np.hypot(a, b) → np.hypot(b, a)": "a length has no order",
+    "hypot: np.equal(y, 0) → np.equal(0, y)": "= commutes",
+    "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
+        "0 divided by either is 0"
+    ),
     **{
         f"{rule}: np.minimum(x * x, _FAR) → np.minimum(_FAR, x * x)": "min has no order"
         for rule in ("gelu_tanh", "_gelu_tanh")

@@ -261,8 +261,8 @@ def cholesky(a, /):
     Tensor([[2., 0.],
             [1., 1.]])
     """
-    shape = np.shape(a)[-2:]
-    phi = np.tril(np.ones(shape, a.dtype)) - np.eye(*shape, dtype=a.dtype) / 2
+    n = a.shape[-1]
+    phi = np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2
 
     def gradient(g, y):
         p = phi * (y.mT @ g)
