@@ -811,14 +811,16 @@ NO_MISTAKE_INSIDE = {
     "power: 1 / np.finfo(a.dtype).max → 2 / np.finfo(a.dtype).max": BORDER,
     "arcsinh: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
     "arctan2: np.hypot(a, b) → np.hypot(b, a)": "a length has no order",
+    "cholesky: np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2 → "
+    "np.eye(n, dtype=a.dtype) / 2 - np.tril(np.ones((n, n), a.dtype))": "Φ acts twice, and -Φ too",
     "hypot: np.equal(y, 0) → np.equal(0, y)": "= commutes",
     "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
         "0 divided by either is 0"
     ),
-    **{
-        f"{rule}: np.minimum(x * x, _FAR) → np.minimum(_FAR, x * x)": "min has no order"
-        for rule in ("gelu_tanh", "_gelu_tanh")
-    },
+    "_gelu_tanh: np.minimum(x * x, _FAR) → np.minimum(_FAR, x * x)": "min has no order",
+    "gelu_tanh: np.minimum(slope, _FAR, out=slope) → np.minimum(_FAR, slope, out=slope)": (
+        "min has no order"
+    ),
     "power: floats(np.where((a == 0) & (b >= 0), 1, a)) → np.where((a == 0) & (b >= 0), 1, a)": (
         "the same for floats; test_integers.py has the others"
     ),

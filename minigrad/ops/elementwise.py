@@ -359,6 +359,9 @@ def floats(x: Any) -> Any:
     >>> floats(np.array([1, 2], np.uint8))
     array([1., 2.])
     """
-    if not isinstance(x, np.ndarray | Tensor):
+    if not isinstance(x, _ARRAYS):
         x = np.asarray(x)
     return x if x.dtype.kind == "f" else x.astype(float)
+
+
+_ARRAYS = (np.ndarray, Tensor)

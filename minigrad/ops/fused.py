@@ -79,7 +79,10 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 def _deviation(n, eps):
     """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
     with np.errstate(over="ignore"):
-        variance = np.mean(n * n, axis=-1, keepdims=True)
+        if isinstance(n, Tensor):
+            variance = np.mean(n * n, axis=-1, keepdims=True)
+        else:  # without an array of all squares
+            variance = np.vecdot(n, n)[..., None] / n.shape[-1]
     if not np.isinf(variance).any():
         return np.sqrt(variance + eps)
     scale = size_in_powers_of_two(n, -1)
@@ -133,7 +136,8 @@ def gelu_tanh(x, /):
     np.tanh(t, out=t)
 
     def backward(g, y, needs):
-        slope = np.minimum(x * x, _FAR)  # u′ in the making
+        slope = np.asarray(x * x)  # u′ in the making
+        np.minimum(slope, _FAR, out=slope)
         slope *= 0.134145
         slope += 1
         slope *= _ROOT

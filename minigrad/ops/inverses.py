@@ -266,7 +266,7 @@ def cholesky(a, /):
 
     def gradient(g, y):
         p = phi * (y.mT @ g)
-        s = np.linalg.solve(y.mT, np.linalg.solve(y.mT, p).mT).mT  # C⁻ᵀ P C⁻¹
+        s = np.linalg.solve(y.mT, np.linalg.solve(y.mT, p).mT)  # (C⁻ᵀ P C⁻¹)ᵀ: Sᵀ serves as well
         return phi * (s + s.mT)
 
     return lambda: np.linalg.cholesky(a), gradient
