@@ -235,7 +235,7 @@ STRETCHED = {
         (
             *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
             *("maximum", "minimum", "remainder", "where", "clip", "layer_norm"),
-            *(*more_cases.PAIRS, "cross"),
+            *(*more_cases.PAIRS, "cross", "cosine_similarity"),
         ),
         _alike,
     ),
@@ -251,7 +251,9 @@ STRETCHED = {
 
 REASONS = {
     "broadcasting": {
-        **dict.fromkeys(("mse", "binary_cross_entropy_with_logits"), "equal shapes only"),
+        **dict.fromkeys(
+            ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"
+        ),
         **dict.fromkeys(("dot", "outer", "tensordot"), "pairs axes or keeps them"),
         **dict.fromkeys(
             {case.name for case in CASES if len(case.inputs) == 1} - STRETCHED.keys(), "one input"

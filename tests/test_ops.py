@@ -429,6 +429,24 @@ def cross_entropy(draw):
     return inputs, options | {"label_smoothing": draw(st.sampled_from([0.0, 0.1, 0.7]))}
 
 
+def kl_div(draw):
+    shape = a_shape(draw, least=1, shortest=1)
+    return [strided(draw, v, shape) for v in (x, positive)], {}
+
+
+def glu(draw):
+    shape = list(a_shape(draw, least=1))
+    axis = an_axis(draw, len(shape))
+    shape[axis] *= 2
+    return [strided(draw, x, tuple(shape))], {"axis": axis}
+
+
+def cosine_similarity(draw):
+    n = draw(st.integers(2, 4))
+    a, b = ((*stack[-2:], n) for stack in shapes_that_broadcast(draw, 2))
+    return [strided(draw, x, a), strided(draw, positive, b)], {"axis": -1}
+
+
 def embedding(draw):
     n, d = draw(st.integers(1, 5)), draw(st.integers(0, 3))
     indices = indices_below(draw, n, negative=False)
@@ -561,7 +579,7 @@ def diff(draw):
 def full_like(draw):
     shape = a_shape(draw)
     fill = draw(hnp.broadcastable_shapes(shape, min_side=0, max_dims=len(shape)))
-    if any(n > m for n, m in zip(fill[::-1], shape[::-1], strict=False)):
+    if np.broadcast_shapes(fill, shape) != shape:
         fill = ()
     return [strided(draw, x, shape), strided(draw, x, fill)], {}
 
@@ -629,7 +647,7 @@ OWN = [
     *(clip, where, layer_norm, reshape, transpose, swapaxes, broadcast_to, moveaxis, expand_dims),
     *(squeeze, flip, roll, take, take_along_axis, cumsum, softmax, repeat, tile, pad, diagonal),
     *(getitem, scatter_add, concatenate, stack, split, matmul, einsum, dot, outer, tensordot, norm),
-    *(cross_entropy, embedding, dropout),
+    *(cross_entropy, kl_div, glu, cosine_similarity, embedding, dropout),
     *(append, array_split, average, cross, vecdot, vdot, inner, median, diag, diff, full_like),
     *(meshgrid, rot90, select, unstack, solve),
 ]
@@ -655,6 +673,7 @@ DRAWN = {
     "flipud": lambda draw: ([strided(draw, x, a_shape(draw, least=1))], {}),
     "hsplit": split_along(lambda ndim: min(ndim, 2) - 1, least=1),
     "hstack": joined_along(lambda ndim: min(ndim, 2) - 1 if ndim else None),
+    "huber": with_option(two_of_one_shape(x, x), delta=st.sampled_from([0.3, 1.0, 3])),
     "inv": matrices(more_cases.regular),
     "kron": outer,
     "leaky_relu": with_option(curve(CURVES["leaky_relu"]), slope=st.sampled_from([0.3, 0, -2.0])),

@@ -104,6 +104,7 @@ def test_modules_are_still_found_by_from_import():
 
 
 CLASSES = ["ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Softplus", "Sigmoid", "Tanh", "Flatten"]
+CLASSES += ["LogSigmoid"]
 
 
 @pytest.mark.parametrize("name", [*CLASSES, "Softmax", "LogSoftmax", "Identity"])

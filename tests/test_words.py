@@ -428,6 +428,45 @@ def test_where_the_other_way_is_a_formula_it_gives_the_same(function, text):
     np.testing.assert_allclose(found.data, expected, rtol=1e-15, strict=True)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "letters"),
+    [
+        ("np.einsum(a, [0, 1], b, [1, 2], [0, 2])", "np.einsum('ij,jk->ik', a, b)"),
+        ("np.einsum(a, [0, 1], b, [1, 2])", "np.einsum('ij,jk', a, b)"),
+        ("np.einsum(a, [30, 2])", "np.einsum('ba', a)"),
+        ("np.einsum(a, [0, ...], [..., 0])", "np.einsum('i...->...i', a)"),
+        ("np.einsum(a, (0, 1), [])", "np.einsum('ij->', a)"),
+    ],
+)
+def test_an_einsum_may_have_numbers_for_its_axes_as_in_numpy(numbers, letters):
+    a, b = leaf(), leaf(A.T @ A)
+    y, same = (eval(text, {"np": np, "a": a, "b": b}) for text in (numbers, letters))
+    np.testing.assert_array_equal(y.data, eval(numbers, {"np": np, "a": A, "b": A.T @ A}))
+    leaves = [a, b] if "b, [" in numbers else [a]
+    found, wanted = (minigrad.gradients((t * t).sum(), leaves) for t in (y, same))
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_gradient():
+    a, b = leaf(), leaf(ROW)
+    y = np.concatenate([a, b], axis=None)
+    np.testing.assert_array_equal(y.data, np.concatenate([A, ROW], axis=None), strict=True)
+    g = np.arange(9.0)
+    for found, wanted in zip(
+        minigrad.gradients(y, [a, b], g), (g[:6].reshape(2, 3), g[6:]), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("values", [[True, False], [2, -3], [0.5, -1.5]])
+def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes(values):
+    copy = np.copy(Tensor(values))
+    np.testing.assert_array_equal(copy.data, np.array(values), strict=True)
+    numbers = np.array(values, int if values[0] is True else None)
+    np.testing.assert_array_equal(np.fabs(Tensor(numbers)).data, np.fabs(numbers), strict=True)
+
+
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
 HERE = {
     "np": np,

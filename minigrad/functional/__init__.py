@@ -19,15 +19,13 @@ Which word is which:
                         log_softmax logaddexp logsumexp matmul max maximum mean min minimum
                         multiply negative positive power remainder reshape scatter_add sigmoid
                         sign sin softmax sqrt subtract sum swapaxes tanh transpose where
-    composed            clip cosh elu gelu leaky_relu log2 reciprocal relu
-    (this chapter)      silu sinh softplus square tan · diagonal expand_dims flip
-                        moveaxis pad ravel repeat roll sort split squeeze stack take
-                        take_along_axis tile tril triu · dot norm outer prod std tensordot
-                        trace var · binary_cross_entropy_with_logits dropout embedding mse
-                        nll
-    only as np.NAME     13 rules of chapter 3.9 (arcsin, solve, det, …), and what chapters 6.6 and
-                        6.7 compose: no demo needs them
+    composed            clip cosh elu gelu glu leaky_relu log2 logsigmoid reciprocal relu silu
+    (this chapter)      sinh softplus square tan · diagonal expand_dims flip moveaxis pad ravel
+                        repeat roll sort split squeeze stack take take_along_axis tile tril triu ·
+                        cosine_similarity dot norm outer prod std tensordot trace var ·
+                        binary_cross_entropy_with_logits dropout embedding huber kl_div mse nll
     constants           one_hot, comparisons, argmax, argsort, isnan, floor, round, …: plain arrays
+    only as np.NAME     what no demo needs: the 13 rules of chapter 3.9, and chapters 6.6 and 6.7
 
 When does a function deserve a rule of its own? When composing it is wrong somewhere (softmax of
 large scores overflows), or slow (its record keeps what one formula does not need), or cannot be
@@ -62,8 +60,10 @@ from minigrad.functional.curves import (
     cosh,
     elu,
     gelu,
+    glu,
     leaky_relu,
     log2,
+    logsigmoid,
     reciprocal,
     relu,
     silu,
@@ -76,11 +76,14 @@ from minigrad.functional.learning import (
     binary_cross_entropy_with_logits,
     dropout,
     embedding,
+    huber,
+    kl_div,
     mse,
     nll,
     one_hot,
 )
 from minigrad.functional.reductions import (
+    cosine_similarity,
     dot,
     norm,
     outer,
@@ -95,6 +98,7 @@ __all__ = [
     "binary_cross_entropy_with_logits",
     "clip",
     "cosh",
+    "cosine_similarity",
     "diagonal",
     "dot",
     "dropout",
@@ -103,8 +107,12 @@ __all__ = [
     "expand_dims",
     "flip",
     "gelu",
+    "glu",
+    "huber",
+    "kl_div",
     "leaky_relu",
     "log2",
+    "logsigmoid",
     "moveaxis",
     "mse",
     "nll",

@@ -18,10 +18,11 @@ import numpy as np
 
 from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.arranging import take_along_axis
-from minigrad.functional.curves import square
+from minigrad.functional.curves import clip, square
 from minigrad.ops import (
     divide,
     getitem,
+    log,
     logaddexp,
     mean,
     multiply,
@@ -49,6 +50,28 @@ def mse(prediction: Any, target: Any) -> Tensor:
             f"the target {np.shape(target)}"
         )
     return mean(square(subtract(floats(prediction), floats(target))))
+
+
+def huber(prediction: Any, target: Any, *, delta: float = 1.0) -> Tensor:
+    """The mean of ½ d², d = prediction - target, and of δ (|d| - ½ δ) where |d| > δ.
+
+    Beyond δ the loss grows like |d|, and an outlier pulls no harder than with δ (Huber 1964). With
+    c, which is d between -δ and δ, and -δ or δ outside, both formulas are c (d - ½ c), which has no
+    kink: its slope is c.
+
+    >>> huber([0.0, 0.0], [1.0, 11.0], delta=2.0)              # (½ + 2 (11 - 1)) / 2
+    array(10.25)
+    """
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"huber compares equal shapes: the prediction has {np.shape(prediction)}, "
+            f"the target {np.shape(target)}"
+        )
+    if not delta > 0:
+        raise ValueError(f"huber changes from a square to a line at delta > 0: got {delta}")
+    d = subtract(floats(prediction), floats(target))
+    c = clip(d, -delta, delta)
+    return mean(multiply(c, subtract(d, multiply(0.5, c))))
 
 
 def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
@@ -91,6 +114,29 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
     if not isinstance(targets, Tensor) and np.asarray(targets).dtype.kind in "iub":
         targets = np.asarray(targets, getattr(logits, "dtype", float))  # float32 stays float32
     return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
+
+
+def kl_div(log_q: Any, p: Any) -> Tensor:
+    """The mean over rows of KL(p ‖ q) = Σ p (log p - log q).   (…, C), (…, C) → ()
+
+    How far a model's distribution q is from the truth p, in the information that is lost when q is
+    taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0.
+
+    log_q  (…, C): log-probabilities of C classes, from `log_softmax`
+    p      (…, C): probabilities
+
+    >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
+    np.float64(0.693147)
+    """
+    if np.shape(log_q) != np.shape(p) or not np.ndim(p):
+        raise ValueError(
+            f"kl_div compares two distributions (…, C): the log-probabilities have "
+            f"{np.shape(log_q)}, the probabilities {np.shape(p)}"
+        )
+    p = floats(p)
+    never = np.equal(p, 0)
+    lost = multiply(p, subtract(log(where(never, 1, p)), where(never, 0, log_q)))
+    return mean(sum(lost, axis=-1))
 
 
 def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:

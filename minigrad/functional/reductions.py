@@ -23,6 +23,7 @@ from minigrad.ops import (
     divide,
     matmul,
     max,
+    maximum,
     mean,
     multiply,
     reshape,
@@ -134,6 +135,19 @@ def dot(a: Any, b: Any) -> Tensor:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return multiply(a, b)
     return matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
+
+
+def cosine_similarity(a: Any, b: Any, axis: int = -1, *, eps: float = 1e-8) -> Tensor:
+    """⟨a, b⟩ / (‖a‖ ‖b‖) along the axis: the cosine of the angle.   (…, d), (…, d) → (…)
+
+    A length below eps counts as eps, so that a vector of zeros has the similarity 0 to all. Each
+    vector is divided by its length before the product, which then cannot overflow.
+
+    >>> cosine_similarity([[3.0, 0.0], [0.0, 2.0]], [4.0, 3.0])
+    array([0.8, 0.6])
+    """
+    a, b = (divide(x, maximum(norm(x, axis=axis, keepdims=True), eps)) for x in (a, b))
+    return sum(multiply(a, b), axis=axis)
 
 
 def outer(a: Any, b: Any) -> Tensor:

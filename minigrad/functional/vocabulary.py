@@ -38,6 +38,14 @@ import numpy as np
 from minigrad import functional as F
 from minigrad import ops
 from minigrad.functional.more import MORE
+from minigrad.ops.elementwise import floats
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        raise TypeError("np.where of one Tensor has no rule: use np.nonzero(t), which is the same")
+    return ops.where(condition, *choices)
+
 
 NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.1 and 6.1, elementwise
@@ -48,7 +56,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.divide: ops.divide,
     np.exp: ops.exp,
     np.expm1: ops.expm1,
-    np.fabs: ops.abs,
+    np.fabs: lambda x, /: ops.abs(floats(x)),
     np.log: ops.log,
     np.log1p: ops.log1p,
     np.logaddexp: ops.logaddexp,
@@ -63,7 +71,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.sqrt: ops.sqrt,
     np.subtract: ops.subtract,
     np.tanh: ops.tanh,
-    np.where: ops.where,
+    np.where: _where,
     np.clip: F.clip,
     np.cosh: F.cosh,
     np.log2: F.log2,
@@ -75,7 +83,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.2, 3.3 and 6.2, arranging
     np.broadcast_to: ops.broadcast_to,
     np.concatenate: ops.concatenate,
-    np.copy: ops.positive,
+    np.copy: lambda a: a.copy(),
     np.reshape: ops.reshape,
     np.swapaxes: ops.swapaxes,
     np.transpose: ops.transpose,
@@ -240,6 +248,9 @@ OTHER_NAMES: dict[str, str] = {
     "NLLLoss nll_loss": "minigrad.nll",
     "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits",
     "BCELoss": "minigrad.binary_cross_entropy_with_logits (of scores, without a sigmoid)",
+    "HuberLoss huber_loss": "minigrad.huber",
+    "KLDivLoss": "minigrad.kl_div",
+    "CosineSimilarity": "minigrad.cosine_similarity",
     "L1Loss l1_loss": "np.abs(prediction - target).mean()",
     "ReLU": "minigrad.relu",
     "LeakyReLU": "minigrad.leaky_relu",
@@ -247,6 +258,8 @@ OTHER_NAMES: dict[str, str] = {
     "GELU": "minigrad.gelu",
     "SiLU": "minigrad.silu",
     "Softplus": "minigrad.softplus",
+    "LogSigmoid": "minigrad.logsigmoid",
+    "GLU": "minigrad.glu",
     "Sigmoid": "minigrad.sigmoid",
     "Tanh": "np.tanh",
     "Softmax": "minigrad.softmax",
