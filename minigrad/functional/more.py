@@ -97,7 +97,7 @@ def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """Each element minus the one before it, n times over.
+    """Each element minus the one before it, n times over.   (…, m) → (…, m - n)
 
     >>> np.diff(Tensor([1, 4, 9]))
     Tensor([3, 5])
@@ -134,7 +134,7 @@ def cumprod(a: Any, axis: int | None = None) -> Tensor:
 
 
 def inner(a: Any, b: Any) -> Tensor:
-    """Sums over the last axes of both.
+    """Sums over the last axes of both.   (…, n), (…, n) → (…, …)
 
     >>> np.inner(Tensor([1, 2]), [3, 4])
     Tensor(11)
@@ -145,7 +145,7 @@ def inner(a: Any, b: Any) -> Tensor:
 
 
 def vdot(a: Any, b: Any) -> Tensor:
-    """The inner product of all elements.
+    """The inner product of all elements.   (…), (…) → ()
 
     >>> np.vdot(Tensor([[1, 2]]), [[3], [4]])
     Tensor(11)
@@ -154,7 +154,7 @@ def vdot(a: Any, b: Any) -> Tensor:
 
 
 def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Tensor:
-    """The inner products along an axis, with the others broadcast.
+    """The inner products along an axis, with the others broadcast.   (…, n), (…, n) → (…)
 
     >>> np.vecdot(Tensor([[1, 2], [3, 4]]), [1, 1])
     Tensor([3, 7])
@@ -163,7 +163,7 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Tensor:
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """A block matrix: b times each element of a.
+    """A block matrix: b times each element of a.   (n, m), (p, q) → (n p, m q)
 
     >>> np.kron(Tensor([1, 10]), [1, 2])
     Tensor([ 1,  2, 10, 20])
@@ -229,7 +229,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 
 def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
-    """The vector at right angles to two vectors of 3 elements, as long as the area they span.
+    """The vector at right angles to both, as long as their area.   (…, 3), (…, 3) → (…, 3)
 
     >>> np.cross(Tensor([1, 0, 0]), [0, 1, 0])
     Tensor([0, 0, 1])

@@ -41,7 +41,7 @@ from minigrad.ops import (
 
 
 def atleast_1d(*arrays: Any) -> Any:
-    """Each with at least one axis.
+    """Each with at least one axis.   () → (1,)
 
     >>> np.atleast_1d(Tensor(2.0))
     Tensor([2.])
@@ -50,7 +50,7 @@ def atleast_1d(*arrays: Any) -> Any:
 
 
 def atleast_2d(*arrays: Any) -> Any:
-    """Each with at least two axes; a vector becomes a row.
+    """Each with at least two axes; a vector becomes a row.   (n,) → (1, n)
 
     >>> np.atleast_2d(Tensor([1, 2])).shape
     (1, 2)
@@ -78,7 +78,7 @@ def _each(f: Any, arrays: Sequence[Any]) -> Any:
 
 
 def vstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the first axis; vectors are rows.
+    """Joined along the first axis; vectors are rows.   (n,), (n,) → (2, n)
 
     >>> np.vstack([Tensor([1, 2]), [3, 4]])
     Tensor([[1, 2],
@@ -88,7 +88,7 @@ def vstack(tup: Sequence[Any]) -> Tensor:
 
 
 def hstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the second axis; vectors, which have one, along that.
+    """Joined along the second axis; vectors along the one they have.   (n,), (m,) → (n + m,)
 
     >>> np.hstack([Tensor([1, 2]), [3]])
     Tensor([1, 2, 3])
@@ -98,7 +98,7 @@ def hstack(tup: Sequence[Any]) -> Tensor:
 
 
 def dstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the third axis.
+    """Joined along the third axis.   (n, m), (n, m) → (n, m, 2)
 
     >>> np.dstack([Tensor([1, 2]), [3, 4]]).shape
     (1, 2, 2)
@@ -107,7 +107,7 @@ def dstack(tup: Sequence[Any]) -> Tensor:
 
 
 def column_stack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the second axis; vectors are columns.
+    """Joined along the second axis; vectors are columns.   (n,), (n,) → (n, 2)
 
     >>> np.column_stack([Tensor([1, 2]), [3, 4]])
     Tensor([[1, 3],
@@ -117,7 +117,7 @@ def column_stack(tup: Sequence[Any]) -> Tensor:
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """The values behind arr along the axis; without an axis, both flattened.
+    """The values behind arr along the axis; without an axis, both flattened.   → (n + m,)
 
     >>> np.append(Tensor([1, 2]), [[3], [4]])
     Tensor([1, 2, 3, 4])
@@ -181,7 +181,7 @@ def _equal_parts(x: Any, places: Any, axis: int, ndim: int, asked: str) -> list[
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The parts along an axis, without that axis.
+    """The parts along an axis, without that axis.   (n, …) → n times (…)
 
     >>> np.unstack(Tensor([[1, 2], [3, 4]]))             # from NumPy 2.1 on
     (Tensor([1, 2]), Tensor([3, 4]))
@@ -191,7 +191,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def flipud(m: Any) -> Tensor:
-    """Backwards along the first axis.
+    """Backwards along the first axis.   (n, …) → (n, …)
 
     >>> np.flipud(Tensor([[1], [2]]))
     Tensor([[2],
@@ -201,7 +201,7 @@ def flipud(m: Any) -> Tensor:
 
 
 def fliplr(m: Any) -> Tensor:
-    """Backwards along the second axis.
+    """Backwards along the second axis.   (n, m, …) → (n, m, …)
 
     >>> np.fliplr(Tensor([[1, 2]]))
     Tensor([[2, 1]])
@@ -210,7 +210,7 @@ def fliplr(m: Any) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """Turned by k · 90°, from the first of the two axes towards the second.
+    """Turned by k · 90°, from the first of the two axes towards the second.   (n, m) → (m, n)
 
     >>> np.rot90(Tensor([[1, 2], [3, 4]]))
     Tensor([[2, 4],
@@ -225,7 +225,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
 
 
 def full_like(a: Any, fill_value: Any) -> Tensor:
-    """An array of a's shape and dtype that has one value everywhere.
+    """fill_value, broadcast to a's shape, in a's dtype. A plain array if it is not a Tensor.
 
     >>> np.full_like(Tensor([1.0, 2.0]), Tensor(7.0))
     Tensor([7., 7.])
@@ -238,7 +238,7 @@ def full_like(a: Any, fill_value: Any) -> Tensor:
 
 
 def diag(v: Any, k: int = 0) -> Tensor:
-    """The k-th diagonal of a matrix, or a matrix with the vector on its k-th diagonal.
+    """The k-th diagonal of a matrix, or a matrix with that diagonal.   (n, n) → (n,) → (n, n)
 
     >>> np.diag(Tensor([1, 2]))
     Tensor([[1, 0],
@@ -255,7 +255,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """One array for each vector, of the shape of all of them, that varies along its own axis.
+    """Each vector along its own axis, the same on all others.   (n,), (m,) → (m, n), (m, n)
 
     >>> [grid.shape for grid in np.meshgrid(Tensor([1, 2]), [3, 4, 5])]
     [(3, 2), (3, 2)]

@@ -42,6 +42,7 @@ from minigrad.ops.elementwise import floats
 
 
 def _where(condition: Any, *choices: Any) -> Any:
+    """np.where of one argument is a question: which places are not 0?"""
     if not choices:
         raise TypeError("np.where of one Tensor has no rule: use np.nonzero(t), which is the same")
     return ops.where(condition, *choices)
