@@ -5,7 +5,8 @@ like any other. The losses of classifiers, chapter 3.7's `cross_entropy` and the
 take the *logits*, the scores before any softmax or sigmoid. A probability that has underflowed to 0
 has an infinite logarithm, and its gradient is lost. Its logit is an ordinary number, and the
 gradient with respect to the logit is prediction minus truth, which is not 0 while the two differ.
-`nll` is for a model that gives log-probabilities already, `mse` for plain numbers.
+`nll` is for a model that gives log-probabilities already, `kl_div` for a truth that is itself a
+distribution, `mse` for plain numbers, and `huber` for numbers among which some are far off.
 
 Every loss is the mean over its targets, so that its gradient does not grow with the batch.
 """

@@ -16,17 +16,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional import pieces
-from minigrad.functional.arranging import (
-    diagonal,
-    expand_dims,
-    moveaxis,
-    ravel,
-    sort,
-    squeeze,
-)
+from minigrad.functional import pieces, reductions
+from minigrad.functional.arranging import diagonal, expand_dims, moveaxis, ravel, sort, squeeze
 from minigrad.functional.reductions import dot, outer, tensordot, trace
-from minigrad.functional.reductions import norm as functional_norm
 from minigrad.ops import (
     abs,
     add,
@@ -120,10 +112,8 @@ def cumprod(a: Any, axis: int | None = None) -> Tensor:
     >>> np.cumprod(Tensor([1, 2, 3]))
     Tensor([1, 2, 6])
     """
-    array = a.data if isinstance(a, Tensor) else np.asarray(a)
-    if array.dtype.kind in "iub":  # no gradient, and NumPy's wider integers
-        whole = np.cumprod(array, axis)
-        return Tensor(whole) if isinstance(a, Tensor) else whole  # type: ignore[return-value]
+    if isinstance(a, Tensor) and a.dtype.kind in "iub":  # no gradient: NumPy's wider integers
+        return Tensor(np.cumprod(a.data, axis))
     x = ravel(a) if axis is None else moveaxis(a, axis, -1)
     n, step = np.shape(x)[-1], 1
     while step < n:
@@ -189,7 +179,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     ndim = np.ndim(x)
     axes = tuple(range(ndim)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     if ord is None or (len(axes) == 2 and ord == "fro"):
-        return functional_norm(x, None, axis, keepdims=keepdims)
+        return reductions.norm(x, None, axis, keepdims=keepdims)
     if len(axes) == 2 and ord in (1, -1, np.inf, -np.inf):
         summed, compared = axes if ord in (1, -1) else axes[::-1]
         sums = sum(abs(x), axis=summed, keepdims=True)
@@ -202,7 +192,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
         )
     (axis,) = axes
     if ord in (1, 2, np.inf):
-        return functional_norm(x, ord, axis, keepdims=keepdims)
+        return reductions.norm(x, ord, axis, keepdims=keepdims)
     if ord == -np.inf:
         return min(abs(x), axis=axis, keepdims=keepdims)
     x = floats(x)
@@ -347,12 +337,12 @@ MORE: dict[Any, Any] = {
     np.linalg.cross: cross,
     np.linalg.norm: norm,
     np.linalg.diagonal: lambda x, /, *, offset=0: diagonal(x, offset, -2, -1),
-    np.linalg.matmul: lambda x1, x2, /: matmul(x1, x2),
+    np.linalg.matmul: matmul,
     np.linalg.matrix_transpose: lambda x, /: swapaxes(x, -1, -2),
-    np.linalg.outer: lambda x1, x2, /: outer(x1, x2),
-    np.linalg.tensordot: lambda x1, x2, /, *, axes=2: tensordot(x1, x2, axes),
+    np.linalg.outer: outer,
+    np.linalg.tensordot: tensordot,
     np.linalg.trace: lambda x, /, *, offset=0: trace(x, offset, -2, -1),
-    np.linalg.vecdot: lambda x1, x2, /, *, axis=-1: vecdot(x1, x2, axis=axis),
+    np.linalg.vecdot: vecdot,
     np.linalg.vector_norm: vector_norm,
     np.linalg.matrix_norm: lambda x, /, *, keepdims=False, ord="fro": norm(
         x, ord, (-2, -1), keepdims=keepdims

@@ -17,14 +17,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.arranging import (
-    diagonal,
-    expand_dims,
-    flip,
-    moveaxis,
-    ravel,
-    split,
-)
+from minigrad.functional.arranging import diagonal, expand_dims, flip, moveaxis, ravel, split
 from minigrad.ops import (
     broadcast_to,
     concatenate,
