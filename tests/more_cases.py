@@ -121,6 +121,7 @@ CASES = [
     *(case("average", of(3, 5), within(0.5, 2.0)(3, 5), axis=a) for a in (None, 0)),
     *(case("average", of(3, 5), within(0.5, 2.0)(5), axis=1, keepdims=k) for k in (False, True)),
     *(case("median", apart(3, 5), axis=a, keepdims=k) for a in (None, 0, 1) for k in (False, True)),
+    *(case("median", apart(2, 3, 5), axis=a, keepdims=True) for a in ((0, 2), (2, 1))),
     *(case("median", apart(*s)) for s in ((2,), (1,), (7,), (2, 3, 2))),
     *(
         case("linalg.norm", apart(3, 5) + 0.1, ord=o, axis=a, keepdims=k)

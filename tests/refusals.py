@@ -152,6 +152,7 @@ concatenate([q, np.ones(3)]) →
 concatenate([q, q], axis=2) →
     ValueError: concatenate of 'q' \(2, 3\) and 'q' \(2, 3\): axis 2 is out of bounds
 einsum(q, t) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
+np.einsum(q, [0, -1]) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
 np.einsum(q, [0, 60]) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
 concatenate([]) → ValueError: need at least one array
 

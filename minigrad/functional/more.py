@@ -70,22 +70,28 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
     return divide(sum(multiply(weights, a), axis=axis, keepdims=keepdims), total)
 
 
-def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """The middle element, or the mean of the two middle ones. Only they get a gradient.
 
     >>> np.median(Tensor([[3.0, 1.0, 10.0]]), axis=1)
     Tensor([3.])
     """
-    shape = np.shape(a)
-    x = ravel(a) if axis is None else moveaxis(a, axis, -1)
+    x, axes = _as_one_axis(a, axis)
     n = np.shape(x)[-1]
     middle = getitem(sort(x), (..., slice((n - 1) // 2, n // 2 + 1)))
     y = mean(middle, axis=-1)
     if np.isnan(x).any():  # NaN is sorted to the end, and is not the middle: NumPy's answer is NaN
         y = where(np.isnan(x).any(axis=-1), np.nan, y)
-    if not keepdims:
-        return y
-    return reshape(y, (1,) * len(shape)) if axis is None else expand_dims(y, axis)
+    return expand_dims(y, axes) if keepdims else y
+
+
+def _as_one_axis(x: Any, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """x with the given axes, or all of them, made one, which is the last; and their numbers."""
+    shape = np.shape(x)
+    axes = normalize_axis_tuple(range(len(shape)) if axis is None else axis, len(shape))
+    rest = tuple(n for i, n in enumerate(shape) if i not in axes)
+    together = math.prod(shape[i] for i in axes)
+    return reshape(moveaxis(x, axes, range(-len(axes), 0)), (*rest, together)), axes
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
@@ -209,11 +215,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     >>> np.linalg.vector_norm(Tensor([[3.0, 0.0], [0.0, -4.0]]), ord=1)
     Tensor(7.)
     """
-    shape = np.shape(x)
-    axes = normalize_axis_tuple(range(len(shape)) if axis is None else axis, len(shape))
-    rest = tuple(n for i, n in enumerate(shape) if i not in axes)
-    together = math.prod(shape[i] for i in axes)
-    lines = reshape(moveaxis(x, axes, range(-len(axes), 0)), (*rest, together))
+    lines, axes = _as_one_axis(x, axis)
     y = norm(lines, ord, -1)
     return expand_dims(y, axes) if keepdims else y
 

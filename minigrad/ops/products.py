@@ -62,8 +62,8 @@ def _in_letters(arguments):
     pairs = arguments[:-1] if len(arguments) % 2 else arguments
     lists = [*pairs[1::2], *([] if kept is None else [kept])]
     try:
-        terms = ["".join("..." if i is ... else _LETTERS[i] for i in axes) for axes in lists]
-    except (TypeError, IndexError):
+        terms = ["".join(_LETTERS[i] for i in axes) for axes in lists]
+    except (TypeError, KeyError):
         terms = []
     if not pairs or not terms:
         raise TypeError(
@@ -74,7 +74,8 @@ def _in_letters(arguments):
     return ",".join(terms[:n]) + "".join(f"->{term}" for term in terms[n:]), pairs[::2]
 
 
-_LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as NumPy has it
+# In the order of NumPy's alphabet, where capitals come first.
+_LETTERS = {...: "...", **dict(enumerate(ascii_uppercase + ascii_lowercase))}
 
 
 @primitive(name="einsum")
