@@ -90,8 +90,8 @@ def _as_one_axis(x: Any, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
     shape = np.shape(x)
     axes = normalize_axis_tuple(range(len(shape)) if axis is None else axis, len(shape))
     rest = tuple(n for i, n in enumerate(shape) if i not in axes)
-    together = math.prod(shape[i] for i in axes)
-    return reshape(moveaxis(x, axes, range(-len(axes), 0)), (*rest, together)), axes
+    last = moveaxis(x, axes, range(-len(axes), 0))
+    return reshape(last, (*rest, math.prod(shape[i] for i in axes))), axes
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
@@ -104,8 +104,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
         raise ValueError(f"diff: n must be 0 or larger, got {n}")
     along = (slice(None),) * normalize_axis_index(axis, np.ndim(a))
     for _ in range(n):
-        later, earlier = (*along, slice(1, None)), (*along, slice(None, -1))
-        a = subtract(getitem(a, later), getitem(a, earlier))
+        a = subtract(getitem(a, (*along, slice(1, None))), getitem(a, (*along, slice(None, -1))))
     return a  # type: ignore[no-any-return]
 
 

@@ -75,7 +75,7 @@ def _in_letters(arguments):
 
 
 # In the order of NumPy's alphabet, where capitals come first.
-_LETTERS = {...: "...", **dict(enumerate(ascii_uppercase + ascii_lowercase))}
+_LETTERS: dict[Any, str] = {...: "...", **dict(enumerate(ascii_uppercase + ascii_lowercase))}
 
 
 @primitive(name="einsum")
