@@ -612,14 +612,13 @@ def norm_of_numpy(draw):
         shape = a_shape(draw, least=2, shortest=1)
         axis = tuple(draw(st.permutations(range(len(shape))))[:2])
         order = draw(st.sampled_from([None, "fro", 1, -1, np.inf, -np.inf]))
-        values = nonzero  # sums of what `sizes_apart` gives may tie
+        of_x = strided_array(draw, more_cases.sums_apart, shape)
     else:
         shape = a_shape(draw, least=1, shortest=1)
         axis = an_axis(draw, len(shape))
         order = draw(st.sampled_from([None, 0, 0.5, 1, 2, 3, -1, np.inf, -np.inf]))
-        values = sizes_apart
-    options = {"ord": order, "axis": axis, "keepdims": draw(st.booleans())}
-    return [strided(draw, values, shape)], options
+        of_x = strided(draw, sizes_apart, shape)
+    return [of_x], {"ord": order, "axis": axis, "keepdims": draw(st.booleans())}
 
 
 def norm_of_vectors(draw):
