@@ -41,7 +41,7 @@ def definite(*shape, rng=random):
 
 
 def sums_apart(*shape, rng=random):
-    """No two rows or columns are of about one size: a finite difference must not step over a tie."""
+    """No two rows or columns are of about one size: no finite difference steps over a tie."""
     sizes = 0.3 + sum(
         step * i for step, i in zip((1.0, 4.1, 17.0), np.indices(shape), strict=False)
     )
