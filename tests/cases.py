@@ -120,6 +120,7 @@ CURVES = {
     "log": positive,
     "log1p": gentle,
     "log2": positive,
+    "logsigmoid": x,
     "negative": x,
     "positive": x,
     "reciprocal": nonzero,
@@ -549,6 +550,27 @@ CASES = [
     *(case(name, x(*s)) for name in ("softmax", "log_softmax") for s in ((), (1,), (3, 1), (0, 3))),
     # 6.4 learning
     *(case("mse", x(*s), x(*s)) for s in ((3, 5), (3, 1), ())),
+    *(
+        case("huber", x(*s), np.asarray(3 * x(*s)), delta=d)
+        for s in ((3, 5), (3, 1), ())
+        for d in (1.0, 0.7)
+    ),
+    *(case("kl_div", x(*s), random.uniform(0.1, 0.9, s)) for s in ((3, 5), (2, 3, 5), (5,))),
+    *(
+        case("glu", x(*s), axis=a)
+        for s, a in (((3, 4), -1), ((2, 3, 5), 0), ((6,), 0), ((0, 4), 1))
+    ),
+    *(
+        case("cosine_similarity", x(*a), x(*b), axis=i)
+        for a, b, i in (
+            ((3, 5), (3, 5), -1),
+            ((3, 5), (3, 5), 0),
+            ((2, 3, 5), (5,), -1),
+            ((2, 1, 5), (3, 5), -1),
+            ((5,), (5,), 0),
+        )
+    ),
+    case("cosine_similarity", x(3, 5) / 1e4, x(3, 5), eps=0.01),
     *(
         case("binary_cross_entropy_with_logits", x(*s), np.asarray(random.uniform(0.1, 0.9, s)))
         for s in ((3, 5), (3, 1), ())

@@ -21,12 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from minigrad import GradientError, Tensor, functional, gradcheck, gradients, jvp, ops, vjp
-from tests import oracles
-from tests.cases import CASES
+from tests import cases as own
+from tests import more_cases, oracles
 
 CONSTANTS = {"one_hot"}  # public, but not differentiable: no row
 METHODS = ("t.T", "t.mT", "t.copy", "t.flatten", "t.reshape", "t.transpose")
-ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS)
+ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS, *more_cases.ROWS)
+CASES = [*own.CASES, *more_cases.CASES]
 COLUMNS = ("value", "order 1", "order 2", "jvp·vjp", "broadcasting", "float32", "PyTorch")
 
 
@@ -234,10 +235,12 @@ STRETCHED = {
         (
             *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
             *("maximum", "minimum", "remainder", "where", "clip", "layer_norm"),
+            *(*more_cases.PAIRS, "cross", "cosine_similarity"),
         ),
         _alike,
     ),
     "broadcast_to": lambda case: [case.options["shape"]],
+    "full_like": lambda case: [np.shape(case.inputs[0])] * 2,
     "einsum": _letters,
     "matmul": _stacks,
     "scatter_add": lambda case: [np.shape(np.zeros(case.options["shape"])[case.options["index"]])],
@@ -248,17 +251,29 @@ STRETCHED = {
 
 REASONS = {
     "broadcasting": {
-        **dict.fromkeys(("mse", "binary_cross_entropy_with_logits"), "equal shapes only"),
+        **dict.fromkeys(
+            ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"
+        ),
         **dict.fromkeys(("dot", "outer", "tensordot"), "pairs axes or keeps them"),
         **dict.fromkeys(
             {case.name for case in CASES if len(case.inputs) == 1} - STRETCHED.keys(), "one input"
         ),
         "concatenate": "joins, never stretches",
         "stack": "joins, never stretches",
+        **dict.fromkeys(("append", *more_cases.JOINING), "joins, never stretches"),
+        **dict.fromkeys(
+            ("average", "inner", "kron", "meshgrid", "select", "solve", "vdot", "vecdot"),
+            "composed of what stretches",
+        ),
         **dict.fromkeys(("cross_entropy", "nll"), "one target for each row"),
     },
     "float32": {"astype": "an option decides"},
-    "PyTorch": dict.fromkeys(ROWS, "torch is missing") if oracles.torch is None else {},
+    "PyTorch": dict.fromkeys(ROWS, "torch is missing")
+    if oracles.torch is None
+    else {
+        "cholesky": "symmetric there",
+        **dict.fromkeys(set(more_cases.ROWS) - oracles.TORCH.keys(), "other words"),
+    },
 }
 
 

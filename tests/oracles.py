@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from tests import more_cases
 from tests.cases import OURS
 
 try:
@@ -63,6 +64,26 @@ def binary_cross_entropy_with_logits(z, t):
     return -np.mean(t * np.log(p) + (1 - t) * np.log(1 - p))
 
 
+def huber(prediction, target, delta=1.0):
+    d = np.abs(prediction - target)
+    return np.mean(np.where(d > delta, delta * (d - delta / 2), d * d / 2))
+
+
+def kl_div(log_q, p):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.mean(np.where(p == 0, 0, p * (np.log(p) - log_q)).sum(-1))
+
+
+def cosine_similarity(a, b, axis=-1, eps=1e-8):
+    lengths = [np.maximum(np.sqrt((v * v).sum(axis)), eps) for v in (a, b)]
+    return (a * b).sum(axis) / (lengths[0] * lengths[1])
+
+
+def glu(x, axis=-1):
+    a, b = np.split(x, 2, axis)
+    return a / (1 + np.exp(-b))
+
+
 def dropout(x, p):
     kept = np.random.default_rng(0).random(x.shape) >= p
     return np.where(kept, x / (1 - p), 0)
@@ -84,7 +105,11 @@ def softmax(x, axis=-1):
 
 def each(f):
     """A function of one number, for arrays."""
-    return lambda x, **o: np.array([f(v, **o) for v in np.ravel(x)], x.dtype).reshape(x.shape)
+    return lambda x, **o: (
+        np.array([f(v, **o) for v in np.ravel(x)])
+        .astype(x.dtype if x.dtype.kind == "f" else float)
+        .reshape(x.shape)
+    )
 
 
 def gelu_tanh(x):
@@ -94,6 +119,7 @@ def gelu_tanh(x):
 DEFINITIONS = {
     "astype": lambda x, dtype: x.astype(dtype),
     "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
+    "cosine_similarity": cosine_similarity,
     "cross_entropy": cross_entropy,
     "dropout": dropout,
     "elu": lambda x, alpha=1.0: np.where(x > 0, x, alpha * (np.exp(x) - 1)),
@@ -101,10 +127,14 @@ DEFINITIONS = {
     "erf": each(math.erf),
     "gelu": each(lambda v: v * (1 + math.erf(v / math.sqrt(2))) / 2),
     "gelu_tanh": gelu_tanh,
+    "glu": glu,
+    "huber": huber,
+    "kl_div": kl_div,
     "getitem": lambda x, index: x[index],
     "layer_norm": layer_norm,
     "leaky_relu": lambda x, slope=0.01: np.where(x > 0, x, slope * x),
     "log_softmax": lambda x, axis=-1: x - np.log(np.exp(x).sum(axis, keepdims=True)),
+    "logsigmoid": lambda x: np.log(1 / (1 + np.exp(-x))),
     "logsumexp": lambda x, **options: np.log(np.exp(x).sum(**options)),
     "mse": lambda a, b: np.mean((a - b) ** 2),
     "nll": nll,
@@ -122,6 +152,8 @@ def oracle(case):
     name = case.name
     if name.startswith("t."):
         return OURS[name]  # arrays have the method as well
+    if name in more_cases.NUMPY:
+        return more_cases.NUMPY[name]
     return DEFINITIONS.get(name) or CALLS.get(name) or getattr(np, name)
 
 
@@ -137,7 +169,8 @@ def named(name):
         return f"array{name[1:]}"
     if name in DEFINITIONS:
         return {"getitem": "array[index]", "astype": "array.astype"}.get(name, "definition")
-    return "np.linalg.norm" if name == "norm" else f"np.{name}"
+    prefix = "np.linalg." if name in ("norm", *more_cases.LINALG) else "np."
+    return prefix + name.removeprefix("linalg.")
 
 
 # ---------------------------------------------------------------- PyTorch
@@ -327,6 +360,9 @@ TORCH = {
     "broadcast_to": lambda x, shape: torch.broadcast_to(x, shape),
     "clip": clip,
     "concatenate": lambda *xs, axis=0: torch.cat(xs, axis),
+    "cosine_similarity": lambda a, b, axis=-1, eps=None: (
+        nn.cosine_similarity(a, b, axis) if eps is None else NotImplemented  # (it is cut there)
+    ),
     "cross_entropy": losses(lambda *a, **o: nn.cross_entropy(*a, **o)),
     "cumsum": lambda x, axis=None: x.ravel().cumsum(0) if axis is None else x.cumsum(axis),
     "diagonal": lambda x, offset=0, axis1=0, axis2=1: torch.diagonal(x, offset, axis1, axis2),
@@ -344,9 +380,15 @@ TORCH = {
     "gelu": lambda x: nn.gelu(x),
     "gelu_tanh": lambda x: nn.gelu(x, approximate="tanh"),
     "getitem": getitem,
+    "glu": lambda x, axis=-1: nn.glu(x, axis),
+    "huber": lambda a, b, delta=1.0: nn.huber_loss(a, b, delta=delta),
+    "kl_div": lambda q, p: nn.kl_div(
+        q.reshape(-1, q.shape[-1]), p.reshape(-1, p.shape[-1]), reduction="batchmean"
+    ),
     "layer_norm": layer_norm_,
     "leaky_relu": lambda x, slope=0.01: nn.leaky_relu(x, slope),
     "log_softmax": weights(lambda x, axis: torch.log_softmax(x, axis)),
+    "logsigmoid": lambda x: nn.logsigmoid(x),
     "logaddexp": lambda a, b: torch.logaddexp(number(a), number(b)),
     "logsumexp": over_axes(lambda x, axis, keep: torch.logsumexp(x, axis, keep)),
     "max": over_axes(lambda x, axis, keep: torch.amax(x, axis, keep)),
@@ -397,6 +439,10 @@ TORCH = {
     "var": lambda x, axis=None, **o: spread(x, axis, **o, of=torch.var),
     "where": lambda condition, a, b: torch.where(condition.bool(), a, b),
 }
+
+
+if torch:
+    TORCH |= more_cases.in_torch(torch)
 
 
 def in_torch(case, inputs):

@@ -151,6 +151,9 @@ concatenate([q, np.ones(3)]) →
     ValueError: concatenate of 'q' \(2, 3\) and \(3,\): .*same number of dimensions
 concatenate([q, q], axis=2) →
     ValueError: concatenate of 'q' \(2, 3\) and 'q' \(2, 3\): axis 2 is out of bounds
+einsum(q, t) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
+np.einsum(q, [0, -1]) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
+np.einsum(q, [0, 60]) → TypeError: einsum takes its subscripts first, as text.* as integers below 52
 concatenate([]) → ValueError: need at least one array
 
 # 3.5 Linear algebra
@@ -195,6 +198,11 @@ stack([]) → ValueError: but got nothing
 split(q, 2, axis=1) →
     ValueError: split of 'q' \(2, 3\): 3 places along axis 1 do not make 2 equal parts
 split(q, 0) → ValueError: do not make 0 equal parts
+split(t, [1.5]) →
+    TypeError: split of 't' \(3,\) takes a number of parts or a list of integers.* got \[1.5\]$
+split(t, 1.5) → TypeError: split of 't' \(3,\) takes a number of parts or a list.* got 1.5$
+roll(t, 1.5) → TypeError: roll of 't' \(3,\) moves by whole places: got shift=1.5$
+np.roll(q, (1, 0.5), (0, 1)) → TypeError: roll of 'q' \(2, 3\) moves by whole places
 diagonal(q, 0, 1, -1) → ValueError: diagonal of 'q' \(2, 3\): axis1 and axis2 are one axis
 
 # 6.3 Reductions and linear algebra
@@ -214,6 +222,12 @@ mse(t.reshape(3, 1), t) →
     ValueError: mse compares equal shapes: the prediction has \(3, 1\), the target \(3,\)
 binary_cross_entropy_with_logits(q, t) →
     ValueError: equal shapes: the logits have \(2, 3\), the targets \(3,\)
+huber(q, t) →
+    ValueError: huber compares equal shapes: the prediction has \(2, 3\), the target \(3,\)
+huber(t, t, delta=0.0) → ValueError: huber changes from a square to a line at delta > 0: got 0.0
+kl_div(q, t) →
+    ValueError: kl_div compares two distributions.* have \(2, 3\), the probabilities \(3,\)
+glu(t) → ValueError: glu of 't' \(3,\): axis 0 does not have two equal halves
 nll(q, [0]) → ValueError: target for each row.*\(2, 3\) and \(1,\)
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
 cross_entropy(q, [0, 1], label_smoothing=1.0) →
@@ -226,7 +240,9 @@ dropout(q, -0.1, rng=rng) → ValueError: got -0.1
 
 # 6.5 Vocabulary
 np.sum(q, where=np.ones(3, bool)) →
-    TypeError: ^np.sum with where= has no rule for Tensors: its options here are axis, keepdims$
+    TypeError: ^np.sum with where= has no rule for Tensors: its options here are axis, keepdims;
+    instead of where= use np.where before it$
+np.where(q) → TypeError: ^np.where of one Tensor has no rule: use np.nonzero\(t\)
 np.std(q, mean=0.0) → TypeError: ^np.std with mean= has no rule
 np.sum(q, out=np.zeros(())) → TypeError: ^np.sum with out= cannot be recorded: make a new tensor$
 np.sum(q, 0, np.float32) → TypeError: sum

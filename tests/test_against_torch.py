@@ -98,8 +98,8 @@ PLACES = {
     ),
     "max of ties": (ops.max, torch.amax, ZEROS_AND_ONES[0]),
     "maximum of ties": (ops.maximum, torch.maximum, *ZEROS_AND_ONES),
-    "min of ties": (F.min, torch.amin, ZEROS_AND_ONES[0]),
-    "minimum of ties": (F.minimum, torch.minimum, *ZEROS_AND_ONES),
+    "min of ties": (ops.min, torch.amin, ZEROS_AND_ONES[0]),
+    "minimum of ties": (ops.minimum, torch.minimum, *ZEROS_AND_ONES),
     "norm at 0": (F.norm, torch.linalg.vector_norm, np.zeros(3)),
     "norm of order 1 at 0": (
         lambda x: F.norm(x, 1),

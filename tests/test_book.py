@@ -129,6 +129,7 @@ NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, _, path, _
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
     ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
+    ("6.5", "6.7"): "the table of NumPy's words has all of them",
     ("5.4", "9.1"): "a drawing is a file, and is written whole",
 }
 

@@ -244,3 +244,59 @@ def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
     with pytest.raises(ValueError, match=r"c (is not a checkpoint of minigrad|does not fit)"):
         load_checkpoint(path, **other)
     assert everything(other) == before
+
+
+# ---------------------------------------------------------------- damage
+
+
+def test_one_changed_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
+    parts = run()
+    train(**parts)
+    path = save_checkpoint(tmp_path / "c", **parts, step=3, note="half-way")
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for place in rng.choice(len(whole), 400, replace=False):
+        damaged = bytearray(whole)
+        damaged[place] ^= 1 << rng.integers(8)
+        path.write_bytes(damaged)
+        other = run(seed=5)
+        before = everything(other)
+        try:
+            facts = load_checkpoint(path, **other)
+        except ValueError as error:
+            assert str(path) in str(error) and everything(other) == before
+            refused += 1
+        else:
+            assert facts == {"step": 3, "note": "half-way"}
+            assert everything(other) == everything(parts)
+    assert refused > 300
+
+
+def test_a_file_without_a_checksum_still_loads(tmp_path, monkeypatch):
+    parts = run()
+    monkeypatch.setattr(checkpoints, "_fingerprint", lambda *arguments: None)
+    path = save_checkpoint(tmp_path / "c", **parts, step=3)
+    monkeypatch.undo()
+    assert load_checkpoint(path, **run(seed=5)) == {"step": 3}
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        ({1: "a"}, "the fact it has the key 1, which would come back as text: use '1'"),
+        ((1, 2), "the fact it has the type tuple, which would not come back: use list"),
+        ([1, (2,)], r"the fact it\[1\] has the type tuple"),
+        (np.int64(3), "the fact it has the type int64, which would not come back: use int"),
+        (np.float64(3), "the fact it has the type float64"),
+        (
+            np.arange(3),
+            r"the fact it has the type ndarray, which would not come back: use \.tolist",
+        ),
+        ({"a": {"b": {3}}}, r"the fact it\['a'\]\['b'\] has the type set"),
+    ],
+    ids=str,
+)
+def test_a_fact_that_would_come_back_as_another_type_is_refused(fact, words, tmp_path):
+    with pytest.raises(TypeError, match=words):
+        save_checkpoint(tmp_path / "c", **run(), it=fact)
+    assert not (tmp_path / "c").exists()

@@ -60,6 +60,12 @@ FAR_OUT = [  # of x, at, value, slope
     ("logaddexp(x, -INF)", [-INF, -800, 3], [-INF, -800, 3], [0, 1, 1]),
     ("logaddexp(x, 800)", [-INF, 3, INF], [800, 800, INF], [0, 0, 1]),
     ("sigmoid(x)", [-INF, -800, 800, INF], [0, 0, 1, 1], [0, 0, 0, 0]),
+    ("logsigmoid(x)", [-INF, -800, 800, INF], [-INF, -800, 0, 0], [1, 1, 0, 0]),
+    ("glu(np.stack([x, x]), 0)", [-800, 800], [[0, 800]], [0, 1]),
+    ("huber(x, 0)", 800, 799.5, 1),
+    ("huber(x, 0)", -1e200, 1e200, -1),
+    ("kl_div(x[None], [[1, 0]])", [-800, 0], 800, [-1, 0]),
+    ("kl_div(x[None], [[1, 0]])", [0, -INF], 0, [-1, 0]),  # the other class cannot be
     ("elu(x)", [-INF, -800, 800, INF], [-1, -1, 800, INF], [0, 0, 1, 1]),
     ("relu(x)", [-INF, -800, 800, INF], [0, 0, 800, INF], [0, 0, 1, 1]),
     ("leaky_relu(x, 0.25)", [-INF, -800, 800, INF], [-INF, -200, 800, INF], [0.25, 0.25, 1, 1]),
@@ -108,8 +114,8 @@ def test_a_variance_far_from_0_keeps_its_digits():
     np.testing.assert_array_equal(first, [-2 / 3, 0, 2 / 3])
 
 
-CURVES = """relu leaky_relu elu softplus silu gelu gelu_tanh sigmoid tanh abs sign sinh cosh square
-    sqrt log1p expm1 erf tan arctan"""
+CURVES = """relu leaky_relu elu softplus logsigmoid silu gelu gelu_tanh sigmoid tanh abs sign sinh
+    cosh square sqrt log1p expm1 erf tan arctan"""
 BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)|remainder(x, 2.0)"
 
 
@@ -380,6 +386,24 @@ def test_two_ways_to_say_one_function_agree_in_value_and_at_both_orders(law):
     for slopes, others in zip(found, wanted, strict=True):
         for a, b in zip(slopes, others, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+def test_the_laws_of_the_losses_and_similarities():
+    p = mg.softmax(x(3, 5))
+    assert abs(float(mg.kl_div(np.log(p), p))) < 1e-15  # a distribution is not far from itself
+    q = mg.log_softmax(x(3, 5))
+    entropy = -(p * np.log(p)).sum(axis=-1).mean()
+    np.testing.assert_allclose(mg.kl_div(q, p) + entropy, -(p * q).sum(axis=-1).mean(), rtol=1e-14)
+    a, b = x(3, 5), x(3, 5)
+    np.testing.assert_allclose(mg.huber(a, b, delta=100.0), mg.mse(a, b) / 2, rtol=1e-14)
+    np.testing.assert_allclose(mg.cosine_similarity(a, 7 * a), np.ones(3), rtol=1e-15)
+    np.testing.assert_allclose(
+        mg.cosine_similarity(1e200 * a, 1e200 * b), mg.cosine_similarity(a, b), rtol=1e-13
+    )
+    zero = Tensor(np.zeros((1, 5)), requires_grad=True)
+    y = mg.cosine_similarity(zero, a)
+    np.testing.assert_array_equal(y.data, np.zeros(3))
+    assert np.isfinite(gradients(y.sum(), [zero])[0]).all()
 
 
 def test_the_slope_of_softplus_is_the_sigmoid():

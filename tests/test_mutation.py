@@ -31,6 +31,9 @@ BOX = rng.uniform(-1.0, 1.0, (3, 3, 3))
 ROW = rng.uniform(0.5, 2.0, 3)
 MASK = np.array([[True, False, True], [False, False, True], [True, True, False]])
 HALVES = P * np.array([0.5, 1.5, 2.5])  # between two steps of P, where nothing jumps
+INSIDE = rng.uniform(-0.8, 0.8, (3, 3))  # between -1 and 1
+REGULAR = 0.5 * BOX + 3 * np.eye(3)
+DEFINITE = BOX @ BOX.swapaxes(-1, -2) + 3 * np.eye(3)
 LONE = 2.0  # a number: what is summed over all places
 
 
@@ -38,16 +41,23 @@ LONE = 2.0  # a number: what is summed over all places
 # Of each operation: functions with the inputs to check them at, and laws, which assert.
 
 
-def ties_are_shared():
-    x = Tensor([[2.0, 1.0, 2.0], [0.0, 3.0, 3.0], [5.0, 5.0, 5.0]], requires_grad=True)
-    (g,) = gradients(ops.max(x, 1), [x], np.array([2.0, 4.0, 6.0]))
-    np.testing.assert_array_equal(g, [[1, 0, 1], [0, 2, 2], [2, 2, 2]])
+def ties_are_shared(extremum, sign):
+    def law():
+        rows = np.array([[2.0, 1.0, 2.0], [0.0, 3.0, 3.0], [5.0, 5.0, 5.0]])
+        x = Tensor(sign * rows, requires_grad=True)
+        (g,) = gradients(extremum(x, 1), [x], np.array([2.0, 4.0, 6.0]))
+        np.testing.assert_array_equal(g, [[1, 0, 1], [0, 2, 2], [2, 2, 2]])
+
+    return law
 
 
-def a_tie_of_two_is_halved():
-    a, b = (Tensor([1.0, 2.0, 5.0], requires_grad=True) for _ in "ab")
-    found = gradients(ops.maximum(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
-    np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0]] * 2)
+def a_tie_of_two_is_halved(extremum):
+    def law():
+        a, b = (Tensor([1.0, 2.0, 5.0], requires_grad=True) for _ in "ab")
+        found = gradients(extremum(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
+        np.testing.assert_array_equal(found, [[1.0, 2.0, 3.0]] * 2)
+
+    return law
 
 
 def nothing_comes_back_from_an_empty_sum(f):
@@ -73,10 +83,19 @@ def where_one_is_far_larger_it_gets_all():
     np.testing.assert_array_equal(found, [[2.0, 3.0, 0.0], [0.0, 0.0, 5.0]])
 
 
-def a_nan_is_the_maximum():
-    x = Tensor([[1.0, np.nan, 2.0], [np.nan, 3.0, np.nan]], requires_grad=True)
-    (g,) = gradients(ops.max(x, 1), [x], np.array([2.0, 4.0]))
-    np.testing.assert_array_equal(g, [[0, 2, 0], [2, 0, 2]])
+def two_that_are_equal_get_the_same():
+    a, b = (Tensor([1.0, -1e7, np.inf], requires_grad=True) for _ in "ab")
+    found = gradients(ops.logaddexp(a, b), [a, b], np.array([2.0, 4.0, 6.0]))
+    np.testing.assert_allclose(found, [[1.0, 2.0, 3.0]] * 2, rtol=1e-15)
+
+
+def a_nan_is_the_extremum(extremum):
+    def law():
+        x = Tensor([[1.0, np.nan, 2.0], [np.nan, 3.0, np.nan]], requires_grad=True)
+        (g,) = gradients(extremum(x, 1), [x], np.array([2.0, 4.0]))
+        np.testing.assert_array_equal(g, [[0, 2, 0], [2, 0, 2]])
+
+    return law
 
 
 def powers_of_zero_are_smooth():
@@ -85,6 +104,30 @@ def powers_of_zero_are_smooth():
     b = Tensor([0.5, 2.0, 0.0], requires_grad=True)
     (g,) = gradients(np.array([0.0, 3.0, 0.0]) ** b, [b], np.ones(3))
     np.testing.assert_allclose(g, [0.0, 9 * np.log(3.0), 0.0])
+
+
+def powers_at_the_edges_have_their_limits():
+    x = Tensor([5e-324, 1e300, np.inf, -np.inf], requires_grad=True)
+    for zero in (0.0, np.zeros(4)):
+        np.testing.assert_array_equal(gradients((x**zero).sum(), [x])[0], np.zeros(4))
+    b = Tensor([-1.0, 0.0, 1.0], requires_grad=True)
+    with np.errstate(divide="ignore"):
+        (g,) = gradients((0.0**b).sum(), [b])
+    np.testing.assert_array_equal(g, [-np.inf, 0.0, 0.0])  # from ∞ at -1 down
+
+
+def saturated_it_is_the_identity_or_0():
+    """Far out, where x² overflows, at both orders and by both ways."""
+    x = Tensor([1e20, -1e20, 1e200, -1e200], requires_grad=True)
+    with np.errstate(over="ignore"):
+        for f in (ops.gelu_tanh, ops.gelu_tanh.__wrapped__.definition):
+            y = f(x)
+            (g,) = gradients(y.sum(), [x], create_graph=True)
+            (second,) = gradients((g * g).sum(), [x])
+            np.testing.assert_array_equal(y.data, [1e20, 0, 1e200, 0])
+            np.testing.assert_array_equal(g.data, [1, 0, 1, 0])
+            np.testing.assert_array_equal(gradients(f(x).sum(), [x])[0], [1, 0, 1, 0])
+            np.testing.assert_array_equal(second, [0, 0, 0, 0])
 
 
 def it_is_flat(f, *places):
@@ -145,6 +188,20 @@ def a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class():
     assert np.isfinite(g).all()
 
 
+def at_the_origin_there_is_no_direction():
+    a, b = (Tensor([0.0, 0.0, 3.0], requires_grad=True) for _ in "ab")
+    found = gradients(np.hypot(a, b), [a, b], np.array([2.0, 0.0, np.sqrt(2)]))
+    np.testing.assert_allclose(found, [[0.0, 0.0, 1.0]] * 2)
+
+
+def neither_the_square_nor_what_is_left_of_1_is_lost(f, x, slope):
+    def law():
+        t = Tensor(x, requires_grad=True)
+        np.testing.assert_allclose(gradients(f(t), [t])[0], slope, rtol=1e-15)
+
+    return law
+
+
 def of_one(f, x=X):
     return [(f, x)]
 
@@ -157,10 +214,25 @@ CASES = {
     "abs": [(ops.abs, X), it_is_flat(ops.abs, 0.0)],
     "add": of_two(ops.add),
     "arctan": of_one(ops.arctan),
+    "arccos": of_one(np.arccos, INSIDE),
+    "arccosh": of_one(np.arccosh, S + 1),
+    "arcsin": of_one(np.arcsin, INSIDE),
+    "arcsinh": [
+        *of_one(np.arcsinh),
+        neither_the_square_nor_what_is_left_of_1_is_lost(np.arcsinh, 1e200, 1e-200),
+    ],
+    "arctan2": of_two(np.arctan2),
+    "arctanh": of_one(np.arctanh, INSIDE),
     "astype": [(lambda x: ops.astype(x, np.float64), X)],
     "broadcast_to": [
         (lambda x: ops.broadcast_to(x, (3, 3)), X),
         (lambda x: ops.broadcast_to(x, (2, 3, 3)), ROW[:, None]),
+    ],
+    "cbrt": of_one(np.cbrt),
+    "cholesky": [
+        (np.linalg.cholesky, DEFINITE[0]),
+        (np.linalg.cholesky, DEFINITE),
+        keeps_float32(np.linalg.cholesky, DEFINITE[0]),
     ],
     "concatenate": [
         (lambda a, b: ops.concatenate([a, b, a * b]), S, P),
@@ -179,6 +251,7 @@ CASES = {
         (ops.cumsum, X),
         *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
     ],
+    "det": [(np.linalg.det, REGULAR[0]), (np.linalg.det, REGULAR)],
     "divide": of_two(ops.divide),
     "einsum": [
         (lambda a, b: ops.einsum("ij,jk->ik", a, b), S, P),
@@ -190,13 +263,15 @@ CASES = {
     "erf": of_one(ops.erf),
     "exp": of_one(ops.exp),
     "expm1": of_one(ops.expm1),
-    "gelu_tanh": [(ops.gelu_tanh, X), (ops.gelu_tanh, LONE)],
+    "gelu_tanh": [(ops.gelu_tanh, X), (ops.gelu_tanh, LONE), saturated_it_is_the_identity_or_0],
     "getitem": [
         (lambda x: x[[2, 0, 2]], X),
         (lambda x: x[1], X),
         (lambda x: x[:, ::-1], X),
         (lambda x: x[MASK], X),
     ],
+    "hypot": [*of_two(np.hypot), at_the_origin_there_is_no_direction],
+    "inv": [(np.linalg.inv, REGULAR[0]), (np.linalg.inv, REGULAR)],
     "layer_norm": [
         (layer_norm, X, ROW, ROW[::-1].copy()),
         (layer_norm, BOX, S, P),
@@ -209,10 +284,14 @@ CASES = {
         *((lambda x, axis=axis: ops.log_softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.log_softmax(x, None), X),
     ],
+    "logabsdet": [
+        *((lambda a: np.linalg.slogdet(a)[1], a) for a in (REGULAR[0], REGULAR, -REGULAR)),
+    ],
     "logaddexp": [
         *of_two(ops.logaddexp),
         nothing_comes_back_from_an_empty_sum(lambda x: ops.logaddexp(x, x / 2)),
         where_one_is_far_larger_it_gets_all,
+        two_that_are_equal_get_the_same,
     ],
     "logsumexp": [
         *((lambda x, axis=axis: ops.logsumexp(x, axis), X) for axis in (0, 1, None)),
@@ -229,15 +308,22 @@ CASES = {
         (lambda a, b: a @ b, BOX, P),
         (lambda a, b: a @ b, BOX[:2, :, :2], P[:2]),
     ],
-    "max": [
-        *((lambda x, axis=axis: ops.max(x, axis), X) for axis in (0, 1, None)),
-        (lambda x: ops.max(x, (0, 1), keepdims=True), X),
-        (ops.max, LONE),
-        ties_are_shared,
-        a_nan_is_the_maximum,
-        keeps_float32(lambda x: ops.max(x, 1), X),
-    ],
-    "maximum": [*of_two(ops.maximum), a_tie_of_two_is_halved],
+    **{
+        name: [
+            *((lambda x, f=f, axis=axis: f(x, axis), X) for axis in (0, 1, None)),
+            (lambda x, f=f: f(x, (0, 1), keepdims=True), X),
+            (f, LONE),
+            ties_are_shared(f, sign),
+            a_nan_is_the_extremum(f),
+            keeps_float32(lambda x, f=f: f(x, 1), X),
+        ]
+        for name, f, sign in (
+            ("max", lambda *args, **options: ops.max(*args, **options), 1),
+            ("min", lambda *args, **options: ops.min(*args, **options), -1),
+        )
+    },
+    "maximum": [*of_two(ops.maximum), a_tie_of_two_is_halved(lambda a, b: ops.maximum(a, b))],
+    "minimum": [*of_two(ops.minimum), a_tie_of_two_is_halved(lambda a, b: ops.minimum(a, b))],
     "mean": [
         *((lambda x, axis=axis: ops.mean(x, axis), X) for axis in (0, 1, None)),
         (lambda x: ops.mean(x, (0, 1), keepdims=True), X),
@@ -253,6 +339,7 @@ CASES = {
         (lambda x: x**-2, X),
         (ops.power, S, np.array([0.0, 2.0, 0.0])),
         powers_of_zero_are_smooth,
+        powers_at_the_edges_have_their_limits,
     ],
     "remainder": [*of_two(ops.remainder, HALVES, P), (ops.remainder, HALVES, -P)],
     "reshape": [(lambda x: ops.reshape(x, (9,)), X), (lambda x: ops.reshape(x, (3, 9)), BOX)],
@@ -266,6 +353,11 @@ CASES = {
     "softmax": [
         *((lambda x, axis=axis: ops.softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.softmax(x, None), X),
+    ],
+    "solve": [
+        (np.linalg.solve, REGULAR[0], P),
+        (np.linalg.solve, REGULAR[0], ROW),
+        (np.linalg.solve, REGULAR, P[:, :2]),
     ],
     "sqrt": of_one(ops.sqrt, S),
     "subtract": of_two(ops.subtract),
@@ -318,6 +410,7 @@ MODULES = [
         "softmaxes",
         "fused",
         "products",
+        "inverses",
     )
 ]
 OPERATIONS = {
@@ -485,8 +578,12 @@ NO_MISTAKE_OUTSIDE = {
     "remainder: the record of 1 cut": "the number of whole steps is flat",
     "maximum: the record of 0 cut": COMPARED,
     "maximum: the record of 1 cut": COMPARED,
+    "minimum: the record of 0 cut": COMPARED,
+    "minimum: the record of 1 cut": COMPARED,
     "max: the record of 0 cut": COMPARED,
     "max: the record of y cut": COMPARED,
+    "min: the record of 0 cut": COMPARED,
+    "min: the record of y cut": COMPARED,
     "mean: the record of y cut": MEASURED,
     "cumsum: the record of y cut": MEASURED,
     "concatenate: the record of y cut": MEASURED,
@@ -612,8 +709,8 @@ def _is_module(node):
     return isinstance(node, ast.Name) and node.id in ("np", "math")
 
 
-HELPERS = {"share", "kept_shape"}  # functions that only VJPs call
-PREPARED = {"back", "slope", "ends", "others"}  # names for what only VJPs use
+HELPERS = {"part", "kept_shape"}  # functions that only VJPs call
+PREPARED = {"back", "slope", "ends", "others", "flat", "phi"}  # names for what only VJPs use
 DEFINITIONS = {OPERATIONS[name].__wrapped__.definition.__name__ for name in FUSED}
 
 
@@ -705,10 +802,32 @@ STATEMENTS = {
 UNUSED = "what stands there is not used: the outer `where`, or a factor 0, has the last word"
 SPEED = "NumPy may multiply in another order, which is faster or slower and nothing else"
 SURE = "the lengths are equal: einsum has accepted these letters for these shapes"
+BORDER = "at this border 1/a is just finite, and 0/a and 0 · a are both 0"
 NO_MISTAKE_INSIDE = {
-    "power: (a == 0) & (b == 0) → (b == 0) & (a == 0)": "& commutes",
-    "max: (x == y.reshape(shape)) | (x != x) → (x != x) | (x == y.reshape(shape))": "| commutes",
-    "power: np.where((a == 0) & (b == 0), 1, b - 1) → np.where((a == 0) & (b == 0), 2, b - 1)": (
+    "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
+    "power: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max) → "
+    "(np.abs(a) < 1 / np.finfo(a.dtype).max) & (b == 0)": "& commutes",
+    "power: np.abs(a) < 1 / np.finfo(a.dtype).max → np.abs(a) <= 1 / np.finfo(a.dtype).max": BORDER,
+    "power: 1 / np.finfo(a.dtype).max → 2 / np.finfo(a.dtype).max": BORDER,
+    "arcsinh: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
+    "arctan2: np.hypot(a, b) → np.hypot(b, a)": "a length has no order",
+    "cholesky: np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2 → "
+    "np.eye(n, dtype=a.dtype) / 2 - np.tril(np.ones((n, n), a.dtype))": "Φ acts twice, and -Φ too",
+    "hypot: np.equal(y, 0) → np.equal(0, y)": "= commutes",
+    "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
+        "0 divided by either is 0"
+    ),
+    "_gelu_tanh: np.minimum(x * x, _FAR) → np.minimum(_FAR, x * x)": "min has no order",
+    "gelu_tanh: np.minimum(slope, _FAR, out=slope) → np.minimum(_FAR, slope, out=slope)": (
+        "min has no order"
+    ),
+    "power: floats(np.where((a == 0) & (b >= 0), 1, a)) → np.where((a == 0) & (b >= 0), 1, a)": (
+        "the same for floats; test_integers.py has the others"
+    ),
+    "_shared_by_ties: (x == y.reshape(shape)) | (x != x) → (x != x) | (x == y.reshape(shape))": (
+        "| commutes"
+    ),
+    "power: np.where(flat(), 1, b - 1) → np.where(flat(), 2, b - 1)": (
         "0 · 0¹ and 0 · 0² are 0, and so are the derivatives of both"
     ),
     "swapaxes: g.swapaxes(axis1, axis2) → g.swapaxes(axis2, axis1)": "an exchange has no order",

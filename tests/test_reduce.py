@@ -19,17 +19,21 @@ def test_equal_largest_elements_share_the_gradient_equally(keepdims):
     np.testing.assert_array_equal(dx, [[0, 2, 2, 2], [5, 0, 5, 0]])
 
 
-def test_ties_of_infinities_share_as_well():
+@pytest.mark.parametrize("extremum", [ops.max, ops.min])
+def test_ties_of_infinities_share_as_well(extremum):
     x = Tensor([-np.inf, -np.inf], requires_grad=True)
-    np.testing.assert_array_equal(gradients(ops.max(x), [x])[0], [0.5, 0.5])
+    np.testing.assert_array_equal(gradients(extremum(x), [x])[0], [0.5, 0.5])
 
 
-def test_the_maximum_of_two_is_the_max_of_a_stack_of_two_in_ties_too():
+@pytest.mark.parametrize(
+    ("of_two", "of_all"), [(ops.maximum, ops.max), (ops.minimum, ops.min)], ids=["max", "min"]
+)
+def test_the_larger_of_two_is_the_max_of_a_stack_of_two_in_ties_too(of_two, of_all):
     a, b = random.integers(0, 3, (2, 3, 5)).astype(float)
     stack = Tensor([a, b], requires_grad=True)
     g = random.standard_normal((3, 5))
-    (shares,) = gradients(ops.max(stack, axis=0), [stack], g)
-    (same,) = gradients(ops.maximum(stack[0], stack[1]), [stack], g)
+    (shares,) = gradients(of_all(stack, axis=0), [stack], g)
+    (same,) = gradients(of_two(stack[0], stack[1]), [stack], g)
     assert (a == b).any()
     np.testing.assert_array_equal(shares, same)
 
@@ -37,7 +41,7 @@ def test_the_maximum_of_two_is_the_max_of_a_stack_of_two_in_ties_too():
 # ---------------------------------------------------------------- law
 
 
-@pytest.mark.parametrize("name", ["mean", "max", "logsumexp"])
+@pytest.mark.parametrize("name", ["mean", "max", "min", "logsumexp"])
 @pytest.mark.parametrize("axis", [None, 1, (0, -1)])
 def test_the_shares_of_an_average_sum_to_what_arrived(name, axis):
     """Where y moves by c if all x do, the weights ∂y/∂xᵢ of each output sum to 1."""
@@ -68,7 +72,9 @@ def test_a_sum_of_nothing_is_0_and_sends_nothing_back():
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("name", ["sum", "mean", "max", "logsumexp", "softmax", "log_softmax"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "max", "min", "logsumexp", "softmax", "log_softmax"]
+)
 @pytest.mark.parametrize(
     ("axis", "complaint"), [(2, "axis 2 is out of"), (-3, "axis -3 is out of"), ((0, 0), "dupl")]
 )
@@ -77,7 +83,7 @@ def test_an_axis_that_is_not_there_is_refused_with_the_name_and_the_shape(name, 
         getattr(ops, name)(Tensor(np.ones((2, 3)), requires_grad=True, name="q"), axis=axis)
 
 
-@pytest.mark.parametrize("name", ["max", "logsumexp", "softmax", "log_softmax"])
-def test_the_largest_of_nothing_is_refused(name):
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_the_largest_and_the_smallest_of_nothing_are_refused(name):
     with pytest.raises(ValueError, match=rf"^{name} of \(2, 0\): zero-size array"):
         getattr(ops, name)(Tensor(np.ones((2, 0)), requires_grad=True), axis=1)

@@ -134,6 +134,7 @@ def test_what_the_readme_gives_for_a_word_with_another_meaning_computes_what_pyt
 
 
 CLASSES = ["ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Softplus", "Sigmoid", "Tanh", "Flatten"]
+CLASSES += ["LogSigmoid"]
 
 
 @pytest.mark.parametrize("name", [*CLASSES, "Softmax", "LogSoftmax", "Identity"])

@@ -116,7 +116,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             value = answer[0] if type(answer) is tuple and len(answer) == usual else None
             if type(value) is not np.ndarray or value.dtype is not dtype:
                 value = _second_look(rule, inputs, answer)  # unusual, or an error
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, OverflowError) as error:
             raise _explained(error, rule, inputs) from error
         if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
             return value
@@ -332,5 +332,5 @@ def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: An
 def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
     """NumPy's complaint, preceded by the operation and the inputs it was about."""
     shapes = " and ".join(describe(x) for x in inputs)
-    kind = ValueError if isinstance(error, ValueError) else IndexError
+    kind = ValueError if isinstance(error, ValueError | OverflowError) else IndexError
     return kind(f"{rule.__name__} of {shapes}: {error}")

@@ -18,9 +18,9 @@ result would have no record.
     (Tensor([1., 2.], node=sqrt), Tensor(1., node=divide), Tensor([2., 2.], node=multiply))
     >>> t > 2                           # no derivative: a plain array
     array([False,  True])
-    >>> np.median(t)
+    >>> np.nansum(t)
     Traceback (most recent call last):
-    TypeError: np.median has no rule for Tensors: use np.sort and an index
+    TypeError: np.nansum has no rule for Tensors: use np.where(np.isnan(x), 0, x).sum()
     >>> t.numel
     Traceback (most recent call last):
     AttributeError: a Tensor speaks NumPy's words: instead of t.numel use t.size
@@ -72,9 +72,9 @@ class Words:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         table: Any = functional.vocabulary
-        if method == "__call__" and not options:
+        if method == "__call__" and (not options or table.takes(ufunc, options)):
             if ufunc in table.NUMPY:
-                return table.NUMPY[ufunc](*args)
+                return table.NUMPY[ufunc](*args, **options)
             if ufunc in table.PLAIN:
                 return ufunc(*[_plain(x) for x in args])
         table.refuse_ufunc(ufunc, method, options)  # always raises
@@ -131,6 +131,9 @@ class Words:
     def __rmatmul__(self, other: Any) -> Tensor:
         return ops.matmul(other, self)
 
+    def __divmod__(self, other: Any) -> Any:
+        raise TypeError("divmod of a Tensor has no rule: use t // u and t % u")
+
     def __neg__(self) -> Tensor:
         return ops.negative(self)
 
@@ -181,7 +184,7 @@ class Words:
 
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.min`."""
-        return functional.min(self, axis=axis, keepdims=keepdims)
+        return ops.min(self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         """See `minigrad.prod`."""
@@ -282,13 +285,13 @@ class Words:
         """The places of the elements in rising order, an integer array."""
         return np.argsort(_plain(self), axis)
 
-    def all(self, axis: Any = None) -> Any:
+    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
         """Whether no element is 0, a boolean array."""
-        return np.all(_plain(self), axis)
+        return np.all(_plain(self), axis, keepdims=keepdims)
 
-    def any(self, axis: Any = None) -> Any:
+    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
         """Whether some element is not 0, a boolean array."""
-        return np.any(_plain(self), axis)
+        return np.any(_plain(self), axis, keepdims=keepdims)
 
     def tolist(self) -> Any:
         """The values as Python numbers in lists, without a record."""

@@ -119,6 +119,8 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     array([4, 1, 2, 3])
     """
     shape = _shape(x)
+    if np.asarray(shift).dtype.kind not in "iub":
+        raise TypeError(f"roll of {describe(x)} moves by whole places: got shift={shift}")
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), shape)
     for by, along in np.broadcast(shift, axis):
@@ -264,7 +266,13 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
             )
         cuts = [i * (n // parts) for i in range(1, parts)]
     else:
-        cuts = [int(i) for i in indices_or_sections]
+        places = np.asarray(indices_or_sections)
+        if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
+            raise TypeError(
+                f"split of {describe(x)} takes a number of parts or a list of integers, the places "
+                f"to cut at: got {indices_or_sections}"
+            )
+        cuts = places.astype(int).tolist()
     ends = zip([0, *cuts], [*cuts, None], strict=True)
     return [getitem(x, _along(axis, len(_shape(x)), slice(a, b))) for a, b in ends]
 

@@ -17,8 +17,9 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
-from minigrad.engine.tensor import Tensor
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.ops import (
     add,
     cos,
@@ -26,9 +27,11 @@ from minigrad.ops import (
     erf,
     exp,
     expm1,
+    getitem,
     log,
     logaddexp,
     maximum,
+    minimum,
     multiply,
     negative,
     sigmoid,
@@ -36,6 +39,7 @@ from minigrad.ops import (
     subtract,
     where,
 )
+from minigrad.ops.elementwise import floats
 
 
 def square(x: Any) -> Tensor:
@@ -71,6 +75,7 @@ def tan(x: Any) -> Tensor:
     >>> tan(0.0)
     array(0.)
     """
+    x = floats(x)
     return divide(sin(x), cos(x))
 
 
@@ -80,6 +85,7 @@ def sinh(x: Any) -> Tensor:
     >>> sinh(1e-20)
     array(1.e-20)
     """
+    x = floats(x)
     return multiply(0.5, subtract(expm1(x), expm1(negative(x))))
 
 
@@ -89,16 +95,8 @@ def cosh(x: Any) -> Tensor:
     >>> cosh(0.0)
     array(1.)
     """
+    x = floats(x)
     return multiply(0.5, add(exp(x), exp(negative(x))))
-
-
-def minimum(a: Any, b: Any) -> Tensor:
-    """-max(-a, -b). At a tie each side gets half of the gradient, as in `maximum`.
-
-    >>> minimum(2.0, 5.0)
-    array(2.)
-    """
-    return negative(maximum(negative(a), negative(b)))
 
 
 def clip(
@@ -161,6 +159,15 @@ def softplus(x: Any) -> Tensor:
     return logaddexp(x, 0)
 
 
+def logsigmoid(x: Any) -> Tensor:
+    """log σ(x) = -log(1 + e⁻ˣ): where σ(x) is rounded to 0, its logarithm still has a slope.
+
+    >>> logsigmoid([-800.0, 0.0]).round(6)
+    array([-8.00000e+02, -6.93147e-01])
+    """
+    return negative(logaddexp(0, negative(floats(x))))
+
+
 def silu(x: Any) -> Tensor:
     """x σ(x), also called swish.
 
@@ -181,3 +188,20 @@ def gelu(x: Any) -> Tensor:
     array([-0.,  0., 10.])
     """
     return multiply(x, multiply(0.5, add(1, erf(multiply(1 / math.sqrt(2), x)))))
+
+
+def glu(x: Any, axis: int = -1) -> Tensor:
+    """a σ(b), for the first half a and the second half b of x along the axis: b opens a gate for a.
+
+    (…, 2d) → (…, d). Dauphin et al. 2017.
+
+    >>> glu([1.0, 2.0, 0.0, 800.0])
+    array([0.5, 2. ])
+    """
+    shape = np.shape(x)
+    axis = normalize_axis_index(axis, len(shape))
+    if shape[axis] % 2:
+        raise ValueError(f"glu of {describe(x)}: axis {axis} does not have two equal halves")
+    along, half = (slice(None),) * axis, shape[axis] // 2
+    a, b = (getitem(x, (*along, part)) for part in (slice(half), slice(half, None)))
+    return multiply(a, sigmoid(b))

@@ -5,7 +5,8 @@ like any other. The losses of classifiers, chapter 3.7's `cross_entropy` and the
 take the *logits*, the scores before any softmax or sigmoid. A probability that has underflowed to 0
 has an infinite logarithm, and its gradient is lost. Its logit is an ordinary number, and the
 gradient with respect to the logit is prediction minus truth, which is not 0 while the two differ.
-`nll` is for a model that gives log-probabilities already, `mse` for plain numbers.
+`nll` is for a model that gives log-probabilities already, `kl_div` for a truth that is itself a
+distribution, `mse` for plain numbers, and `huber` for numbers among which some are far off.
 
 Every loss is the mean over its targets, so that its gradient does not grow with the batch.
 """
@@ -18,10 +19,11 @@ import numpy as np
 
 from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.arranging import take_along_axis
-from minigrad.functional.curves import square
+from minigrad.functional.curves import clip, square
 from minigrad.ops import (
     divide,
     getitem,
+    log,
     logaddexp,
     mean,
     multiply,
@@ -30,6 +32,7 @@ from minigrad.ops import (
     sum,
     where,
 )
+from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets, integers_below
 
 
@@ -47,7 +50,29 @@ def mse(prediction: Any, target: Any) -> Tensor:
             f"mse compares equal shapes: the prediction has {np.shape(prediction)}, "
             f"the target {np.shape(target)}"
         )
-    return mean(square(subtract(prediction, target)))
+    return mean(square(subtract(floats(prediction), floats(target))))
+
+
+def huber(prediction: Any, target: Any, *, delta: float = 1.0) -> Tensor:
+    """The mean of ½ d², d = prediction - target, and of δ (|d| - ½ δ) where |d| > δ.
+
+    Beyond δ the loss grows like |d|, and an outlier pulls no harder than with δ (Huber 1964). With
+    c, which is d between -δ and δ, and -δ or δ outside, both formulas are c (d - ½ c), which has no
+    kink: its slope is c.
+
+    >>> huber([0.0, 0.0], [1.0, 11.0], delta=2.0)              # (½ + 2 (11 - 1)) / 2
+    array(10.25)
+    """
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"huber compares equal shapes: the prediction has {np.shape(prediction)}, "
+            f"the target {np.shape(target)}"
+        )
+    if not delta > 0:
+        raise ValueError(f"huber changes from a square to a line at delta > 0: got {delta}")
+    d = subtract(floats(prediction), floats(target))
+    c = clip(d, -delta, delta)
+    return mean(multiply(c, subtract(d, multiply(0.5, c))))
 
 
 def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
@@ -92,6 +117,29 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
     return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
 
 
+def kl_div(log_q: Any, p: Any) -> Tensor:
+    """The mean over rows of KL(p ‖ q) = Σ p (log p - log q).   (…, C), (…, C) → ()
+
+    How far a model's distribution q is from the truth p, in the information that is lost when q is
+    taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0.
+
+    log_q  (…, C): log-probabilities of C classes, from `log_softmax`
+    p      (…, C): probabilities
+
+    >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
+    np.float64(0.693147)
+    """
+    if np.shape(log_q) != np.shape(p) or not np.ndim(p):
+        raise ValueError(
+            f"kl_div compares two distributions (…, C): the log-probabilities have "
+            f"{np.shape(log_q)}, the probabilities {np.shape(p)}"
+        )
+    p = floats(p)
+    never = np.equal(p, 0)
+    lost = multiply(p, subtract(log(where(never, 1, p)), where(never, 0, log_q)))
+    return mean(sum(lost, axis=-1))
+
+
 def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
     """A row of zeros with a 1 at each index. (…) → (…, num_classes), a plain array.
 
@@ -131,7 +179,8 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
         raise TypeError(f"dropout needs rng=np.random.default_rng(seed): got {type(rng).__name__}")
     check_probability(p)
     kept = rng.random(np.shape(x)) >= p
-    dtype = getattr(x, "dtype", np.dtype(float))
+    x = floats(x)
+    dtype = x.dtype
     return multiply(x, kept.astype(dtype) / np.asarray(1 - p, dtype))
 
 

@@ -23,9 +23,9 @@ from minigrad.ops import (
     divide,
     matmul,
     max,
+    maximum,
     mean,
     multiply,
-    negative,
     reshape,
     sqrt,
     subtract,
@@ -33,17 +33,9 @@ from minigrad.ops import (
     transpose,
     where,
 )
+from minigrad.ops.elementwise import floats
+from minigrad.ops.fused import size_in_powers_of_two
 from minigrad.ops.reduce import kept_shape
-
-
-def min(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The smallest element over the axis: -max(-x). Elements that tie get equal gradients.
-
-    >>> import minigrad
-    >>> minigrad.min([[1, 5], [3, 4]], axis=1)
-    array([1, 3])
-    """
-    return negative(max(negative(x), axis=axis, keepdims=keepdims))
 
 
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -56,6 +48,9 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     >>> prod([2.0, 3.0, 5.0]), grad(prod)([2.0, 0.0, 5.0])
     (array(30.), array([ 0., 10.,  0.]))
     """
+    if np.asarray(_array(x)).dtype.kind in "iub":  # no gradient, and NumPy's wider integers
+        y = np.prod(_array(x), axis=axis, keepdims=keepdims)
+        return Tensor(y) if isinstance(x, Tensor) else np.asarray(y)  # type: ignore[return-value]
     shape = np.shape(x)
     axes = _reduced(axis, shape)
     rest = tuple(i for i in range(len(shape)) if i not in axes)
@@ -98,8 +93,9 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
 
     Without an axis all elements are one vector. The length has a kink at 0, where it grows with
     slope 1 in every direction. √ has slope ∞ there, and ∞ · 0 is NaN. So at 0 no root is taken, and
-    the gradient is 0, the mean of all those slopes. The second derivative used there is 0 too. (As
-    in NumPy, squares below 1e-308 count as 0.)
+    the gradient is 0, the mean of all those slopes. The second derivative used there is 0 too. Very
+    large or small lines are measured in a power of two of their own, so that no square overflows or
+    vanishes. (np.linalg.norm has more orders, chapter 6.7.)
 
     >>> from minigrad import grad
     >>> norm([3.0, 4.0]), grad(norm)([3.0, 4.0]), grad(norm)([0.0, 0.0])
@@ -118,6 +114,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
         return sum(abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return max(abs(x), axis=axis, keepdims=keepdims)
+    x = floats(x)
+    scale = size_in_powers_of_two(x, axis) if np.size(x) else np.ones((), x.dtype)
+    limits = np.finfo(x.dtype)
+    least, most = math.sqrt(limits.tiny), math.sqrt(limits.max / (4 * (np.size(x) + 1)))
+    if not ((scale > least) & (scale < most)).all():  # squares or their sum leave the range
+        y = multiply(norm(divide(x, scale), axis=axis, keepdims=True), scale)
+        return y if keepdims else sum(y, axis=axis)
     squares = sum(square(x), axis=axis, keepdims=keepdims)
     at_zero = np.equal(squares, 0)
     return where(at_zero, 0, sqrt(where(at_zero, 1, squares)))
@@ -132,6 +135,19 @@ def dot(a: Any, b: Any) -> Tensor:
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return multiply(a, b)
     return matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
+
+
+def cosine_similarity(a: Any, b: Any, axis: int = -1, *, eps: float = 1e-8) -> Tensor:
+    """⟨a, b⟩ / (‖a‖ ‖b‖) along the axis: the cosine of the angle.   (…, d), (…, d) → (…)
+
+    A length below eps counts as eps, so that a vector of zeros has the similarity 0 to all. Each
+    vector is divided by its length before the product, which then cannot overflow.
+
+    >>> cosine_similarity([[3.0, 0.0], [0.0, 2.0]], [4.0, 3.0])
+    array([0.8, 0.6])
+    """
+    a, b = (divide(x, maximum(norm(x, axis=axis, keepdims=True), eps)) for x in (a, b))
+    return sum(multiply(a, b), axis=axis)
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -189,6 +205,10 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     array(5)
     """
     return sum(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+def _array(x: Any) -> Any:
+    return x.data if isinstance(x, Tensor) else x
 
 
 def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

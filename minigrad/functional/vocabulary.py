@@ -13,12 +13,12 @@ table is refused by name.
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
     >>> np.minimum(t, 0.0)
-    Tensor([ 0. , -1.5], node=negative)
+    Tensor([ 0. , -1.5], node=minimum)
     >>> np.round(t), np.argmax(t)
     (array([ 0., -2.]), np.int64(0))
-    >>> np.vstack([t, t])
+    >>> np.nansum(t)
     Traceback (most recent call last):
-    TypeError: np.vstack has no rule for Tensors: use np.stack or np.concatenate
+    TypeError: np.nansum has no rule for Tensors: use np.where(np.isnan(x), 0, x).sum()
     >>> from minigrad.nn import ReLU
     Traceback (most recent call last):
     ImportError: minigrad.nn has no ReLU: use minigrad.relu
@@ -37,6 +37,16 @@ import numpy as np
 
 from minigrad import functional as F
 from minigrad import ops
+from minigrad.functional.more import MORE
+from minigrad.ops.elementwise import floats
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    """np.where of one argument is a question: which places are not 0?"""
+    if not choices:
+        raise TypeError("np.where of one Tensor has no rule: use np.nonzero(t), which is the same")
+    return ops.where(condition, *choices)
+
 
 NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.1 and 6.1, elementwise
@@ -47,7 +57,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.divide: ops.divide,
     np.exp: ops.exp,
     np.expm1: ops.expm1,
-    np.fabs: ops.abs,
+    np.fabs: lambda x, /: ops.abs(floats(x)),
     np.log: ops.log,
     np.log1p: ops.log1p,
     np.logaddexp: ops.logaddexp,
@@ -62,11 +72,11 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.sqrt: ops.sqrt,
     np.subtract: ops.subtract,
     np.tanh: ops.tanh,
-    np.where: ops.where,
+    np.where: _where,
     np.clip: F.clip,
     np.cosh: F.cosh,
     np.log2: F.log2,
-    np.minimum: F.minimum,
+    np.minimum: ops.minimum,
     np.reciprocal: F.reciprocal,
     np.sinh: F.sinh,
     np.square: F.square,
@@ -74,7 +84,7 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.2, 3.3 and 6.2, arranging
     np.broadcast_to: ops.broadcast_to,
     np.concatenate: ops.concatenate,
-    np.copy: ops.positive,
+    np.copy: lambda a: a.copy(),
     np.reshape: ops.reshape,
     np.swapaxes: ops.swapaxes,
     np.transpose: ops.transpose,
@@ -99,11 +109,11 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     # 3.4, 3.5 and 6.3, reductions and products
     np.cumsum: ops.cumsum,
     np.amax: ops.max,
-    np.amin: F.min,
+    np.amin: ops.min,
     np.max: ops.max,
     np.mean: ops.mean,
     np.sum: ops.sum,
-    np.min: F.min,
+    np.min: ops.min,
     np.prod: F.prod,
     np.std: F.std,
     np.var: F.var,
@@ -114,6 +124,8 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.outer: F.outer,
     np.tensordot: F.tensordot,
     np.trace: F.trace,
+    # 3.9, 6.6 and 6.7, what no chapter needs
+    **MORE,
 }
 
 PLAIN: frozenset[Any] = frozenset(
@@ -132,6 +144,11 @@ PLAIN: frozenset[Any] = frozenset(
         np.logical_and,
         np.logical_or,
         np.logical_not,
+        np.logical_xor,
+        np.isin,
+        np.isneginf,
+        np.isposinf,
+        np.unique,
         np.all,
         np.any,
         np.allclose,
@@ -169,25 +186,26 @@ PLAIN: frozenset[Any] = frozenset(
 )
 
 INSTEAD: dict[Any, str] = {
-    np.append: "np.concatenate",
-    np.array_split: "np.split with the places to cut at",
-    np.average: "(w * x).sum() / w.sum()",
-    np.column_stack: "np.stack with axis=1",
+    np.block: "np.concatenate, once for each axis",
+    np.broadcast_arrays: "np.broadcast_to",
+    np.copysign: "np.where(np.signbit(y), -np.abs(x), np.abs(x))",
     np.copyto: "np.where",
-    np.cumprod: "np.prod of slices, or np.exp(np.cumsum(np.log(x))) for positive x",
-    np.diag: "np.diagonal",
-    np.diff: "x[1:] - x[:-1]",
-    np.dstack: "np.stack or np.concatenate",
-    np.hstack: "np.concatenate",
-    np.hypot: "np.sqrt(a * a + b * b)",
-    np.inner: "np.einsum or @",
-    np.log10: "np.log(x) / np.log(10)",
-    np.median: "np.sort and an index",
+    np.delete: "x[keep], with the indices or a mask of what stays",
+    np.divmod: "x // y and x % y",
+    np.insert: "np.concatenate([x[:i], values, x[i:]])",
+    np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
+    np.ptp: "x.max() - x.min()",
     np.put: "scatter_add or np.where",
-    np.vdot: "np.dot of two np.ravel",
-    np.vstack: "np.stack or np.concatenate",
+}
+
+# The same for options of NumPy's functions.
+INSTEAD_OF_OPTIONS: dict[str, str] = {
+    "dtype": "x.astype(dtype) before or after it",
+    "initial": "the result and the number, as in np.maximum(x.max(), 0)",
+    "order": "x.transpose(axes) before it",
+    "where": "np.where before it",
 }
 
 # PyTorch's words for what NumPy calls otherwise. (PyTorch passes the gradient of an intermediate
@@ -231,6 +249,9 @@ OTHER_NAMES: dict[str, str] = {
     "NLLLoss nll_loss": "minigrad.nll",
     "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits",
     "BCELoss": "minigrad.binary_cross_entropy_with_logits (of scores, without a sigmoid)",
+    "HuberLoss huber_loss": "minigrad.huber",
+    "KLDivLoss": "minigrad.kl_div",
+    "CosineSimilarity": "minigrad.cosine_similarity",
     "L1Loss l1_loss": "np.abs(prediction - target).mean()",
     "ReLU": "minigrad.relu",
     "LeakyReLU": "minigrad.leaky_relu",
@@ -238,6 +259,8 @@ OTHER_NAMES: dict[str, str] = {
     "GELU": "minigrad.gelu",
     "SiLU": "minigrad.silu",
     "Softplus": "minigrad.softplus",
+    "LogSigmoid": "minigrad.logsigmoid",
+    "GLU": "minigrad.glu",
     "Sigmoid": "minigrad.sigmoid",
     "Tanh": "np.tanh",
     "Softmax": "minigrad.softmax",
@@ -322,6 +345,11 @@ def instead_of(name: str) -> str | None:
     return OTHER_WORDS.get(name)
 
 
+def takes(ufunc: Any, options: Mapping[str, Any]) -> bool:
+    """Whether our operation has these options of the ufunc too: the axis of np.vecdot."""
+    return ufunc in NUMPY and options.keys() <= _parameters(NUMPY[ufunc]).keys()
+
+
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
     """Say why this call of a ufunc cannot be recorded."""
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
@@ -337,13 +365,13 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
 def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
     """Say what to use instead of a function without a rule."""
     remedy = (
-        f"use {INSTEAD[function]}"
-        if function in INSTEAD
-        else (
-            "compose it from what minigrad has, write a @primitive, or pass t.data if no "
-            "gradient is wanted"
-        )
+        "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
+        "wanted"
     )
+    if function in INSTEAD:
+        remedy = f"use {INSTEAD[function]}"
+    elif getattr(function, "__module__", "") == "numpy.fft":
+        remedy = "minigrad has no complex numbers, and so no Fourier transforms"
     raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
 
 
@@ -355,9 +383,11 @@ def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{_name(function)} with out= cannot be recorded: make a new tensor")
         if option not in parameters:
             optional = [p.name for p in parameters.values() if p.default is not p.empty]
+            instead = INSTEAD_OF_OPTIONS.get(option)
             raise TypeError(
                 f"{_name(function)} with {option}= has no rule for Tensors: "
                 f"its options here are {', '.join(optional) or 'none'}"
+                + (f"; instead of {option}= use {instead}" if instead else "")
             )
 
 

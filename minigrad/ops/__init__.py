@@ -1,6 +1,6 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The 44 below. Everything else is composed of
+Which functions must a learner differentiate by hand? The 46 below. Everything else is composed of
 them, and the chain rule does the rest. Each rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
@@ -11,6 +11,10 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.6  softmaxes     softmax, log_softmax, logsumexp
     3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
     3.8  products      einsum
+
+Chapter 3.9 has 13 more, which no demo uses and which are found only as NumPy's functions:
+
+    3.9  inverses      np.arcsin, np.arctan2, np.linalg.solve, np.linalg.cholesky, …
 
 How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -38,6 +42,7 @@ from minigrad.ops.elementwise import (
     log1p,
     logaddexp,
     maximum,
+    minimum,
     multiply,
     negative,
     positive,
@@ -54,7 +59,7 @@ from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum
-from minigrad.ops.reduce import cumsum, max, mean, sum
+from minigrad.ops.reduce import cumsum, max, mean, min, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
 from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 
@@ -85,6 +90,8 @@ __all__ = [
     "max",
     "maximum",
     "mean",
+    "min",
+    "minimum",
     "multiply",
     "negative",
     "positive",

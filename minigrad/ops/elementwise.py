@@ -18,10 +18,12 @@ back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
 from minigrad.engine.rules import primitive
+from minigrad.engine.tensor import Tensor
 
 
 @primitive
@@ -132,11 +134,12 @@ def power(a, b, /):
     if isinstance(b, np.ndarray) and b.ndim == 0 and b != 0:
         slope = lambda: exponent * a ** (exponent - 1)
     else:
-        slope = lambda: b * a ** np.where((a == 0) & (b == 0), 1, b - 1)
+        flat = lambda: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max)  # 1/a would be infinite
+        slope = lambda: b * a ** np.where(flat(), 1, b - 1)
     return (
         lambda: a**exponent,
         lambda g, y: g * slope(),
-        lambda g, y: g * y * np.log(np.where(a == 0, 1, a)),
+        lambda g, y: g * y * np.log(floats(np.where((a == 0) & (b >= 0), 1, a))),
     )
 
 
@@ -220,7 +223,7 @@ def sigmoid(x, /):
     >>> sigmoid(0.0)
     array(0.5)
     """
-    return lambda: np.exp(-np.logaddexp(0, -x)), lambda g, y: g * y * (1 - y)
+    return lambda: np.exp(-np.logaddexp(0, -floats(x))), lambda g, y: g * y * (1 - y)
 
 
 @primitive
@@ -265,7 +268,9 @@ def erf(x, /):
     """
     slope = 2 / math.sqrt(math.pi)
     return (
-        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], x.dtype).reshape(x.shape),
+        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], floats(x).dtype).reshape(
+            x.shape
+        ),
         lambda g, y: g * slope * np.exp(-x * x),
     )
 
@@ -295,23 +300,24 @@ def sign(x, /):
 def logaddexp(a, b, /):
     """y = log(exp(a) + exp(b)): a maximum without its kink. softplus(x) is logaddexp(x, 0).
 
-    ∂y/∂a = exp(a)/(exp(a) + exp(b)) = exp(a - y), the share that a has in the sum; b has the
-    rest. Where both are -∞ the sum is empty, y is -∞, and the gradient 0 (as in `logsumexp`,
-    chapter 3.6).
+    ∂y/∂a = exp(a)/(exp(a) + exp(b)) = 1/(1 + exp(b - a)) = σ(a - b), a's part of the sum; b has the
+    rest. (On paper that is exp(a - y) too. But y is rounded: at a = b = 1e7 in float32 it is a + 1,
+    and exp(a - y) is 0.37 for both.) Where both are -∞ the sum is empty, y is -∞, and the gradient
+    0 (as in `logsumexp`, chapter 3.6).
 
     >>> logaddexp(0.0, 0.0)             # log 2
     array(0.69314718)
     """
 
-    def share(x, y):
-        alike = x == y  # also where both are infinite, and x - y would be NaN
-        difference = np.where(alike, 0, x) - np.where(alike, 0, y)
-        return np.where(y == -np.inf, 0, np.exp(difference))
+    def part(x, other, y):
+        alike = x == other  # also where both are infinite, and the difference would be NaN
+        difference = np.where(alike, 0, x) - np.where(alike, 0, other)
+        return np.where(y == -np.inf, 0, sigmoid(difference))
 
     return (
         lambda: np.logaddexp(a, b),
-        lambda g, y: g * share(a, y),
-        lambda g, y: g * share(b, y),
+        lambda g, y: g * part(a, b, y),
+        lambda g, y: g * part(b, a, y),
     )
 
 
@@ -331,3 +337,35 @@ def maximum(a, b, /):
         lambda g, y: np.where(a > b, g, np.where(a < b, 0, g / 2)),  # neither: a tie, or a NaN
         lambda g, y: np.where(b > a, g, np.where(b < a, 0, g / 2)),
     )
+
+
+@primitive
+def minimum(a, b, /):
+    """y = min(a, b): the smaller input is copied. It is maximum's rule, seen from below.
+
+    >>> minimum(2.0, 5.0)
+    array(2.)
+    """
+    return (
+        np.minimum(a, b),
+        lambda g, y: np.where(a < b, g, np.where(a > b, 0, g / 2)),
+        lambda g, y: np.where(b < a, g, np.where(b > a, 0, g / 2)),
+    )
+
+
+def floats(x: Any) -> Any:
+    """Integers and booleans as float64; whatever is floating as it is.
+
+    NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
+    int8 array is a float16. A rule that does either asks for floats first.
+
+    >>> from minigrad.ops.elementwise import floats
+    >>> floats(np.array([1, 2], np.uint8))
+    array([1., 2.])
+    """
+    if not isinstance(x, _ARRAYS):
+        x = np.asarray(x)
+    return x if x.dtype.kind == "f" else x.astype(float)
+
+
+_ARRAYS = (np.ndarray, Tensor)

@@ -26,14 +26,14 @@ import numpy as np
 
 from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Tensor
+from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    variance = np.mean(centred * centred, axis=-1, keepdims=True)
-    return centred / np.sqrt(variance + eps) * gain + bias
+    return centred / _deviation(centred, eps) * gain + bias
 
 
 @fused(definition=_layer_norm)
@@ -60,7 +60,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     array([[-1., 11.]])
     """
     n = x - x.mean(axis=-1, keepdims=True)
-    sigma = np.sqrt((n * n).mean(axis=-1, keepdims=True) + eps)
+    sigma = _deviation(n, eps)
     n /= sigma
 
     def backward(g, y, needs):
@@ -76,11 +76,43 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     return n * gain + bias, backward
 
 
+def _deviation(n, eps):
+    """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
+    with np.errstate(over="ignore"):
+        if isinstance(n, Tensor):
+            variance = np.mean(n * n, axis=-1, keepdims=True)
+        else:  # without an array of all squares
+            variance = np.vecdot(n, n)[..., None] / n.shape[-1]
+    if not np.isinf(variance).any():
+        return np.sqrt(variance + eps)
+    scale = size_in_powers_of_two(n, -1)
+    n = n / scale
+    return scale * np.sqrt(np.mean(n * n, axis=-1, keepdims=True) + eps / scale / scale)
+
+
+def size_in_powers_of_two(x: Any, axis: Any) -> Any:
+    """For each line of x along the axis, the power of two below its largest |xᵢ|, a plain array.
+
+    Divided by it a line has elements of about 1, whose squares neither overflow nor vanish, and no
+    digit is rounded off. A line without such a number (all 0, or with ∞ or NaN) keeps its size.
+
+    >>> from minigrad.ops.fused import size_in_powers_of_two
+    >>> size_in_powers_of_two(np.array([5.0, 1e-3]), 0)
+    array([4.])
+    """
+    array = x.data if isinstance(x, Tensor) else x
+    largest = np.abs(array).max(axis=axis, keepdims=True)
+    usual = np.isfinite(largest) & (largest > 0)
+    _, exponent = np.frexp(np.where(usual, largest, 1))
+    return np.ldexp(np.ones((), array.dtype), exponent - 1)
+
+
 def _gelu_tanh(x, /):
-    return 0.5 * x * (1 + np.tanh(_ROOT * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
 
 
 _ROOT = math.sqrt(2 / math.pi)
+_FAR = 1e3  # a square from which on tanh(u) is ±1, and a larger one would only overflow
 
 
 @fused(definition=_gelu_tanh)
@@ -104,7 +136,9 @@ def gelu_tanh(x, /):
     np.tanh(t, out=t)
 
     def backward(g, y, needs):
-        slope = 0.134145 * x * x  # u′ in the making
+        slope = np.asarray(x * x)  # u′ in the making
+        np.minimum(slope, _FAR, out=slope)
+        slope *= 0.134145
         slope += 1
         slope *= _ROOT
         slope *= 1 - t * t  # tanh′
@@ -150,7 +184,7 @@ def cross_entropy(
     array([[ 0.5, -0.5]])
     """
     return _cross_entropy(
-        logits,
+        floats(logits),
         targets=np.array(targets),  # a copy: the record needs them as they are now
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,

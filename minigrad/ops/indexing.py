@@ -14,7 +14,7 @@ import numpy as np
 
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Array, Tensor, describe
-from minigrad.ops.shape import broadcast_to
+from minigrad.ops.shape import broadcast_to, reshape
 
 
 def getitem(x: Any, index: Any) -> Tensor:
@@ -138,8 +138,8 @@ def where(condition, a, b, /):
     )
 
 
-def concatenate(arrays: Any, axis: int = 0) -> Tensor:
-    """Join tensors along an axis they already have.
+def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
+    """Join tensors along an axis they already have; with axis=None all their elements.
 
     Input k fills one stretch of the output along the axis, by copying. Its gradient is that
     stretch of g:
@@ -150,7 +150,7 @@ def concatenate(arrays: Any, axis: int = 0) -> Tensor:
     array([1., 2., 3.])
     """
     if axis is None:
-        raise TypeError("concatenate joins along an axis: got axis=None")
+        return _concatenate(*[reshape(x, -1) for x in arrays])
     return _concatenate(*arrays, axis=axis)
 
 

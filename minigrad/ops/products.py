@@ -6,16 +6,17 @@ forward or backward.
 """
 
 from functools import cache
-from string import ascii_letters
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
 
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Tensor
+from minigrad.ops.elementwise import floats
 
 
-def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
+def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Tensor:
     """Products of elements, summed: every axis has a letter, and a letter not kept is summed over.
 
         "ij,jk->ik"   Cᵢₖ = Σⱼ Aᵢⱼ Bⱼₖ
@@ -31,7 +32,9 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     that diagonal is picked first (chapter 3.3), so the rule never sees it. "..." stands for
     leading axes, which broadcast; without "->" the letters that occur once are kept, in the order
     of the alphabet, all as in NumPy. An axis of length 1 under a letter that is longer elsewhere is
-    stretched, and its gradient summed. `optimize=True` is NumPy's too: BLAS then does the products.
+    stretched, and its gradient summed. As in NumPy, axes may have numbers instead of letters,
+    einsum(a, [0, 1], b, [1, 2], [0, 2]): each operand, its axes, and at the end those to keep.
+    `optimize=True` is NumPy's too: BLAS then does the products.
 
     >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
     array([12, 34])
@@ -39,12 +42,40 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
     array(5)
     """
     if not isinstance(subscripts, str):
-        raise TypeError('einsum takes its subscripts first, as text: einsum("ij,jk->ik", a, b)')
+        subscripts, operands = _in_letters((subscripts, *operands))
     tensors: Any = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
     inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
+    if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
+        tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]
     if repeats:
         inputs, tensors = zip(*map(_diagonal, inputs, tensors), strict=True)
     return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
+
+
+def _in_letters(arguments):
+    """The text and the operands of einsum(a, [0, 1], b, [1, 2], [0, 2]).
+
+    >>> _in_letters(("a", [0, 1], "b", [1, ...], [0, ...]))
+    ('AB,B...->A...', ('a', 'b'))
+    """
+    kept = arguments[-1] if len(arguments) % 2 else None
+    pairs = arguments[:-1] if len(arguments) % 2 else arguments
+    lists = [*pairs[1::2], *([] if kept is None else [kept])]
+    try:
+        terms = ["".join(_LETTERS[i] for i in axes) for axes in lists]
+    except (TypeError, KeyError):
+        terms = []
+    if not pairs or not terms:
+        raise TypeError(
+            'einsum takes its subscripts first, as text, einsum("ij,jk->ik", a, b), or after each '
+            "operand, as integers below 52, einsum(a, [0, 1], b, [1, 2], [0, 2])"
+        )
+    n = len(pairs) // 2
+    return ",".join(terms[:n]) + "".join(f"->{term}" for term in terms[n:]), pairs[::2]
+
+
+# In the order of NumPy's alphabet, where capitals come first.
+_LETTERS: dict[Any, str] = {...: "...", **dict(enumerate(ascii_uppercase + ascii_lowercase))}
 
 
 @primitive(name="einsum")

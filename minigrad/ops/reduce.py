@@ -87,13 +87,30 @@ def max(x, /, axis=None, *, keepdims=False):
     array([5, 4])
     """
 
+    return x.max(axis=axis, keepdims=keepdims), _shared_by_ties(x, axis)
+
+
+@primitive
+def min(x, /, axis=None, *, keepdims=False):
+    """y = the smallest xᵢ over the axis. It alone receives g, or those that tie share it, as above.
+
+    >>> import minigrad
+    >>> minigrad.min([[1, 5], [3, 4]], axis=1)
+    array([1, 3])
+    """
+    return x.min(axis=axis, keepdims=keepdims), _shared_by_ties(x, axis)
+
+
+def _shared_by_ties(x, axis):
+    """The VJP of max and of min: g for the element that is y, divided among all that are."""
+
     def vjp(g, y):
         shape = kept_shape(x.shape, axis)
-        largest = (x == y.reshape(shape)) | (x != x)  # a NaN is NumPy's maximum, equal to nothing
-        ties = largest.sum(axis=axis, keepdims=True, dtype=x.dtype)
-        return np.where(largest, g.reshape(shape) / ties, 0)
+        chosen = (x == y.reshape(shape)) | (x != x)  # a NaN is NumPy's extremum, equal to nothing
+        ties = chosen.sum(axis=axis, keepdims=True, dtype=x.dtype)
+        return np.where(chosen, g.reshape(shape) / ties, 0)
 
-    return x.max(axis=axis, keepdims=keepdims), vjp
+    return vjp
 
 
 @primitive

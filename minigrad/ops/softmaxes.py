@@ -15,6 +15,7 @@ under 0. *That* is the numerical stability which texts often credit to attention
 import numpy as np
 
 from minigrad.engine.rules import primitive
+from minigrad.ops.elementwise import floats
 from minigrad.ops.reduce import kept_shape
 
 
@@ -46,7 +47,8 @@ def softmax(x, /, axis=-1):
     >>> grad(lambda x: softmax(x)[0])([0.0, np.log(3.0)])       # y₀(1 - y₀) and -y₀y₁
     array([ 0.1875, -0.1875])
     """
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    x = floats(x)
+    e = np.exp(x - _largest(x, axis))
     return (
         e / e.sum(axis=axis, keepdims=True),
         lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True)),
@@ -70,9 +72,12 @@ def log_softmax(x, /, axis=-1):
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])
     """
-    shifted = x - x.max(axis=axis, keepdims=True)
+    x = floats(x)
+    shifted = x - _largest(x, axis)
+    with np.errstate(divide="ignore"):  # an axis without elements has the sum 0, and nobody sees it
+        log_sum = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return (
-        shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True)),
+        shifted - log_sum,
         lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True),
     )
 
@@ -91,7 +96,8 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     >>> np.exp(logsumexp([0.0, np.log(3.0)])).round(12)     # 1 + 3
     np.float64(4.0)
     """
-    largest = x.max(axis=axis, keepdims=True)
+    x = floats(x)
+    largest = _largest(x, axis)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
 
@@ -104,3 +110,10 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
         y = np.log(total) + shift
     # This sum runs over axes of length 1: it adds nothing up, it only drops them.
     return y.sum(axis=axis, keepdims=keepdims), vjp
+
+
+def _largest(x, axis):
+    """The largest xᵢ over the axis, which stays with length 1; for an axis without elements 0."""
+    if x.size:
+        return x.max(axis=axis, keepdims=True)
+    return np.zeros(kept_shape(x.shape, axis), x.dtype)

@@ -22,6 +22,7 @@ executed when it is read, as a pickle's content is.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,13 @@ def save_checkpoint(
     if optimizer is not None:
         state = optimizer.state_dict()
         arrays |= {f"optimizer.{name}": array for name, array in state.items()}
-    about = {"facts": facts, "rng": None if rng is None else rng.bit_generator.state}
+    for name, fact in facts.items():
+        _refuse_what_json_changes(name, fact)
+    about: dict[str, Any] = {
+        "facts": facts,
+        "rng": None if rng is None else rng.bit_generator.state,
+    }
+    about["sha256"] = _fingerprint(arrays, about)
     # safetensors stores an array's memory as it is, and the memory of a transposed view is not
     # transposed: the values would come back in another order. So each array is copied in C order.
     laid_out = {name: np.array(array, order="C") for name, array in arrays.items()}
@@ -117,6 +124,9 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
             raise TypeError("it does not say what it holds")
         if strange := [n for n in arrays if n.partition(".")[0] not in ("model", "optimizer")]:
             raise ValueError(f"it holds {', '.join(strange)}")
+        written = about.pop("sha256", None)
+        if written is not None and written != _fingerprint(arrays, about):  # None: an older file
+            raise ValueError("it is not what was written (the checksum differs)")
     except ImportError:
         raise
     except Exception as error:  # (safetensors has errors of its own, and JSON others)
@@ -124,6 +134,37 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
             f"{path} is not a checkpoint of minigrad, or is damaged: {error}"
         ) from None
     return arrays, about
+
+
+def _fingerprint(arrays: dict[str, Array], about: dict[str, Any]) -> str:
+    """A number for all facts, names, shapes, dtypes and bytes: one changed bit gives another."""
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        found.update(repr((name, array.shape, array.dtype.name)).encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def _refuse_what_json_changes(name: str, fact: Any) -> None:
+    """Only what comes back from JSON as it went in: of these types, and of no others."""
+    if isinstance(fact, dict):
+        for key, value in fact.items():
+            if type(key) is not str:
+                raise TypeError(
+                    f"the fact {name} has the key {key!r}, which would come back as text: "
+                    f"use {str(key)!r}"
+                )
+            _refuse_what_json_changes(f"{name}[{key!r}]", value)
+    elif type(fact) is list:
+        for i, value in enumerate(fact):
+            _refuse_what_json_changes(f"{name}[{i}]", value)
+    elif type(fact) not in (str, int, float, bool, type(None)):
+        remedies = {tuple: "list(...)", np.ndarray: ".tolist()"}
+        remedy = remedies.get(type(fact), "int(...), float(...) or str(...)")
+        raise TypeError(
+            f"the fact {name} has the type {type(fact).__name__}, which would not come back: "
+            f"use {remedy}"
+        )
 
 
 def _safetensors() -> Any:

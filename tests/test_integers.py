@@ -1,0 +1,79 @@
+"""Tests: integers and booleans, in every operation. (Chapters 3 and 6.)
+
+An operation of integers gives what it gives for the same numbers as floats, or what NumPy gives for
+the integers, or refuses. It never gives a third answer.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from minigrad import Tensor, gradients
+from tests import oracles
+from tests.coverage_table import CASES
+
+DTYPES = [np.bool_, np.uint8, np.int8, np.int32, np.int64]
+
+
+def in_integers(case, dtype, places):
+    """The case with small numbers of the dtype at those places, and the same numbers as floats."""
+    rng = np.random.default_rng(5)
+    inputs = list(case.inputs)
+    for i in places:
+        low = -3 if np.dtype(dtype).kind == "i" else 0
+        inputs[i] = rng.integers(low, 2 if dtype is np.bool_ else 4, np.shape(inputs[i])).astype(
+            dtype
+        )
+    floats = [np.asarray(x, float) if i in places else x for i, x in enumerate(inputs)]
+    return case._replace(inputs=tuple(inputs)), case._replace(inputs=tuple(floats))
+
+
+def answer(f, *inputs):
+    """What f gives, as an array; a refusal as the exception."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            y = f(*inputs)
+    except (TypeError, ValueError, ZeroDivisionError, np.linalg.LinAlgError) as error:
+        return error
+    return np.asarray(y.data if isinstance(y, Tensor) else y)
+
+
+def same(a, b):
+    if isinstance(a, Exception) or isinstance(b, Exception):
+        return False
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-12, atol=1e-14, equal_nan=True)
+
+
+def with_gradient(case, i):
+    """The case's value, and the gradient of its sum with respect to input i, in one row."""
+    inputs = [Tensor(x, requires_grad=True) if j == i else x for j, x in enumerate(case.inputs)]
+    y = case.ours(*inputs)
+    return np.append(np.ravel(y.data), np.ravel(gradients(y.sum(), [inputs[i]])[0]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", sorted({case.name for case in CASES}))
+def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name, dtype):
+    for case in CASES:
+        if case.name == name and case.floating:
+            integers, floats = in_integers(case, dtype, case.floating)
+            ours = answer(integers.ours, *map(Tensor, integers.inputs))
+            if not isinstance(ours, Exception):
+                as_floats = answer(floats.ours, *floats.inputs)
+                numpys = answer(oracles.expected, integers)
+                assert same(ours, as_floats) or same(ours, numpys), (str(case), ours, as_floats)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", sorted({case.name for case in CASES if len(case.floating) > 1}))
+def test_beside_a_float_integers_are_floats_in_value_and_gradient(name, dtype):
+    for case in CASES:
+        for i in case.floating if case.name == name else ():
+            if isinstance(case.inputs[i], np.ndarray):
+                others = [j for j in case.floating if j != i]
+                found = [
+                    answer(with_gradient, each, i) for each in in_integers(case, dtype, others)
+                ]
+                assert isinstance(found[0], Exception) or same(*found), (str(case), *found)
