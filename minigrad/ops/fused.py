@@ -107,6 +107,10 @@ def size_in_powers_of_two(x: Any, axis: Any) -> Any:
     return np.ldexp(np.ones((), array.dtype), exponent - 1)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: GELU, cross-entropy, and rows that are too large to square.
+
+
 def _gelu_tanh(x, /):
     return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
 
