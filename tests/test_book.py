@@ -75,7 +75,7 @@ def test_a_long_chapter_says_where_a_first_reading_may_stop():
     for number, _, path, lines, _ in TABLE:
         if int(lines) > 220 and not number.startswith("6."):
             text = (ROOT / path).read_text(encoding="utf-8")
-            assert STOP in text or REFERENCE in text, path
+            assert STOP in text or REFERENCE.strip("# \n") in text, path
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "demos").rglob("*.py")), ids=lambda p: p.stem)
