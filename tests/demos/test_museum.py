@@ -476,7 +476,7 @@ CLOSED = "the checks are assertions: run the museum without -O"
     ("flag", "name", "said"),
     [
         ("-O", "no_scale", CLOSED),
-        ("-OO", "no_scale", CLOSED),
+        ("-OO", "no_scale", "a demo prints sentences of its docstring: run it without -OO"),
         ("-B", "no_scales", "there is no exhibit 'no_scales' (did you mean no_scale?): the "),
     ],
 )

@@ -4,14 +4,17 @@ The slow group (`pytest -m slow`) trains each of them to its end, and asks for i
 its ablation. (Those of the five source texts run whole in the tests of their texts.)
 """
 
+import importlib
 import re
 import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from demos import files, fingerprint
 from demos._training import smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
 from tests.demos.running import ENVIRONMENT, ROOT, command, demo, python
@@ -218,18 +221,19 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
 
 def test_dropout_goes_on_where_it_was_stopped(tmp_path):
     """`digits` draws its dropout from the generator that draws its batches."""
-    demo("digits", "--steps", 120, "--out", tmp_path / "whole")
-    stopped(tmp_path, "rows with positions", 20, signal.SIGINT, "digits", steps=120)
-    demo("digits", "--steps", 120, "--out", tmp_path, "--resume")
+    demo("digits", "--steps", 40, "--out", tmp_path / "whole")
+    stopped(tmp_path, "rows with positions", 10, signal.SIGINT, "digits", steps=40)
+    demo("digits", "--steps", 40, "--out", tmp_path, "--resume")
     assert_same_trainings(tmp_path / "whole", tmp_path)
 
 
-def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(uninterrupted, tmp_path):
+def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(tmp_path):
     """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
-    demo("reverse", "--steps", 250, "--seed", 1, "--out", tmp_path)
-    stopped(tmp_path, "with positions", 20, signal.SIGINT)
-    demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
-    assert_same_trainings(uninterrupted[0], tmp_path)
+    demo("reverse", "--steps", 60, "--out", tmp_path / "whole")
+    demo("reverse", "--steps", 60, "--seed", 1, "--out", tmp_path)
+    stopped(tmp_path, "with positions", 20, signal.SIGINT, steps=60)
+    demo("reverse", "--steps", 60, "--out", tmp_path, "--resume")
+    assert_same_trainings(tmp_path / "whole", tmp_path)
 
 
 # ---------------------------------------------------------------- refusal
@@ -255,27 +259,28 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     assert "is not a checkpoint of minigrad, or is damaged" in done.stderr
 
 
-CHANGED = {  # a demo, and a file that its training depends on
-    "demos/tasks/two_moons.py": "two_moons",
-    "demos/_training.py": "two_moons",
-    "demos/texts/sources/love_transformers.py": "love_transformers",
-}
-
-
-@pytest.mark.parametrize("file", CHANGED)
+@pytest.mark.parametrize("file", ["demos/tasks/two_moons.py", "demos/_training.py"])
 def test_a_run_does_not_go_on_with_another_text_of_its_files(file, quick, tmp_path):
     """Somebody stops a run, does what "Try it" says, and resumes: old weights, new claims."""
-    name = CHANGED[file]
-    folder, _ = quick(name)
+    folder, _ = quick("two_moons")
     elsewhere = tmp_path / "project"
     for part in ("demos", "attention", "minigrad"):
         shutil.copytree(ROOT / part, elsewhere / part, ignore=shutil.ignore_patterns("*.pyc"))
     with (elsewhere / file).open("a") as changed:
         changed.write("# another line\n")
-    again = ("-m", "demos", name, "--quick", "--resume", "--out", folder)
+    again = ("-m", "demos", "two_moons", "--quick", "--resume", "--out", folder)
     done = python(*again, cwd=elsewhere, PYTHONPATH=str(elsewhere))
     assert done.returncode == 2
     assert "was begun with another text of its files" in done.stderr
+
+
+def test_the_files_of_a_demo_are_all_that_it_imports(monkeypatch):
+    read, file = [], str(files()["love_transformers"])
+    importlib.import_module("demos.texts.sources.love_transformers")
+    before = fingerprint(file)
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or b"another")
+    assert fingerprint(file) != before and read.count("love_transformers.py") == 2
+    assert {"_training.py", "__init__.py"} <= set(read)
 
 
 def test_the_list_survives_whatever_files_an_editor_leaves(tmp_path):
