@@ -65,6 +65,11 @@ class Optimizer:
     remembers: tuple[str, ...] = ()
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        if not isinstance(parameters, Iterable):
+            raise TypeError(
+                f"an optimizer takes a list of tensors, such as model.parameters(): got a "
+                f"{type(parameters).__name__}"
+            )
         self.parameters = list(parameters)
         if not self.parameters:
             raise ValueError("an optimizer needs parameters: the list is empty")

@@ -268,6 +268,14 @@ linear.astype(complex) → ValueError: ^a model's parameters have a floating dty
 Linear(5, 7) → TypeError: rng
 
 # 8 Optimizers
+Adam(Linear(2, 3, rng=rng)) → TypeError: such as model.parameters\(\): got a Linear$
+Linear(0, 0, rng=rng) → ValueError: a weight needs inputs or outputs
+Linear(2, 3, rng=3) → TypeError: drawn from rng=np.random.default_rng\(seed\): got 3$
+Linear(2, 3, rng=rng)([1.0, 2.0]) → TypeError: Linear takes a Tensor: got a list$
+Tensor([[1], [1, 2]]) → ValueError: ^Tensor takes rows of equal length
+t.sum(dim=0) → TypeError: ^Tensor\.sum\(\) got an unexpected keyword argument 'dim'$
+Tensor([1.0], dtype=np.float32).data = [1e300] → ValueError: 1e\+300 is too large for float32$
+binary_cross_entropy_with_logits(t, 2 * np.ones(t.shape)) → ValueError: from 0 to 1: got 2
 SGD([], 0.1) → ValueError: the list is empty
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -247,3 +248,11 @@ def test_a_failing_renderer_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match=r"could not draw the graph: \['Error: bad'\]"):
         graph(leaf(2)).save(path)
     assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    "name", ["a\x00b", "\x1b[31m", "\ud800", "\ufffe", "<&>\"'", "a\\nb", "{x|y}"]
+)
+def test_whatever_a_tensor_is_called_its_svg_can_be_read(name):
+    x = Tensor([1.0], requires_grad=True, name=name)
+    ElementTree.fromstring(render(graph((x * x).sum()).source, "svg"))

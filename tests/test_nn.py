@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import deque
 
 import numpy as np
 import pytest
@@ -536,3 +537,26 @@ def test_two_tensors_of_one_name_are_refused_wherever_names_are_asked_for(held):
             ValueError, match=r"^two tensors are called held\.\S+, of shapes \(3,\) and"
         ):
             ask(model)
+
+
+def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_set_or_slots():
+    model = Module()
+    model.last = p(7)
+    for _ in range(3000):
+        outer = Module()
+        outer.inner, model = model, outer
+    assert [x.shape for x in model.parameters()] == [(7,)]
+    model.queue = deque([p(2), Linear(2, 3, rng=np.random.default_rng(0))])
+    assert [x.shape for x in model.parameters()] == [(7,), (2,), (2, 3), (3,)]
+    model.names = {"a", "b"}  # a set of other things is none of ours
+    assert len(model.parameters()) == 4
+    model.some = {p(5)}
+    with pytest.raises(TypeError, match="^some is a set, which has no order: use a list$"):
+        model.parameters()
+    with pytest.raises(TypeError, match="^Slots has __slots__, in which no parameter would be"):
+        type("Slots", (Module,), {"__slots__": ("w",)})
+
+
+def test_a_tensor_is_not_equal_to_a_text():
+    t = Tensor([1.0, 2.0])
+    assert (t == "auto") is False and (t != "auto") is True

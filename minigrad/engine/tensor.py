@@ -361,7 +361,12 @@ def frozen(array: Array, dtype: Any = None) -> Array:
         held = held.base  # whose memory it is a view of; None for an array with its own
     known = held is None or isinstance(held, bytes | mmap.mmap | memoryview)
     if not known or (dtype is not None and array.dtype != dtype):
-        array = array.astype(array.dtype if dtype is None else dtype)
+        with np.errstate(over="raise"):
+            try:
+                array = array.astype(array.dtype if dtype is None else dtype)
+            except FloatingPointError:
+                largest = np.abs(array[np.isfinite(array)]).max()
+                raise ValueError(f"{largest:.3g} is too large for {np.dtype(dtype)}") from None
         array.setflags(write=False)
     return array
 
@@ -374,7 +379,10 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{asked} takes rows of equal length: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
     return array if dtype is None else np.asarray(array, dtype)

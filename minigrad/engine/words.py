@@ -28,6 +28,7 @@ result would have no record.
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,9 +150,13 @@ class Words:
     # Comparisons and whole steps have no useful derivative (0 almost everywhere): plain arrays.
 
     def __eq__(self, other: Any) -> Any:
+        if isinstance(other, str):  # as in `scale == "auto"`: Python then says that they differ
+            return NotImplemented
         return np.equal(self, other)  # type: ignore[call-overload]
 
     def __ne__(self, other: Any) -> Any:
+        if isinstance(other, str):
+            return NotImplemented
         return np.not_equal(self, other)  # type: ignore[call-overload]
 
     def __lt__(self, other: Any) -> Any:
@@ -303,6 +308,12 @@ class Words:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
             # (With name= and obj=, Python adds no guess of its own.)
             raise AttributeError(functional.vocabulary.advice(name), name=name, obj=None)
+
+
+# Python's errors then speak of `Tensor.sum()`, the name that a caller knows.
+for _name, _word in vars(Words).items():
+    if isinstance(_word, FunctionType):
+        _word.__qualname__ = f"Tensor.{_name}"
 
 
 def _plain(x: Any) -> Any:

@@ -9,12 +9,14 @@ tensor named `<b>` or `"q"` is shown with exactly that name.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from minigrad.graphs.model import Arrow, Vertex
 
 Limits = tuple[float, float]
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 
 # From the smallest gradient to the largest: pale grey, yellow, orange. Black text can be read on
 # each. Each is darker than the one before, so the order is kept in print and for colour-blind eyes.
@@ -36,7 +38,9 @@ def dot_text(vertices: Sequence[Vertex], arrows: Sequence[Arrow], limits: Limits
     )
     for vertex in vertices:
         # Graphviz reads &lt; in a label as <, so an & that somebody typed is escaped first.
-        label = graphviz.escape(_label(vertex).replace("&", "&amp;"))
+        # What XML forbids, such as control characters and lone surrogates, becomes a ?.
+        text = FORBIDDEN.sub("?", _label(vertex))
+        label = graphviz.escape(text.replace("&", "&amp;"))
         digraph.node(f"t{vertex.number}", label, **_style(vertex, limits))
     for arrow in arrows:
         digraph.edge(f"t{arrow.source}", f"t{arrow.target}")

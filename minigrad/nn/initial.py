@@ -39,19 +39,28 @@ from minigrad.engine.tensor import Array
 def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
     """Evenly between ±√(6/(d_in + d_out)), for a weight (…, d_in, d_out)."""
     d_in, d_out = _fans(shape)
+    _check_rng(rng)
     bound = np.sqrt(6 / (d_in + d_out))
     return rng.uniform(-bound, bound, shape)
 
 
 def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator) -> Array:
     """Gaussian with mean 0 and a given standard deviation; GPT-2 takes 0.02."""
+    _check_rng(rng)
     return std * rng.standard_normal(shape)  # type: ignore[no-any-return]
 
 
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) < 2:
         raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
+    if shape[-2] + shape[-1] == 0:
+        raise ValueError(f"a weight needs inputs or outputs: got shape {shape}")
     return shape[-2], shape[-1]
+
+
+def _check_rng(rng: Any) -> None:
+    if not hasattr(rng, "standard_normal"):
+        raise TypeError(f"weights are drawn from rng=np.random.default_rng(seed): got {rng!r}")
 
 
 # Reference: no demo uses what follows.

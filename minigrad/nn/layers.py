@@ -143,6 +143,8 @@ def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
 
 def _of_width(x: Tensor, parameter: Tensor, layer: str) -> Tensor:
     """x, whose rows must be as long as the parameter's first axis; a gain would broadcast."""
+    if not isinstance(x, Tensor | np.ndarray):
+        raise TypeError(f"{layer} takes a Tensor: got a {type(x).__name__}")
     if x.ndim == 0 or x.shape[-1] != parameter.shape[0]:
         raise ValueError(
             f"{layer} takes {parameter.shape[0]} features on the last axis: got {describe(x)}"

@@ -31,6 +31,7 @@ one is refused in a sentence that gives the present one.
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
@@ -54,6 +55,8 @@ class Module:
     def __init_subclass__(cls, **options: Any) -> None:
         """A class has the former names of the classes that it inherits from, too."""
         super().__init_subclass__(**options)
+        if vars(cls).get("__slots__"):
+            raise TypeError(f"{cls.__name__} has __slots__, in which no parameter would be found")
         former = [vars(base).get("former_names", {}) for base in reversed(cls.__mro__)]
         cls.former_names = {old: new for names in former for old, new in names.items()}
 
@@ -203,20 +206,33 @@ def _leaves(owner: Module, prefix: str) -> dict[str, Tensor]:
 def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:
     """The leaves and modules among an owner's attributes or members, each once, and theirs."""
     seen.add(id(owner))
-    if isinstance(owner, Module | dict):
-        held: Any = (vars(owner) if isinstance(owner, Module) else owner).items()
-    else:
-        held = enumerate(owner)
-    for name, value in held:
-        if id(value) in seen:
-            continue
-        if isinstance(value, Tensor) and value.node is None:
-            seen.add(id(value))
-            yield f"{prefix}{name}", value
-        elif isinstance(value, Module | dict | list | tuple):
-            if isinstance(value, Module):
+    opened = [(prefix, iter(_held(owner)))]  # (a list and no recursion: modules may be nested deep)
+    while opened:
+        prefix, held = opened[-1]
+        for name, value in held:
+            if id(value) in seen:
+                continue
+            if isinstance(value, Tensor) and value.node is None:
+                seen.add(id(value))
                 yield f"{prefix}{name}", value
-            yield from _members(value, f"{prefix}{name}.", seen)
+            elif isinstance(value, set | frozenset):
+                if any(isinstance(member, Tensor | Module) for member in value):
+                    raise TypeError(f"{prefix}{name} is a set, which has no order: use a list")
+            elif isinstance(value, Module | dict | list | tuple | deque):
+                if isinstance(value, Module):
+                    yield f"{prefix}{name}", value
+                seen.add(id(value))
+                opened.append((f"{prefix}{name}.", iter(_held(value))))
+                break  # what is in it comes first, and the rest of this one after it
+        else:
+            opened.pop()
+
+
+def _held(owner: Any) -> Any:
+    """The names and values in a module, a dict or a sequence."""
+    if isinstance(owner, Module):
+        return vars(owner).items()
+    return owner.items() if isinstance(owner, dict) else enumerate(owner)
 
 
 def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Inputs, Result]]:
