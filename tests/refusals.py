@@ -275,7 +275,7 @@ Linear(2, 3, rng=rng)([1.0, 2.0]) → TypeError: Linear takes a Tensor: got a li
 Tensor([[1], [1, 2]]) → ValueError: ^Tensor takes rows of equal length
 t.sum(dim=0) → TypeError: ^Tensor\.sum\(\) got an unexpected keyword argument 'dim'$
 Tensor([1.0], dtype=np.float32).data = [1e300] → ValueError: 1e\+300 is too large for float32$
-binary_cross_entropy_with_logits(t, 2 * np.ones(t.shape)) → ValueError: from 0 to 1: got 2
+binary_cross_entropy_with_logits(t, [0, 1, 2]) → ValueError: targets are 0 or 1, or prob
 SGD([], 0.1) → ValueError: the list is empty
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf

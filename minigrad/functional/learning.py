@@ -112,12 +112,9 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
             f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
             f"the targets {np.shape(targets)}"
         )
-    values = targets.data if isinstance(targets, Tensor) else np.asarray(targets)
-    if values.size and (values.min() < 0 or values.max() > 1):
-        raise ValueError(
-            f"targets are probabilities from 0 to 1: got {values.min()} to {values.max()}"
-        )
     if not isinstance(targets, Tensor) and np.asarray(targets).dtype.kind in "iub":
+        if not np.isin(targets, (0, 1)).all():
+            raise ValueError("targets are 0 or 1, or probabilities between: got other integers")
         targets = np.asarray(targets, getattr(logits, "dtype", float))  # float32 stays float32
     return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
 
