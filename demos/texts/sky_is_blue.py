@@ -210,7 +210,8 @@ marks.at_most("       the text: words for the head that has least", min(by_text)
 marks.at_least("       our layer: words for the head that has least", min(by_us), 8, "d")
 
 # %%
-# The one error that we cannot run: NumPy knows one device. And four that are of words and names.
+# One error that we cannot run, as NumPy knows one device (a test runs it in PyTorch). And four
+# lines that are unclear in their words and names.
 
 shown("a plain number would do, embed_size ** 0.5, as in the text's second class; so do we")
 w = single.w_q.weight

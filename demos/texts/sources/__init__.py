@@ -8,7 +8,8 @@ prints, formatted as its library formats it. So each of the modules here holds
     ours()         a name → our array of the same numbers, computed with this project; it leaves
                    out those names of PRINTED whose numbers cannot come back
     as_text        how the text's library prints an array
-    LOST           which numbers cannot come back, and why ("" if all of them do)
+    LOST           which numbers cannot come back, and why; and which are taken over from the text
+                   and not computed ("" if all of them come back)
     SLIPS          what a reader should know before trusting a line, each with its kind (`Slip`)
     COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
 """

@@ -132,9 +132,9 @@ SLIPS = (
     ),
     Slip(
         "left open",
-        "Xavier's bound is taken for each head's matrix, 1.0. For the whole layer it would be "
-        "0.866, which two printed weights exceed, and the variance of 1 would stay; so it grows "
-        "to 4/3. Both are in use, and the text names no choice.",
+        "Xavier's bound is taken for each head's matrix, 1.0, and the variance grows to 4/3. For "
+        "the whole layer it would be 0.866, which two printed weights exceed, and the variance "
+        "would stay. The text does not mention the choice.",
     ),
     Slip(
         "wrong",

@@ -286,7 +286,7 @@ SLIPS = (
     ),
     Slip(
         "unclear",
-        "The text calls nn.Linear's initial weights optimized, and does not say for what. Their "
+        "The text calls nn.Linear's initial weights optimized, and does not measure it. Their "
         "variance is 1/(3 d_in), so a signal loses two thirds of its mean square in each layer. "
         "Neither V1 nor V2 does more than average.",
     ),
@@ -308,10 +308,9 @@ SLIPS = (
     ),
     Slip(
         "left open",
-        "The text says that the scale is for widths above a thousand. V1's recipe needs one "
+        "The text's example for the scale is a width above a thousand. V1's recipe needs one "
         "there: its weights have mean ½, so its scores grow like d_k, and 1/√d_k is not enough. "
-        "V2's recipe works without, as long as inputs are three numbers with a length of about "
-        "1.",
+        "V2's recipe works without, as long as inputs are three numbers and of length about 1.",
     ),
 )
 
