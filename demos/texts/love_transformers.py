@@ -42,13 +42,13 @@ for name, printed in source.PRINTED.items():
     print(beside(name, printed, ours[name], source.as_text(ours[name])))
 marks.at_least("numbers that agree as text", *counted(source), ".0f")
 
-# %% 2 · Its slips
-# Each slip is a sentence, and below it is what we compute. The first three are the shapes, the
-# concatenation, and what is called a score. Twelve numbers fit into (3, 4) in more than one order,
-# and only one order keeps the features of a word together.
+# %% 2 · What is wrong in it, unclear or left open
+# Each line gets its kind and a sentence, and below it is what we compute. The first three are the
+# shapes, the concatenation, and what is called a score. Twelve numbers fit into (3, 4) in more
+# than one order, and only one order keeps the features of a word together.
 
-slips = iter(source.SLIPS)
-print("\n2 · Its slips\n")
+slips = map(str, source.SLIPS)
+print("\n2 · What is wrong in it, unclear or left open\n")
 say(next(slips), "   - ", "     ")
 for name, stated in source.STATED_SHAPES.items():
     print(f"       {name}: stated {stated}, stored {ours[name].shape}")
@@ -118,6 +118,10 @@ second = ours["weights"][1]
 print(f"       what is left for the other two words: {second[:, 1:].sum(axis=1)}")
 print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max():.1e}")
 marks.at_most("  head 2, entropy / log n", entropy(second).mean() / np.log(3), 1e-6, ".1e")
+
+say(next(slips), "   - ", "     ")
+for head, at in enumerate(ours["weights"], 1):
+    print(f"       head {head}: the words put on themselves {at.diagonal().round(3)}")
 
 # %% 3 · The steps it leaves undone
 # Our layer computes all heads at once. Its output is the sum of its heads, each with its own rows

@@ -53,12 +53,13 @@ for name in ("scores", "weights"):
     sides = source.PRINTED[name].split(), source.as_text(ours[name])
     for left, right in zip(*(np.reshape(side, (3, 3)) for side in sides), strict=True):
         print(f"   {' '.join(left):47}{' '.join(right)}")
+plain = sum(float(n) in (0, 1) for name in ours for n in source.PRINTED[name].split())
 zeros = sum(number == "0." for number in source.as_text(ours["context"]))
 print(f'   context of "I" (64,): the text prints 64 zeros, ours has {zeros}\n')
 say(
-    f"{same} of {total} printed numbers come back. {len(sums)} of them, the scores' diagonal, give "
-    f"the sums of the rows; from them the other {same - len(sums)} are predicted. What does not "
-    f"come back: {source.LOST}."
+    f"{same} of {total} printed numbers come out. {plain} of them are zeros and ones. {len(sums)}, "
+    f"the scores' diagonal, are used: they give the sums of the rows. {same - plain - len(sums)} "
+    f"are predictions from these sums. What cannot come back: {source.LOST}."
 )
 known = numbers(source.PRINTED["I"])
 say(
@@ -67,8 +68,8 @@ say(
 )
 marks.at_least("numbers identical as text", same, 82, "d")
 
-# %% 2 · What the text gets wrong
-# Under each slip is the computation that shows it. A difference of 0 proves something only if the
+# %% 2 · What is wrong in it, unclear or left open
+# Under each line is the computation that shows it. A difference of 0 proves something only if the
 # same lines also find one that is not 0, so each is computed with Xavier's weights too.
 
 rows = source.rows(np.random.default_rng(chosen.seed)).astype(float)  # (3, 512)
@@ -84,6 +85,7 @@ by_sum, by_order = (source.shuffled(attend, x, chosen.seed) for attend in (fixed
 differ, back = source.exchanged(mixed, x)
 singly, no_axis = (source.one_by_one(q, k, v, axis) for axis in (-1, None))
 rank = np.linalg.matrix_rank(scores)
+w_shape = (D_MODEL, D_K)
 shown = (
     f"sums of the rows: {over_all.sum(axis=-1)}, and by row {by_row.sum(axis=-1)}",
     f'"I" without an axis: {np.unique(over_all[0] @ v.data)}, by rows: '
@@ -97,10 +99,14 @@ shown = (
     f"I and you exchanged, Xavier's weights: the outputs differ by {differ:.0e}, and exchanged "
     f"back by {back:.0e}",
     f"one word at a time or one product: apart by {singly:.0e}, without an axis by {no_axis:.0f}",
+    f"one {w_shape} for {len(x)} inputs gives queries {q.shape}; with one for each input, the "
+    f"shape of W_Q would be {(len(x), *w_shape)}, where it is printed as {w_shape}",
+    f"the text's context has {D_K} features, ours from {NUM_HEADS} heads "
+    f"{merge_heads(source.head_outputs(fixed, x)).shape[-1]} (section 3)",
 )
-print("\n2 · Its slips\n")
+print("\n2 · What is wrong in it, unclear or left open\n")
 for number, (slip, computed) in enumerate(zip(source.SLIPS, shown, strict=True), 1):
-    say(slip, f"   {number}. ", "      ")
+    say(str(slip), f"   {number}. ", "      ")
     say(computed, "      → ", "        ")
 marks.at_most('weights of "I" without an axis, their sum', over_all[0].sum(), 0, "g")
 marks.at_most("different columns of Q, K and V, together", sum(source.columns(x, fixed)), 3, "d")
@@ -173,6 +179,13 @@ dead = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 reached = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
 print(f"\n   ∂L/∂x at 1/8, word by word: {by_word}. Only the row of {reached} gets any.")
+redrawn = [source.rows(np.random.default_rng(n)).astype(float) for n in range(5)]
+again = [inputs(fixed, Tensor(other, requires_grad=True)) for other in redrawn]
+print("\n   The lost values drawn 5 times, the largest elements at a scale of 1e-9:")
+found = [measure(1e-9, tensors)[1] for tensors in again]
+for name, drawn in zip(("x", "W_Q", "W_K", "W_V"), zip(*found, strict=True), strict=True):
+    sizes = [largest(g) for g in drawn]
+    print(f"   ∂L/∂{name:3} from {min(sizes):.4g} to {max(sizes):.4g}")
 marks.at_most("gradient of I and love at 1/8", np.max(by_word[:2]), 0, ".0e")
 marks.at_most("gradient of W_Q and W_K at the four usual scales", dead, 0.0, ".0e")
 marks.at_least("gradient of W_V at 1/8", largest(measure(None, text)[1][3]), 1.0, ".0f")

@@ -52,13 +52,13 @@ for name, array in source.ours().items():
 same, total = counted(source)
 marks.at_least("numbers that agree as text", same, total, "d")
 
-# %% 2 · Its slips
+# %% 2 · What is wrong in it, unclear or left open
 # The text says, first, that self-attention leaves the animals much as they were.
 
 slip = teller(source.SLIPS)
 looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
-print("\n2 · Slips")
+print("\n2 · What is wrong in it, unclear or left open")
 slip()
 for i, name in enumerate(NAMES):
     far, most = np.linalg.norm(moved[i]) / np.linalg.norm(ANIMALS[i]), looks[i].argmax()
@@ -97,9 +97,10 @@ for name, found in zip(ASKED, spread, strict=True):
     marks.at_least(f"  {name}: its scaled scores spread by", found, 10, ".1f")
 
 # %%
-# Fourth, that random projections are a bad idea. All training starts with some. But features and
-# weights above 0 give queries and keys above 0, and then one key, mostly the longest, wins all.
-# Queries measured from the average animal sum to 0, so no key can have the largest score for all.
+# Fourth, that random projections are a bad idea, and why these are. All training starts with
+# some. But features and weights above 0 give queries and keys above 0, and then one key, mostly
+# the longest, wins all. Queries measured from the average animal sum to 0, so no key can have the
+# largest score for all.
 
 made_up = source.layer(1)
 drawn = made_up.weights(animals).data[0]  # (5, 5)
@@ -115,7 +116,7 @@ winners = source.one_winner(*positive, AVERAGE)
 marks.at_most("  from 0 to 1, queries from the average", winners, 0.0)
 
 # %%
-# The last two slips are of words: what the result is, and how the head is called.
+# The last two are of words: what the result is, and how the head is called.
 
 slip()
 slip()

@@ -39,6 +39,7 @@ from minigrad import (
     gradcheck,
     gradients,
     graph,
+    jacobian,
     no_grad,
     softmax,
     stack,
@@ -173,10 +174,10 @@ for order, add in orders.items():
     results = (repr(float(total(scores / add(scores)))) for total in orders.values())
     print(f"   {order:14}" + "".join(f"{result:>22}" for result in results))
 
-# %% 2 · Its slips
+# %% 2 · What is wrong in it, unclear or left open
 
 slip = teller(source.SLIPS)
-print("\n2 · Slips")
+print("\n2 · What is wrong in it, unclear or left open")
 slip()
 print("   The weights of x₂")
 for said, mask in (("in its code", None), ("of every other", np.arange(len(WORDS)) != 1)):
@@ -241,6 +242,38 @@ for name, head in (("V1", one), ("V2", two)):
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
     print(f"   {name}: entropy of its weights / log n {spread(head):.3f}")
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
+
+# %%
+# The largest singular value of a Jacobian is the most that a small change of the scores can change
+# the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
+
+
+def slopes(scores):
+    """The largest singular values for one row of scores: divided by their sum, and by softmax."""
+    ways = (lambda s: s / s.sum()), softmax
+    return [float(np.linalg.norm(jacobian(f)(scores).data, 2)) for f in ways]
+
+
+slip()
+print("   The steepest slope of weights by scores: divided by their sum, and by softmax")
+of_x2 = INPUTS @ INPUTS[1]
+cases = {f"x₂, scores times {factor:g}": factor * of_x2 for factor in (0.01, 1, 10_000)}
+for said, case in {**cases, 'V2, "Your"': raw.data / np.sqrt(2)}.items():
+    print(f"   {said:22} {row(slopes(case), '9.2g')}")
+steepest = [slopes(scale * INPUTS @ word) for scale in (0.01, 1, 100) for word in INPUTS]
+marks.at_most("softmax: the steepest of 18 rows", max(soft for _, soft in steepest), 0.5, ".3f")
+marks.at_least("divided: the steepest of them", max(by for by, _ in steepest), 10, ".1f")
+
+slip()
+pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
+try:
+    print(f"   two sentences, X Xᵀ with .T: {(pair @ pair.T).shape}")
+except ValueError as error:
+    print(f"   two sentences {pair.shape} times their .T {pair.T.shape}: {type(error).__name__}")
+print(f"   with the last two axes exchanged, as here: {(Tensor(pair) @ Tensor(pair).mT).shape}")
+for axis in (0, -1):
+    sums = softmax(x @ x.mT, axis=axis).data.sum(axis=-1)
+    print(f"   softmax of the (6, 6) scores, dim={axis}: the rows sum to {row(sums, '.3f')}")
 
 # %% 3 · The steps the text leaves undone: a mask, dropout, several heads
 
@@ -345,6 +378,15 @@ for name, (recipe, _) in RECIPES.items():
             heads = [SelfAttention(*(w.data - SHIFT for w in weights)) for weights in layers]
             wide[name, said].append(np.mean([spread(head, scale=scale) for head in heads]))
         print(f"   {f'{name}, scale {said}':16} {row(wide[name, said], '.3f')}")
+lengths = np.linalg.norm(INPUTS, axis=1)
+print(f"   The six inputs have lengths from {lengths.min():.2f} to {lengths.max():.2f}.")
+for times in (1, 3, 10):
+    looks = (
+        source.version_2(2048, chosen.seed + i).weights(Tensor(times * INPUTS), scale=1.0).data
+        for i in range(DRAWS)
+    )
+    left = np.mean([entropy(p).mean() for p in looks]) / np.log(len(WORDS))
+    print(f"   V2, scale 1, d_k = 2048, inputs {times:2} times as long: entropy / log n {left:.3f}")
 
 
 def reached(head, scale):

@@ -288,3 +288,28 @@ def test_what_is_never_imported_and_a_comment_without_its_mark_stop_the_code():
     for name, code in (("nn", "class Layer(nn.Module): pass"), ("F", "F.softmax(0)")):
         assert complaint(code) == f"NameError: name {name!r} is not defined"
     assert complaint("d_model = 32 features").startswith("SyntaxError: ")
+
+
+def test_a_scale_that_is_no_buffer_stays_behind_when_the_class_is_moved():
+    torch = pytest.importorskip("torch")
+
+    class Scaled(torch.nn.Module):  # what matters of the text's SelfAttention
+        def __init__(self):
+            super().__init__()
+            self.query = torch.nn.Linear(32, 32)
+            self.scale = torch.sqrt(torch.FloatTensor([32]))
+
+        def forward(self, x):
+            return self.query(x) / self.scale
+
+    x = torch.zeros(8, 32)
+    assert Scaled()(x).shape == (8, 32)
+    moved = Scaled().to("meta")  # a device that every machine has
+    assert (moved.query.weight.device.type, moved.scale.device.type) == ("meta", "cpu")
+    with pytest.raises(RuntimeError, match="device"):
+        moved(x.to("meta"))
+
+
+def test_the_two_sentences_have_seven_and_six_words_and_the_ids_are_of_the_six():
+    assert [len(set(sentence.split())) for sentence in (SENTENCE, REPAIRED)] == [7, 6]
+    assert len(set(PRINTED["token ids"].split())) == 6

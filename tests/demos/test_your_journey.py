@@ -18,7 +18,7 @@ from demos.texts.sources.your_journey import (
     SelfAttention,
     as_text,
 )
-from minigrad import Tensor, exp, gradcheck, gradients, softmax
+from minigrad import Tensor, exp, gradcheck, gradients, jacobian, softmax
 
 VERSIONS = {"V1": source.version_1, "V2": source.version_2}
 versions = pytest.mark.parametrize("name", VERSIONS)
@@ -116,6 +116,31 @@ def test_dividing_by_the_sum_gives_negative_weights_and_cancels_a_scale():
     assert not np.allclose(softmax(scaled[0]), softmax(scores[0]), rtol=1e-3)
     with np.errstate(divide="ignore"):
         assert np.isinf(np.array([1.0, -1.0]) / np.array([1.0, -1.0]).sum()).all()
+
+
+def test_the_slope_of_softmax_is_at_most_a_half_and_that_of_a_division_has_no_bound():
+    steepest = lambda f, s: np.linalg.norm(jacobian(f)(s).data, 2)
+    divide, scores = (lambda s: s / s.sum()), INPUTS @ INPUTS[1]
+    for factor in (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0):
+        p = softmax(factor * scores)
+        expected = np.linalg.norm(np.diag(p) - np.outer(p, p), 2)
+        assert steepest(softmax, factor * scores) == pytest.approx(expected, rel=1e-9)
+        assert expected <= 0.5
+        once = steepest(divide, scores)
+        assert steepest(divide, factor * scores) == pytest.approx(once / factor, rel=1e-9)
+    assert steepest(softmax, np.zeros(2)) == pytest.approx(0.5)
+    assert steepest(softmax, 1e4 * scores) < 1e-80
+
+
+def test_v2_needs_no_scale_at_a_large_width_only_while_inputs_are_about_1_long():
+    lengths = np.linalg.norm(INPUTS, axis=1)
+    assert 0.7 < lengths.min() < lengths.max() < 1.23
+    left = {}
+    for times in (1, 10):
+        x = Tensor(times * INPUTS)
+        looks = [source.version_2(2048, i).weights(x, scale=1.0).data for i in range(5)]
+        left[times] = np.mean([entropy(p).mean() for p in looks]) / np.log(6)
+    assert left[1] > 0.4 and left[10] < 0.1
 
 
 @pytest.mark.parametrize(

@@ -8,22 +8,46 @@ prints, formatted as its library formats it. So each of the modules here holds
     ours()         a name → our array of the same numbers, computed with this project; it leaves
                    out those names of PRINTED whose numbers cannot come back
     as_text        how the text's library prints an array
-    LOST           which numbers cannot come back, and why ("" if all of them do)
-    SLIPS          what is wrong in the text or can mislead its reader, a sentence each
+    LOST           which numbers cannot come back, and why; and which are taken over from the text
+                   and not computed ("" if all of them come back)
+    SLIPS          what a reader should know before trusting a line, each with its kind (`Slip`)
     COMPLETED      the steps that the text leaves undone and our demo does, a sentence each
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from attention import MultiHeadAttention
 from minigrad import Tensor
+
+Kind = Literal["wrong", "unclear", "left open"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+class Slip(NamedTuple):
+    """A line of a text that can mislead its reader, and how far that is the text's own fault.
+
+    wrong      what the text says, prints or runs is not so
+    unclear    the text can be read in two ways, or a name says something else
+    left open  nothing is wrong: a condition, a choice or a further case is not mentioned
+    """
+
+    kind: Kind
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.sentence}"
+
+
+def kinds(text: ModuleType) -> list[int]:
+    """How many of a text's slips are of each of `KINDS`."""
+    return [sum(slip.kind == kind for slip in text.SLIPS) for kind in KINDS]
 
 
 def numbers(printed: str) -> np.ndarray:
@@ -59,9 +83,9 @@ def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
     print(textwrap.fill(sentence, 98, initial_indent=first, subsequent_indent=rest))
 
 
-def teller(sentences: Sequence[str]) -> Callable[[], None]:
-    """A function that prints the next of the sentences at each call, above its computation."""
-    left = iter(sentences)
+def teller(slips: Iterable[Slip]) -> Callable[[], None]:
+    """A function that prints the next of the slips at each call, above its computation."""
+    left = map(str, slips)
 
     def tell() -> None:
         print()

@@ -19,7 +19,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, merge_heads, split_heads
 from attention.maps import entropy
-from demos.texts.sources import as_numpy_prints, of_weights
+from demos.texts.sources import Slip, as_numpy_prints, of_weights
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
@@ -110,20 +110,56 @@ STATED_SHAPES = {"W_Q": (4, 2, 2), "weights": (3, 3, 2), "heads": (3, 2, 2)}
 LOST = ""
 
 SLIPS = (
-    "The shapes are stated with the heads last, and every array is stored with the heads first.",
-    "Concatenation is said to run along the axis of heads, axis 1; the axis of heads is axis 0, "
-    "and the code takes that axis apart and joins features.",
-    "The array named scaled_attention_scores holds the weights, and weighted_scores averages of "
-    "values; a score is never printed.",
-    "The heads do not split a word's vector: each of them projects all d_model features.",
-    "Xavier's bound is taken for each head's matrix, 1.0, and not for the layer's, 0.866; two "
-    "printed weights exceed that, and the variance is multiplied by 4/3.",
-    "Xavier's weights preserve the variance of inputs with mean 0; these have mean 4.5, and what "
-    "W multiplies is their mean square, 26, and not their variance, 5.75.",
-    "The scale does not ensure numerical stability; the subtraction of the maximum does.",
-    "The scale does not adjust anything to the context: it is the same factor for every score.",
-    "Each row of a head is said to be a word in its context; head 2 is one-hot, although it is "
-    "scaled, and its three printed rows are the same.",
+    Slip(
+        "unclear",
+        "The text states the shapes of its drawing, with the heads last; its code stores the "
+        "heads first. It does not say that the two differ.",
+    ),
+    Slip(
+        "wrong",
+        "Concatenation is said to run along the axis of heads, axis 1; the axis of heads is axis "
+        "0, and the code takes that axis apart and joins features.",
+    ),
+    Slip(
+        "unclear",
+        "The array named scaled_attention_scores holds the weights, and weighted_scores averages "
+        "of values; a score is never printed.",
+    ),
+    Slip(
+        "unclear",
+        "The text says that the heads split a word's vector. Its code is right: each head "
+        "projects all d_model features.",
+    ),
+    Slip(
+        "left open",
+        "Xavier's bound is taken for each head's matrix, 1.0, and the variance grows to 4/3. For "
+        "the whole layer it would be 0.866, which two printed weights exceed, and the variance "
+        "would stay. The text does not mention the choice.",
+    ),
+    Slip(
+        "wrong",
+        "Xavier's weights are said to preserve the variance. They do so for inputs with mean 0; "
+        "these have mean 4.5, and what W multiplies is their mean square, 26, and not their "
+        "variance, 5.75.",
+    ),
+    Slip(
+        "wrong",
+        "The scale does not ensure numerical stability; the subtraction of the maximum does.",
+    ),
+    Slip(
+        "wrong",
+        "The scale does not adjust anything to the context: it is the same factor for every score.",
+    ),
+    Slip(
+        "wrong",
+        "Each row of a head is said to be a word in its context; head 2 is one-hot, although it "
+        "is scaled, and its three printed rows are the same.",
+    ),
+    Slip(
+        "unclear",
+        "The first word is said to attend to every other word. It attends to itself too, and in "
+        "head 2 to nothing else.",
+    ),
 )
 
 COMPLETED = (

@@ -10,6 +10,12 @@ everywhere. A query is then one number 64 times over, the sum sᵢ of its word's
 
 `sums` reads the three off the printed diagonal. The six scores beside it are then predictions, and
 any rows with these sums will do: `rows` builds some.
+
+Of the 552 numbers 470 are values of "I", which are not computed: they are taken over as they are
+printed. The other 42 values of "I" and all 1,024 of "love" and "you" are lost, except for the three
+sums. Of the 82 numbers that come out 73 are zeros and ones, 3 are the diagonal, which is used, and
+6 are predictions (three, each printed twice). What depends on more than the sums depends on how the
+lost values are drawn again: so do the gradients of W_Q, W_K and W_V, where they are not 0.
 """
 
 from __future__ import annotations
@@ -20,7 +26,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights, split_heads
 from attention.maps import entropy
-from demos.texts.sources import as_numpy_prints, numbers
+from demos.texts.sources import Slip, as_numpy_prints, numbers
 from minigrad import Tensor, gradients, mse, softmax
 from minigrad.optim import Adam
 
@@ -32,7 +38,8 @@ W_O = 1 / 512  # ours; the text has no W_O. Each output is then the mean of the 
 
 as_text = as_numpy_prints
 
-# The first row of the input is printed up to its 470th value, the other two rows not at all.
+# The first row of the input is printed up to its 470th value, the other two rows not at all. These
+# 470 are what our rows begin with, so they do not count as reproduced.
 PRINTED = {
     "I": """
         8 5 6 7 7 7 2 2 5 5 7 5 5 1 1 9 3 2 9 7 1 1 8 7 1 7 7 1 1 6 1 3 2 6 5 9 3 5 2 6 2 9 4 1 3
@@ -57,24 +64,58 @@ PRINTED = {
 }
 
 LOST = (
-    'the input: 470 values of the row "I" are printed, the other 42 and the rows of "love" and '
-    '"you" are not, and nothing was seeded'
+    'the rows as they were drawn, as nothing was seeded. The 470 printed values of "I" are not '
+    'computed, but taken over and used; lost are its other 42 and all 1,024 of "love" and "you". '
+    "Three sums of them are known"
 )
 
 SLIPS = (
-    "The softmax has no axis, so it runs over all nine scores, and the rows sum to 0, 0 and 1. The "
-    "lines that print the weights compute them anew, by row, and hide this.",
-    'So the context vector printed for "I" is 64 zeros. By rows it is 13085 in every slot.',
-    "The weights are drawn from ranges that hold one integer: 1, 3 and 5 everywhere. All 64 "
-    "columns of Q, K and V are equal, and the scores have rank 1.",
-    "Attention then depends on a word by the sum of its row alone. Every word looks at the largest "
-    "sum, in whatever order the 512 features are.",
-    "The scores are called scaled, and are 1.5e8. √d_k = 8 is made for queries and keys of mean 0 "
-    "and variance 1; here their means are 2539 and 7616.",
-    "d_model is called the positional embedding space. There is no position in it: exchange two "
-    "words, and their outputs are exchanged.",
-    "Step 7 would repeat steps 1 to 6 for each further word. But step 1 would draw other words, "
-    "and steps 1 to 5 are done for all three words already: one product is left.",
+    Slip(
+        "wrong",
+        "The softmax has no axis, so it runs over all nine scores, and the rows sum to 0, 0 and "
+        "1. The lines that print the weights compute them anew, by row, and hide this.",
+    ),
+    Slip(
+        "wrong",
+        'So the context vector printed for "I" is 64 zeros. By rows it is 13085 in every slot.',
+    ),
+    Slip(
+        "unclear",
+        "The weights are drawn from ranges that hold one integer: 1, 3 and 5 everywhere. The "
+        "code looks like a random draw, and the text does not say that it is none. All 64 "
+        "columns of Q, K and V are equal, and the scores have rank 1.",
+    ),
+    Slip(
+        "left open",
+        "Attention then depends on a word by the sum of its row alone. Every word looks at the "
+        "largest sum, in whatever order the 512 features are.",
+    ),
+    Slip(
+        "left open",
+        "The scores are scaled by 1/8 and are 1.5e8 all the same. √d_k = 8 is made for queries "
+        "and keys of mean 0 and variance 1; here their means are 2539 and 7616.",
+    ),
+    Slip(
+        "wrong",
+        "d_model is called the positional embedding space. There is no position in it: exchange "
+        "two words, and their outputs are exchanged.",
+    ),
+    Slip(
+        "unclear",
+        "Step 7 repeats steps 1 to 6 for the other words, in a heading alone. Steps 1 to 5 are "
+        "done for all three words already, and step 1 would draw other words: one product is "
+        "left.",
+    ),
+    Slip(
+        "unclear",
+        "Each input is said to have 3 weight matrices. Step 3 assumes one of each for all "
+        "inputs, and so does the code.",
+    ),
+    Slip(
+        "left open",
+        "The title promises multi-head attention, and the model is said to have eight heads. One "
+        "is computed.",
+    ),
 )
 
 COMPLETED = (

@@ -17,6 +17,7 @@ import numpy as np
 
 from attention import MultiHeadAttention, attention, attention_weights
 from attention.maps import entropy
+from demos.texts.sources import Slip
 from minigrad import GradientError, Tensor, gradcheck, gradients, no_grad, softmax, where
 from minigrad.checks.checking import Comparison
 from minigrad.nn import Embedding, Linear, Module, normal
@@ -46,21 +47,83 @@ LOST = (
 )
 
 SLIPS = (
-    'The token ids printed are those of "… world is blue"; the printed sentence has others.',
-    "Words are numbered with their repetitions, which leaves ids unused.",
-    "The second replace looks for all nine characters in a row, and changes nothing.",
-    "Multiplying by 1/√d_k is called dividing by it, which would go the other way.",
-    "The ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers.",
-    "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or not.",
-    "The scale is said to give stable gradients; most queries look at one word, as W is N(0, 1).",
-    "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
-    "Values may have any width, and yet (8, 8) weights and (8, 32) values are called the same.",
-    "Heads are said to speed the work up like a team; they do the same multiplications.",
-    "With T = d_k = 8, heads that are split wrongly have the printed shape, too.",
-    "`nn` and `F` are used and never imported.",
-    "A comment lacks its #, which is a SyntaxError.",
-    "A query that may look nowhere gets NaN, and so does the gradient.",
-    "A mask (B, T, S) is used on scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
+    Slip(
+        "wrong",
+        'The token ids printed are those of "… world is blue"; the printed sentence has others.',
+    ),
+    Slip(
+        "left open",
+        "Words are numbered with their repetitions, which leaves ids unused and does no harm.",
+    ),
+    Slip(
+        "left open",
+        "The second replace looks for all nine characters in a row, and changes nothing. The "
+        "loop before it has done the work.",
+    ),
+    Slip("wrong", "Multiplying by 1/√d_k is called dividing by it, which would go the other way."),
+    Slip(
+        "unclear",
+        "The ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers.",
+    ),
+    Slip(
+        "wrong",
+        "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or "
+        "not.",
+    ),
+    Slip(
+        "left open",
+        "The scale is said to give more stable gradients; it does not suffice here. Most queries "
+        "look at one word, as W is N(0, 1).",
+    ),
+    Slip(
+        "wrong",
+        "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
+    ),
+    Slip(
+        "wrong",
+        "Values may have any width, and yet (8, 8) weights and (8, 32) values are called the same.",
+    ),
+    Slip(
+        "wrong",
+        "Heads are said to speed the work up like a team; they do the same multiplications.",
+    ),
+    Slip("wrong", "`nn` and `F` are used and never imported."),
+    Slip("wrong", "A comment lacks its #, which is a SyntaxError."),
+    Slip(
+        "left open",
+        "The text passes no mask. With one, a query that may look nowhere gets NaN, and so does "
+        "the gradient.",
+    ),
+    Slip(
+        "left open",
+        "The shape of a mask is not said. A mask (B, T, S) meets scores (B, H, T, S): if B = H, "
+        "a head gets a sequence's mask.",
+    ),
+    Slip(
+        "wrong",
+        "`SelfAttention.scale` is a tensor and no buffer, so it stays behind when the class is "
+        "moved to another device, and the division there fails.",
+    ),
+    Slip(
+        "unclear",
+        "The formulas write q = W x, the code X W. W is square, so both orders run, and W means "
+        "its transpose in one of them.",
+    ),
+    Slip(
+        "unclear",
+        "Softmax is said to be applied to the entire matrix and to give one probability "
+        "distribution. The code gives eight, one for each column.",
+    ),
+    Slip(
+        "unclear",
+        "The word query stands for a matrix of weights, W_q, and for its result, Q; key and "
+        "value do so too.",
+    ),
+    Slip(
+        "unclear",
+        "`itos` would be read as id → string, and holds the ids of the words. `vocab_size` is "
+        "100, explained as the number of unique words.",
+    ),
 )
 
 COMPLETED = (
