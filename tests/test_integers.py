@@ -4,6 +4,7 @@ An operation of integers gives what it gives for the same numbers as floats, or 
 the integers, or refuses. It never gives a third answer.
 """
 
+import itertools
 import warnings
 
 import numpy as np
@@ -53,10 +54,9 @@ def with_gradient(case, i):
     return np.append(np.ravel(y.data), np.ravel(gradients(y.sum(), [inputs[i]])[0]))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted({case.name for case in CASES}))
-def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name, dtype):
-    for case in CASES:
+def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name):
+    for case, dtype in itertools.product(CASES, DTYPES):
         if case.name == name and case.floating:
             integers, floats = in_integers(case, dtype, case.floating)
             ours = answer(integers.ours, *map(Tensor, integers.inputs))
@@ -66,10 +66,9 @@ def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name, dtype)
                 assert same(ours, as_floats) or same(ours, numpys), (str(case), ours, as_floats)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted({case.name for case in CASES if len(case.floating) > 1}))
-def test_beside_a_float_integers_are_floats_in_value_and_gradient(name, dtype):
-    for case in CASES:
+def test_beside_a_float_integers_are_floats_in_value_and_gradient(name):
+    for case, dtype in itertools.product(CASES, DTYPES):
         for i in case.floating if case.name == name else ():
             if isinstance(case.inputs[i], np.ndarray):
                 others = [j for j in case.floating if j != i]

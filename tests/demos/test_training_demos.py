@@ -130,7 +130,11 @@ def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
 # ---------------------------------------------------------------- law: the same seed, the same bits
 
 
-@pytest.mark.parametrize("name", TRAIN)
+LONG = {"charlm", "digits", "induction", "translate"}  # in the slow group, as CI has both
+SOME = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in TRAIN]
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
     folder, _ = quick(name)
     demo(name, "--quick", "--out", tmp_path)
@@ -150,9 +154,9 @@ def test_another_seed_gives_other_losses(quick, tmp_path):
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """`reverse`, 250 steps of each training, never stopped: its folder and what it printed."""
+    """`reverse`, 150 steps of each training, never stopped: its folder and what it printed."""
     folder = tmp_path_factory.mktemp("whole")
-    done = demo("reverse", "--steps", 250, "--out", folder)
+    done = demo("reverse", "--steps", 150, "--out", folder)
     return folder, done.stdout
 
 
@@ -163,7 +167,7 @@ def assert_same_trainings(folder, other):
         assert_same_bits(path, other / path.name)
 
 
-def stopped(folder, during, after, how, name="reverse", steps=250):
+def stopped(folder, during, after, how, name="reverse", steps=150):
     """Start the same in another folder, stop it in one training after so many steps."""
     process = subprocess.Popen(
         command(name, "--steps", steps, "--out", folder),
@@ -206,12 +210,12 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     if how != signal.SIGKILL:
         assert code == 128 + how
         assert re.search(
-            rf"stopped '{during}' after step \d+ of 250, and saved it in \S+: the same command "
+            rf"stopped '{during}' after step \d+ of 150, and saved it in \S+: the same command "
             r"with --resume continues from there\n$",
             said,
         )
         assert "Traceback" not in said
-    done = demo("reverse", "--steps", 250, "--out", tmp_path, "--resume")
+    done = demo("reverse", "--steps", 150, "--out", tmp_path, "--resume")
     whole, printed = uninterrupted
     strip = lambda text: text.rpartition("\nPictures")[0]
     assert strip(done.stdout) == strip(printed) != ""
