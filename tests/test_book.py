@@ -239,7 +239,7 @@ def test_a_name_of_a_later_chapter_comes_with_its_chapter():
         ("It is freed by `@recompute` (chapter 2.2).", ["recompute"]),
         ("It is freed by `recompute` (chapter 2.4).", []),
         ("It is freed by `recompute`, as chapters 1.2 and 2 say.", []),
-        ("`Tensor`, `np.recompute` and `t.recompute()` are no later names.", []),
+        ("`Tensor`, `np.recompute` and `t.recompute()` are not later names.", []),
     ],
 )
 def test_a_name_too_early_is_found(sentence, found):

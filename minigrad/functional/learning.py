@@ -45,11 +45,7 @@ def mse(prediction: Any, target: Any) -> Tensor:
     >>> mse([1.0, 2.0], [1.0, 4.0])
     array(2.)
     """
-    if np.shape(prediction) != np.shape(target):
-        raise ValueError(
-            f"mse compares equal shapes: the prediction has {np.shape(prediction)}, "
-            f"the target {np.shape(target)}"
-        )
+    _check_equal_shapes(prediction, target, "mse")
     return mean(square(subtract(floats(prediction), floats(target))))
 
 
@@ -63,11 +59,7 @@ def huber(prediction: Any, target: Any, *, delta: float = 1.0) -> Tensor:
     >>> huber([0.0, 0.0], [1.0, 11.0], delta=2.0)              # (½ + 2 (11 - 1)) / 2
     array(10.25)
     """
-    if np.shape(prediction) != np.shape(target):
-        raise ValueError(
-            f"huber compares equal shapes: the prediction has {np.shape(prediction)}, "
-            f"the target {np.shape(target)}"
-        )
+    _check_equal_shapes(prediction, target, "huber")
     if not delta > 0:
         raise ValueError(f"huber changes from a square to a line at delta > 0: got {delta}")
     d = subtract(floats(prediction), floats(target))
@@ -190,3 +182,12 @@ def check_probability(p: float) -> None:
     """Refuse a p that is not a probability below 1: at 1 no element is left to scale up."""
     if not 0.0 <= p < 1.0:
         raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
+
+
+def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:
+    """Refuse a target that would have to be broadcast."""
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"{asked} compares equal shapes: the prediction has {np.shape(prediction)}, "
+            f"the target {np.shape(target)}"
+        )

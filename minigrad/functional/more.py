@@ -111,8 +111,8 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 def cumprod(a: Any, axis: int | None = None) -> Tensor:
     """yᵢ = x₀ · … · xᵢ along the axis; with axis=None along the flattened a.
 
-    In log₂ n rounds, each element is multiplied by the product of the 1, 2, 4, … before it. There
-    is no division, so an element that is 0 has the right gradient too.
+    In log₂ n rounds, each element is multiplied by the product of the 1, 2, 4, … before it.
+    Nothing is divided, so an element that is 0 has the right gradient too.
 
     >>> np.cumprod(Tensor([1, 2, 3]))
     Tensor([1, 2, 6])

@@ -48,8 +48,9 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     >>> prod([2.0, 3.0, 5.0]), grad(prod)([2.0, 0.0, 5.0])
     (array(30.), array([ 0., 10.,  0.]))
     """
-    if np.asarray(_array(x)).dtype.kind in "iub":  # no gradient, and NumPy's wider integers
-        y = np.prod(_array(x), axis=axis, keepdims=keepdims)
+    array = x.data if isinstance(x, Tensor) else x
+    if np.asarray(array).dtype.kind in "iub":  # no gradient, and NumPy's wider integers
+        y = np.prod(array, axis=axis, keepdims=keepdims)
         return Tensor(y) if isinstance(x, Tensor) else np.asarray(y)  # type: ignore[return-value]
     shape = np.shape(x)
     axes = _reduced(axis, shape)
@@ -205,10 +206,6 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     array(5)
     """
     return sum(diagonal(x, offset, axis1, axis2), axis=-1)
-
-
-def _array(x: Any) -> Any:
-    return x.data if isinstance(x, Tensor) else x
 
 
 def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

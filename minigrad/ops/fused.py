@@ -108,7 +108,7 @@ def size_in_powers_of_two(x: Any, axis: Any) -> Any:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: GELU, cross-entropy, and rows that are too large to square.
+# What follows: GELU and cross-entropy.
 
 
 def _gelu_tanh(x, /):
