@@ -63,9 +63,7 @@ class Run:
         self.bar = tqdm(total=self.steps, initial=self.done, desc=self.what)
         before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
         for each, handler in before.items():
-            if (
-                handler is not signal.SIG_IGN
-            ):  # (a script that starts a demo with `&` ignores SIGINT)
+            if handler is not signal.SIG_IGN:  # (a script's `demo &` ignores SIGINT)
                 signal.signal(each, self._interrupt)
         try:
             for step in range(self.done + 1, self.steps + 1):
