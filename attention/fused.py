@@ -34,7 +34,11 @@ this costs one more product, and T² numbers need not be kept. Only D is a sum o
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
 needs only the output and its gradient, one row of each, and both are known before the first block
-(Dao et al. 2022, appendix B.2).
+(Dao et al. 2022, appendix B.2). The two sums are equal in exact arithmetic, and differ in rounding.
+One can see it where a query has a single key: its weight is 1 whatever its score, so the gradients
+of q and k are 0. Chapter 11's `attention` subtracts a number from itself and gives exactly 0. Here
+∂L/∂P - D is the difference of two sums of the same terms in another order, which is rounding: about
+1e-16 times as large as the terms.
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass. A NaN stays a

@@ -60,6 +60,8 @@ def generate(
                  equal but for rounding
 
     Prompts are of equal length, without padding. ValueError if the model is in training mode.
+    Threads may share the model; each of them needs an rng of its own, if its text is to depend on
+    the seed alone.
     """
     _refuse_dropout(model)
     _whole(num_tokens, "num_tokens")

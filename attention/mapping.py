@@ -70,7 +70,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
         if piece.optional and not any(name in state for name in piece.ours):
             continue
         arrays = [_taken(left, name) for name in piece.ours]
-        if len({a.shape for a in arrays}) > 1:
+        if len({a.shape for a in arrays}) > 1 or not arrays[0].ndim:
             shapes = " and ".join(f"{n} {a.shape}" for n, a in zip(piece.ours, arrays, strict=True))
             raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
@@ -97,7 +97,7 @@ def to_ours(
         if piece.optional and piece.theirs not in left:
             continue
         array = _taken(left, piece.theirs)
-        if array.shape[0 if piece.transposed else -1] % len(piece.ours):
+        if not array.ndim or array.shape[0 if piece.transposed else -1] % len(piece.ours):
             raise ValueError(
                 f"{piece.theirs} {array.shape} cannot be cut into {len(piece.ours)} equal parts"
             )

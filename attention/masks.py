@@ -12,6 +12,9 @@ anything that broadcasts to the scores. (Where these have an axis of heads, (B, 
 13's layer inserts it into the mask; for chapter 11's functions write (B, 1, T, S).) Masks combine
 with `&`.
 
+The backward pass needs a mask as it was in the forward pass. The masks made here are read-only, so
+attention need not copy them; any other mask it copies.
+
     >>> causal_mask(3) & padding_mask([3, 2], 3)
     array([[[ True, False, False],
             [ True,  True, False],
@@ -39,8 +42,10 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
 
     A model that predicts token t + 1 from position t must not see that token at t. With this mask
     the output at t does not depend on any later input, so no later input gets a gradient from it.
-    With more keys than queries, the T queries are the last T of the S positions. With fewer keys
-    the first queries would see nothing, so that is refused.
+    With more keys than queries, the T queries are the last T of the S positions: the mask is
+    aligned at the bottom right. (PyTorch's `is_causal=True` is aligned at the top left, where query
+    t sees keys 0 to t. The two are the same only for T = S.) With fewer keys the first queries
+    would see nothing, so that is refused.
 
     >>> causal_mask(2, 3)
     array([[ True,  True, False],
@@ -49,7 +54,7 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
     S = T if S is None else S
     if T > S:
         raise ValueError(f"a causal mask needs a key for each query: got T={T} queries, S={S} keys")
-    return np.tril(np.ones((T, S), dtype=bool), S - T)
+    return _read_only(np.tril(np.ones((T, S), dtype=bool), S - T))  # (T, S)
 
 
 def padding_mask(lengths: Sequence[int], S: int) -> Mask:
@@ -58,13 +63,19 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
     Sequences of a batch are padded to a common length S; the padding is not data. Every query
     of a sequence sees the same keys, hence the axis of length 1.
     """
-    counts = np.asarray(lengths)
+    counts = np.asarray(lengths) if np.size(lengths) else np.zeros(np.shape(lengths), int)
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
         raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")
     if counts.size and not 0 <= counts.min() <= counts.max() <= S:
         raise ValueError(f"lengths must lie between 0 and S={S}: got {counts.tolist()}")
     keys = np.arange(S)  # (S,)
-    return keys < counts[:, None, None]  # (B, 1, S)
+    return _read_only(keys < counts[:, None, None])  # (B, 1, S)
+
+
+def _read_only(mask: Mask) -> Mask:
+    """The mask itself, from now on unchanged."""
+    mask.setflags(write=False)
+    return mask
 
 
 # Reference: no demo uses what follows.
@@ -85,4 +96,5 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     S = T if S is None else S
     if operator.index(size) < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
-    return causal_mask(T, S) & ~np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
+    too_far_back = np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
+    return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)

@@ -153,7 +153,11 @@ def check_values(k: Tensor, v: Tensor) -> None:
 
 
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
-    """The mask as a boolean array, or one sentence on what is wrong with it."""
+    """The mask as a boolean array, or one sentence on what is wrong with it.
+
+    The backward pass needs the mask as it was in the forward pass. So it is copied, unless nobody
+    can write to it: a read-only array that has its own memory.
+    """
     try:
         array = np.asarray(mask)
     except ValueError:
@@ -168,7 +172,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
             f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
             "which end in (T queries, S keys)"
         )
-    return array
+    return array.copy() if array.flags.writeable or array.base is not None else array
 
 
 def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:

@@ -58,7 +58,8 @@ __all__ = [  # noqa: RUF022 (the order is the lesson's)
 class Optimizer:
     """Parameters, a learning rate, and for each parameter what the optimizer remembers of it.
 
-    `lr` may be set between steps: that is all a schedule does.
+    `lr` may be set between steps: that is all a schedule does. Only one thread at a time may call
+    the methods, while no other uses the parameters: of two steps at once, one may be lost.
     """
 
     # The names of what is remembered of a parameter; each subclass sets them.
@@ -112,8 +113,8 @@ class Optimizer:
         self.steps += 1
         self.lr = float(self.lr)  # a NumPy number would make float32 arrays float64 ones
         for i, p in enumerate(self.parameters):
-            if p.grad is not None:
-                self.update(p, grad_of(p), self.memory[i])
+            if (g := grad_of(p)) is not None:
+                self.update(p, g, self.memory[i])
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
         """Move one parameter, given its gradient and what is remembered of it."""
@@ -299,12 +300,12 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     """Shorten all gradients together so that, as one vector, they are at most max_norm long.
 
     Returns the length before. All are multiplied by one factor, which keeps the direction. So at a
-    rare steep place one step is short, and the run goes on. FloatingPointError if a gradient is not
-    finite.
+    rare steep place one step is short, and the run goes on. Call it in the thread that makes the
+    steps. FloatingPointError if a gradient is not finite.
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm must be above 0: got {max_norm}")
-    given = list({id(p): (p, p.grad) for p in parameters if p.grad is not None}.values())
+    given = list({id(p): (p, g) for p in parameters if (g := grad_of(p)) is not None}.values())
     wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
     if wrong:
         raise FloatingPointError(

@@ -302,6 +302,10 @@ to_theirs({"w_q.bias": [1], "w_v.bias": [3]}, multi_head_layout()[1:2])
     → ValueError: this layout needs w_k.bias…
 to_ours({"in_proj_weight": np.ones((20, 14))}, multi_head_layout())
     → ValueError: in_proj_weight (20, 14) cannot be cut into 3 equal parts
+to_ours({"in_proj_weight": 3.0}, multi_head_layout())
+    → ValueError: in_proj_weight () cannot be cut into 3 equal parts
+to_theirs({"w_q.weight": 1.0, "w_k.weight": 2.0, "w_v.weight": 3.0}, multi_head_layout()[:1])
+    → ValueError: in_proj_weight is made of equal parts: got w_q.weight ()…
 to_theirs(heads(12, 4, num_kv_heads=2).state_dict(), multi_head_layout())
     → ValueError: in_proj_weight…
 to_theirs(gpt2(19, 11, **SIZES | {"num_blocks": 2}).state_dict(), gpt2_layout(1))

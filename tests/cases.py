@@ -72,6 +72,10 @@ def positive(*shape, rng=random):
     return np.asarray(rng.uniform(0.5, 2.0, shape))
 
 
+def probabilities(*shape, rng=random):
+    return rng.dirichlet(np.ones(shape[-1]), shape[:-1])
+
+
 def nonzero(*shape, rng=random):
     return np.asarray(positive(*shape, rng=rng) * rng.choice([-1, 1], shape))
 
@@ -592,6 +596,27 @@ CASES = [
         for i in (-100, 3, 7)
     ),
     *(case("cross_entropy", x(3, 5), np.array([4, 0, 4]), label_smoothing=e) for e in (0.1, 0.7)),
+    *(
+        case(name, x(2, 3, 5), np.array([[4, 0, 4], [1, 2, 0]]), **options)
+        for name in ("nll", "cross_entropy")
+        for options in (
+            {"reduction": "sum"},
+            {"reduction": "none"},
+            {"weight": positive(5)},
+            {"weight": np.array([0, 1, 0.5, 0, 2]), "ignore_index": 4, "reduction": "none"},
+        )
+    ),
+    case("cross_entropy", x(3, 5), np.array([4, 0, 4]), label_smoothing=0.1, weight=positive(5)),
+    *(
+        case("cross_entropy", x(*s), targets=probabilities(*s), **options)
+        for s in ((3, 5), (2, 3, 5), (5,))
+        for options in ({}, {"weight": positive(5), "label_smoothing": 0.1, "reduction": "none"})
+    ),
+    *(
+        case(name, x(3, 5), random.uniform(0.3, 0.7, (3, 5)), reduction=reduction)
+        for name in ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits")
+        for reduction in ("sum", "none")
+    ),
     case("cross_entropy", x(3, 5), np.array([4, -1, 2]), ignore_index=-1, label_smoothing=0.1),
     # 3.7 fused
     *(case("layer_norm", x(*s), x(5), x(5)) for s in ((3, 5), (2, 3, 5), (5,), (0, 5))),

@@ -33,45 +33,59 @@ CALLS = {
 # What NumPy lacks, written for arrays as a textbook writes it.
 
 
-def rows_chosen(x, targets, ignore_index):
-    """The (row, class) pairs that count."""
-    return [
-        (np.asarray(x)[row], int(c))
-        for row, c in np.ndenumerate(np.asarray(targets))
-        if c != ignore_index
-    ]
+def reduced(losses, reduction="mean"):
+    return {"mean": np.mean, "sum": np.sum, "none": np.asarray}[reduction](losses)
 
 
-def nll(log_p, targets, ignore_index=None):
-    return np.mean([-row[c] for row, c in rows_chosen(log_p, targets, ignore_index)])
+def nll(log_p, targets, ignore_index=None, weight=None, reduction="mean"):
+    return cross_entropy(log_p, targets, ignore_index, 0.0, weight, reduction, log=np.asarray)
 
 
 def layer_norm(x, gain, bias, eps=1e-5):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * gain + bias
 
 
-def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
-    losses = []
-    for row, c in rows_chosen(logits, targets, ignore_index):
-        truth = np.full(len(row), label_smoothing / len(row))
-        truth[c] += 1 - label_smoothing
-        losses.append(-(truth * np.log(softmax(row))).sum())
-    return np.mean(losses)
+def cross_entropy(
+    logits,
+    targets,
+    ignore_index=None,
+    label_smoothing=0.0,
+    weight=None,
+    reduction="mean",
+    log=lambda row: np.log(softmax(row)),
+):
+    C = np.shape(logits)[-1]
+    weight = np.ones(C) if weight is None else weight
+    classes = np.shape(targets) != np.shape(logits)
+    losses, n = np.zeros(np.shape(logits)[:-1]), 0.0
+    for row in np.ndindex(losses.shape):
+        target = np.asarray(targets)[row]
+        if classes and target == ignore_index:
+            continue
+        truth = np.eye(C)[target] if classes else target
+        truth = weight * ((1 - label_smoothing) * truth + label_smoothing / C)
+        losses[row] = -np.where(truth == 0, 0, truth * log(np.asarray(logits)[row])).sum()
+        n += weight[target] if classes else 1
+    return losses.sum() / n if reduction == "mean" else reduced(losses, reduction)
 
 
-def binary_cross_entropy_with_logits(z, t):
+def mse(prediction, target, reduction="mean"):
+    return reduced((prediction - target) ** 2, reduction)
+
+
+def binary_cross_entropy_with_logits(z, t, reduction="mean"):
     p = 1 / (1 + np.exp(-z))
-    return -np.mean(t * np.log(p) + (1 - t) * np.log(1 - p))
+    return reduced(-(t * np.log(p) + (1 - t) * np.log(1 - p)), reduction)
 
 
-def huber(prediction, target, delta=1.0):
+def huber(prediction, target, delta=1.0, reduction="mean"):
     d = np.abs(prediction - target)
-    return np.mean(np.where(d > delta, delta * (d - delta / 2), d * d / 2))
+    return reduced(np.where(d > delta, delta * (d - delta / 2), d * d / 2), reduction)
 
 
-def kl_div(log_q, p):
+def kl_div(log_q, p, reduction="mean"):
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.mean(np.where(p == 0, 0, p * (np.log(p) - log_q)).sum(-1))
+        return reduced(np.where(p == 0, 0, p * (np.log(p) - log_q)).sum(-1), reduction)
 
 
 def cosine_similarity(a, b, axis=-1, eps=1e-8):
@@ -136,7 +150,7 @@ DEFINITIONS = {
     "log_softmax": lambda x, axis=-1: x - np.log(np.exp(x).sum(axis, keepdims=True)),
     "logsigmoid": lambda x: np.log(1 / (1 + np.exp(-x))),
     "logsumexp": lambda x, **options: np.log(np.exp(x).sum(**options)),
-    "mse": lambda a, b: np.mean((a - b) ** 2),
+    "mse": mse,
     "nll": nll,
     "relu": lambda x: np.where(x > 0, x, 0),
     "scatter_add": scatter_add,
@@ -325,12 +339,23 @@ def tensordot(a, b, axes=2):
 
 
 def losses(f, ignore=-100):
-    def loss(x, targets, ignore_index=None, **options):
-        targets, classes = integers(targets), x.shape[-1]
-        options["ignore_index"] = ignore if ignore_index is None else ignore_index
-        return f(x.reshape(-1, classes), targets.reshape(-1), **options)
+    def loss(x, targets, ignore_index=None, weight=None, **options):
+        options["weight"] = None if weight is None else torch.as_tensor(weight, dtype=x.dtype)
+        rows = x.reshape(-1, x.shape[-1])
+        if np.shape(targets) == x.shape:
+            targets = torch.as_tensor(targets, dtype=x.dtype).reshape(rows.shape)
+        else:
+            options["ignore_index"] = ignore if ignore_index is None else ignore_index
+            targets = integers(targets).reshape(-1)
+        y = f(rows, targets, **options)
+        return y.reshape(x.shape[:-1]) if options.get("reduction") == "none" else y
 
     return loss
+
+
+def kl_div_(q, p, reduction="mean"):
+    rows = nn.kl_div(q, p, reduction="none").sum(-1)
+    return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](rows)
 
 
 def layer_norm_(x, gain, bias, eps=1e-5):
@@ -354,8 +379,8 @@ def clip(x, a_min=None, a_max=None):
 TORCH = {
     "add": lambda a, b: a + b,
     "astype": lambda x, dtype: x.to(torch.float64),
-    "binary_cross_entropy_with_logits": lambda z, t: nn.binary_cross_entropy_with_logits(
-        z, t.to(torch.float64)
+    "binary_cross_entropy_with_logits": lambda z, t, **o: nn.binary_cross_entropy_with_logits(
+        z, t.to(torch.float64), **o
     ),
     "broadcast_to": lambda x, shape: torch.broadcast_to(x, shape),
     "clip": clip,
@@ -381,10 +406,8 @@ TORCH = {
     "gelu_tanh": lambda x: nn.gelu(x, approximate="tanh"),
     "getitem": getitem,
     "glu": lambda x, axis=-1: nn.glu(x, axis),
-    "huber": lambda a, b, delta=1.0: nn.huber_loss(a, b, delta=delta),
-    "kl_div": lambda q, p: nn.kl_div(
-        q.reshape(-1, q.shape[-1]), p.reshape(-1, p.shape[-1]), reduction="batchmean"
-    ),
+    "huber": lambda a, b, **o: nn.huber_loss(a, b, **o),
+    "kl_div": kl_div_,
     "layer_norm": layer_norm_,
     "leaky_relu": lambda x, slope=0.01: nn.leaky_relu(x, slope),
     "log_softmax": weights(lambda x, axis: torch.log_softmax(x, axis)),
@@ -397,7 +420,7 @@ TORCH = {
     "min": over_axes(lambda x, axis, keep: torch.amin(x, axis, keep)),
     "minimum": lambda a, b: torch.minimum(number(a), number(b)),
     "moveaxis": lambda x, source, destination: torch.movedim(x, source, destination),
-    "mse": lambda a, b: nn.mse_loss(a, b),
+    "mse": lambda a, b, **o: nn.mse_loss(a, b, **o),
     "multiply": lambda a, b: a * b,
     "nll": losses(lambda *a, **o: nn.nll_loss(*a, **o)),
     "norm": norm,

@@ -42,6 +42,7 @@ Tensor(None) → TypeError: Tensor takes real numbers.*dtype object
 Tensor(np.array([1 + 5j]), dtype=float) → TypeError: real numbers
 Tensor(None, dtype=float) → TypeError: real numbers
 Tensor("3", dtype=float) → TypeError: real numbers
+Tensor(1e300, dtype=np.float32) → ValueError: 1e\+300 is too large for float32
 Tensor(q) → TypeError: cut t out of its record.*t\.detach\(\)
 Tensor(np.ma.array([1.0], mask=[True])) → TypeError: ignore|drop the gradient
 t * np.ma.array([1.0], mask=[True]) → TypeError: ignore|drop the gradient
@@ -232,6 +233,22 @@ nll(q, [0]) → ValueError: target for each row.*\(2, 3\) and \(1,\)
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
 cross_entropy(q, [0, 1], label_smoothing=1.0) →
     ValueError: label_smoothing lies between 0 and 1, but is 1.0
+cross_entropy(q, [0, 1], reduction="total") →
+    ValueError: reduction is 'mean', 'sum' or 'none': got 'total'
+mse(q, q, reduction=None) → ValueError: reduction is 'mean', 'sum' or 'none': got None
+cross_entropy(q, [0, 1], weight=[1.0, 2.0]) →
+    ValueError: weight is a number, 0 or more, for each of the 3 classes: got \[1. 2.\]
+nll(q, [0, 1], weight=[1.0, -2.0, 1.0]) → ValueError: weight is a number, 0 or more
+cross_entropy(q, [0, 1], weight=[1.0, math.nan, 1.0]) → ValueError: weight is a number, 0 or more
+cross_entropy(q, [0, 1], weight=[0.0, 0.0, 1.0]) →
+    ValueError: no target is left to take the mean over
+cross_entropy(q, [0, 1], weight=t) → TypeError: would drop the gradient of 't'
+cross_entropy(q, M) → ValueError: rows that sum to 1: these are not
+cross_entropy(q, np.ones((2, 3)) / 3, ignore_index=0) →
+    ValueError: ignore_index is for targets that are classes: these are probabilities
+cross_entropy(q, q) → TypeError: would drop the gradient of 'q'
+binary_cross_entropy_with_logits(t, [0.0, 2.0, 1.0]) →
+    ValueError: targets are 0 or 1, or probabilities between: got 2.0
 embedding(t, [0]) → ValueError: embedding takes a table \(V, d\): got 't' \(3,\)
 dropout(q, 0.5, rng=3) → TypeError: dropout needs rng=np.random.default_rng\(seed\): got int
 dropout(q, 0.5) → TypeError: rng

@@ -138,6 +138,14 @@ def test_a_bias_may_broadcast_in_every_axis(block):
         agree(*both([q, k, v, bias], g, block, score_bias=bias, mask=MASKS["random"]))
 
 
+def test_of_a_single_key_the_gradient_of_the_scores_is_zero_and_here_rounding():
+    q, k, v = (t(20, 16) for _ in range(3))
+    only_one = np.eye(20, dtype=bool)
+    for f, least, most in ((attention, 0, 0), (fused_attention, 1e-17, 1e-13)):
+        for found in gradients((f(q, k, v, mask=only_one) * v).sum(), [q, k]):
+            assert least <= np.abs(found).max() <= most
+
+
 def test_a_bias_may_be_a_single_number_and_changes_nothing():
     """Not the weights, and so it has no gradient. (The definition's gradient is rounding.)"""
     q, k, v = qkv(B)

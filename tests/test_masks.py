@@ -1,12 +1,22 @@
 """Chapter 11.1 · Masks: who may look at whom, and that True means may look."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, causal_mask, padding_mask, window_mask
-from minigrad import Tensor, gradients
+from attention import (
+    MultiHeadAttention,
+    additive_attention,
+    attention,
+    attention_weights,
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    window_mask,
+)
+from minigrad import Tensor, gradients, unfused
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
@@ -113,6 +123,41 @@ def test_a_key_that_no_query_may_look_at_receives_a_gradient_of_exactly_0(mask):
 
 
 # ---------------------------------------------------------------- law
+
+
+@pytest.mark.parametrize("lengths", [[], (), np.zeros(0)])
+def test_a_batch_without_sequences_has_a_mask_without_rows(lengths):
+    assert padding_mask(lengths, 5).shape == (0, 1, 5)
+
+
+TAKE_A_MASK = {
+    "attention": lambda x, mask: attention(x, x, x, mask=mask),
+    "attention_weights": lambda x, mask: attention_weights(x, x, mask=mask),
+    "fused_attention": lambda x, mask: fused_attention(x, x, x, mask=mask, block=2),
+    "additive_attention": lambda x, mask: additive_attention(x, x, x, x[0, 0], mask=mask),
+    "MultiHeadAttention": lambda x, mask: heads(x, mask=mask),
+}
+heads = MultiHeadAttention(D_K - 1, 2, rng=random)
+
+
+@pytest.mark.parametrize("f", TAKE_A_MASK.values(), ids=TAKE_A_MASK.keys())
+@pytest.mark.parametrize("given", [np.asarray, lambda m: np.broadcast_to(m, (B, S, S))])
+@pytest.mark.parametrize("composed", [False, True])
+def test_a_mask_that_is_written_between_the_passes_changes_nothing(f, given, composed):
+    x = Tensor(random.standard_normal((B, S, D_K - 1)), requires_grad=True)
+    mask = random.random((S, S)) < 0.6
+    with unfused() if composed else nullcontext():
+        y, again = f(x, given(mask)), f(x, given(mask.copy()))
+        np.logical_not(mask, out=mask)
+        g = random.standard_normal(y.shape)
+        np.testing.assert_array_equal(gradients(y, [x], g), gradients(again, [x], g))
+
+
+@pytest.mark.parametrize("mask", [causal_mask(3), window_mask(3, size=1), padding_mask([3], 3)])
+def test_a_mask_made_here_can_be_copied_and_not_written(mask):
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0] = True
+    mask.copy()[0] = True
 
 
 def test_a_reversed_mask_is_another_mask():

@@ -188,6 +188,12 @@ def a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class():
     assert np.isfinite(g).all()
 
 
+def a_singular_matrix_is_refused():
+    y = np.linalg.det(Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True))
+    with pytest.raises(np.linalg.LinAlgError, match=r"^the gradient of det is computed from"):
+        y.backward()
+
+
 def at_the_origin_there_is_no_direction():
     a, b = (Tensor([0.0, 0.0, 3.0], requires_grad=True) for _ in "ab")
     found = gradients(np.hypot(a, b), [a, b], np.array([2.0, 0.0, np.sqrt(2)]))
@@ -244,6 +250,10 @@ CASES = {
         (lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         (lambda x: cross_entropy(x * x, [2, 0, 1], ignore_index=0, label_smoothing=0.25), X),
         (lambda x: cross_entropy(x, np.array([[2, 0, 1], [1, 1, 0], [0, 2, 2]])), BOX),
+        (lambda x: cross_entropy(x, [2, 0, 1], weight=[1.0, 0.5, 4.0]), X),
+        (lambda x: cross_entropy(x, [2, 0, 1], reduction="sum"), X),
+        (lambda x: cross_entropy(x, [[2, 0, 1]] * 3, ignore_index=0, reduction="none"), BOX),
+        (lambda x: cross_entropy(x, [[0.5, 0.25, 0.25]] * 3, label_smoothing=0.25), X),
         keeps_float32(lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class,
     ],
@@ -251,7 +261,7 @@ CASES = {
         (ops.cumsum, X),
         *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
     ],
-    "det": [(np.linalg.det, REGULAR[0]), (np.linalg.det, REGULAR)],
+    "det": [(np.linalg.det, REGULAR[0]), (np.linalg.det, REGULAR), a_singular_matrix_is_refused],
     "divide": of_two(ops.divide),
     "einsum": [
         (lambda a, b: ops.einsum("ij,jk->ik", a, b), S, P),

@@ -230,20 +230,32 @@ def test_a_state_of_something_else_is_refused_and_changes_nothing(other, words):
         target.load_state_dict({})
 
 
-USES = [lambda w: (w * w).sum().backward(), lambda w: SGD([w], 0.1).step()]
+USES = {
+    "backward": lambda w: (w * w).sum().backward(),
+    "step": lambda w: SGD([w], 0.1).step(),
+    "Adam": lambda w: Adam([w], 0.1).step(),
+    "clip_gradients": lambda w: clip_gradients([w], 1.0),
+}
+NO_GRADIENTS = [
+    (np.ones(3), ValueError, r"has shape \(3,\), not \(2, 3\)"),
+    (Tensor(np.ones((2, 3))), TypeError, "must be an array of floats .*: got a Tensor"),
+    ([[1.0, 2.0, 3.0]] * 2, TypeError, "must be an array of floats .*: got list"),
+    (1.0, TypeError, "must be an array of floats .*: got float"),
+    *(
+        (np.ones((2, 3), dtype), TypeError, f"must be an array of floats .*: got {dtype}")
+        for dtype in ("int64", "bool", "complex128", "object")
+    ),
+]
 
 
-@pytest.mark.parametrize("use", USES, ids=["backward", "step"])
-def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use):
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+@pytest.mark.parametrize(("grad", "error", "words"), NO_GRADIENTS)
+def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use, grad, error, words):
     w = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
-    w.grad = np.ones(3)
-    words = r"^the .grad of 'w' \(2, 3\) has shape \(3,\), not \(2, 3\)$"
-    with pytest.raises(ValueError, match=words):
+    w.grad = grad
+    with pytest.raises(error, match=rf"^the .grad of 'w' \(2, 3\) {words}"):
         use(w)
-    w.grad = Tensor(np.ones((2, 3)))
-    with pytest.raises(TypeError, match=r"the .grad of 'w' \(2, 3\) is a Tensor"):
-        use(w)
-    assert not w.data.any()
+    assert not w.data.any() and w.grad is grad
 
 
 @pytest.mark.parametrize("max_norm", [0.0, -1.0, np.nan])

@@ -388,3 +388,21 @@ def test_a_second_pass_through_a_dropped_block_is_refused():
         RuntimeError, match="^the record of recompute .* was already dropped by an "
     ):
         y.backward(A)
+
+
+def test_blocks_inside_blocks_beyond_pythons_nested_calls_say_what_to_do_instead():
+    def inside(x, depth):
+        return recompute(lambda x: inside(x, depth - 1), x) if depth else x * 2.0
+
+    def first_error(run):
+        for depth in range(100, 2000, 20):
+            try:
+                run(depth)
+            except RecursionError as error:
+                return error
+
+    forward = first_error(lambda depth: inside(leaf(), depth))
+    backward = first_error(lambda depth: inside(leaf(), depth).sum().backward())
+    for error in (forward, backward):
+        (note,) = error.__notes__
+        assert "let the blocks follow each other instead" in note

@@ -1,6 +1,7 @@
 """Chapter 2.5 · Safety: arrays that change, and the first NaN."""
 
 import contextlib
+import copy
 import functools
 import inspect
 import re
@@ -11,6 +12,7 @@ import pytest
 
 from minigrad import Tensor, detect_anomaly, fused, gradients, no_grad, ops, primitive, recompute
 from minigrad.engine.record import WATCHERS
+from tests.cases import CASES as ALL_CASES
 from tests.making import A, B, leaf
 from tests.threads import in_threads
 
@@ -153,6 +155,42 @@ def test_a_changed_constant_is_noticed_by_watching(f):
     c[:2] = 0.0
     with pytest.raises(RuntimeError, match="cannot be replayed: an array"):
         y.backward(np.ones(y.shape))
+
+
+SHARED = {
+    "power",
+    "where",
+}  # of these, an input may be an array of integers or booleans: a constant
+
+
+def _arrays(values):
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            yield from _arrays(value)
+        elif isinstance(value, np.ndarray):
+            yield value
+
+
+@pytest.mark.parametrize("name", sorted({case.name for case in ALL_CASES} - SHARED))
+def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothing(name):
+    for case in ALL_CASES:
+        if case.name != name:
+            continue
+        own = copy.deepcopy(case.options)
+        inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in case.inputs]
+        inputs = [leaf(x) if i in case.floating else x for i, x in enumerate(inputs)]
+        ys = [case._replace(options=own).ours(*inputs) for _ in range(4)]
+        if not isinstance(ys[0], Tensor) or not ys[0].requires_grad:
+            continue
+        wanted = [x for x in inputs if isinstance(x, Tensor)]
+        g = np.cos(np.arange(ys[0].size)).reshape(ys[0].shape)
+        expected = gradients(ys[0], wanted, g)
+        again = gradients(ys[1], wanted, g, create_graph=True)  # where the rule is called again
+        for array in _arrays([*inputs, *own.values()]):
+            array[...] = 0
+        np.testing.assert_equal(gradients(ys[2], wanted, g), expected)
+        found = gradients(ys[3], wanted, g, create_graph=True)
+        np.testing.assert_equal([x.data for x in found], [x.data for x in again])
 
 
 def test_a_changed_constant_is_noticed_in_a_fused_rule_too():

@@ -234,6 +234,31 @@ def test_a_leaf_is_copied_and_pickled_and_a_result_refuses(duplicate):
         duplicate(np.exp(leaf))
 
 
+class Named(Tensor):
+    """A subclass with another constructor, an attribute, and no `__slots__`."""
+
+    def __init__(self, unit):
+        super().__init__([1.0, 2.0], requires_grad=True)
+        self.unit = unit
+
+
+class Slotted(Named):
+    __slots__ = ("unit",)
+
+
+@pytest.mark.parametrize("kind", [Named, Slotted])
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
+)
+def test_a_copy_of_a_subclass_is_of_that_subclass_and_has_its_attributes(kind, duplicate):
+    one = kind("metres")
+    other = duplicate(one)
+    assert type(other) is kind and other.unit == "metres" and other.requires_grad
+    np.testing.assert_array_equal(other.data, one.data)
+    (other * other).sum().backward()
+    assert one.grad is None and other.grad.sum() == 6
+
+
 def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
     plt = pytest.importorskip("matplotlib.figure", reason="matplotlib is not installed")
     axes, t = plt.Figure().subplots(), leaf(np.arange(3.0))

@@ -48,7 +48,7 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     Threads may share leaves: their gradients are added one after the other.
 
     The record is dropped during the pass, which returns its memory as early as possible;
-    `retain_graph=True` keeps it for another pass.
+    `retain_graph=True` keeps it for another pass, also for one in another thread.
 
     >>> x = Tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).backward()
@@ -65,7 +65,8 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
         # Two leaves may have received one array (both sides of a + b), or a read-only view (sum):
         # each .grad gets its own memory.
         totals = [
-            np.array(g) if x.grad is None else np.asarray(grad_of(x) + g) for x, g in found.items()
+            np.array(g) if (old := grad_of(x)) is None else np.asarray(old + g)
+            for x, g in found.items()
         ]
         # x.grad = total for all of them, in one call of C that no signal interrupts. (A deque of
         # length 0 runs through the map and keeps nothing.)
@@ -116,12 +117,20 @@ _adding = threading.RLock()  # one thread at a time adds to .grad
 
 
 def grad_of(x: Tensor) -> Any:
-    """x's `.grad`, which a user may have set to something else than an array of x's shape."""
-    grad: Any = x.grad
-    if isinstance(grad, Tensor):
-        raise TypeError(f"the .grad of {describe(x)} is a Tensor: set it to an array, its .data")
-    if np.shape(grad) != x.shape:
-        raise ValueError(f"the .grad of {describe(x)} has shape {np.shape(grad)}, not {x.shape}")
+    """x's `.grad`. TypeError or ValueError if a user has set it to what cannot be a gradient."""
+    grad: Any = x.grad  # (read once: another thread may set it to None)
+    if grad is None:
+        return None
+    if not isinstance(grad, np.ndarray | np.generic) or grad.dtype.kind != "f":
+        got = (
+            "a Tensor" if isinstance(grad, Tensor) else getattr(grad, "dtype", type(grad).__name__)
+        )
+        raise TypeError(
+            f"the .grad of {describe(x)} must be an array of floats (of a Tensor, its .data): "
+            f"got {got}"
+        )
+    if grad.shape != x.shape:
+        raise ValueError(f"the .grad of {describe(x)} has shape {grad.shape}, not {x.shape}")
     return grad
 
 

@@ -50,7 +50,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
     since = now()  # what f computes is newer than this, and what it uses is older
-    y = f(*xs)
+    y = _called(f, *xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
     if not y.requires_grad:
@@ -69,7 +69,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         """
         arguments = iter(tensors)
         with recording():
-            y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
+            y = _called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
         _refuse_another_run(y, value, tensors, since)
         return y  # type: ignore[no-any-return]
 
@@ -87,7 +87,21 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the node's name, and what would make the second run another than the first.
+# What follows: the node's name, what would make the second run another than the first, and blocks
+# that stand inside each other.
+
+
+def _called(f: Callable[..., Any], *xs: Any) -> Any:
+    """f(*xs). Each block that stands inside another needs a few more of Python's nested calls."""
+    try:
+        return f(*xs)
+    except RecursionError as error:
+        if not hasattr(error, "__notes__"):
+            error.add_note(
+                "(recompute(f, …) was called inside another f, many times over: let the blocks "
+                "follow each other instead, or allow more nested calls by sys.setrecursionlimit)"
+            )
+        raise
 
 
 def _rule(definition: Callable[..., Any]) -> Callable[..., Any]:

@@ -274,7 +274,10 @@ class Tensor(Words):
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
                 "use detach(); to plot it, use .data"
             )
-        return _restored, (self._array.copy(), self._requires_grad, self.name, self.grad)
+        state: Any = object.__getstate__(self)  # its attributes: of a subclass, and in slots
+        added = {name: x for name, x in state[1].items() if name not in Tensor.__slots__}
+        values = (type(self), self._array.copy(), self._requires_grad, self.name, self.grad)
+        return _restored, values, (None, added | (state[0] or {}))
 
     def __format__(self, spec: str) -> str:
         if spec and self.size != 1:
@@ -288,8 +291,11 @@ class Tensor(Words):
         return (self[i] for i in range(len(self)))
 
 
-def _restored(values: Array, requires_grad: bool, name: str | None, grad: Array | None) -> Tensor:
-    tensor = Tensor(values, requires_grad=requires_grad, name=name)
+def _restored(
+    kind: type[Tensor], values: Array, requires_grad: bool, name: str | None, grad: Array | None
+) -> Tensor:
+    tensor = _new(kind)  # (a subclass may have an __init__ with other arguments)
+    Tensor.__init__(tensor, values, requires_grad=requires_grad, name=name)
     tensor.grad = None if grad is None else grad.copy()
     return tensor
 
@@ -361,21 +367,26 @@ def frozen(array: Array, dtype: Any = None) -> Array:
         held = held.base  # whose memory it is a view of; None for an array with its own
     known = held is None or isinstance(held, bytes | mmap.mmap | memoryview)
     if not known or (dtype is not None and array.dtype != dtype):
-        with np.errstate(over="raise"):
-            try:
-                array = array.astype(array.dtype if dtype is None else dtype)
-            except FloatingPointError:
-                largest = np.abs(array[np.isfinite(array)]).max()
-                raise ValueError(f"{largest:.3g} is too large for {np.dtype(dtype)}") from None
+        array = _converted(array, array.dtype if dtype is None else dtype)
         array.setflags(write=False)
     return array
+
+
+def _converted(array: Array, dtype: Any) -> Array:
+    """A copy of another dtype. ValueError for a finite number that would become infinite."""
+    with np.errstate(over="raise"):
+        try:
+            return array.astype(dtype)
+        except FloatingPointError:
+            largest = np.abs(array[np.isfinite(array)]).max()
+            raise ValueError(f"{largest:.3g} is too large for {np.dtype(dtype)}") from None
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     """Values as an array, without a copy if they are one already.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
-    masked array, whose mask would be ignored.
+    masked array, whose mask would be ignored. ValueError for a number too large for the dtype.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
@@ -385,7 +396,7 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
         raise ValueError(f"{asked} takes rows of equal length: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
-    return array if dtype is None else np.asarray(array, dtype)
+    return array if dtype is None or array.dtype == dtype else _converted(array, dtype)
 
 
 def describe(x: Any) -> str:

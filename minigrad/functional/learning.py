@@ -8,7 +8,9 @@ gradient with respect to the logit is prediction minus truth, which is not 0 whi
 `nll` is for a model that gives log-probabilities already, `kl_div` for a truth that is itself a
 distribution, `mse` for plain numbers, and `huber` for numbers among which some are far off.
 
-Every loss is the mean over its targets, so that its gradient does not grow with the batch.
+Every loss is the mean over its targets, so that its gradient does not grow with the batch. With
+`reduction="sum"` it is their sum, with `reduction="none"` it is not one number but the loss of each
+target: for weights of your own, or to see which target is hard.
 """
 
 from __future__ import annotations
@@ -33,10 +35,11 @@ from minigrad.ops import (
     where,
 )
 from minigrad.ops.elementwise import floats
+from minigrad.ops.fused import check_reduction, number_for_mean, weight_of_rows
 from minigrad.ops.indexing import counted_targets, integers_below
 
 
-def mse(prediction: Any, target: Any) -> Tensor:
+def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Tensor:
     """The mean squared error. Both must have the same shape.
 
     (n, 1) against (n,) would broadcast to n × n differences, and the model would train badly. So
@@ -44,12 +47,14 @@ def mse(prediction: Any, target: Any) -> Tensor:
 
     >>> mse([1.0, 2.0], [1.0, 4.0])
     array(2.)
+    >>> mse([1.0, 2.0], [1.0, 4.0], reduction="none")
+    array([0., 4.])
     """
     _check_equal_shapes(prediction, target, "mse")
-    return mean(square(subtract(floats(prediction), floats(target))))
+    return _reduced(square(subtract(floats(prediction), floats(target))), reduction)
 
 
-def huber(prediction: Any, target: Any, *, delta: float = 1.0) -> Tensor:
+def huber(prediction: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Tensor:
     """The mean of ½ d², d = prediction - target, and of δ (|d| - ½ δ) where |d| > δ.
 
     Beyond δ the loss grows like |d|, and an outlier pulls no harder than with δ (Huber 1964). With
@@ -64,10 +69,17 @@ def huber(prediction: Any, target: Any, *, delta: float = 1.0) -> Tensor:
         raise ValueError(f"huber changes from a square to a line at delta > 0: got {delta}")
     d = subtract(floats(prediction), floats(target))
     c = clip(d, -delta, delta)
-    return mean(multiply(c, subtract(d, multiply(0.5, c))))
+    return _reduced(multiply(c, subtract(d, multiply(0.5, c))), reduction)
 
 
-def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
+def nll(
+    log_p: Any,
+    targets: Any,
+    *,
+    ignore_index: int | None = None,
+    weight: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
     """The mean of -log p(target): how surprised the model is by the truth.   (…, C), (…) → ()
 
     `nll(log_softmax(z), t)` is `cross_entropy(z, t)`.
@@ -75,6 +87,7 @@ def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
     log_p    (…, C): log-probabilities of C classes, from `log_softmax`
     targets  (…): integers from 0 to C - 1
     ignore_index  a target that counts for nothing, such as the padding of a sentence
+    weight, reduction  as for `cross_entropy`
 
     >>> nll(np.log([[0.5, 0.5], [0.25, 0.75]]), [0, 1]).round(6)      # (log 2 + log 4/3) / 2
     np.float64(0.490415)
@@ -85,12 +98,19 @@ def nll(log_p: Any, targets: Any, *, ignore_index: int | None = None) -> Tensor:
             f"nll takes log-probabilities (…, C) and a target for each row: they have shapes "
             f"{np.shape(log_p)} and {given.shape}"
         )
-    chosen, counts = counted_targets(given, np.shape(log_p)[-1], ignore_index, "nll")
-    picked = take_along_axis(log_p, np.expand_dims(chosen, -1), -1)[..., 0]
-    return negative(divide(sum(where(counts, picked, 0)), counts.sum()))
+    check_reduction(reduction)
+    num_classes = np.shape(log_p)[-1]
+    chosen, counts = counted_targets(given, num_classes, ignore_index, "nll")
+    weights = weight_of_rows(weight, chosen, counts, num_classes)
+    picked = take_along_axis(floats(log_p), np.expand_dims(chosen, -1), -1)[..., 0]
+    picked = multiply(where(counts, picked, 0), weights.astype(picked.dtype))
+    total = picked if reduction == "none" else sum(picked)
+    return negative(divide(total, number_for_mean(weights, reduction)))
 
 
-def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
+def binary_cross_entropy_with_logits(
+    logits: Any, targets: Any, *, reduction: str = "mean"
+) -> Tensor:
     """The mean of -t log σ(z) - (1 - t) log(1 - σ(z)), for targets t between 0 and 1.
 
     log σ(z) = z - log(1 + eᶻ) and log(1 - σ(z)) = -log(1 + eᶻ): together log(1 + eᶻ) - t z, in
@@ -104,24 +124,28 @@ def binary_cross_entropy_with_logits(logits: Any, targets: Any) -> Tensor:
             f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
             f"the targets {np.shape(targets)}"
         )
-    if not isinstance(targets, Tensor) and np.asarray(targets).dtype.kind in "iub":
-        if not np.isin(targets, (0, 1)).all():
-            raise ValueError("targets are 0 or 1, or probabilities between: got other integers")
-        targets = np.asarray(targets, getattr(logits, "dtype", float))  # float32 stays float32
-    return mean(subtract(logaddexp(logits, 0), multiply(targets, logits)))
+    if not isinstance(targets, Tensor) or targets.dtype.kind != "f":
+        targets = targets.data if isinstance(targets, Tensor) else np.asarray(targets)
+        outside = targets[(targets < 0) | (targets > 1)]
+        if outside.size:
+            raise ValueError(f"targets are 0 or 1, or probabilities between: got {outside[0]}")
+        if targets.dtype.kind in "iub":
+            targets = targets.astype(getattr(logits, "dtype", float))  # float32 stays float32
+    return _reduced(subtract(logaddexp(logits, 0), multiply(targets, logits)), reduction)
 
 
-def kl_div(log_q: Any, p: Any) -> Tensor:
+def kl_div(log_q: Any, p: Any, *, reduction: str = "mean") -> Tensor:
     """The mean over rows of KL(p ‖ q) = Σ p (log p - log q).   (…, C), (…, C) → ()
 
     How far a model's distribution q is from the truth p, in the information that is lost when q is
-    taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0.
+    taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0. (PyTorch calls
+    the mean over rows "batchmean"; its "mean" divides by C as well.)
 
-    log_q  (…, C): log-probabilities of C classes, from `log_softmax`
-    p      (…, C): probabilities
+        log_q  (…, C): log-probabilities of C classes, from `log_softmax`
+        p      (…, C): probabilities
 
-    >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
-    np.float64(0.693147)
+        >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
+        np.float64(0.693147)
     """
     if np.shape(log_q) != np.shape(p) or not np.ndim(p):
         raise ValueError(
@@ -131,7 +155,7 @@ def kl_div(log_q: Any, p: Any) -> Tensor:
     p = floats(p)
     never = np.equal(p, 0)
     lost = multiply(p, subtract(log(where(never, 1, p)), where(never, 0, log_q)))
-    return mean(sum(lost, axis=-1))
+    return _reduced(sum(lost, axis=-1), reduction)
 
 
 def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
@@ -182,6 +206,12 @@ def check_probability(p: float) -> None:
     """Refuse a p that is not a probability below 1: at 1 no element is left to scale up."""
     if not 0.0 <= p < 1.0:
         raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    """One number for many losses, or the losses themselves."""
+    check_reduction(reduction)
+    return losses if reduction == "none" else {"mean": mean, "sum": sum}[reduction](losses)
 
 
 def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:

@@ -176,7 +176,8 @@ def _equal_parts(x: Any, places: Any, axis: int, ndim: int, asked: str) -> list[
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The parts along an axis, without that axis.   (n, …) → n times (…)
 
-    >>> np.unstack(Tensor([[1, 2], [3, 4]]))             # from NumPy 2.1 on
+    >>> from minigrad.functional.pieces import unstack   # np.unstack(t), from NumPy 2.1 on
+    >>> unstack(Tensor([[1, 2], [3, 4]]))
     (Tensor([1, 2]), Tensor([3, 4]))
     """
     x = moveaxis(x, axis, 0)

@@ -44,7 +44,11 @@ Result = TypeVar("Result")
 
 
 class Module:
-    """An object with parameters. Subclasses set them as attributes and define `__call__`."""
+    """An object with parameters. Subclasses set them as attributes and define `__call__`.
+
+    Several threads may compute with one module. Only one thread at a time may change it (`train`,
+    `eval`, `load_state_dict`, `astype`, an optimizer's step), while no other computes.
+    """
 
     # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
     training: bool = True
@@ -231,7 +235,7 @@ def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Ten
 def _held(owner: Any) -> Any:
     """The names and values in a module, a dict or a sequence."""
     if isinstance(owner, Module):
-        return vars(owner).items()
+        return vars(owner).copy().items()  # (`eval` in another thread may add `training` meanwhile)
     return owner.items() if isinstance(owner, dict) else enumerate(owner)
 
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Tensor
+from minigrad.engine.tensor import Array, Tensor
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
@@ -158,16 +158,25 @@ def gelu_tanh(x, /):
 
 
 def cross_entropy(
-    logits: Any, targets: Any, *, ignore_index: int | None = None, label_smoothing: float = 0.0
+    logits: Any,
+    targets: Any,
+    *,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    weight: Any = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """-Σ t ⊙ log softmax(z), the mean over rows: the usual loss of a classifier.   (…, C), (…) → ()
 
     logits   z, the scores of C classes, before any softmax
-    targets  the true class of each row, an integer from 0 to C - 1
+    targets  the true class of each row, an integer from 0 to C - 1; or (…, C) probabilities
     ignore_index     a target that counts for nothing, such as a sentence's padding
     label_smoothing  ε: the truth is the target with probability 1 - ε, else any class, evenly.
                      No logit is then driven to infinity (Szegedy et al. 2015, section 7; Vaswani
                      et al. 2017 use ε = 0.1)
+    weight     (C,): how much each class counts, where some are rare. With classes as targets, the
+               mean is over the weights: Σ wᵢ lossᵢ / Σ wᵢ
+    reduction  "mean"; or "sum" over the rows; or "none", the loss of each row, (…)
 
     t is that truth, one-hot if ε = 0, divided by n, the number of rows that count: so the sum is
     the mean. log softmax has the VJP g - p Σ g (chapter 3.6), here with g = -t, and the t of a row
@@ -186,24 +195,46 @@ def cross_entropy(
     array(0.69314718)
     >>> grad(cross_entropy)([[0.0, 0.0]], [1])              # (½, ½) minus (0, 1)
     array([[ 0.5, -0.5]])
+    >>> grad(cross_entropy)([[0.0, 0.0]], [[0.5, 0.5]])     # the prediction is the truth
+    array([[0., 0.]])
     """
+    check_reduction(reduction)
     return _cross_entropy(
         floats(logits),
         targets=np.array(targets),  # a copy: the record needs them as they are now
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
+        weight=None if weight is None else np.array(weight),
+        reduction=reduction,
     )
 
 
-def _composed_cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
-    truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
+def _composed_cross_entropy(
+    logits,
+    /,
+    targets,
+    ignore_index=None,
+    label_smoothing=0.0,
+    weight=None,
+    reduction="mean",
+):
+    truth, counts = _truth(logits, targets, ignore_index, label_smoothing, weight, reduction)
     log_p = log_softmax(np.where(counts, logits, 0))
-    return -np.sum(truth * np.where(truth == 0, 0, log_p))
+    terms = truth * np.where(truth == 0, 0, log_p)
+    return -(np.sum(terms, axis=-1) if reduction == "none" else np.sum(terms))
 
 
 @fused(definition=_composed_cross_entropy, name="cross_entropy")
-def _cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
-    truth, counts = _truth(logits, targets, ignore_index, label_smoothing)
+def _cross_entropy(
+    logits,
+    /,
+    targets,
+    ignore_index=None,
+    label_smoothing=0.0,
+    weight=None,
+    reduction="mean",
+):
+    truth, counts = _truth(logits, targets, ignore_index, label_smoothing, weight, reduction)
     # A row that does not count may hold anything, also NaN, so zeros take its place.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
@@ -211,23 +242,68 @@ def _cross_entropy(logits, /, targets, ignore_index=None, label_smoothing=0.0):
         p = np.exp(log_p)
         p *= truth.sum(axis=-1, keepdims=True)
         p -= truth
-        p *= g
+        p *= g[..., None]
         return (p,)
 
     # A class with the logit -∞ has log p = -∞, and 0 · ∞ would be NaN.
-    return -(truth * np.where(truth == 0, 0, log_p)).sum(), backward
+    terms = truth * np.where(truth == 0, 0, log_p)
+    return -(terms.sum(axis=-1) if reduction == "none" else terms.sum()), backward
 
 
-def _truth(logits, targets, ignore_index, label_smoothing):
-    """The true probabilities in each row, divided by the number of rows that count; which count."""
+def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
+    """t, as the docstring above says, and which rows count, (…, 1)."""
     shape = logits.shape
-    if not shape or targets.shape != shape[:-1]:
-        raise ValueError(f"one target for each row: the targets have shape {targets.shape}")
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")
-    chosen, counts = counted_targets(targets, shape[-1], ignore_index, "targets")
-    one_hot = chosen[..., None] == np.arange(shape[-1])
-    even = label_smoothing / shape[-1]
+    if shape and targets.shape == shape and targets.dtype.kind == "f":
+        _refuse_what_is_no_distribution(targets, ignore_index)
+        truth, counts = targets, np.ones(shape[:-1], bool)
+        n = number_for_mean(counts, reduction)
+    elif shape and targets.shape == shape[:-1]:
+        chosen, counts = counted_targets(targets, shape[-1], ignore_index, "targets")
+        truth = chosen[..., None] == np.arange(shape[-1])
+        n = number_for_mean(weight_of_rows(weight, chosen, counts, shape[-1]), reduction)
+    else:
+        raise ValueError(
+            f"one target for each row: the targets have shape {targets.shape}, the logits {shape}"
+        )
     counts = counts[..., None]
-    truth = ((1 - label_smoothing) * one_hot + even) * (counts / counts.sum())
-    return truth.astype(logits.dtype), counts
+    truth = ((1 - label_smoothing) * truth + label_smoothing / shape[-1]) * (counts / n)
+    return (truth if weight is None else truth * weight).astype(logits.dtype), counts
+
+
+def _refuse_what_is_no_distribution(targets, ignore_index):
+    if ignore_index is not None:
+        raise ValueError("ignore_index is for targets that are classes: these are probabilities")
+    if not ((targets >= 0).all() and np.allclose(targets.sum(axis=-1), 1, rtol=0, atol=0.01)):
+        raise ValueError(
+            "targets of the logits' shape are probabilities, in rows that sum to 1: these are not"
+        )
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse a word that a loss does not know."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"reduction is 'mean', 'sum' or 'none': got {reduction!r}")
+
+
+def weight_of_rows(weight: Any, chosen: Array, counts: Array, num_classes: int) -> Array:
+    """How much each row counts: the weight of its class, 1 without weights; 0 if it is ignored."""
+    if weight is None:
+        return counts
+    weights = np.asarray(weight)
+    if weights.shape != (num_classes,) or not (weights >= 0).all():
+        raise ValueError(
+            f"weight is a number, 0 or more, for each of the {num_classes} classes: got {weight}"
+        )
+    return np.where(counts, weights[chosen], 0)
+
+
+def number_for_mean(weights: Array, reduction: str) -> Any:
+    """n: the number by which the sum over the rows is divided. It is 1 if the sum was asked for."""
+    if reduction != "mean":
+        return 1
+    n = weights.sum()
+    if not n > 0:
+        raise ValueError("no target is left to take the mean over")
+    return n

@@ -111,8 +111,6 @@ def counted_targets(
 ) -> tuple[Array, Array]:
     """The class of each target, with 0 for those to be ignored; and which targets count."""
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
-    if not counts.any():
-        raise ValueError(f"{asked}: no target is left to take the mean over")
     known = np.where(counts, targets, np.zeros_like(targets))
     return integers_below(known, num_classes, asked), counts
 

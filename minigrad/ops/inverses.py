@@ -192,12 +192,22 @@ def det(a, /):
         ∂y/∂A = det(A) A⁻ᵀ        ∂L/∂A = g y A⁻ᵀ
 
     A singular A has a gradient too, its cofactors. This rule cannot give it, since it divides by
-    det(A) inside A⁻¹, and NumPy refuses that: "Singular matrix".
+    det(A) inside A⁻¹. The value is 0, and the backward pass raises a LinAlgError.
 
     >>> np.linalg.det(Tensor([[2.0, 1.0], [0.0, 4.0]]))
     Tensor(8.)
     """
-    return lambda: np.linalg.det(a), lambda g, y: (g * y)[..., None, None] * np.linalg.inv(a).mT
+
+    def vjp(g, y):
+        try:
+            inverse = np.linalg.inv(a)
+        except np.linalg.LinAlgError:
+            raise np.linalg.LinAlgError(
+                "the gradient of det is computed from the inverse, and a singular matrix has none"
+            ) from None
+        return (g * y)[..., None, None] * inverse.mT
+
+    return lambda: np.linalg.det(a), vjp
 
 
 class Slogdet(NamedTuple):

@@ -45,6 +45,9 @@ def save_checkpoint(
 ) -> Path:
     """Write all that a run needs to go on, whole or not at all, and return the path.
 
+    No other thread may change the model, the optimizer or the generator meanwhile: the file would
+    hold a part of one step and a part of the next.
+
     rng    the one generator that the data and every Dropout share: after loading, a layer with
            another one would draw other masks. It is of NumPy's default kind, PCG64, because JSON
            can write its state
@@ -79,7 +82,8 @@ def load_checkpoint(
     """Set a model, its optimizer and its generator from a file, and return the facts.
 
     ValueError if the file is not a checkpoint of minigrad, is damaged, or does not fit; then
-    nothing has been changed.
+    nothing has been changed. No other thread may use the model, the optimizer or the generator
+    meanwhile.
     """
     arrays, about = _read(Path(path))
     for name, wanted in (("optimizer", optimizer), ("rng", rng)):
