@@ -36,9 +36,9 @@ class KVCache:
     They stay the same under a causal mask, while the parameters do not change and nothing is
     dropped. Pass the same cache to the same layer at each step, with the new positions alone, under
     `no_grad()`: otherwise the cache holds the record of every step. A cache is for self-attention;
-    cross-attention projects the memory anew each time. Each call of the layer adds positions, so
-    two threads need two caches. `GPT.caches` makes one for each block, and `generate` (chapter
-    15.4) uses them.
+    cross-attention projects the memory anew each time. `GPT.caches` makes one for each block, and
+    `generate` (chapter 15.4) uses them. Each call of the layer adds positions, so two threads need
+    two caches.
     """
 
     def __init__(self) -> None:

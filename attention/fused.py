@@ -35,10 +35,10 @@ this costs one more product, and T² numbers need not be kept. Only D is a sum o
 
 needs only the output and its gradient, one row of each, and both are known before the first block
 (Dao et al. 2022, appendix B.2). The two sums are equal in exact arithmetic, and differ in rounding.
-One can see it where a query has a single key: its weight is 1 whatever its score, so the gradients
-of q and k are 0. Chapter 11's `attention` subtracts a number from itself and gives exactly 0. Here
-∂L/∂P - D is the difference of two sums of the same terms in another order, which is rounding: about
-1e-16 times as large as the terms.
+That shows where softmax is saturated. If a query has a single key, its weight is 1 whatever its
+score, so ∂L/∂Z = 0, and the first sum gives exactly 0: P ⊙ (∂L/∂P - D) is a number minus itself.
+With the second sum it is about 1e-16 times as large as ∂L/∂P. So where one block holds all keys,
+the code takes the first sum.
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass. A NaN stays a
@@ -50,8 +50,16 @@ The definition of this function is chapter 11's `attention`, which computes seco
 everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
 here because its reader needs it here, and because it shows that anyone can write a rule.
 
-Legend: T queries, S keys, d_k features of a query or key, d_v of a value; a block is R queries by C
-keys. The code has the letters above: λ is `lam`, and ∂L/∂X is `of_x`.
+**In the cache.** A processor multiplies numbers faster than its memory delivers them. So no array
+of scores has more than block² elements, which fit into the processor's cache, and each step writes
+into the array of the step before. Where T and S are short, one array holds the scores of several
+members of the batch (a member is one head of one sequence). The keys come first in it, (C, R): the
+maximum over the keys then compares whole rows, and the sum over the keys is a product with ones.
+Both are several times faster than a maximum or a sum along each row.
+
+Legend: N members of the batch, of which n are computed at once; T queries, S keys, d_k features of
+a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z and
+P have the keys first.
 
     >>> from attention import causal_mask
     >>> rng = np.random.default_rng(0)
@@ -65,7 +73,9 @@ keys. The code has the letters above: λ is `lam`, and ∂L/∂X is `of_x`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -94,16 +104,15 @@ def fused_attention(
     score_bias: Any = None,
     scale: Scale = None,
     drop: Any = None,
-    block: int = 128,
+    block: int = 256,
 ) -> Tensor:
     """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention` except drop=: the
-    weights are never all in memory, so none can be dropped. Beyond inputs and outputs it holds one
-    number for each query, and a few blocks of block² scores for each member of the batch. (A mask
-    still has T · S booleans.) Blocks that the mask forbids in every member of the batch are
-    skipped: of n × n blocks a causal mask leaves n (n + 1)/2, which is near half of them for large
-    n, and a window leaves a band.
+    weights are never all in memory, so none can be dropped. Beyond copies of its inputs and outputs
+    it holds one number for each query, and two arrays of block² scores. (A mask still has T · S
+    booleans.) Blocks that the mask forbids are skipped: of n × n blocks a causal mask leaves
+    n (n + 1)/2, which is near half of them for large n, and a window leaves a band.
     """
     if drop is not None:
         raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
@@ -122,90 +131,158 @@ def fused_attention(
 
 
 def _definition(
-    q: Any, k: Any, v: Any, score_bias: Any, /, mask: Any = None, block: int = 128
+    Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 256
 ) -> Tensor:
-    q, k, v = (x if isinstance(x, Tensor) else Tensor(x) for x in (q, k, v))
+    Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
     added = score_bias if np.ndim(score_bias) else None
-    return attention(q, k, v, mask=mask, score_bias=added, scale=1.0)
+    return attention(Q, K, V, mask=mask, score_bias=added, scale=1.0)
 
 
 @fused(definition=_definition, name="fused_attention")
 def _fused_attention(
-    q: Array, k: Array, v: Array, score_bias: Array, /, mask: Any = None, block: int = 128
+    Q: Array, K: Array, V: Array, score_bias: Array, /, mask: Any = None, block: int = 256
 ) -> Any:
-    T, S, d_v = q.shape[-2], k.shape[-2], v.shape[-1]
-    batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
-    may_look = None if mask is None else np.broadcast_to(mask, (*batch, T, S))  # (…, T, S)
-    added = np.broadcast_to(score_bias, (*batch, T, S)) if score_bias.ndim else None  # (…, T, S)
+    T, S, d_v = Q.shape[-2], K.shape[-2], V.shape[-1]
+    dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
+    batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    N, C = math.prod(batch), min(block, S)
+    at_once = max(1, block * block // max(1, min(block, T) * C))  # members in one array of scores
+    q_of, k_of, v_of = (_of_members(x, batch) for x in (Q, K, V))
+    added = _of_members(_stretched(score_bias, T, S), batch) if score_bias.ndim else None
+    may_look, has_key = None, _of_members(np.full((1, T), S > 0), batch)
+    if mask is not None:  # whether a query has a key is asked of the mask, since l may be NaN
+        allowed = _stretched(mask, T, S)
+        may_look, has_key = (_of_members(x, batch) for x in (allowed, _any_key(allowed)))
+    ones, lowest = np.ones(C, dtype), np.finfo(dtype).min
+    space = np.empty((2, min(at_once, N) * min(block, T) * C), dtype)
 
-    def key_blocks(rows: slice) -> Iterator[tuple[slice, Array]]:
-        """The scores of some queries, a block of keys at a time; forbidden ones are -∞."""
+    def key_blocks(members: slice, rows: slice) -> Iterator[tuple[slice, Array]]:
+        """Z for some queries, a block of keys at a time; forbidden scores are -∞."""
+        q = q_of(members, rows)  # (n, R, d_k)
         for columns in _blocks(S, block):
-            allowed = None if may_look is None else may_look[..., rows, columns]
+            allowed = None if may_look is None else may_look(members, rows, columns)
             if allowed is not None and not allowed.any():
                 continue
-            z = q[..., rows, :] @ k[..., columns, :].mT  # (…, R, C)
+            Z = _part(space[0], members, columns, rows)
+            np.matmul(k_of(members, columns), q.mT, out=Z)  # (n, C, R)
             if added is not None:
-                z = z + added[..., rows, columns]  # (…, R, C)
-            yield columns, z if allowed is None else np.where(allowed, z, -np.inf)
+                Z += added(members, rows, columns).mT  # (…, C, R)
+            if allowed is not None and not allowed.all():
+                np.copyto(Z, -np.inf, where=~allowed.mT)
+            yield columns, Z
 
-    dtype = np.result_type(q, k, v, *([] if added is None else [score_bias]))
-    y = np.zeros((*batch, T, d_v), dtype)  # (…, T, d_v)
-    lam = np.full((*batch, T, 1), np.inf, dtype)  # (…, T, 1)
-    # Whether a query has a key is asked of the mask. (The sum l does not tell: it may be NaN.)
-    has_key: Any = S > 0 if mask is None else np.atleast_1d(mask).any(axis=-1, keepdims=True)
-    has_key = np.broadcast_to(has_key, lam.shape)  # (…, T, 1)
-    for rows in _blocks(T, block):
-        m: Any = -np.inf
-        l: Any = 0.0
-        a: Any = 0.0
-        for columns, z in key_blocks(rows):
-            before, m = m, np.maximum(m, z.max(axis=-1, keepdims=True))
-            shift = np.where(m == -np.inf, 0, m)  # no key yet: exp(-∞ - 0) is 0
-            p = np.exp(z - shift)  # (…, R, C)
-            rescale = np.exp(before - shift)
-            l = rescale * l + p.sum(axis=-1, keepdims=True)  # (…, R, 1)
-            a = rescale * a + p @ v[..., columns, :]  # (…, R, d_v)
+    Y = np.zeros((N, T, d_v), dtype)
+    λ = np.full((N, 1, T), np.inf, dtype)
+    for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
+        n, r = members.stop - members.start, rows.stop - rows.start
+        m, l = np.full((2, n, 1, r), [[[[-np.inf]]], [[[0]]]], dtype)
+        a = np.zeros((n, r, d_v), dtype)
+        for columns, Z in key_blocks(members, rows):
+            before = m
+            m = np.maximum(before, Z.max(axis=-2, keepdims=True))  # (n, 1, R)
+            shift = np.maximum(m, lowest)  # no key yet: exp(-∞ - shift) is 0, not exp(-∞ + ∞)
+            P = np.exp(np.subtract(Z, shift, out=Z), out=Z)  # (n, C, R)
+            rescale = np.exp(before - shift)  # (n, 1, R)
+            l = rescale * l + (ones[: Z.shape[1]] @ P)[:, None]  # (n, 1, R)
+            a = rescale.mT * a + P.mT @ v_of(members, columns)  # (n, R, d_v)
         # A query without a key keeps y = 0, and λ = ∞ makes all its weights 0.
-        some = has_key[..., rows, :]
-        np.divide(a, l, out=y[..., rows, :], where=some)
-        np.add(m, np.log(np.where(some, l, 1)), out=lam[..., rows, :], where=some)
+        some = has_key(members, slice(None), rows)  # (…, 1, R)
+        np.divide(a, l.mT, out=Y[members, rows], where=some.mT)
+        np.add(m, np.log(np.where(some, l, 1)), out=λ[members, :, rows], where=some)
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
-        of_q, of_k, of_v = (np.zeros((*batch, *x.shape[-2:]), dtype) for x in (q, k, v))
-        of_score_bias = np.zeros_like(score_bias) if needs[3] else None
-        d = (g * y).sum(axis=-1, keepdims=True)  # (…, T, 1)
-        for rows in _blocks(T, block):
-            g_rows = g[..., rows, :]  # (…, R, d_v)
-            for columns, z in key_blocks(rows):
-                p = np.exp(z - lam[..., rows, :])  # (…, R, C)
-                of_v[..., columns, :] += p.mT @ g_rows  # (…, C, d_v)
-                of_p = g_rows @ v[..., columns, :].mT  # (…, R, C)
-                of_z = p * (of_p - d[..., rows, :])  # (…, R, C)
-                of_q[..., rows, :] += of_z @ k[..., columns, :]  # (…, R, d_k)
-                of_k[..., columns, :] += of_z.mT @ q[..., rows, :]  # (…, C, d_k)
-                if of_score_bias is not None and added is not None:  # (one number changes nothing)
-                    _add_block(of_score_bias, of_z, rows, columns)
-        found = (of_q, of_k, of_v, of_score_bias)
+        G = g.reshape(Y.shape)  # (N, T, d_v)
+        row_sums = np.vecdot(G, Y)[:, None]  # (N, 1, T)
+        dQ, dK, dV = (np.zeros((N, *x.shape[-2:]), dtype) for x in (Q, K, V))
+        add_to_bias, d_bias = _sum_of_blocks(score_bias, batch)
+        for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
+            for columns, Z in key_blocks(members, rows):
+                P = np.exp(np.subtract(Z, λ[members, :, rows], out=Z), out=Z)  # (n, C, R)
+                dV[members, columns] += P @ G[members, rows]  # (n, C, d_v)
+                dP = _part(space[1], members, columns, rows)
+                np.matmul(v_of(members, columns), G[members, rows].mT, out=dP)  # (n, C, R)
+                D = row_sums[members, :, rows]  # (n, 1, R)
+                if block >= S:
+                    D = np.einsum("ncr,ncr->nr", P, dP)[:, None]
+                dP -= D
+                dZ = np.multiply(dP, P, out=dP)  # (n, C, R)
+                dQ[members, rows] += dZ.mT @ k_of(members, columns)  # (n, R, d_k)
+                dK[members, columns] += dZ @ q_of(members, rows)  # (n, C, d_k)
+                if needs[3] and added is not None:  # (one number changes nothing)
+                    add_to_bias(dZ.mT, members, rows, columns)
+        found = (*(d.reshape(*batch, *d.shape[1:]) for d in (dQ, dK, dV)), d_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 
-    return y, backward
+    return Y.reshape(*batch, T, d_v), backward
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: blocks of positions, and the gradient of a score_bias that was stretched.
+# What follows: blocks, members of a batch whose arrays were broadcast to it, and the gradient of a
+# score_bias that was stretched.
 
 
-def _blocks(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+def _blocks(n: int, size: int) -> list[slice]:
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def _add_block(total: Array, part: Array, rows: slice, columns: slice) -> None:
-    """Add the gradient of a block of scores to that of a score_bias that was stretched to them."""
-    index = (rows, columns)[-total.ndim :]
-    places = zip(index, total.shape[-2:], strict=True)
-    block: list[Any] = [slice(None) if n == 1 else where for where, n in places]
-    view = total[(..., *block)]
-    part = part.sum(axis=tuple(range(part.ndim - view.ndim)))
-    stretched = tuple(j for j, n in enumerate(view.shape) if n != part.shape[j])
-    view += part.sum(axis=stretched, keepdims=True)
+def _part(space: Array, *axes: slice) -> Array:
+    """The beginning of a row of numbers as an array, as long along each axis as the slices are."""
+    shape = [axis.stop - axis.start for axis in axes]
+    return space[: math.prod(shape)].reshape(shape)
+
+
+def _stretched(x: Array, T: int, S: int) -> Array:
+    """A mask or a score_bias with its last two axes broadcast to T and S, without a copy."""
+    return np.broadcast_to(x, (*np.shape(x)[:-2], T, S))  # (…, T, S)
+
+
+def _any_key(may_look: Array) -> Array:
+    """Which queries may look at any key.   (…, T, S) → (…, 1, T)"""
+    return np.expand_dims(may_look.any(axis=-1), -2)  # (…, 1, T)
+
+
+def _of_members(x: Array, batch: tuple[int, ...]) -> Callable[..., Array]:
+    """A function of some members of the batch, counted in one row: their matrices in x.
+
+    More arguments choose parts of the matrices. If x has one matrix only, for all members, it is
+    given once, with an axis of length 1.
+    """
+    flat = _in_a_row(x)
+    if len(flat) == 1:
+        return lambda members, *part: flat[:, *part]
+    if x.shape[:-2] == batch:
+        return lambda members, *part: flat[members, *part]
+    places = _places(x.shape[:-2], batch)
+    return lambda members, *part: flat[places[members], *part]
+
+
+def _in_a_row(x: Array) -> Array:
+    """x's matrices in a row.   (…, ·, ·) → (N, ·, ·)
+
+    Matrices that do not lie so in memory are copied. Their products are then faster, too.
+    """
+    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
+
+
+def _places(own: tuple[int, ...], batch: tuple[int, ...]) -> Array:
+    """Which matrix in a row each member of the batch has, if the axes `own` are broadcast to it."""
+    return np.broadcast_to(np.arange(math.prod(own)).reshape(own), batch).ravel()  # (N,)
+
+
+def _sum_of_blocks(score_bias: Array, batch: tuple[int, ...]) -> tuple[Callable[..., None], Array]:
+    """A function that adds dZ of a block, (n, R, C), to the gradient of a score_bias; the gradient.
+
+    Where score_bias was stretched, along an axis or over members of the batch, there is a sum.
+    """
+    total = np.zeros((1, 1, *score_bias.shape)[-max(score_bias.ndim, 2) :], score_bias.dtype)
+    flat, places = _in_a_row(total), _places(total.shape[:-2], batch)
+
+    def add(dZ: Array, members: slice, rows: slice, columns: slice) -> None:
+        if flat.shape[1] == 1:
+            dZ, rows = dZ.sum(axis=1, keepdims=True), slice(None)
+        if flat.shape[2] == 1:
+            dZ, columns = dZ.sum(axis=2, keepdims=True), slice(None)
+        for place, of_member in zip(places[members], dZ, strict=True):
+            flat[place, rows, columns] += of_member
+
+    return add, total.reshape(score_bias.shape)

@@ -60,7 +60,7 @@ def generate(
                  equal but for rounding
 
     Prompts are of equal length, without padding. ValueError if the model is in training mode.
-    Threads may share the model; each of them needs an rng of its own, if its text is to depend on
+    Threads may share the model. Each of them needs an rng of its own, so that its text depends on
     the seed alone.
     """
     _refuse_dropout(model)

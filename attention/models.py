@@ -30,7 +30,7 @@ from attention.cache import KVCache, cached_length
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
-from attention.scaled_dot_product import attention, check_mask
+from attention.scaled_dot_product import check_mask
 from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu, gelu_tanh, where
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
@@ -103,7 +103,7 @@ def llama(
     num_kv_heads: int = 2,
     num_blocks: int = 8,
     d_ff: int | None = None,
-    attend: Attend = attention,
+    attend: Attend | None = None,
     rng: np.random.Generator,
 ) -> GPT:
     """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
@@ -144,7 +144,7 @@ def gpt2(
     num_heads: int = 12,
     num_blocks: int = 12,
     dropout: float = 0.0,
-    attend: Attend = attention,
+    attend: Attend | None = None,
     rng: np.random.Generator,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
@@ -226,7 +226,7 @@ def bert(
     num_blocks: int = 12,
     num_kinds: int = 2,
     dropout: float = 0.0,
-    attend: Attend = attention,
+    attend: Attend | None = None,
     rng: np.random.Generator,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.

@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from attention.fused import fused_attention
 from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
 from minigrad import Tensor, repeat
 from minigrad.nn import Dropout, Linear, Module, renamed
@@ -104,7 +105,7 @@ class MultiHeadAttention(Module):
     `attention`, and a cache for generation.
 
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
-                       scale=None, dropout=0.0, rotate=None, attend=attention, rng, dtype=float)
+                       scale=None, dropout=0.0, rotate=None, attend=None, rng, dtype=float)
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
               query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
@@ -113,12 +114,15 @@ class MultiHeadAttention(Module):
               divide d_model
     bias      whether the four projections add a bias
     scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
-    dropout   the probability with which a weight is dropped while training; `attend` must then take
-              drop=, as `fused_attention` does not
+    dropout   the probability with which a weight is dropped while training; an `attend` that is
+              given must then take drop=
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
     attend    the function of (q, k, v, mask=, scale=) that each head computes; it gets score_bias=
-              and drop= only where they are used
+              and drop= only where they are used. None for chapter 12's `fused_attention`, or
+              chapter 11's `attention` where weights are dropped: their results are the same, but
+              for rounding, and the first is faster. (Inside `unfused()`, for a drawing, the first
+              takes the steps of the second.)
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights.
@@ -136,7 +140,7 @@ class MultiHeadAttention(Module):
         scale: Scale = None,
         dropout: float = 0.0,
         rotate: Callable[[Tensor, int], Tensor] | None = None,
-        attend: Callable[..., Tensor] = attention,
+        attend: Callable[..., Tensor] | None = None,
         rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:
@@ -194,7 +198,8 @@ class MultiHeadAttention(Module):
         optional: dict[str, Any] = {} if score_bias is None else {"score_bias": score_bias}
         if self.training and self.dropout.p:
             optional["drop"] = self.dropout
-        heads = self.attend(
+        attend = self.attend or (attention if "drop" in optional else fused_attention)
+        heads = attend(
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)

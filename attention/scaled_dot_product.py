@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import Tensor, norm, softmax, where
+from minigrad.engine.tensor import frozen
 from minigrad.nn import renamed
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -156,7 +157,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
     """The mask as a boolean array, or one sentence on what is wrong with it.
 
     The backward pass needs the mask as it was in the forward pass. So it is copied, unless nobody
-    can write to it: a read-only array that has its own memory.
+    can write to it.
     """
     try:
         array = np.asarray(mask)
@@ -172,7 +173,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
             f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
             "which end in (T queries, S keys)"
         )
-    return array.copy() if array.flags.writeable or array.base is not None else array
+    return frozen(array)
 
 
 def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:

@@ -31,7 +31,6 @@ from attention.cache import KVCache, cached_length
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
-from attention.scaled_dot_product import attention
 from minigrad import Tensor, relu
 from minigrad.nn import Dropout, Embedding, LayerNorm, Module, renamed
 
@@ -63,7 +62,7 @@ class Stack(Module):
         final_norm: bool | None = None,
         bias: bool = True,
         dropout: float = 0.0,
-        attend: Attend = attention,
+        attend: Attend | None = None,
         rng: np.random.Generator,
     ) -> None:
         heads = partial(
@@ -159,7 +158,7 @@ class Transformer(Module):
         norm_first: bool = False,
         final_norm: bool | None = None,
         dropout: float = 0.0,
-        attend: Attend = attention,
+        attend: Attend | None = None,
         rng: np.random.Generator,
     ) -> None:
         std = 1 / math.sqrt(d_model)

@@ -92,9 +92,9 @@ def additive(chapter):
 
 
 def fused(chapter):
-    """In blocks of 4, which is more than T and less than S, and of 2, where the last are of 1."""
+    """In blocks of 4, between T and S, of 2, where the last are of 1, and of 8, with n = 4."""
     inputs = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V), random(H, T, S)
-    for block in (4, 2):
+    for block in (4, 2, 8):
         mask = np.ones((T, S), bool)
         y = chapter.fused_attention(*inputs[:3], score_bias=inputs[3], mask=mask, block=block)
         gradients(y, inputs, np.ones(y.shape))
@@ -186,6 +186,7 @@ OWN = {
     "transformer": {"d_model": 14},
     "generation": {"d_model": 14},
     "models": {"C": D},  # classes
+    "fused": {"N": B * H},  # members of the batch
 }
 
 
@@ -196,7 +197,7 @@ def meaning(name, frame):
     positions T, whether they are queries or keys. A block is R queries by C keys.
     """
     own = {k: v for k, v in frame.f_locals.items() if k in SIZES and isinstance(v, int)}
-    for letter, place in (("R", "rows"), ("C", "columns")):
+    for letter, place in (("n", "members"), ("R", "rows"), ("C", "columns")):
         if isinstance(part := frame.f_locals.get(place), slice):
             own[letter] = part.stop - part.start
     return SIZES | OWN.get(name, {}) | own
@@ -252,8 +253,13 @@ CHANGES = {
 }
 SHAPELESS = {  # statements whose shape has no one name, and why
     "tokens = np.concatenate(": "one position more in each round",
-    "part = part.sum(": "whatever axes a score_bias has",
-    "view += part.sum(": "whatever axes a score_bias has",
+    "dZ, rows = dZ.sum(": "whatever axes a score_bias has",
+    "dZ, columns = dZ.sum(": "whatever axes a score_bias has",
+    "return x.reshape(math.prod": "matrices of any size",
+    "return space[": "as many axes as there are slices",
+    "return Y.reshape(": "a result and a function",
+    "return add, total": "a function and whatever axes a score_bias has",
+    "found = (*(": "gradients of several shapes",
     "projected = [": "a list",
     "return x if group_size == 1": "keys (…, H, S, d_k), and values (…, H, S, d_v)",
     "return np.expand_dims(mask": "whatever a mask broadcasts",

@@ -22,7 +22,7 @@ from demos import options
 from demos._page import Section, write_page
 from demos.texts.sources import agreeing, beside
 from demos.texts.sources import love_transformers as source
-from minigrad import Tensor, gradcheck, gradients, graph, numerical_gradient
+from minigrad import Tensor, gradcheck, gradients, graph, numerical_gradient, unfused
 
 chosen = options("scaling", __doc__.splitlines()[0])
 started = time.perf_counter()
@@ -196,7 +196,8 @@ print("\n".join(f"   {line}" for line in compared))
 rng = np.random.default_rng(chosen.seed)
 whole = MultiHeadAttention(12, 3, rng=rng)
 tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
-loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
+with unfused():  # each step of attention in a box of its own
+    loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
 drawing = graph(loss_of_layer, grads=True, limits=LIMITS)
 drawing.save(chosen.out / "multi_head.png")
 multi_head = drawing.save(chosen.out / "multi_head.svg")
