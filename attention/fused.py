@@ -4,8 +4,9 @@ Attention over T positions makes T² weights. Must they all be in memory? The re
 and each is a weighted sum, which could be added up key by key. The obstacle is softmax, which
 divides by a sum over all keys and subtracts a maximum over all keys, both known only at the end.
 
-**Forward, online.** Keep, for each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and
-the sum a = Σ exp(zⱼ - m) vⱼ. If a later block has a larger maximum m′, the sums so far contain
+**Forward, online.** Let zⱼ be a query's score with key j, and vⱼ the value of that key. Keep, for
+each query, the largest score m so far, the sum l = Σ exp(zⱼ - m) and the sum a = Σ exp(zⱼ - m) vⱼ
+over the keys so far. If a later block has a larger maximum m′, the sums so far contain
 exp(zⱼ - m) instead of exp(zⱼ - m′). All terms need the same correction factor:
 
     exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)

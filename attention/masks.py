@@ -62,6 +62,11 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
 
     Sequences of a batch are padded to a common length S; the padding is not data. Every query
     of a sequence sees the same keys, hence the axis of length 1.
+
+    >>> padding_mask([1, 3], 3)
+    array([[[ True, False, False]],
+    <BLANKLINE>
+           [[ True,  True,  True]]])
     """
     counts = np.asarray(lengths) if np.size(lengths) else np.zeros(np.shape(lengths), int)
     if counts.ndim != 1 or counts.dtype.kind not in "iu":

@@ -156,8 +156,8 @@ def check_values(k: Tensor, v: Tensor) -> None:
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
     """The mask as a boolean array, or one sentence on what is wrong with it.
 
-    The backward pass needs the mask as it was in the forward pass. So it is copied, unless nobody
-    can write to it.
+    The backward pass needs the mask as it was in the forward pass. So it is copied, unless it is
+    read-only and not a view, as the masks of chapter 11.1 are.
     """
     try:
         array = np.asarray(mask)

@@ -70,7 +70,13 @@ def main() -> None:
     del sys.argv[1]
     kind, docstring = known[name].parent.name, said(known[name])
     # What schedulers send ends a demo as Ctrl-C does. (A training handles both by itself.)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    ended_by = [signal.SIGINT]
+
+    def end(number: int, frame: object) -> None:
+        ended_by.append(signal.Signals(number))
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
     try:
         runpy.run_module(f"demos.{kind}.{name}", run_name="__main__", alter_sys=False)
         if sys.stdout:
@@ -85,7 +91,7 @@ def main() -> None:
         stop(f"the output cannot be written: {error.strerror}")
     except KeyboardInterrupt:
         again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
-        stop(f"stopped{again}", code=130)
+        stop(f"stopped{again}", code=128 + ended_by[-1])
     except ImportError as error:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")

@@ -305,6 +305,11 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm must be above 0: got {max_norm}")
+    if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+        raise TypeError(
+            "clip_gradients takes a list of tensors, such as model.parameters(): got a "
+            f"{type(parameters).__name__}"
+        )
     given = list({id(p): (p, g) for p in parameters if (g := grad_of(p)) is not None}.values())
     wrong = [describe(p) for p, g in given if not np.isfinite(g).all()]
     if wrong:

@@ -43,6 +43,11 @@ Tensor(np.array([1 + 5j]), dtype=float) → TypeError: real numbers
 Tensor(None, dtype=float) → TypeError: real numbers
 Tensor("3", dtype=float) → TypeError: real numbers
 Tensor(1e300, dtype=np.float32) → ValueError: 1e\+300 is too large for float32
+Tensor(300, dtype=np.uint8) → ValueError: 300 is no number of uint8
+Tensor([1.0, math.nan], dtype=int) → ValueError: nan is no number of int64
+Tensor([1.0], dtype=complex) → TypeError: real numbers, but was asked for dtype complex128
+Tensor([1.0], dtype=object) → TypeError: real numbers, but was asked for dtype object
+len(s) → TypeError: a tensor without axes has no length
 Tensor(q) → TypeError: cut t out of its record.*t\.detach\(\)
 Tensor(np.ma.array([1.0], mask=[True])) → TypeError: ignore|drop the gradient
 t * np.ma.array([1.0], mask=[True]) → TypeError: ignore|drop the gradient
@@ -242,11 +247,18 @@ nll(q, [0, 1], weight=[1.0, -2.0, 1.0]) → ValueError: weight is a number, 0 or
 cross_entropy(q, [0, 1], weight=[1.0, math.nan, 1.0]) → ValueError: weight is a number, 0 or more
 cross_entropy(q, [0, 1], weight=[0.0, 0.0, 1.0]) →
     ValueError: no target is left to take the mean over
-cross_entropy(q, [0, 1], weight=t) → TypeError: would drop the gradient of 't'
+cross_entropy(q, [0, 1], weight=t) → TypeError: weight must be a constant, but 't'
+cross_entropy(q, M / M.sum(axis=1, keepdims=True), weight=2.0) → ValueError: weight is a number, 0
+cross_entropy(q, [0, 1], weight=[1j, 1, 1]) → TypeError: weight takes real numbers
+cross_entropy(q, [[0, 1, 0], [1, 0, 0]]) → TypeError: probabilities.*of one-hot rows take .argmax
+cross_entropy(q, [0, 1], ignore_index=[0, 1]) → TypeError: ignore_index is one integer: got \[0, 1\]
+nll(q, [0, 1], ignore_index=1.0) → TypeError: ignore_index is one integer: got 1.0
+kl_div(q, np.log(M)) → ValueError: some are negative; of log-probabilities take np.exp
+binary_cross_entropy_with_logits(t, c * 10) → ValueError: targets are 0 or 1
 cross_entropy(q, M) → ValueError: rows that sum to 1: these are not
 cross_entropy(q, np.ones((2, 3)) / 3, ignore_index=0) →
     ValueError: ignore_index is for targets that are classes: these are probabilities
-cross_entropy(q, q) → TypeError: would drop the gradient of 'q'
+cross_entropy(q, q) → TypeError: targets must be a constant, but 'q' \(2, 3\) requires a gradient
 binary_cross_entropy_with_logits(t, [0.0, 2.0, 1.0]) →
     ValueError: targets are 0 or 1, or probabilities between: got 2.0
 embedding(t, [0]) → ValueError: embedding takes a table \(V, d\): got 't' \(3,\)

@@ -200,6 +200,22 @@ def test_what_the_file_does_not_hold_cannot_be_asked_of_it(tmp_path):
             load_checkpoint(path, model=run()["model"], **{name: run()[name]})
 
 
+@pytest.mark.parametrize("use", [save_checkpoint, load_checkpoint])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"model": 3}, "model= must be of the class Module: got int"),
+        ({"optimizer": "Adam"}, "optimizer= must be of the class Optimizer: got str"),
+        ({"rng": 3}, "rng= must be of the class Generator: got int"),
+    ],
+)
+def test_another_kind_of_object_is_refused_by_its_keyword(use, wrong, words, tmp_path):
+    model = Linear(2, 3, rng=np.random.default_rng(0))
+    with pytest.raises(TypeError, match=words):
+        use(tmp_path / "c", **{"model": model} | wrong)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_generator_that_cannot_be_written_is_refused_before_anything_is(tmp_path):
     with pytest.raises(TypeError, match="keeps a PCG64 generator"):
         save_checkpoint(

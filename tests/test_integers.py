@@ -15,17 +15,18 @@ from tests import oracles
 from tests.coverage_table import CASES
 
 DTYPES = [np.bool_, np.uint8, np.int8, np.int32, np.int64]
+NUMBERS = [*((dtype, False) for dtype in DTYPES), (np.uint8, True), (np.int16, True)]
 
 
-def in_integers(case, dtype, places):
-    """The case with small numbers of the dtype at those places, and the same numbers as floats."""
+def in_integers(case, dtype, places, large=False):
+    """The case with numbers of the dtype at those places, and the same numbers as floats."""
     rng = np.random.default_rng(5)
     inputs = list(case.inputs)
+    low, high = (-3 if np.dtype(dtype).kind == "i" else 0), 2 if dtype is np.bool_ else 4
+    if large:
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     for i in places:
-        low = -3 if np.dtype(dtype).kind == "i" else 0
-        inputs[i] = rng.integers(low, 2 if dtype is np.bool_ else 4, np.shape(inputs[i])).astype(
-            dtype
-        )
+        inputs[i] = rng.integers(low, high, np.shape(inputs[i])).astype(dtype)
     floats = [np.asarray(x, float) if i in places else x for i, x in enumerate(inputs)]
     return case._replace(inputs=tuple(inputs)), case._replace(inputs=tuple(floats))
 
@@ -56,9 +57,9 @@ def with_gradient(case, i):
 
 @pytest.mark.parametrize("name", sorted({case.name for case in CASES}))
 def test_integers_give_what_floats_give_or_numpy_gives_or_a_refusal(name):
-    for case, dtype in itertools.product(CASES, DTYPES):
+    for case, (dtype, large) in itertools.product(CASES, NUMBERS):
         if case.name == name and case.floating:
-            integers, floats = in_integers(case, dtype, case.floating)
+            integers, floats = in_integers(case, dtype, case.floating, large)
             ours = answer(integers.ours, *map(Tensor, integers.inputs))
             if not isinstance(ours, Exception):
                 as_floats = answer(floats.ours, *floats.inputs)

@@ -188,6 +188,13 @@ def a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class():
     assert np.isfinite(g).all()
 
 
+def where_two_are_equal_the_slope_still_has_a_slope():
+    x = Tensor([0.0, 1.0], requires_grad=True)
+    (slope,) = gradients(np.logaddexp(x, 2 - x).sum(), [x], create_graph=True)
+    expected = 1 / np.cosh(x.data - 1) ** 2  # of log(exp(x) + exp(2 - x)), also at x = 1
+    np.testing.assert_allclose(gradients(slope.sum(), [x])[0], expected, rtol=1e-14)
+
+
 def a_singular_matrix_is_refused():
     y = np.linalg.det(Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True))
     with pytest.raises(np.linalg.LinAlgError, match=r"^the gradient of det is computed from"):
@@ -302,6 +309,7 @@ CASES = {
         nothing_comes_back_from_an_empty_sum(lambda x: ops.logaddexp(x, x / 2)),
         where_one_is_far_larger_it_gets_all,
         two_that_are_equal_get_the_same,
+        where_two_are_equal_the_slope_still_has_a_slope,
     ],
     "logsumexp": [
         *((lambda x, axis=axis: ops.logsumexp(x, axis), X) for axis in (0, 1, None)),
@@ -815,6 +823,7 @@ SURE = "the lengths are equal: einsum has accepted these letters for these shape
 BORDER = "at this border 1/a is just finite, and 0/a and 0 · a are both 0"
 NO_MISTAKE_INSIDE = {
     "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
+    "logaddexp: (x == other) & np.isinf(x) → np.isinf(x) & (x == other)": "& commutes",
     "power: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max) → "
     "(np.abs(a) < 1 / np.finfo(a.dtype).max) & (b == 0)": "& commutes",
     "power: np.abs(a) < 1 / np.finfo(a.dtype).max → np.abs(a) <= 1 / np.finfo(a.dtype).max": BORDER,
@@ -842,7 +851,7 @@ NO_MISTAKE_INSIDE = {
     ),
     "swapaxes: g.swapaxes(axis1, axis2) → g.swapaxes(axis2, axis1)": "an exchange has no order",
     "_rows_matmul: g.reshape(n, m) → g": "the same, of many small products",
-    "mean: y.size or 1 → y.size or 2": "an empty y has an empty gradient, whatever n is",
+    "mean: size or 1 → size or 2": "an empty x has an empty gradient, whatever n is",
     "_einsum: np.einsum(f\"{','.join(terms)}->{kept}\", g, *others, optimize=optimize) → "
     "np.einsum(f\"{','.join(terms)}->{kept}\", g, *others)": SPEED,
     "_einsum: strict=True → strict=False": SURE,

@@ -2,7 +2,9 @@
 
 import math
 import re
-from collections import deque
+from collections import UserDict, UserList, deque
+from functools import partial
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -548,11 +550,16 @@ def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_se
     assert [x.shape for x in model.parameters()] == [(7,)]
     model.queue = deque([p(2), Linear(2, 3, rng=np.random.default_rng(0))])
     assert [x.shape for x in model.parameters()] == [(7,), (2,), (2, 3), (3,)]
-    model.names = {"a", "b"}  # a set of other things is none of ours
-    assert len(model.parameters()) == 4
-    model.some = {p(5)}
-    with pytest.raises(TypeError, match="^some is a set, which has no order: use a list$"):
-        model.parameters()
+    model.found = [UserList([p(11)]), UserDict({"a": p(13)}), MappingProxyType({"b": p(17)})]
+    assert [x.shape for x in model.parameters()][4:] == [(11,), (13,), (17,)]
+    model.names, model.steps = {"a", "b"}, range(10**12)  # other things are none of ours
+    model.constants = SimpleNamespace(c=Tensor([1.0]), rate=0.1)
+    assert len(model.parameters()) == 7
+    hidden = SimpleNamespace(w=p(5)), {p(5)}, {"a": p(5)}.values(), partial(np.add, p(5))
+    for model.some in hidden:
+        words = "^the parameters in some, a .*, would not be found: use a list, a dict or a Module$"
+        with pytest.raises(TypeError, match=words):
+            model.parameters()
     with pytest.raises(TypeError, match="^Slots has __slots__, in which no parameter would be"):
         type("Slots", (Module,), {"__slots__": ("w",)})
 

@@ -258,6 +258,12 @@ def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use, grad, error, wo
     assert not w.data.any() and w.grad is grad
 
 
+def test_one_tensor_in_place_of_a_list_is_refused_where_gradients_are_clipped():
+    w = Tensor(np.zeros((2, 3)), requires_grad=True)
+    with pytest.raises(TypeError, match="takes a list of tensors.*: got a Tensor"):
+        clip_gradients(w, 1.0)
+
+
 @pytest.mark.parametrize("max_norm", [0.0, -1.0, np.nan])
 def test_clipping_to_no_length_is_refused(max_norm):
     p = Tensor(np.zeros(2), requires_grad=True)

@@ -310,12 +310,13 @@ def test_every_option_of_numpys_that_a_rule_lacks_is_refused_with_those_it_has(f
     args = [t for p in theirs if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     joins = (np.concatenate, np.stack, np.hstack, np.vstack)
     args = [args] if function in joins else ["ij", t] if function is np.einsum else args
-    have = ", ".join(p.name for p in ours if p.default is not p.empty) or "none"
+    have = ", ".join(p.name for p in ours if p.default is not p.empty)
+    have = f"its options here are {have}" if have else "it has no options here"
     lacking = {
         p.name for p in theirs if p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY
     } - {p.name for p in ours}
     for option in lacking:
-        words = f"with {option}= has no rule for Tensors: its options here are {have}"
+        words = f"with {option}= has no rule for Tensors: {have}"
         if option in INSTEAD_OF_OPTIONS:
             words += f"; instead of {option}= use {INSTEAD_OF_OPTIONS[option]}"
         if option == "out":

@@ -136,7 +136,7 @@ print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixe
 # of mean 0 and variance 1, for which those weights and √d_k are made.
 
 unit = Tensor(source.unit(rows), requires_grad=True, name="x")
-header = f"{'entropy / log 3, by head':>26}{'rank, head 1':>13}{'heads apart / largest output':>29}"
+header = f"{'entropy / log 3, by head':>26}{'rank, head 1':>15}{'heads apart / largest output':>31}"
 print(f"   {'':29}{header}")
 for what, attend, words in (
     ("constant weights, integers", fixed, x),
@@ -148,7 +148,7 @@ for what, attend, words in (
     q0, k0, _ = (t.data[0] for t in source.heads(words, attend))
     print(
         f"   {what:29}{f'{min(spread):.2f} to {max(spread):.2f}':>26}"
-        f"{np.linalg.matrix_rank(q0 @ k0.mT):>13}{apart(attend, words):>29.2f}"
+        f"{np.linalg.matrix_rank(q0 @ k0.mT):>15}{apart(attend, words):>31.2f}"
     )
 say(
     "Weights that differ make eight heads. On integers they are much sharper: √d_k is made for "

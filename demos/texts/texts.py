@@ -52,6 +52,12 @@ for name, text in zip(counts, TEXTS, strict=True):
 
 # %% Each doubtful line and each step in a sentence
 
+say(
+    "Wrong: what the text says, prints or runs is not so. Unclear: it can be read in two ways, or "
+    "a name says something else. Left open: nothing is wrong, but a condition, a choice or a "
+    "further case is not mentioned.",
+)
+
 for name, text in zip(counts, TEXTS, strict=True):
     print(f"\n{name}   {text.TITLE}\n\n   Wrong, unclear or left open")
     for slip in text.SLIPS:

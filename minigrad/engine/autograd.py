@@ -53,7 +53,8 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
     >>> x = Tensor([1.0, 2.0], requires_grad=True)
     >>> (x * x).backward()
     Traceback (most recent call last):
-    ValueError: backward() needs a seed gradient: the root has shape (2,), not ()
+    ValueError: backward() needs a seed gradient: the root has shape (2,), not (); make it one
+        number with .sum() or .mean(), or pass ∂L/∂root
     >>> (x * x).backward([1.0, 10.0])
     >>> x.grad
     array([ 2., 40.])
@@ -179,7 +180,10 @@ def check_seed(y: Tensor, gradient: Any, asked: str, *, recorded: bool = False) 
     """
     if gradient is None:
         if y.size != 1:
-            raise ValueError(f"{asked} needs a seed gradient: the root has shape {y.shape}, not ()")
+            raise ValueError(
+                f"{asked} needs a seed gradient: the root has shape {y.shape}, not (); make it one "
+                "number with .sum() or .mean(), or pass ∂L/∂root"
+            )
         return np.ones(y.shape, y.dtype)
     seed = gradient._array if isinstance(gradient, Tensor) else real_array(gradient, asked)
     if seed.shape != y.shape:

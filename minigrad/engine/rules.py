@@ -332,5 +332,6 @@ def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: An
 def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
     """NumPy's complaint, preceded by the operation and the inputs it was about."""
     shapes = " and ".join(describe(x) for x in inputs)
-    kind = ValueError if isinstance(error, ValueError | OverflowError) else IndexError
+    kinds = (np.linalg.LinAlgError, ValueError, IndexError)  # (the first is a ValueError, too)
+    kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
     return kind(f"{rule.__name__} of {shapes}: {error}")

@@ -48,6 +48,7 @@ gradient. The constant shares your array's memory (chapter 2.5).
 
 from __future__ import annotations
 
+import copy
 import itertools
 import mmap
 import operator
@@ -129,6 +130,7 @@ class Tensor(Words):
         `a.setflags(write=False)`. Whoever owns such memory can still change it, through a view
         made earlier for example, and must not. (`detect_anomaly` of chapter 2.5 notices it where a
         derivative needs the array.) Values of another kind, floats for integers, are a TypeError.
+        Only one thread at a time may give a leaf another array, while no other computes with it.
         """
         return self._array
 
@@ -274,10 +276,12 @@ class Tensor(Words):
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
                 "use detach(); to plot it, use .data"
             )
-        state: Any = object.__getstate__(self)  # its attributes: of a subclass, and in slots
-        added = {name: x for name, x in state[1].items() if name not in Tensor.__slots__}
+        state: Any = self.__getstate__()  # what a subclass has added
+        if type(state) is tuple:  # Python's own: its __dict__, and what it and we have in slots
+            added, slots = state
+            state = added, {n: x for n, x in slots.items() if n not in Tensor.__slots__}
         values = (type(self), self._array.copy(), self._requires_grad, self.name, self.grad)
-        return _restored, values, (None, added | (state[0] or {}))
+        return _restored, values, state
 
     def __format__(self, spec: str) -> str:
         if spec and self.size != 1:
@@ -285,6 +289,8 @@ class Tensor(Words):
         return format(self._array.item(), spec) if spec else str(self)
 
     def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("a tensor without axes has no length (other libraries take its .data)")
         return len(self._array)
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -296,7 +302,7 @@ def _restored(
 ) -> Tensor:
     tensor = _new(kind)  # (a subclass may have an __init__ with other arguments)
     Tensor.__init__(tensor, values, requires_grad=requires_grad, name=name)
-    tensor.grad = None if grad is None else grad.copy()
+    tensor.grad = copy.copy(grad)
     return tensor
 
 
@@ -367,13 +373,18 @@ def frozen(array: Array, dtype: Any = None) -> Array:
         held = held.base  # whose memory it is a view of; None for an array with its own
     known = held is None or isinstance(held, bytes | mmap.mmap | memoryview)
     if not known or (dtype is not None and array.dtype != dtype):
-        array = _converted(array, array.dtype if dtype is None else dtype)
+        array = converted(array, array.dtype if dtype is None else dtype)
         array.setflags(write=False)
     return array
 
 
-def _converted(array: Array, dtype: Any) -> Array:
-    """A copy of another dtype. ValueError for a finite number that would become infinite."""
+def converted(array: Array, dtype: Any) -> Array:
+    """A copy of another dtype. ValueError for a number that the dtype does not have."""
+    if np.dtype(dtype).kind in "iu" and array.size:
+        limits = np.iinfo(dtype)
+        for value in (array.min(), array.max()):
+            if not limits.min <= value <= limits.max:
+                raise ValueError(f"{value:.3g} is no number of {np.dtype(dtype)}")
     with np.errstate(over="raise"):
         try:
             return array.astype(dtype)
@@ -396,7 +407,9 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
         raise ValueError(f"{asked} takes rows of equal length: {error}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
-    return array if dtype is None or array.dtype == dtype else _converted(array, dtype)
+    if dtype is not None and np.dtype(dtype).kind not in "fiub":
+        raise TypeError(f"{asked} takes real numbers, but was asked for dtype {np.dtype(dtype)}")
+    return array if dtype is None or array.dtype == dtype else converted(array, dtype)
 
 
 def describe(x: Any) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor, converted, describe
 from minigrad.ops import (
     broadcast_to,
     concatenate,
@@ -222,7 +222,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
         if np.ndim(constant_values) == 0 and constant_values == 0:
             return y
         values = np.pad(np.zeros(shape), widths, constant_values=constant_values)
-        return where(margin, values.astype(y.dtype), y)
+        return where(margin, converted(values, y.dtype), y)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise ValueError(
             "pad knows the modes constant, edge, reflect, symmetric and wrap, "

@@ -66,7 +66,7 @@ def log2(x: Any) -> Tensor:
     >>> log2(8.0)
     array(3.)
     """
-    return divide(log(x), math.log(2))
+    return divide(log(floats(x)), math.log(2))
 
 
 def tan(x: Any) -> Tensor:

@@ -8,7 +8,8 @@ gradient with respect to the logit is prediction minus truth, which is not 0 whi
 `nll` is for a model that gives log-probabilities already, `kl_div` for a truth that is itself a
 distribution, `mse` for plain numbers, and `huber` for numbers among which some are far off.
 
-Every loss is the mean over its targets, so that its gradient does not grow with the batch. With
+Every loss is the mean over its targets (over rows for the losses of classes, over elements for the
+others), so that its gradient does not grow with the batch. With
 `reduction="sum"` it is their sum, with `reduction="none"` it is not one number but the loss of each
 target: for weights of your own, or to see which target is hard.
 """
@@ -23,13 +24,11 @@ from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional.arranging import take_along_axis
 from minigrad.functional.curves import clip, square
 from minigrad.ops import (
-    divide,
     getitem,
     log,
     logaddexp,
     mean,
     multiply,
-    negative,
     subtract,
     sum,
     where,
@@ -103,9 +102,9 @@ def nll(
     chosen, counts = counted_targets(given, num_classes, ignore_index, "nll")
     weights = weight_of_rows(weight, chosen, counts, num_classes)
     picked = take_along_axis(floats(log_p), np.expand_dims(chosen, -1), -1)[..., 0]
-    picked = multiply(where(counts, picked, 0), weights.astype(picked.dtype))
-    total = picked if reduction == "none" else sum(picked)
-    return negative(divide(total, number_for_mean(weights, reduction)))
+    losses = multiply(where(weights != 0, picked, 0), -weights.astype(picked.dtype))
+    total = losses if reduction == "none" else sum(losses)
+    return multiply(total, 1 / number_for_mean(weights, reduction))
 
 
 def binary_cross_entropy_with_logits(
@@ -124,13 +123,12 @@ def binary_cross_entropy_with_logits(
             f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
             f"the targets {np.shape(targets)}"
         )
-    if not isinstance(targets, Tensor) or targets.dtype.kind != "f":
-        targets = targets.data if isinstance(targets, Tensor) else np.asarray(targets)
-        outside = targets[(targets < 0) | (targets > 1)]
-        if outside.size:
-            raise ValueError(f"targets are 0 or 1, or probabilities between: got {outside[0]}")
-        if targets.dtype.kind in "iub":
-            targets = targets.astype(getattr(logits, "dtype", float))  # float32 stays float32
+    values = targets.data if isinstance(targets, Tensor) else np.asarray(targets)
+    outside = values[(values < 0) | (values > 1)]
+    if outside.size:
+        raise ValueError(f"targets are 0 or 1, or probabilities between: got {outside[0]}")
+    if values.dtype.kind in "iub":
+        targets = values.astype(getattr(logits, "dtype", float))  # float32 stays float32
     return _reduced(subtract(logaddexp(logits, 0), multiply(targets, logits)), reduction)
 
 
@@ -153,6 +151,10 @@ def kl_div(log_q: Any, p: Any, *, reduction: str = "mean") -> Tensor:
             f"{np.shape(log_q)}, the probabilities {np.shape(p)}"
         )
     p = floats(p)
+    if np.less(p, 0).any():
+        raise ValueError(
+            "kl_div: p holds probabilities, and some are negative; of log-probabilities take np.exp"
+        )
     never = np.equal(p, 0)
     lost = multiply(p, subtract(log(where(never, 1, p)), where(never, 0, log_q)))
     return _reduced(sum(lost, axis=-1), reduction)
@@ -187,7 +189,8 @@ def embedding(weight: Any, indices: Any) -> Tensor:
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """Each element is 0 with probability p, else multiplied by 1/(1 - p): the mean stays.
 
-    The mask is drawn here and multiplied in as a constant. A rule must not draw it: when the rule
+    The mask is drawn here and multiplied in as a constant. (Threads that share rng get masks that
+    depend on which of them draws first.) A rule must not draw it: when the rule
     is called again for the second derivative, it would draw another one. (Srivastava et al. 2014.)
 
     >>> dropout(np.ones(5), 0.5, rng=np.random.default_rng(0))
@@ -211,7 +214,7 @@ def check_probability(p: float) -> None:
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
     """One number for many losses, or the losses themselves."""
     check_reduction(reduction)
-    return losses if reduction == "none" else {"mean": mean, "sum": sum}[reduction](losses)
+    return losses if reduction == "none" else (mean if reduction == "mean" else sum)(losses)
 
 
 def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:

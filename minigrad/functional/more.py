@@ -43,7 +43,7 @@ from minigrad.ops import (
     swapaxes,
     where,
 )
-from minigrad.ops.elementwise import floats
+from minigrad.ops.elementwise import floats, wide
 
 # ---------------------------------------------------------------- sums and products
 
@@ -56,7 +56,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
     """
     if weights is None:
         return mean(a, axis=axis, keepdims=keepdims)
-    shape = np.shape(a)
+    a, weights, shape = floats(a), floats(weights), np.shape(a)
     if np.shape(weights) != shape:
         if np.ndim(weights) != 1 or not isinstance(axis, int | np.integer):
             raise ValueError(
@@ -67,6 +67,8 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
         weights = reshape(weights, tuple(-1 if i == along else 1 for i in range(len(shape))))
         weights = broadcast_to(weights, shape)
     total = sum(weights, axis=axis, keepdims=keepdims)
+    if np.equal(total, 0).any():
+        raise ZeroDivisionError(f"average of {describe(a)}: the weights sum to 0")
     return divide(sum(multiply(weights, a), axis=axis, keepdims=keepdims), total)
 
 
@@ -154,7 +156,8 @@ def vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Tensor:
     >>> np.vecdot(Tensor([[1, 2], [3, 4]]), [1, 1])
     Tensor([3, 7])
     """
-    return sum(multiply(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), axis=-1)
+    x1, x2 = (moveaxis(wide(x), axis, -1) for x in (x1, x2))
+    return sum(multiply(x1, x2), axis=-1)
 
 
 def kron(a: Any, b: Any) -> Tensor:
@@ -174,7 +177,8 @@ def kron(a: Any, b: Any) -> Tensor:
 def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
     """NumPy's `linalg.norm`: chapter 6.3's, and for vectors (Σ |xᵢ|ᵖ)^(1/p) of any order p.
 
-    -∞ is the smallest |xᵢ|, and 0 counts the elements that are not 0. Over two axes, of matrices:
+    -∞ is the smallest |xᵢ|, and 0 counts the elements that are not 0. (For p < 1 a power has no
+    finite slope at 0: the gradient of an element 0 is NaN.) Over two axes, of matrices:
     "fro" is the root of all squares, 1 and -1 the largest and smallest sum of a column, ∞ and -∞ of
     a row. Those of the singular values (2, -2, "nuc") need a decomposition that is not here.
 
@@ -204,6 +208,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
     if ord == 0:
         return sum(abs(sign(x)), axis=axis, keepdims=keepdims)
     powers = sum(power(abs(x), ord), axis=axis, keepdims=keepdims)
+    if ord < 0:
+        return power(powers, 1 / ord)
     at_zero = np.equal(powers, 0)  # where the root's slope is infinite, and 0 is used
     return where(at_zero, 0, power(where(at_zero, 1, powers), 1 / ord))
 
@@ -245,7 +251,7 @@ def log10(x: Any) -> Tensor:
     >>> np.log10(Tensor(100.0))
     Tensor(2.)
     """
-    return divide(log(x), math.log(10))
+    return divide(log(floats(x)), math.log(10))
 
 
 def exp2(x: Any) -> Tensor:

@@ -110,12 +110,18 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
             "give one axis, or leave ord out for the root of all squares"
         )
     if not (ord is None or (np.isscalar(ord) and ord in (1, 2, np.inf))):
-        raise TypeError(f"norm has ord 1, 2 (or None) and np.inf, but was asked for ord={ord!r}")
+        raise TypeError(
+            f"norm has ord 1, 2 (or None) and np.inf, but was asked for ord={ord!r}: "
+            "np.linalg.norm has any"
+        )
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return max(abs(x), axis=axis, keepdims=keepdims)
     x = floats(x)
+    if x.dtype == np.float16:  # a sum of 65,504 squares of 1 leaves its range
+        y = norm(x.astype(np.float32), axis=axis, keepdims=keepdims)
+        return y.astype(np.float16)
     scale = size_in_powers_of_two(x, axis) if np.size(x) else np.ones((), x.dtype)
     limits = np.finfo(x.dtype)
     least, most = math.sqrt(limits.tiny), math.sqrt(limits.max / (4 * (np.size(x) + 1)))

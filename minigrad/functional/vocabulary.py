@@ -308,6 +308,9 @@ def advice(name: str) -> str:
     if name in ops.__all__ or name in F.__all__:
         where = "np" if hasattr(np, name) else "minigrad"
         return f"a Tensor speaks NumPy's words: {name} is a function, {where}.{name}(t)"
+    for function in NUMPY:
+        if function.__name__ == name:
+            return f"a Tensor speaks NumPy's words: {name} is a function, {_name(function)}(t)"
     return f"a Tensor has no attribute {name!r}"
 
 
@@ -386,7 +389,11 @@ def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
             instead = INSTEAD_OF_OPTIONS.get(option)
             raise TypeError(
                 f"{_name(function)} with {option}= has no rule for Tensors: "
-                f"its options here are {', '.join(optional) or 'none'}"
+                + (
+                    f"its options here are {', '.join(optional)}"
+                    if optional
+                    else "it has no options here"
+                )
                 + (f"; instead of {option}= use {instead}" if instead else "")
             )
 

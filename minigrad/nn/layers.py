@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional import dropout, embedding, square
+from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module, renamed
-from minigrad.ops import layer_norm, mean, sqrt
+from minigrad.ops import layer_norm
+from minigrad.ops.fused import deviation
 
 
 class Linear(Module):
@@ -104,7 +105,8 @@ class RMSNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Bring each row of x to mean square 1, then scale it."""
         x = _of_width(x, self.gain, "RMSNorm")
-        return x / sqrt(mean(square(x), axis=-1, keepdims=True) + self.eps) * self.gain
+        y: Tensor = x / deviation(x, self.eps) * self.gain
+        return y
 
 
 class Dropout(Module):

@@ -31,8 +31,7 @@ one is refused in a sentence that gives the present one.
 from __future__ import annotations
 
 import functools
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -219,15 +218,19 @@ def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Ten
             if isinstance(value, Tensor) and value.node is None:
                 seen.add(id(value))
                 yield f"{prefix}{name}", value
-            elif isinstance(value, set | frozenset):
-                if any(isinstance(member, Tensor | Module) for member in value):
-                    raise TypeError(f"{prefix}{name} is a set, which has no order: use a list")
-            elif isinstance(value, Module | dict | list | tuple | deque):
+            elif isinstance(value, str | bytes | range):
+                pass  # (sequences without members of our kind)
+            elif isinstance(value, Module | Mapping | Sequence):
                 if isinstance(value, Module):
                     yield f"{prefix}{name}", value
                 seen.add(id(value))
                 opened.append((f"{prefix}{name}.", iter(_held(value))))
                 break  # what is in it comes first, and the rest of this one after it
+            elif any(isinstance(x, Module) or _is_parameter(x) for x in _hidden(value)):
+                raise TypeError(
+                    f"the parameters in {prefix}{name}, a {type(value).__name__}, would not be "
+                    "found: use a list, a dict or a Module"
+                )
         else:
             opened.pop()
 
@@ -236,7 +239,20 @@ def _held(owner: Any) -> Any:
     """The names and values in a module, a dict or a sequence."""
     if isinstance(owner, Module):
         return vars(owner).copy().items()  # (`eval` in another thread may add `training` meanwhile)
-    return owner.items() if isinstance(owner, dict) else enumerate(owner)
+    return owner.items() if isinstance(owner, Mapping) else enumerate(owner)
+
+
+def _is_parameter(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.node is None and x.requires_grad
+
+
+def _hidden(value: Any) -> Iterable[Any]:
+    """What is held by an object that is neither a module nor a sequence nor a mapping."""
+    if isinstance(value, Set | ValuesView):
+        return value
+    if isinstance(value, functools.partial):
+        return (value.func, *value.args, *value.keywords.values())
+    return () if isinstance(value, type) else tuple(getattr(value, "__dict__", {}).values())
 
 
 def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Inputs, Result]]:

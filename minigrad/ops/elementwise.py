@@ -130,14 +130,16 @@ def power(a, b, /):
     >>> power(3.0, 2.0)
     array(9.)
     """
-    exponent = b.item() if b.ndim == 0 else b  # NumPy is fastest with a number: x**2 is x * x
+    exponent = b
+    if b.ndim == 0 and a.dtype.kind == "f":
+        exponent = b.item()  # NumPy is fastest with a number: x**2 is x * x
     if isinstance(b, np.ndarray) and b.ndim == 0 and b != 0:
         slope = lambda: exponent * a ** (exponent - 1)
     else:
         flat = lambda: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max)  # 1/a would be infinite
         slope = lambda: b * a ** np.where(flat(), 1, b - 1)
     return (
-        lambda: a**exponent,
+        lambda: a**exponent if "f" in a.dtype.kind + b.dtype.kind else _whole_power(a, b),
         lambda g, y: g * slope(),
         lambda g, y: g * y * np.log(floats(np.where((a == 0) & (b >= 0), 1, a))),
     )
@@ -310,8 +312,8 @@ def logaddexp(a, b, /):
     """
 
     def part(x, other, y):
-        alike = x == other  # also where both are infinite, and the difference would be NaN
-        difference = np.where(alike, 0, x) - np.where(alike, 0, other)
+        infinite = (x == other) & np.isinf(x)  # where the difference would be NaN
+        difference = np.where(infinite, 0, x) - np.where(infinite, 0, other)
         return np.where(y == -np.inf, 0, sigmoid(difference))
 
     return (
@@ -353,6 +355,14 @@ def minimum(a, b, /):
     )
 
 
+def _whole_power(a, b):
+    """aᵇ of integers. Above 2⁶³ it would wrap around, and so it is refused."""
+    y = wide(a) ** wide(b)
+    if not (np.abs(np.power(floats(a), floats(b))) < 2.0**63).all():
+        raise OverflowError("the result has no int64: use floats")
+    return y
+
+
 def floats(x: Any) -> Any:
     """Integers and booleans as float64; whatever is floating as it is.
 
@@ -366,6 +376,20 @@ def floats(x: Any) -> Any:
     if not isinstance(x, _ARRAYS):
         x = np.asarray(x)
     return x if x.dtype.kind == "f" else x.astype(float)
+
+
+def wide(x: Any) -> Any:
+    """Integers and booleans as int64, in which sums of their products rarely wrap; else as it is.
+
+    >>> from minigrad.ops.elementwise import wide
+    >>> wide(np.array([200], np.uint8)) * wide(np.array([2], np.uint8))
+    array([400])
+    """
+    if not isinstance(x, _ARRAYS):
+        x = np.asarray(x)
+    if x.dtype.kind == "f" or x.dtype == np.uint64:
+        return x
+    return Tensor(x.data.astype(int)) if isinstance(x, Tensor) else x.astype(int)
 
 
 _ARRAYS = (np.ndarray, Tensor)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Array, Tensor
+from minigrad.engine.tensor import Array, Tensor, describe, real_array
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
@@ -33,7 +33,7 @@ from minigrad.ops.softmaxes import log_softmax
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    return centred / _deviation(centred, eps) * gain + bias
+    return centred / deviation(centred, eps) * gain + bias
 
 
 @fused(definition=_layer_norm)
@@ -60,7 +60,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     array([[-1., 11.]])
     """
     n = x - x.mean(axis=-1, keepdims=True)
-    sigma = _deviation(n, eps)
+    sigma = deviation(n, eps)
     n /= sigma
 
     def backward(g, y, needs):
@@ -76,7 +76,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     return n * gain + bias, backward
 
 
-def _deviation(n, eps):
+def deviation(n: Any, eps: float) -> Any:
     """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
     with np.errstate(over="ignore"):
         if isinstance(n, Tensor):
@@ -174,19 +174,23 @@ def cross_entropy(
     label_smoothing  ε: the truth is the target with probability 1 - ε, else any class, evenly.
                      No logit is then driven to infinity (Szegedy et al. 2015, section 7; Vaswani
                      et al. 2017 use ε = 0.1)
-    weight     (C,): how much each class counts, where some are rare. With classes as targets, the
-               mean is over the weights: Σ wᵢ lossᵢ / Σ wᵢ
+    weight     (C,): how much each class counts, where some are rare
     reduction  "mean"; or "sum" over the rows; or "none", the loss of each row, (…)
 
-    t is that truth, one-hot if ε = 0, divided by n, the number of rows that count: so the sum is
-    the mean. log softmax has the VJP g - p Σ g (chapter 3.6), here with g = -t, and the t of a row
-    that counts sum to 1/n:
+    The row t is the truth (one-hot, smoothed, or as it was given) divided by n, the number of rows
+    that count: so the sum is the mean. log softmax has the VJP g - p Σ g (chapter 3.6), here with
+    g = -t, and the t of a row that counts sum to 1/n:
 
         ∂L/∂z = p/n - t        (0 in a row that does not count)
 
     The gradient is prediction minus truth. It is 0 only if the two are equal, however sure the
     model is.
 
+    With weights, t is multiplied by them, and n is the sum of the weights of the rows' classes. (If
+    the truth is given as probabilities, n stays the number of rows. So one-hot rows do not give the
+    loss that their classes give.) With "sum" and "none" n is 1. Then ∂L/∂z = p Σ t - t.
+
+    The targets are constants: for a gradient with respect to them use `kl_div` (chapter 6.4).
     ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
     targets that are not integers.
 
@@ -201,10 +205,10 @@ def cross_entropy(
     check_reduction(reduction)
     return _cross_entropy(
         floats(logits),
-        targets=np.array(targets),  # a copy: the record needs them as they are now
+        targets=_constant(targets, "targets"),
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
-        weight=None if weight is None else np.array(weight),
+        weight=None if weight is None else _constant(weight, "weight"),
         reduction=reduction,
     )
 
@@ -259,10 +263,16 @@ def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
         _refuse_what_is_no_distribution(targets, ignore_index)
         truth, counts = targets, np.ones(shape[:-1], bool)
         n = number_for_mean(counts, reduction)
+        check_weight(weight, shape[-1])
     elif shape and targets.shape == shape[:-1]:
         chosen, counts = counted_targets(targets, shape[-1], ignore_index, "targets")
         truth = chosen[..., None] == np.arange(shape[-1])
         n = number_for_mean(weight_of_rows(weight, chosen, counts, shape[-1]), reduction)
+    elif targets.shape == shape:
+        raise TypeError(
+            f"targets of the logits' shape {shape} are probabilities, of a floating dtype: got "
+            f"{targets.dtype}; of one-hot rows take .argmax(-1)"
+        )
     else:
         raise ValueError(
             f"one target for each row: the targets have shape {targets.shape}, the logits {shape}"
@@ -291,19 +301,36 @@ def weight_of_rows(weight: Any, chosen: Array, counts: Array, num_classes: int) 
     """How much each row counts: the weight of its class, 1 without weights; 0 if it is ignored."""
     if weight is None:
         return counts
-    weights = np.asarray(weight)
+    check_weight(weight, num_classes)
+    return np.where(counts, np.asarray(weight, float)[chosen], 0)
+
+
+def check_weight(weight: Any, num_classes: int) -> None:
+    """Refuse a weight that is not one number for each class."""
+    if weight is None:
+        return
+    weights = real_array(weight, "weight")
     if weights.shape != (num_classes,) or not (weights >= 0).all():
         raise ValueError(
             f"weight is a number, 0 or more, for each of the {num_classes} classes: got {weight}"
         )
-    return np.where(counts, weights[chosen], 0)
+
+
+def _constant(values, name):
+    """A copy as an array: the record needs it as it is now."""
+    if isinstance(values, Tensor) and values.requires_grad:
+        raise TypeError(
+            f"cross_entropy: {name} must be a constant, but {describe(values)} requires a "
+            f"gradient: use {name}.detach() (or are the first two arguments exchanged?)"
+        )
+    return np.array(values)
 
 
 def number_for_mean(weights: Array, reduction: str) -> Any:
     """n: the number by which the sum over the rows is divided. It is 1 if the sum was asked for."""
     if reduction != "mean":
         return 1
-    n = weights.sum()
+    n = float(weights.sum())
     if not n > 0:
         raise ValueError("no target is left to take the mean over")
     return n

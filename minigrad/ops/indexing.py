@@ -14,6 +14,7 @@ import numpy as np
 
 from minigrad.engine.rules import primitive
 from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.ops.elementwise import wide
 from minigrad.ops.shape import broadcast_to, reshape
 
 
@@ -51,7 +52,8 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
     array([4., 0., 3.])
     """
-    index = _own(index)
+    index, x = _own(index), x if isinstance(x, Tensor) else np.asarray(x)
+    x = wide(x) if x.dtype.kind == "b" and _may_repeat(index) else x  # True and True make 2
     try:
         places = np.broadcast_to(0, shape)[index].shape
         x = x if np.shape(x) == places else broadcast_to(x, places)
@@ -99,7 +101,10 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
     """
     places = np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
-        raise TypeError(f"{asked}: integers were asked for, but the dtype is {places.dtype}")
+        raise TypeError(
+            f"{asked}: integers were asked for, but the dtype is {places.dtype}; if the values are "
+            "whole numbers, use .astype(int)"
+        )
     if places.size and not 0 <= places.min() <= places.max() < n:
         wrong = places.min() if places.min() < 0 else places.max()
         raise ValueError(f"{asked}: {wrong} is not between 0 and {n - 1}")
@@ -110,6 +115,8 @@ def counted_targets(
     targets: Array, num_classes: int, ignore_index: int | None, asked: str
 ) -> tuple[Array, Array]:
     """The class of each target, with 0 for those to be ignored; and which targets count."""
+    if ignore_index is not None and not isinstance(ignore_index, int | np.integer):
+        raise TypeError(f"{asked}: ignore_index is one integer: got {ignore_index!r}")
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     known = np.where(counts, targets, np.zeros_like(targets))
     return integers_below(known, num_classes, asked), counts

@@ -136,8 +136,9 @@ def inv(a, /):
 
         dA Y + A dY = 0        dY = -Y dA Y
 
-    Put that into the change of the loss, and turn the factors round inside the sum (the trace of
-    a product does not change when its last factor moves to the front):
+    Put that into the change of the loss. Σ A ⊙ B is tr(Aᵀ B), where tr, the trace, is the sum of
+    the diagonal. And the trace of a product does not change when its last factor moves to the
+    front:
 
         dL = Σ G ⊙ dY = -tr(Gᵀ Y dA Y) = -tr(Y Gᵀ Y dA)        ∂L/∂A = -Yᵀ G Yᵀ
 
@@ -197,17 +198,20 @@ def det(a, /):
     >>> np.linalg.det(Tensor([[2.0, 1.0], [0.0, 4.0]]))
     Tensor(8.)
     """
+    return (
+        lambda: np.linalg.det(a),
+        lambda g, y: (g * y)[..., None, None] * _inverse(a, "det").mT,
+    )
 
-    def vjp(g, y):
-        try:
-            inverse = np.linalg.inv(a)
-        except np.linalg.LinAlgError:
-            raise np.linalg.LinAlgError(
-                "the gradient of det is computed from the inverse, and a singular matrix has none"
-            ) from None
-        return (g * y)[..., None, None] * inverse.mT
 
-    return lambda: np.linalg.det(a), vjp
+def _inverse(a, asked):
+    """A⁻¹, for the gradient of a determinant."""
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        raise np.linalg.LinAlgError(
+            f"the gradient of {asked} is computed from the inverse, which a singular matrix lacks"
+        ) from None
 
 
 class Slogdet(NamedTuple):
@@ -239,7 +243,7 @@ def slogdet(a: Any) -> Slogdet:
 def _logabsdet(a, /):
     return (
         lambda: np.linalg.slogdet(a)[1],
-        lambda g, y: g[..., None, None] * np.linalg.inv(a).mT,
+        lambda g, y: g[..., None, None] * _inverse(a, "slogdet").mT,
     )
 
 
@@ -252,8 +256,8 @@ def cholesky(a, /):
         dC Cᵀ + C dCᵀ = dA        C⁻¹ dC + (C⁻¹ dC)ᵀ = C⁻¹ dA C⁻ᵀ
 
     C⁻¹ dC is lower triangular, and the second term is its mirror image. So C⁻¹ dC is the lower half
-    of the right side, of whose diagonal each term has one half. Write Φ for taking that half: keep
-    what is below the diagonal, halve the diagonal, drop the rest.
+    of the right side, and the two terms share the diagonal equally. Write Φ for taking that half:
+    keep what is below the diagonal, halve the diagonal, drop the rest.
 
         dC = C Φ(C⁻¹ dA C⁻ᵀ)
 

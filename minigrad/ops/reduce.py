@@ -67,8 +67,8 @@ def mean(x, /, axis=None, *, keepdims=False):
     shape, size = x.shape, x.size
 
     def vjp(g, y):
-        n = size / (y.size or 1)  # (an empty y has an empty gradient, whatever n is)
-        return np.broadcast_to((g / n).reshape(kept_shape(shape, axis)), shape)
+        share = y.size / (size or 1)  # 1/n: to divide by an n of 70,000 would be ∞ in float16
+        return np.broadcast_to((g * share).reshape(kept_shape(shape, axis)), shape)
 
     return x.mean(axis=axis, keepdims=keepdims), vjp
 

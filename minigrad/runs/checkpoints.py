@@ -53,6 +53,7 @@ def save_checkpoint(
            can write its state
     facts  what else to remember, such as step=7: anything that JSON can write
     """
+    _refuse_other_kinds(model, optimizer, rng)
     if rng is not None and not isinstance(rng.bit_generator, np.random.PCG64):
         raise TypeError(f"a checkpoint keeps a PCG64 generator: got {rng.bit_generator!r}")
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
@@ -85,6 +86,7 @@ def load_checkpoint(
     nothing has been changed. No other thread may use the model, the optimizer or the generator
     meanwhile.
     """
+    _refuse_other_kinds(model, optimizer, rng)
     arrays, about = _read(Path(path))
     for name, wanted in (("optimizer", optimizer), ("rng", rng)):
         held = about["rng"] if name == "rng" else any(n.startswith("optimizer.") for n in arrays)
@@ -134,10 +136,24 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
     except ImportError:
         raise
     except Exception as error:  # (safetensors has errors of its own, and JSON others)
+        if isinstance(error, KeyError):
+            error = ValueError(f"it lacks {error}")
         raise ValueError(
             f"{path} is not a checkpoint of minigrad, or is damaged: {error}"
         ) from None
     return arrays, about
+
+
+def _refuse_other_kinds(model: Any, optimizer: Any, rng: Any) -> None:
+    for name, given, kind in (
+        ("model", model, Module),
+        ("optimizer", optimizer, Optimizer),
+        ("rng", rng, np.random.Generator),
+    ):
+        if not isinstance(given, kind) and (given is not None or kind is Module):
+            raise TypeError(
+                f"{name}= must be of the class {kind.__name__}: got {type(given).__name__}"
+            )
 
 
 def _fingerprint(arrays: dict[str, Array], about: dict[str, Any]) -> str:

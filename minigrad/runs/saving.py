@@ -75,7 +75,7 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
 def _temporary(target: Path) -> tuple[int, Path]:
     """A new file in target's folder, locked; those that dead programs left there are removed."""
     # (A hash, because the name itself may be as long as names can be.)
-    prefix = f".{hashlib.sha256(target.name.encode()).hexdigest()[:16]}."
+    prefix = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}."
     while True:
         beside = target.with_name(f"{prefix}{secrets.token_hex(4)}.part")
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -87,12 +87,12 @@ SLIPS = (
     ),
     Slip(
         "left open",
-        "Attention then depends on a word by the sum of its row alone. Every word looks at the "
-        "largest sum, in whatever order the 512 features are.",
+        "The text does not notice that attention then depends on a word by the sum of its row "
+        "alone. Every word looks at the largest sum, in whatever order the 512 features are.",
     ),
     Slip(
         "left open",
-        "The scores are scaled by 1/8 and are 1.5e8 all the same. √d_k = 8 is made for queries "
+        "The scores are scaled by 1/8 and are still 1.5e8. √d_k = 8 is made for queries "
         "and keys of mean 0 and variance 1; here their means are 2539 and 7616.",
     ),
     Slip(

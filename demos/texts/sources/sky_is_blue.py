@@ -53,12 +53,13 @@ SLIPS = (
     ),
     Slip(
         "left open",
-        "Words are numbered with their repetitions, which leaves ids unused and does no harm.",
+        "The text does not say that words are numbered with their repetitions. So some ids are "
+        "never used, which does no harm.",
     ),
     Slip(
         "left open",
-        "The second replace looks for all nine characters in a row, and changes nothing. The "
-        "loop before it has done the work.",
+        "The text does not say that its second replace changes nothing. It looks for all nine "
+        "characters in a row, and the loop before it has done the work.",
     ),
     Slip("wrong", "Multiplying by 1/√d_k is called dividing by it, which would go the other way."),
     Slip(
@@ -67,8 +68,8 @@ SLIPS = (
     ),
     Slip(
         "wrong",
-        "Keys and values are said to grow for want of a scale; they do from N(0, 1), scaled or "
-        "not.",
+        "The text says that keys and values grow because nothing is scaled. They grow because W "
+        "is drawn from N(0, 1). A scale of the scores does not change them.",
     ),
     Slip(
         "left open",
@@ -81,11 +82,13 @@ SLIPS = (
     ),
     Slip(
         "wrong",
-        "Values may have any width, and yet (8, 8) weights and (8, 32) values are called the same.",
+        "The text says that values may have any width, and that the shape of (8, 8) weights and "
+        "the shape of (8, 32) values are the same.",
     ),
     Slip(
         "wrong",
-        "Heads are said to speed the work up like a team; they do the same multiplications.",
+        "The text says that heads speed the work up like a team. They do as many "
+        "multiplications as one head.",
     ),
     Slip("wrong", "`nn` and `F` are used and never imported."),
     Slip("wrong", "A comment lacks its #, which is a SyntaxError."),
