@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import check_tensors, check_values, masked_softmax
+from attention.scaled_dot_product import check_tensors, check_values, over_keys
 from minigrad import Tensor, tanh
 
 
@@ -45,4 +45,4 @@ def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any 
     check_values(k, v)
     pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (…, T, S, d)
     scores = pairs @ w  # (…, T, S)
-    return masked_softmax(scores, mask) @ v  # (…, T, d_v)
+    return over_keys(scores, mask) @ v  # (…, T, d_v)

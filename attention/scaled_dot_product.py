@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad import Tensor, norm, softmax, where
+from minigrad import Tensor, masked_softmax, norm, softmax, where
 from minigrad.engine.tensor import frozen
 from minigrad.nn import renamed
 
@@ -60,23 +60,18 @@ def attention_weights(
     scores = scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
     if score_bias is not None:
         scores = scores + check_score_bias(score_bias, scores.shape, scores.dtype)  # (…, T, S)
-    return masked_softmax(scores, mask)
+    return over_keys(scores, mask)
 
 
-def masked_softmax(scores: Tensor, mask: Any) -> Tensor:
+def over_keys(scores: Tensor, mask: Any) -> Tensor:
     """Softmax over the keys that each query may look at.   (…, T, S) → (…, T, S)
 
-    A forbidden score becomes -∞, and its weight exp(-∞) = 0. That breaks on a row with nothing
-    else: -∞ - (-∞) is NaN, and the backward pass carries it to every parameter. So such a row gets
-    scores of 0 instead, comes out uniform, and the second `where` clears it. No gradient comes back
-    either: `where` passes none to what it did not choose (chapter 3.3).
+    A forbidden score counts as -∞, so its weight exp(-∞) is 0, and so is every gradient through it.
+    A query that may look nowhere gets weights of 0 (`masked_softmax`, chapter 3.7, says how).
     """
     if mask is None:
         return softmax(scores) if scores.shape[-1] else scores  # without keys there are no weights
-    mask = check_mask(mask, scores.shape)
-    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
-    forbidden = np.where(nowhere, 0.0, -np.inf).astype(scores.dtype)
-    return where(mask, softmax(where(mask, scores, forbidden)), 0.0)
+    return masked_softmax(scores, mask=check_mask(mask, scores.shape))
 
 
 @renamed(bias="score_bias")

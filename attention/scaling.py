@@ -52,7 +52,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import Scale, attention, masked_softmax, scale_factor
+from attention.scaled_dot_product import Scale, attention, over_keys, scale_factor
 from minigrad import Tensor, gradients
 
 DEAD = 1e-3  # a query with less ‖∂L/∂q‖ gets under 1 % of the .17 that a scaled one gets
@@ -93,7 +93,7 @@ def saturation(
     k = Tensor(rng.standard_normal((sets, keys, d_k)))
     # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
     scores = scale_factor(q, k, scale) * (q @ k.mT)
-    weights = masked_softmax(scores, None)
+    weights = over_keys(scores, None)
     g = rng.standard_normal(weights.shape)  # ∂L/∂p: no loss is needed
     (gradient,) = gradients(weights, [q], g)
     norms = np.linalg.norm(gradient, axis=-1).ravel()

@@ -12,11 +12,12 @@ import argparse
 import hashlib
 import sys
 import tempfile
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-KINDS = ("first", "tasks", "texts", "museum")  # the folders, in the order of README
+KINDS = ("first", "tasks", "texts", "museum", "speed")  # the folders, in the order of README
 
 
 def files() -> dict[str, Path]:
@@ -36,12 +37,20 @@ def fingerprint(file: str) -> str:
     return found.hexdigest()[:8]
 
 
-def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argparse.Namespace:
+def options(
+    name: str,
+    claim: str,
+    *,
+    steps: int = 0,
+    quick: int = 0,
+    add: Callable[[argparse.ArgumentParser], None] | None = None,
+) -> argparse.Namespace:
     """The options that every demo takes, from the command line.
 
     Every demo has `--out`, `--seed` and `--quick`, which enforces no pass mark. A demo that trains
     also has `--steps`, whose default is `steps`, and `--resume`, which continues a stopped run.
     With `--quick` it takes `quick` steps. The result has the attributes `steps` and `quick` always.
+    `add` is a function that adds a demo's own options to the parser.
     """
     file = sys._getframe(1).f_globals.get("__file__") or str(files()[name])  # (a notebook has none)
     name = Path(file).stem
@@ -58,6 +67,8 @@ def options(name: str, claim: str, *, steps: int = 0, quick: int = 0) -> argpars
         parser.add_argument(
             "--resume", action="store_true", help="continue the run that was stopped"
         )
+    if add is not None:
+        add(parser)
     chosen = parser.parse_args()
     if not 0 <= chosen.seed < 2**32:
         stop(f"--seed must be 0 or larger, and below 2**32: got {chosen.seed}")

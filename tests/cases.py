@@ -619,6 +619,13 @@ CASES = [
     ),
     case("cross_entropy", x(3, 5), np.array([4, -1, 2]), ignore_index=-1, label_smoothing=0.1),
     # 3.7 fused
+    *(case("linear", x(*s, 5), x(5, 7), x(7)) for s in ((3,), (2, 3), (), (0,))),
+    case("linear", x(3, 0), x(0, 7), x(7)),
+    *(
+        case("masked_softmax", x(2, 3, 5), mask=random.random(s) < 0.6)
+        for s in ((2, 3, 5), (3, 5), (5,), (2, 1, 5), (3, 1), ())
+    ),
+    case("masked_softmax", x(3, 0), mask=np.zeros((3, 0), bool)),
     *(case("layer_norm", x(*s), x(5), x(5)) for s in ((3, 5), (2, 3, 5), (5,), (0, 5))),
     case("layer_norm", x(3, 5), x(5), x(5), eps=0.5),
     case("layer_norm", x(3, 5), x(3, 1), x()),

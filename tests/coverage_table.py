@@ -255,6 +255,7 @@ REASONS = {
             ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"
         ),
         **dict.fromkeys(("dot", "outer", "tensordot"), "pairs axes or keeps them"),
+        "linear": "b alone is stretched, to every row",
         **dict.fromkeys(
             {case.name for case in CASES if len(case.inputs) == 1} - STRETCHED.keys(), "one input"
         ),

@@ -41,6 +41,17 @@ def nll(log_p, targets, ignore_index=None, weight=None, reduction="mean"):
     return cross_entropy(log_p, targets, ignore_index, 0.0, weight, reduction, log=np.asarray)
 
 
+def linear(x, w, b):
+    return np.einsum("...i,io->...o", x, w) + b
+
+
+def masked_softmax(x, mask):
+    e = np.where(mask, np.exp(x), 0)
+    return e / np.where(
+        np.broadcast_to(mask, x.shape).any(-1, keepdims=True), e.sum(-1, keepdims=True), 1
+    )
+
+
 def layer_norm(x, gain, bias, eps=1e-5):
     return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + eps) * gain + bias
 
@@ -146,6 +157,8 @@ DEFINITIONS = {
     "kl_div": kl_div,
     "getitem": lambda x, index: x[index],
     "layer_norm": layer_norm,
+    "linear": linear,
+    "masked_softmax": masked_softmax,
     "leaky_relu": lambda x, slope=0.01: np.where(x > 0, x, slope * x),
     "log_softmax": lambda x, axis=-1: x - np.log(np.exp(x).sum(axis, keepdims=True)),
     "logsigmoid": lambda x: np.log(1 / (1 + np.exp(-x))),
@@ -358,6 +371,12 @@ def kl_div_(q, p, reduction="mean"):
     return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](rows)
 
 
+def masked_softmax_(x, mask):
+    mask = torch.as_tensor(np.broadcast_to(mask, x.shape).copy())
+    p = torch.softmax(x.masked_fill(~mask, -torch.inf), -1)
+    return torch.where(mask.any(-1, keepdim=True), p, 0.0)
+
+
 def layer_norm_(x, gain, bias, eps=1e-5):
     if gain.shape != x.shape[-1:] or bias.shape != x.shape[-1:]:
         return NotImplemented
@@ -409,6 +428,8 @@ TORCH = {
     "huber": lambda a, b, **o: nn.huber_loss(a, b, **o),
     "kl_div": kl_div_,
     "layer_norm": layer_norm_,
+    "linear": lambda x, w, b: nn.linear(x, w.T, b),
+    "masked_softmax": masked_softmax_,
     "leaky_relu": lambda x, slope=0.01: nn.leaky_relu(x, slope),
     "log_softmax": weights(lambda x, axis: torch.log_softmax(x, axis)),
     "logsigmoid": lambda x: nn.logsigmoid(x),

@@ -295,6 +295,12 @@ CASES = {
         (lambda x, gain: layer_norm(x, gain, gain, 0.5), S, P),
         computes_only_what_is_needed(layer_norm, X, ROW, ROW),
     ],
+    "linear": [
+        (ops.linear, X, P, ROW),
+        (ops.linear, BOX, P, ROW),
+        (ops.linear, ROW, P, ROW),
+        computes_only_what_is_needed(ops.linear, X, P, ROW),
+    ],
     "log": of_one(ops.log, S),
     "log1p": of_one(ops.log1p, S),
     "log_softmax": [
@@ -316,6 +322,13 @@ CASES = {
         (lambda x: ops.logsumexp(x, 1, keepdims=True), X),
         (ops.logsumexp, LONE),
         nothing_comes_back_from_an_empty_sum(lambda x: ops.logsumexp(x, 1)),
+    ],
+    "masked_softmax": [
+        (lambda x: ops.masked_softmax(x, mask=MASK), X),
+        (lambda x: ops.masked_softmax(x, mask=np.eye(3, dtype=bool)[:, ::-1] | MASK), BOX),
+        (lambda x: ops.masked_softmax(x, mask=np.array([True, False, True])), X),
+        (lambda x: ops.masked_softmax(x, mask=np.zeros((3, 1), bool)), X),
+        keeps_float32(lambda x: ops.masked_softmax(x, mask=MASK), X),
     ],
     "matmul": [
         (lambda a, b: a @ b, S, P),

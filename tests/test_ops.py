@@ -136,6 +136,20 @@ def layer_norm(draw):
     return [strided(draw, v, s) for v, s in ((apart, shape), (x, gain), (x, bias))], {"eps": 0.25}
 
 
+def linear(draw):
+    *rows, d_in = a_shape(draw, least=1)
+    d_out = draw(st.integers(0, 3))
+    return [strided(draw, x, s) for s in ((*rows, d_in), (d_in, d_out), (d_out,))], {}
+
+
+def masked_softmax(draw):
+    shape = a_shape(draw, least=1)
+    of = draw(hnp.broadcastable_shapes(shape, max_dims=len(shape)))
+    if np.broadcast_shapes(of, shape) != shape:
+        of = shape
+    return [strided(draw, x, shape)], {"mask": mask(*of, rng=np.random.default_rng(0))}
+
+
 def reshape(draw):
     shape = a_shape(draw)
     new = list(draw(st.permutations([*shape, *[1] * draw(st.integers(0, 2))])))
@@ -645,7 +659,19 @@ def solve(draw):
 
 ANY = curve(x)
 OWN = [
-    *(clip, where, layer_norm, reshape, transpose, swapaxes, broadcast_to, moveaxis, expand_dims),
+    *(
+        clip,
+        where,
+        layer_norm,
+        linear,
+        masked_softmax,
+        reshape,
+        transpose,
+        swapaxes,
+        broadcast_to,
+        moveaxis,
+        expand_dims,
+    ),
     *(squeeze, flip, roll, take, take_along_axis, cumsum, softmax, repeat, tile, pad, diagonal),
     *(getitem, scatter_add, concatenate, stack, split, matmul, einsum, dot, outer, tensordot, norm),
     *(cross_entropy, kl_div, glu, cosine_similarity, embedding, dropout),

@@ -24,7 +24,7 @@ from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module, renamed
-from minigrad.ops import layer_norm
+from minigrad.ops import layer_norm, linear
 from minigrad.ops.fused import deviation
 
 
@@ -49,8 +49,8 @@ class Linear(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Apply the layer to the last axis of x; ValueError if that is not d_in long."""
-        y = _of_width(x, self.weight, "Linear") @ self.weight
-        return y if self.bias is None else y + self.bias
+        x = _of_width(x, self.weight, "Linear")
+        return x @ self.weight if self.bias is None else linear(x, self.weight, self.bias)
 
 
 class Embedding(Module):

@@ -1,6 +1,6 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The 46 below. Everything else is composed of
+Which functions must a learner differentiate by hand? The 48 below. Everything else is composed of
 them, and the chain rule does the rest. Each rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
@@ -9,8 +9,9 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.4  reduce        sum, mean, max, … : many to one
     3.5  linalg        matmul
     3.6  softmaxes     softmax, log_softmax, logsumexp
-    3.7  fused         layer_norm, gelu_tanh, cross_entropy: several steps, one node
+    3.7  fused         linear, layer_norm, cross_entropy, … : several steps, one node
     3.8  products      einsum
+    3.10 error function  erf
 
 Chapter 3.9 has 13 more, which no demo uses and which are found only as NumPy's functions:
 
@@ -35,7 +36,6 @@ from minigrad.ops.elementwise import (
     arctan,
     cos,
     divide,
-    erf,
     exp,
     expm1,
     log,
@@ -55,7 +55,8 @@ from minigrad.ops.elementwise import (
     subtract,
     tanh,
 )
-from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm
+from minigrad.ops.error_function import erf
+from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm, linear, masked_softmax
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum
@@ -81,11 +82,13 @@ __all__ = [
     "gelu_tanh",
     "getitem",
     "layer_norm",
+    "linear",
     "log",
     "log1p",
     "log_softmax",
     "logaddexp",
     "logsumexp",
+    "masked_softmax",
     "matmul",
     "max",
     "maximum",

@@ -17,7 +17,6 @@ If broadcasting stretched a or b, its VJP returns the stretched shape. The engin
 back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -256,25 +255,6 @@ def arctan(x, /):
     array(0.)
     """
     return lambda: np.arctan(x), lambda g, y: g / (1 + x * x)
-
-
-@primitive
-def erf(x, /):
-    """y = 2/√π ∫₀ˣ exp(-t²) dt. An integral's slope is its integrand: f′ = 2/√π exp(-x²).
-
-    ½ (1 + erf(x/√2)) is the probability that a standard normal number is below x, which is what
-    GELU weights its input by (chapter 6). NumPy has no erf, so Python's is called for each element.
-
-    >>> erf(0.0)
-    array(0.)
-    """
-    slope = 2 / math.sqrt(math.pi)
-    return (
-        lambda: np.array([math.erf(v) for v in x.ravel().tolist()], floats(x).dtype).reshape(
-            x.shape
-        ),
-        lambda g, y: g * slope * np.exp(-x * x),
-    )
 
 
 @primitive

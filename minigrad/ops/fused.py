@@ -28,7 +28,7 @@ from minigrad.engine.rules import fused
 from minigrad.engine.tensor import Array, Tensor, describe, real_array
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
-from minigrad.ops.softmaxes import log_softmax
+from minigrad.ops.softmaxes import log_softmax, softmax
 
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
@@ -108,7 +108,89 @@ def size_in_powers_of_two(x: Any, axis: Any) -> Any:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: GELU and cross-entropy.
+# What follows: a linear layer, masked softmax, GELU and cross-entropy.
+
+
+def _linear(x, w, b, /):
+    return x @ w + b
+
+
+@fused(definition=_linear)
+def linear(x, w, b, /):
+    """Y = X W + b, for the rows of X.   (…, d_in), (d_in, d_out), (d_out,) → (…, d_out)
+
+    The rules of `matmul` and `add`, for all rows of a batch in one product. b was copied to every
+    row, so its gradient is the sum of the rows of G: a product with a row of ones, the fastest sum
+    that there is.
+
+        ∂L/∂X = G Wᵀ        ∂L/∂W = Xᵀ G        ∂L/∂b = (1 … 1) G
+
+    >>> linear([[1.0, 2.0]], [[1.0], [10.0]], [100.0])
+    array([[121.]])
+    """
+    if x.ndim < 1 or w.ndim != 2 or x.shape[-1] != w.shape[0] or b.shape != w.shape[1:]:
+        raise ValueError("x (…, d_in), w (d_in, d_out) and b (d_out,) are asked for")
+    rows = _rows(x)
+    y = rows @ w
+    y += b
+
+    def backward(g, y, needs):
+        g = _rows(g)
+        return (
+            (g @ w.T).reshape(x.shape) if needs[0] else None,
+            rows.T @ g if needs[1] else None,
+            np.ones(len(g), g.dtype) @ g if needs[2] else None,
+        )
+
+    return y.reshape(*x.shape[:-1], w.shape[1]), backward
+
+
+def _rows(x):
+    """(…, d) → (N, d)"""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def _masked_softmax(z, /, mask):
+    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
+    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)
+    return np.where(mask, softmax(np.where(mask, z, forbidden)), 0.0)
+
+
+@fused(definition=_masked_softmax)
+def masked_softmax(z, /, mask):
+    """Softmax over those elements of each row where the mask is True; the others are 0.
+
+    A forbidden z counts as -∞, and exp(-∞) is 0. That breaks in a row with nothing else: -∞ - (-∞)
+    is NaN. Such a row is 0 everywhere, and gets no gradient. In the others the VJP is softmax's
+    (chapter 3.6), with a g of 0 where z was forbidden:
+
+        ∂L/∂z = y ⊙ (g - ⟨g, y⟩)
+
+    The definition has two `where`s around a softmax: five arrays of z's size, where here is one.
+
+    >>> masked_softmax([[1.0, 5.0, 1.0], [1.0, 2.0, 3.0]], [[True, False, True], [False] * 3])
+    array([[0.5, 0. , 0.5],
+           [0. , 0. , 0. ]])
+    """
+    mask = np.asarray(mask)
+    if not z.ndim:
+        raise ValueError("it has no rows")
+    y = np.where(mask, z, -np.inf).astype(z.dtype, copy=False)
+    if y.shape != z.shape or mask.dtype != bool:
+        raise ValueError(f"a boolean mask that broadcasts to z: got {mask.dtype} {mask.shape}")
+    if y.size:
+        y -= np.maximum(y.max(axis=-1, keepdims=True), np.finfo(z.dtype).min)  # (-∞ if no key)
+        np.exp(y, out=y)
+        total = y.sum(axis=-1, keepdims=True)
+        y /= np.where(np.atleast_1d(mask).any(axis=-1, keepdims=True), total, 1)
+
+    def backward(g, y, needs):
+        found = np.where(mask, g, 0).astype(g.dtype, copy=False)
+        found -= np.vecdot(found, y)[..., None]
+        found *= y
+        return (found,)
+
+    return y, backward
 
 
 def _gelu_tanh(x, /):
@@ -133,28 +215,48 @@ def gelu_tanh(x, /):
     >>> np.abs(gelu_tanh(x) - gelu(x)).max() < 5e-4
     np.True_
     """
-    t = np.asarray(0.044715 * x * x)  # (a 0-d product is a NumPy scalar, and cannot be written)
-    t += 1
-    t *= x
-    t *= _ROOT
-    np.tanh(t, out=t)
+    flat = x.ravel()
+    t, y = np.empty_like(flat), np.empty_like(flat)
+    for part in _parts(flat):
+        v, u, f = flat[part], t[part], y[part]
+        np.multiply(v, v, out=u)
+        u *= _ROOT * 0.044715
+        u += _ROOT
+        u *= v
+        np.tanh(u, out=u)
+        np.add(u, 1, out=f)
+        f *= v
+        f *= 0.5
 
     def backward(g, y, needs):
-        slope = np.asarray(x * x)  # u′ in the making
-        np.minimum(slope, _FAR, out=slope)
-        slope *= 0.134145
-        slope += 1
-        slope *= _ROOT
-        slope *= 1 - t * t  # tanh′
-        slope *= x
-        slope += 1 + t
-        slope *= 0.5 * g
-        return (slope,)
+        g, slope = g.ravel(), np.empty_like(flat)
+        space = np.empty(min(_AT_ONCE, flat.size), flat.dtype)
+        for part in _parts(flat):
+            v, u, f = flat[part], t[part], slope[part]
+            np.multiply(v, v, out=f)  # u′ in the making
+            np.minimum(f, _FAR, out=f)
+            f *= _ROOT * 0.134145
+            f += _ROOT
+            tanh_slope = np.multiply(u, u, out=space[: len(u)])
+            np.subtract(1, tanh_slope, out=tanh_slope)
+            f *= tanh_slope
+            f *= v
+            f += u
+            f += 1
+            f *= g[part]
+            f *= 0.5
+        return (slope.reshape(x.shape),)
 
-    y = 1 + t
-    y *= x
-    y *= 0.5
-    return y, backward
+    return y.reshape(x.shape), backward
+
+
+# Many short steps over a large array each read it from memory and write it back. Over 2¹⁶ numbers
+# at a time they find it in the processor's cache: this halves the time of a million numbers.
+_AT_ONCE = 2**16
+
+
+def _parts(flat):
+    return [slice(start, start + _AT_ONCE) for start in range(0, flat.size, _AT_ONCE)]
 
 
 def cross_entropy(

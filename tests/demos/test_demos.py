@@ -113,7 +113,7 @@ def test_a_browser_shows_the_page(scaling, tmp_path):
 # ------------------------------------------------------------------ the list
 
 TEXTS = {"love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"}
-NAMES = {"scaling", "first_gradient", "texts", "museum", *TEXTS, *TRAIN}
+NAMES = {"scaling", "first_gradient", "texts", "museum", "benchmark", *TEXTS, *TRAIN}
 
 
 def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):

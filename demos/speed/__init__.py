@@ -1,0 +1,1 @@
+"""Demos · Speed: what a step costs, beside NumPy written by hand and beside PyTorch."""

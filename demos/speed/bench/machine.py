@@ -1,0 +1,156 @@
+"""Demos · Speed: the machine: its allocator, memory, page faults, versions and BLAS kernels.
+
+What does an allocation cost? The C library asks the kernel for memory, and gives it back when an
+array is freed. The kernel hands out pages of 4 KB when they are first touched, each by a **page
+fault** and filled with zeros. A training step that frees its arrays pays that again at each step:
+45,000 faults and a third of the time, in a small GPT. `keep_memory` tells glibc to keep what was
+freed. It holds for the whole process, and the price is that no memory is returned before the end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib.util
+import os
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+try:
+    import resource
+except ImportError:  # on Windows
+    resource = None  # type: ignore[assignment]
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # the numbers of glibc's malloc.h
+GIB = 2**30
+
+
+def keep_memory() -> str:
+    """Let the C library keep freed memory for this process; what was done, in a sentence."""
+    if not has_glibc():
+        name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
+        library = "without glibc" if name == "Linux" else ""
+        return f"there is no mallopt on {name} {library}".rstrip() + ": the allocator is as it was"
+    library_c = ctypes.CDLL(None)
+    answers = {
+        name: library_c.mallopt(number, GIB)
+        for name, number in (
+            ("M_TRIM_THRESHOLD", M_TRIM_THRESHOLD),
+            ("M_MMAP_THRESHOLD", M_MMAP_THRESHOLD),
+        )
+    }
+    refused = [name for name, answer in answers.items() if answer != 1]
+    if refused:
+        return f"mallopt refused {' and '.join(refused)}"
+    return f"mallopt took {' and '.join(answers)}, 1 GiB each"
+
+
+def has_glibc() -> bool:
+    """Whether the C library is glibc."""
+    return platform.system() == "Linux" and platform.libc_ver()[0] == "glibc"
+
+
+def trim() -> None:
+    """Give back all memory that is free, so that what is resident is what is used."""
+    gc.collect()
+    if has_glibc():
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident() -> int | None:
+    """How many bytes of memory this process has now; None where we cannot ask."""
+    return _status("VmRSS")
+
+
+def peak_since_reset() -> int | None:
+    """The largest that `resident` was since `reset_peak`."""
+    return _status("VmHWM")
+
+
+def reset_peak() -> bool:
+    """Start to measure the peak anew; False where that is not possible."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def _status(name: str) -> int | None:
+    try:
+        text = Path("/proc/self/status").read_text()
+    except OSError:
+        return None
+    found = re.search(rf"^{name}:\s+(\d+) kB", text, re.MULTILINE)
+    return 1024 * int(found[1]) if found else None
+
+
+def faults() -> int | None:
+    """How many page faults this process has had that needed no disk."""
+    return None if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def kernels() -> list[dict[str, Any]]:
+    """The BLAS libraries of this process and the kernels that they chose; empty if unknown."""
+    if importlib.util.find_spec("threadpoolctl") is None:
+        return []
+    from threadpoolctl import threadpool_info
+
+    return [
+        {
+            "library": each["internal_api"],
+            "version": each["version"],
+            "kernel": each.get("architecture", "unknown"),
+            "threads": each["num_threads"],
+        }
+        for each in threadpool_info()
+        if each["user_api"] == "blas"
+    ]
+
+
+def processor() -> str:
+    """The processor's name."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        text = ""
+    found = re.search(r"^model name\s*: (.+)$", text, re.MULTILINE)
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def describe() -> dict[str, Any]:
+    """The machine and what every contestant shares."""
+    vector = [each for each in ("avx2", "avx512f", "neon") if each.upper() in _features()]
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "vector units": vector,
+        "system": f"{platform.system()} {platform.machine()}",
+        "C library": " ".join(platform.libc_ver()).strip() or "unknown",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+    }
+
+
+def _features() -> set[str]:
+    """What NumPy found in the processor."""
+    try:
+        from numpy._core._multiarray_umath import __cpu_features__ as found
+    except ImportError:
+        return set()
+    return {name for name, there in found.items() if there}
+
+
+def warning() -> str:
+    """A sentence if the environment fixes the kernel of OpenBLAS, and an empty string otherwise."""
+    asked = os.environ.get("OPENBLAS_CORETYPE")
+    if not asked:
+        return ""
+    return (
+        f"OPENBLAS_CORETYPE={asked} is set: it fixes NumPy's kernel, which can make all but "
+        "PyTorch and JAX slower; unset it for a fair comparison"
+    )

@@ -1,0 +1,209 @@
+"""Demos · Speed: what the race found, as text, as a Markdown table, as data and as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from attention.figures import new_figure, save_figure
+
+BASES = ("hand", "torch", "torch fused", "floor")  # what times are divided by
+TITLES = {"torch": "PyTorch", "torch fused": "PyTorch fused", "hand": "hand", "floor": "floor"}
+ALLOCATORS = {"default": "the allocator's defaults", "kept": "freed memory kept (mallopt)"}
+COLOURS = {
+    "hand": "#7a7a7a",
+    "minigrad": "#2f7d4f",
+    "minigrad fused": "#8cc29e",
+    "torch": "#6a4a9c",
+    "torch fused": "#b39ddb",
+}
+LEGEND = """\
+Times are of one call, node or token, the median and the least of all rounds. Ratios are medians of
+the rounds' ratios: to the program by hand, to PyTorch, to PyTorch's fused attention, and to the
+floor, the products of the program by hand alone. "faults" are page faults of a call, and "MB" is
+the peak of resident memory above the weights and inputs."""
+OTHER = "#c9a227"  # autograd, MyGrad, JAX
+
+Data = dict[str, Any]
+
+
+def ratios(times: Data) -> Data:
+    """Contestant → what it is divided by → the ratio; only where both were measured.
+
+    The two of a round were measured one after the other, so the ratio is taken in each round, and
+    the median of these ratios does not feel a machine that becomes slower for a while.
+    """
+    return {
+        name: {
+            base: median(a / b for a, b in zip(found["rounds"], times[base]["rounds"], strict=True))
+            for base in BASES
+            if base in times and base != name
+        }
+        for name, found in times.items()
+    }
+
+
+def shown(seconds: float, row: Data) -> float:
+    """A time in the row's unit, of one node or token where the row counts those."""
+    return seconds / row["count"] * (1e6 if row["unit"] == "µs" else 1e3)
+
+
+def unit(row: Data) -> str:
+    """The unit with what it is for: "µs a node"."""
+    return row["unit"] + (f" a {row['per'].rstrip('s')}" if row["per"] else "")
+
+
+def _ratio(found: Data, base: str) -> str:
+    return f"{found[base]:.2f}" if base in found else ""
+
+
+def _number(x: float) -> str:
+    """Three digits, without an exponent."""
+    return f"{x:.3g}" if x < 100 else f"{x:,.0f}"
+
+
+def _megabytes(n: int | None) -> str:
+    return "" if n is None else f"{n / 1e6:.1f}"
+
+
+def table(row: Data, allocator: str) -> str:
+    """One row under one allocator, a line for each contestant."""
+    outcome = row["allocators"][allocator]
+    if outcome["wrong"]:
+        return "\n".join(f"   WRONG, and not timed: {each}" for each in outcome["wrong"])
+    times = outcome["times"]
+    lines = [
+        f"   {ALLOCATORS[allocator]:28}{'median':>10}{'least':>10} {unit(row):10}"
+        f"{'/hand':>8}{'/torch':>8}{'/fused':>8}{'/floor':>8}{'faults':>10}{'MB':>9}"
+    ]
+    for name, found in times.items():
+        faults = "" if found["faults"] is None else f"{found['faults']:,.0f}"
+        columns = "".join(f"{_ratio(found['ratios'], base):>8}" for base in BASES)
+        lines.append(
+            f"   {name:28}{shown(found['median'], row):10.3f}{shown(found['minimum'], row):10.3f} "
+            f"{'':10}{columns}{faults:>10}{_megabytes(found['peak']):>9}"
+        )
+    for name, said in outcome["failed"].items():
+        lines.append(f"   {name}: could not do it: {said}")
+    return "\n".join(lines)
+
+
+def about(data: Data) -> str:
+    """Machine, date, versions and kernels, in a paragraph."""
+    machine = data["machine"]
+    versions = ", ".join(
+        [f"Python {machine['Python']}", f"NumPy {machine['NumPy']}"]
+        + [f"{name} {number}" for name, number in data["versions"].items()]
+    )
+    kernels = "; ".join(
+        f"{each['library']} {each['version'] or ''}, kernel {each['kernel']}, threads "
+        f"{each['threads']}"
+        for each in data["blas"]
+    )
+    unknown = 'unknown (pip install -e ".[bench]" shows it)'
+    allocators = ", then ".join(data["allocators"].values())
+    return "\n".join(
+        [
+            f"{data['date']}, {machine['processor']}, {machine['cores']} cores "
+            f"({', '.join(machine['vector units']) or 'vector units unknown'}), "
+            f"{machine['system']}, {machine['C library']}.",
+            f"{versions}.",
+            f"NumPy's BLAS: {kernels or unknown}.",
+            f"{data['threads']} thread{'s' if data['threads'] != 1 else ''} each, "
+            f"{data['rounds']} rounds, float32. Memory: {allocators}.",
+        ]
+    )
+
+
+def markdown(data: Data) -> str:
+    """README's table: our times, and what they are divided by the others'."""
+    lines = [
+        "| row | work | allocator | minigrad | / hand | / PyTorch | / floor | fused | / hand "
+        "| / PyTorch | / PyTorch fused | / floor |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in data["rows"]:
+        for allocator, outcome in row["allocators"].items():
+            cells = [row["name"], row["what"], allocator]
+            if outcome["wrong"]:
+                lines.append(f"| {' | '.join(cells)} | wrong, not timed |" + " |" * 8)
+                continue
+            for name, bases in (
+                ("minigrad", ("hand", "torch", "floor")),
+                ("minigrad fused", BASES),
+            ):
+                found = outcome["times"].get(name)
+                ours = f"{_number(shown(found['median'], row))} {unit(row)}" if found else ""
+                cells += [ours, *(_ratio(found["ratios"], each) if found else "" for each in bases)]
+            lines.append(f"| {' | '.join(cells)} |")
+    note = " ".join(about(data).split())
+    return "\n".join([*lines, "", f"Medians. {note}"])
+
+
+def picture(data: Data, path: Path) -> list[Path]:
+    """Each row's contestants as bars: how many times as long as PyTorch, or as by hand.
+
+    The axis is logarithmic, so half and double are equally far from 1.
+    """
+    names = [n for n in data["allocators"] if any(n in row["allocators"] for row in data["rows"])]
+    base = "torch" if "torch" in data["against"] else "hand"
+    groups = [
+        (row["name"], [n for n in _contestants(row) if n not in (base, "floor")])
+        for row in data["rows"]
+    ]
+    height = sum(0.9 + 0.75 * len(each) for _, each in groups)
+    figure = new_figure(5.2 * len(names) + 1.0, 0.9 + 0.21 * height)
+    panels = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+    labelled: set[str] = set()
+    for panel, allocator in zip(panels, names, strict=True):
+        ticks, y = [], 0.0
+        for row, (_, group) in zip(data["rows"], groups, strict=True):
+            outcome = row["allocators"].get(allocator, {"times": {}, "wrong": []})
+            first = y
+            for name in group:
+                ratio = outcome["times"].get(name, {}).get("ratios", {}).get(base)
+                if ratio:
+                    panel.barh(
+                        y,
+                        ratio - 1,
+                        left=1,
+                        height=0.7,
+                        color=COLOURS.get(name, OTHER),
+                        label=None if name in labelled else name,
+                    )
+                    side = {"ha": "left"} if ratio >= 1 else {"ha": "right"}
+                    panel.annotate(
+                        f"{ratio:.2f}",
+                        (ratio, y),
+                        (3 if ratio >= 1 else -3, 0),
+                        textcoords="offset points",
+                        va="center",
+                        fontsize=6.5,
+                        **side,
+                    )
+                    labelled.add(name)
+                y += 0.75
+            ticks.append((first + y - 0.75) / 2)
+            y += 0.9
+        panel.set_xscale("log", base=2)
+        panel.xaxis.set_major_formatter(lambda x, _: f"{x:g}" if x >= 1 else f"1/{1 / x:g}")
+        panel.axvline(1, color="black", linewidth=0.8)
+        panel.set_yticks(ticks, [name for name, _ in groups], fontsize=9)
+        panel.margins(x=0.12)
+        panel.set_title(ALLOCATORS[allocator], fontsize=10)
+        panel.set_xlabel(f"time / {TITLES[base]} (logarithmic)", fontsize=9)
+        panel.grid(axis="x", alpha=0.25)
+    panels[0].invert_yaxis()
+    if labelled:
+        figure.legend(loc="outside lower center", ncols=6, fontsize=8)
+    threads = f"{data['threads']} thread{'s' if data['threads'] != 1 else ''}"
+    figure.suptitle(f"{data['machine']['processor']}, {threads}, {data['date']}", fontsize=9)
+    return save_figure(figure, path)
+
+
+def _contestants(row: Data) -> list[str]:
+    found: dict[str, None] = {}
+    for outcome in row["allocators"].values():
+        found |= dict.fromkeys(outcome["times"])
+    return list(found)

@@ -1,0 +1,166 @@
+"""How fast is it: this engine beside NumPy written by hand, beside PyTorch, and beside BLAS alone.
+
+Claim. All contestants compute the same numbers, and the table says honestly how long each takes.
+"hand" is forward, backward and Adam derived on paper for one model and written in NumPy: how fast
+NumPy could be. "floor" is the matrix products of that program, back to back and nothing else.
+"fused" is attention in blocks, ours or PyTorch's. Each contestant of a row has its own process, all
+get the same weights and inputs, and their values and gradients are compared before anything is
+timed: a row with wrong numbers is not timed. Then they take turns. Everything is measured twice,
+with the C library's allocator as it is, and with freed memory kept. Python's cycle collector runs,
+as it does for a user, except in one row.
+
+    python -m demos benchmark [--rows NAME …] [--against NAME …] [--threads N] [--quick]  # 400 s
+
+`--against torch autograd mygrad jax` chooses frameworks; without it PyTorch, if it is installed.
+`--json FILE` writes all numbers, `--markdown` prints README's table, and `--from FILE` shows what
+`--json` wrote, without measuring.
+"""
+
+# %% Set-up
+
+import argparse
+import json
+from datetime import date
+from pathlib import Path
+
+from tqdm import tqdm
+
+from demos import options, stop
+from demos._training import Marks
+from demos.speed.bench import machine
+from demos.speed.bench.race import INSTALL, Outcome, missing, processes, race
+from demos.speed.bench.report import LEGEND, about, markdown, picture, ratios, table
+from demos.speed.bench.rows import NAMES, row_named, sizes_of
+from minigrad.runs.saving import write_whole
+
+
+def more_options(parser: argparse.ArgumentParser) -> None:
+    """What this demo can be asked besides."""
+    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
+                        help=f"which rows to measure: {', '.join(NAMES)} (all)")  # fmt: skip
+    parser.add_argument("--against", nargs="*", choices=tuple(INSTALL), metavar="NAME",
+                        help=f"frameworks to compare with: {', '.join(INSTALL)}")  # fmt: skip
+    parser.add_argument("--threads", type=int, default=1, help="threads of each process (1)")
+    parser.add_argument("--rounds", type=int, help="turns of each contestant (9)")
+    parser.add_argument("--allocator", choices=("default", "kept", "both"), default="both",
+                        help="as it is, with freed memory kept, or both in turn")  # fmt: skip
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
+    parser.add_argument("--markdown", action="store_true", help="print README's table at the end")
+    parser.add_argument("--from", type=Path, metavar="FILE", dest="source",
+                        help="show what --json wrote, and measure nothing")  # fmt: skip
+
+
+chosen = options("benchmark", __doc__.splitlines()[0], add=more_options)
+marks = Marks(enforced=not chosen.quick)
+ROUNDS, TURN = (2, 0.002) if chosen.quick else (9, 0.1)  # turns, and seconds of a turn
+rounds = chosen.rounds or ROUNDS
+if chosen.threads < 1 or rounds < 1:
+    stop(f"--threads and --rounds must be 1 or larger: got {chosen.threads} and {rounds}")
+if chosen.against is None:
+    chosen.against = [] if missing("torch") else ["torch"]
+    if not chosen.source and missing("torch"):
+        print(f"{missing('torch')} compares with it; this run compares with NumPy by hand alone\n")
+for name in chosen.against:
+    if missing(name) and not chosen.source:
+        stop(missing(name))
+if chosen.json and not chosen.json.parent.is_dir():
+    stop(f"there is no folder {chosen.json.parent} to write {chosen.json.name} to")
+allocators = ("default", "kept") if chosen.allocator == "both" else (chosen.allocator,)
+
+# %% The race
+# All rows with the allocator's defaults first, and then once more with freed memory kept.
+
+
+def measured():
+    """Everything that was found, as plain data."""
+    data = {
+        "date": date.today().isoformat(),
+        "machine": machine.describe(),
+        "versions": {},
+        "blas": {},
+        "allocators": {},
+        "against": chosen.against,
+        "threads": chosen.threads,
+        "rounds": rounds,
+        "quick": chosen.quick,
+        "seed": chosen.seed,
+        "rows": [],
+    }
+    rows = [row_named(name) for name in NAMES if name in chosen.rows]
+    for row in rows:
+        sizes = sizes_of(row, chosen.quick)
+        data["rows"].append(
+            {name: getattr(row, name) for name in ("name", "kind", "what", "per", "unit")}
+            | {"sizes": sizes, "count": sizes.get(row.per, 1), "allocators": {}}
+        )
+    with tqdm(total=len(rows) * len(allocators) * (rounds + 1), desc="benchmark") as bar:
+        for allocator in allocators:
+            for row, found in zip(rows, data["rows"], strict=True):
+                bar.set_postfix_str(f"{row.name}, {allocator}", refresh=True)
+                outcome = raced(row, allocator, bar)
+                for name, found_in in outcome.about.items():
+                    data["versions"] |= found_in.get("versions", {})
+                    data["allocators"][allocator] = found_in.get("allocator", "")
+                    if name == "minigrad":
+                        data["blas"] = found_in.get("blas", [])
+                for name, each in ratios(outcome.times).items():
+                    outcome.times[name]["ratios"] = each
+                found["allocators"][allocator] = {
+                    "times": outcome.times,
+                    "wrong": outcome.wrong,
+                    "failed": outcome.failed,
+                }
+    return data
+
+
+def raced(row, allocator, bar) -> Outcome:
+    """One row under one allocator."""
+    with processes(
+        row,
+        chosen.against,
+        keep_memory=allocator == "kept",
+        threads=chosen.threads,
+        quick=chosen.quick,
+        seed=chosen.seed,
+    ) as taking_part:
+        before = bar.n
+        outcome = race(row, taking_part, rounds=rounds, turn=TURN, tick=bar.update)
+    bar.update(rounds + 1 - (bar.n - before))
+    return outcome
+
+
+if machine.warning():
+    print(f"Warning: {machine.warning()}\n")
+if chosen.source:
+    try:
+        data = json.loads(chosen.source.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        stop(f"{chosen.source} cannot be read: {error}")
+else:
+    data = measured()
+
+# %% What came of it
+
+print(f"\n{about(data)}\n\n{LEGEND}")
+for row in data["rows"]:
+    print(f"\n{row['name']}: {row['what']}")
+    for allocator in row["allocators"]:
+        print(table(row, allocator))
+if chosen.quick:
+    print("\n(--quick: tiny sizes and two turns. These times mean nothing.)")
+print()
+right = [row for row in data["rows"] if not any(o["wrong"] for o in row["allocators"].values())]
+marks.at_least("rows in which all compute the same", len(right), len(data["rows"]), "d")
+if chosen.json and not chosen.source:
+    text = json.dumps(data, indent=1, ensure_ascii=False)
+    print(f"\nNumbers: {write_whole(chosen.json, text + chr(10))}")
+picture(data, chosen.out / "speed")
+print(f"\nPictures: {chosen.out}/speed.png")
+if chosen.markdown:
+    print(f"\n{markdown(data)}")
+marks.end()
+
+# %% Try it
+# - Run `--rows toy char-gpt` and look at the column of page faults under both allocators: how much
+#   of a step is the price of memory that was given back?
+# - Run it with `--threads 2`: which contestants become faster, and in which rows nobody does?
