@@ -15,10 +15,11 @@ the chain rule alone. Nothing in this chapter mentions g.
 Which word is which:
 
     rules, derived      abs add arctan astype broadcast_to concatenate cos cross_entropy cumsum
-    (chapter 3)         divide einsum erf exp expm1 gelu_tanh getitem layer_norm log log1p
-                        log_softmax logaddexp logsumexp matmul max maximum mean min minimum
-                        multiply negative positive power remainder reshape scatter_add sigmoid
-                        sign sin softmax sqrt subtract sum swapaxes tanh transpose where
+    (chapter 3)         divide einsum erf exp expm1 gelu_tanh getitem layer_norm linear log
+                        log1p log_softmax logaddexp logsumexp masked_softmax matmul max maximum
+                        mean min minimum multiply negative positive power remainder reshape
+                        scatter_add sigmoid sign sin softmax sqrt subtract sum swapaxes tanh
+                        transpose where
     composed            clip cosh elu gelu glu leaky_relu log2 logsigmoid reciprocal relu silu
     (this chapter)      sinh softplus square tan · diagonal expand_dims flip moveaxis pad ravel
                         repeat roll sort split squeeze stack take take_along_axis tile tril triu ·
@@ -33,7 +34,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
     >>> from minigrad import ops
     >>> len(ops.__all__)
-    46
+    48
 """
 
 from minigrad.functional.arranging import (

@@ -151,8 +151,8 @@ def _rows(x):
 
 
 def _masked_softmax(z, /, mask):
-    nowhere = ~np.atleast_1d(mask).any(axis=-1, keepdims=True)
-    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)
+    nowhere = ~np.asarray(mask).any(axis=-1, keepdims=True)
+    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)  # (a row of -∞ would give NaN)
     return np.where(mask, softmax(np.where(mask, z, forbidden)), 0.0)
 
 
@@ -175,17 +175,17 @@ def masked_softmax(z, /, mask):
     mask = np.asarray(mask)
     if not z.ndim:
         raise ValueError("it has no rows")
-    y = np.where(mask, z, -np.inf).astype(z.dtype, copy=False)
+    y = np.where(mask, z, -np.inf)
     if y.shape != z.shape or mask.dtype != bool:
         raise ValueError(f"a boolean mask that broadcasts to z: got {mask.dtype} {mask.shape}")
     if y.size:
         y -= np.maximum(y.max(axis=-1, keepdims=True), np.finfo(z.dtype).min)  # (-∞ if no key)
         np.exp(y, out=y)
         total = y.sum(axis=-1, keepdims=True)
-        y /= np.where(np.atleast_1d(mask).any(axis=-1, keepdims=True), total, 1)
+        y /= np.where(mask.any(axis=-1, keepdims=True), total, 1)
 
     def backward(g, y, needs):
-        found = np.where(mask, g, 0).astype(g.dtype, copy=False)
+        found = np.where(mask, g, 0)
         found -= np.vecdot(found, y)[..., None]
         found *= y
         return (found,)
