@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from attention.figures import new_figure, save_figure
 from demos import stop
+from minigrad import keep_memory
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
@@ -45,6 +46,7 @@ class Run:
         optimizer: Optimizer,
         rng: np.random.Generator,
     ) -> None:
+        keep_memory()  # what a step frees, the next one needs again (chapter 9.3)
         self.steps, self.what, self.done = chosen.steps, what, 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}

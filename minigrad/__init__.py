@@ -26,6 +26,7 @@ from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
 from minigrad.graphs import Graph, graph
 from minigrad.runs import checkpoints as _checkpoints, saving as _saving
+from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
@@ -68,4 +69,5 @@ __all__ = [
     "save_checkpoint",
     "load_checkpoint",
     "checkpoint_facts",
+    "keep_memory",
 ]

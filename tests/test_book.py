@@ -317,8 +317,8 @@ def test_a_public_name_is_used_by_a_demo_or_stands_below_the_line_that_says_no_d
 def test_what_a_demo_reaches_through_others_is_found_and_what_it_does_not_reach_is_not():
     assert "KVCache" not in in_demos() and "KVCache" in reached({"generate"})
     assert "Decoder" in reached({"Transformer"}) and "GatedFeedForward" in reached({"llama"})
-    assert "fused_attention" in reached(in_demos())
-    assert "fused_attention" not in reached(in_demos(without="charlm"))
+    assert "fused_attention" in reached({"MultiHeadAttention"}) - reached({"attention"})
+    assert "recompute" in in_demos() and "recompute" not in in_demos(without="charlm")
 
 
 def first_words(thing):

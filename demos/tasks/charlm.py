@@ -20,7 +20,7 @@ from pydoc_data.topics import topics
 
 import numpy as np
 
-from attention import fused_attention
+from attention import attention
 from attention.figures import new_figure, save_figure
 from attention.generation import generate
 from attention.maps import block_weights, plot_heads
@@ -157,10 +157,10 @@ print(f"\nBits per character on held-out text, after {chosen.steps} steps")
 marks.at_most(f"GPT, {T} characters, below counting with n = 2", bits, by_counting[2], ".3f")
 marks.at_least("ablation, one character at a time", bits_of_one, by_counting[2], ".3f")
 marks.at_most("  its distance from counting, n = 1", abs(bits_of_one - by_counting[1]), 0.05, ".3f")
-for block in model.blocks:  # the same weights, by chapter 12's rule from here on
-    block.attention.attend = fused_attention
-by_blocks = held_out_bits(model, T)
-marks.at_most("fused attention, its distance in bits", abs(by_blocks - bits), 1e-4, ".0e")
+for block in model.blocks:  # the same weights, by chapter 11's steps from here on
+    block.attention.attend = attention
+by_steps = held_out_bits(model, T)
+marks.at_most("fused attention, its distance in bits", abs(by_steps - bits), 1e-4, ".0e")
 best = int(by_counting.argmin())
 for n in sorted({2, best}):
     passed = [

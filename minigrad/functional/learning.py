@@ -1,7 +1,7 @@
 """6.4 · Learning: losses, lookups and dropout, composed.
 
 What does a model need before it can learn? A number that says how wrong it is. A loss is a function
-like any other. The losses of classifiers, chapter 3.7's `cross_entropy` and the binary one below,
+like any other. The losses of classifiers, chapter 3.10's `cross_entropy` and the binary one below,
 take the *logits*, the scores before any softmax or sigmoid. A probability that has underflowed to 0
 has an infinite logarithm, and its gradient is lost. Its logit is an ordinary number, and the
 gradient with respect to the logit is prediction minus truth, which is not 0 while the two differ.
@@ -33,8 +33,8 @@ from minigrad.ops import (
     sum,
     where,
 )
+from minigrad.ops.classification import check_reduction, number_for_mean, weight_of_rows
 from minigrad.ops.elementwise import floats
-from minigrad.ops.fused import check_reduction, number_for_mean, weight_of_rows
 from minigrad.ops.indexing import counted_targets, integers_below
 
 

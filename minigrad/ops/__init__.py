@@ -9,9 +9,10 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.4  reduce        sum, mean, max, … : many to one
     3.5  linalg        matmul
     3.6  softmaxes     softmax, log_softmax, logsumexp
-    3.7  fused         linear, layer_norm, cross_entropy, … : several steps, one node
+    3.7  fused         layer_norm, linear, masked_softmax, gelu_tanh: several steps, one node
     3.8  products      einsum
-    3.10 error function  erf
+    3.10 classification  cross_entropy
+    3.11 error_function  erf
 
 Chapter 3.9 has 13 more, which no demo uses and which are found only as NumPy's functions:
 
@@ -30,6 +31,7 @@ and G = ∂L/∂C for an output C. The signs:
     array([0.5, 0.5])
 """
 
+from minigrad.ops.classification import cross_entropy
 from minigrad.ops.elementwise import (
     abs,
     add,
@@ -56,7 +58,7 @@ from minigrad.ops.elementwise import (
     tanh,
 )
 from minigrad.ops.error_function import erf
-from minigrad.ops.fused import cross_entropy, gelu_tanh, layer_norm, linear, masked_softmax
+from minigrad.ops.fused import gelu_tanh, layer_norm, linear, masked_softmax
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum

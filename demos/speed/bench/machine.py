@@ -1,11 +1,4 @@
-"""Demos · Speed: the machine: its allocator, memory, page faults, versions and BLAS kernels.
-
-What does an allocation cost? The C library asks the kernel for memory, and gives it back when an
-array is freed. The kernel hands out pages of 4 KB when they are first touched, each by a **page
-fault** and filled with zeros. A training step that frees its arrays pays that again at each step:
-45,000 faults and a third of the time, in a small GPT. `keep_memory` tells glibc to keep what was
-freed. It holds for the whole process, and the price is that no memory is returned before the end.
-"""
+"""Demos · Speed: the machine: its memory, page faults, versions and BLAS kernels."""
 
 from __future__ import annotations
 
@@ -25,39 +18,11 @@ try:
 except ImportError:  # on Windows
     resource = None  # type: ignore[assignment]
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # the numbers of glibc's malloc.h
-GIB = 2**30
-
-
-def keep_memory() -> str:
-    """Let the C library keep freed memory for this process; what was done, in a sentence."""
-    if not has_glibc():
-        name = {"Darwin": "macOS"}.get(platform.system(), platform.system())
-        library = "without glibc" if name == "Linux" else ""
-        return f"there is no mallopt on {name} {library}".rstrip() + ": the allocator is as it was"
-    library_c = ctypes.CDLL(None)
-    answers = {
-        name: library_c.mallopt(number, GIB)
-        for name, number in (
-            ("M_TRIM_THRESHOLD", M_TRIM_THRESHOLD),
-            ("M_MMAP_THRESHOLD", M_MMAP_THRESHOLD),
-        )
-    }
-    refused = [name for name, answer in answers.items() if answer != 1]
-    if refused:
-        return f"mallopt refused {' and '.join(refused)}"
-    return f"mallopt took {' and '.join(answers)}, 1 GiB each"
-
-
-def has_glibc() -> bool:
-    """Whether the C library is glibc."""
-    return platform.system() == "Linux" and platform.libc_ver()[0] == "glibc"
-
 
 def trim() -> None:
     """Give back all memory that is free, so that what is resident is what is used."""
     gc.collect()
-    if has_glibc():
+    if platform.libc_ver()[0] == "glibc":
         ctypes.CDLL(None).malloc_trim(0)
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from demos.speed.bench import machine
 from demos.speed.bench.rows import given, row_named, sizes_of
+from minigrad import keep_memory
 
 
 class Worker:
@@ -93,7 +94,7 @@ def main() -> None:
     def answer(content: dict[str, Any]) -> None:
         print(json.dumps(content), file=answers, flush=True)
 
-    kept = machine.keep_memory() if chosen.keep_memory else "the allocator's defaults"
+    kept = keep_memory() if chosen.keep_memory else "the allocator's defaults"
     worker = Worker(chosen.contestant, chosen.threads)
     answer({"versions": worker.module.versions(), "blas": machine.kernels(), "allocator": kept})
     for line in sys.stdin:

@@ -1,0 +1,63 @@
+"""Chapter 9.3 · Memory: freed memory is kept where the C library can, and a sentence elsewhere."""
+
+import ctypes
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from minigrad import keep_memory
+
+FAULTS = """
+import resource, sys
+import numpy as np
+from minigrad import keep_memory
+said = keep_memory() if sys.argv[1:] else ""
+faults = []
+for _ in range(4):  # each round frees what it made
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    arrays = [np.ones(1 << 20) for _ in range(4)]
+    del arrays
+    faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+print(faults[-1], said)
+"""
+
+
+def faults(*arguments):
+    """The page faults of the last round, in a process of its own, and what was said."""
+    command = [sys.executable, "-c", FAULTS, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    count, _, said = done.stdout.strip().partition(" ")
+    return int(count), said
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="there is no mallopt without glibc")
+def test_kept_memory_is_not_faulted_in_again():
+    usual, _ = faults()
+    kept, said = faults("keep")
+    assert said == "freed memory is kept"
+    assert kept < usual / 10
+
+
+@pytest.mark.parametrize(
+    ("system", "library"), [("Darwin", ""), ("Windows", ""), ("Linux", ""), ("Linux", "musl")]
+)
+def test_without_glibc_nothing_is_asked_and_a_sentence_says_so(system, library, monkeypatch):
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(platform, "libc_ver", lambda: (library, ""))
+    monkeypatch.setattr(ctypes, "CDLL", None)  # which must not be called
+    said = f"freed memory is not kept: {system} without glibc has no mallopt"
+    assert keep_memory() == said
+
+
+def test_what_mallopt_answers_is_looked_at(monkeypatch):
+    class Library:
+        def mallopt(self, number, value):
+            assert value == 2**30
+            return int(number == -1)
+
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.36"))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
+    assert keep_memory() == "freed memory is not kept: mallopt refused the mmap threshold"
