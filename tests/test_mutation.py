@@ -318,7 +318,7 @@ CASES = {
     "layer_norm": [
         (layer_norm, X, ROW, ROW[::-1].copy()),
         (layer_norm, BOX, S, P),
-        (layer_norm, X[:2], ROW, ROW),
+        (layer_norm, BOX[:, :2], ROW, ROW),
         (lambda x, gain: layer_norm(x, gain, gain, 0.5), S, P),
         computes_only_what_is_needed(layer_norm, X, ROW, ROW),
     ],
