@@ -29,6 +29,8 @@ import numpy as np
 
 from minigrad import Tensor, concatenate
 
+Array = np.ndarray[Any, Any]
+
 
 class KVCache:
     """The keys and values of the positions that a layer has seen, for use in later steps.
@@ -44,6 +46,7 @@ class KVCache:
     def __init__(self) -> None:
         self.k: Tensor | None = None
         self.v: Tensor | None = None
+        self._k_rows, self._v_rows = _Rows(), _Rows()
 
     @property
     def length(self) -> int:
@@ -59,9 +62,7 @@ class KVCache:
                 f"the cache holds keys (…, H, S, d_k) of shape {self.k.shape}, the new ones have "
                 f"{k.shape}: another batch needs another cache"
             )
-        all_k = concatenate([self.k, k], axis=-2)  # (…, S, d_k)
-        all_v = concatenate([self.v, v], axis=-2)  # (…, S, d_v)
-        return all_k, all_v
+        return self._k_rows.joined(self.k, k), self._v_rows.joined(self.v, v)
 
     def rewind(self, length: int) -> None:
         """Forget all but the first `length` positions."""
@@ -69,6 +70,37 @@ class KVCache:
             raise ValueError(f"the cache holds {self.length} positions, and not {length}")
         if self.k is not None and self.v is not None:
             self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
+
+
+class _Rows:
+    """Room for more keys (or values), so that a step need not copy all that are held.
+
+    The room doubles when it is full, so n steps copy less than 2 n rows. This is the one array of
+    the project that is written while Tensors share it. No Tensor's values change by that: a row
+    that was shown once is never written again. If a cache was rewound, or a call was refused after
+    its rows were written, the next step starts a new array.
+    """
+
+    def __init__(self) -> None:
+        self.room: Array | None = None
+        self.shown = 0  # how many rows have been written, and seen by somebody
+
+    def joined(self, held: Tensor, new: Tensor) -> Tensor:
+        """The rows that are held and the new ones, as one tensor."""
+        if held.requires_grad or new.requires_grad or held.dtype != new.dtype:
+            return concatenate([held, new], axis=-2)
+        before, length = held.shape[-2], held.shape[-2] + new.shape[-2]
+        room = self.room
+        ours = room is not None and held.data.base is room and before == self.shown
+        if room is None or not ours or length > room.shape[-2]:
+            room = np.empty((*held.shape[:-2], 2 * length, held.shape[-1]), held.dtype)
+            room[..., :before, :] = held.data
+            self.room = room
+        room[..., before:length, :] = new.data
+        self.shown = length
+        rows = room[..., :length, :]
+        rows.setflags(write=False)
+        return Tensor(rows)
 
 
 def cached_length(caches: list[KVCache] | None, blocks: Sequence[Any]) -> int:

@@ -593,6 +593,34 @@ def test_a_cache_that_is_rewound_has_forgotten_what_came_later():
     np.testing.assert_allclose(again.data, first.data[:, 3:], rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_what_a_cache_once_showed_never_changes_whatever_is_done_with_it_later(seed):
+    rng, cache, shown = np.random.default_rng(seed), KVCache(), []
+    for _ in range(60):
+        new = [Tensor(rng.standard_normal((2, 3, rng.integers(0, 4), d))) for d in (5, 7)]
+        held = [None if x is None else x.data.copy() for x in (cache.k, cache.v)]
+        found = cache.joined(*new)
+        for old, more, joined in zip(held, new, found, strict=True):
+            expected = more.data if old is None else np.concatenate([old, more.data], axis=-2)
+            np.testing.assert_array_equal(joined.data, expected)
+        shown += [(x, x.data.copy()) for x in found]
+        if rng.random() < 0.8:  # else the call was refused after it had joined
+            cache.k, cache.v = found
+        if rng.random() < 0.2:
+            cache.rewind(int(rng.integers(0, cache.length + 1)))
+    for now, then in shown:
+        np.testing.assert_array_equal(now.data, then)
+
+
+def test_a_cache_makes_room_by_doubling_and_not_at_each_step():
+    cache, rooms = KVCache(), set()
+    for _ in range(1000):
+        one = Tensor(np.zeros((1, 2, 1, 3)))
+        cache.k, cache.v = cache.joined(one, one)
+        rooms.add(id(cache.k.data.base))
+    assert cache.length == 1000 and len(rooms) < 12
+
+
 def test_rotary_queries_are_the_last_of_the_positions_as_in_a_causal_mask():
     made, x = layer(d_k=6, d_v=D_V, rotate=rotary), sequences(S)
     whole = made(x, mask=causal_mask(S)).data

@@ -1,5 +1,6 @@
 """Chapter 14 · Positions: their formulas, and what each promises about shifts and distances."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from attention.positions import (
     rotary,
     sinusoidal,
 )
-from minigrad import Tensor, gradcheck, gradients
+from minigrad import Tensor, gradcheck, gradients, unfused
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_MODEL = 2, 3, 5, 7, 22, 34  # features come in pairs
@@ -263,3 +264,20 @@ def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
 def test_the_bias_of_the_last_queries_is_the_last_rows_of_the_bias_of_all(bias):
     whole, last = bias(S), bias(T, S)
     np.testing.assert_array_equal(np.asarray(whole.data)[:, -T:], np.asarray(last.data))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rotary_in_one_step_is_what_it_is_in_twelve(dtype):
+    x = Tensor(
+        np.random.default_rng(0).standard_normal((2, 3, 5, 4)), requires_grad=True, dtype=dtype
+    )
+    g = np.random.default_rng(1).standard_normal(x.shape)
+    both = []
+    for way in (contextlib.nullcontext, unfused):
+        with way():
+            y = rotary(x, 2)
+            both.append((y.data, gradients(y, [x], g)[0]))
+    for one, other in zip(*both, strict=True):
+        assert one.dtype == other.dtype == dtype
+        np.testing.assert_allclose(one, other, rtol=20 * np.finfo(dtype).eps)
+    assert gradcheck(lambda x: rotary(x, 2), x.data)

@@ -19,7 +19,7 @@ from attention.blocks import Block, FeedForward
 from attention.models import llama
 from attention.positions import LearnedPositions
 from attention.transformer import Encoder, Transformer
-from minigrad import Tensor, gradients
+from minigrad import Tensor, gradients, unfused
 from minigrad.nn import Embedding, LayerNorm, Linear
 
 FOLDER = Path(__file__).parents[1] / "attention"
@@ -121,6 +121,8 @@ def positions(chapter):
     rng = np.random.default_rng(5)
     chapter.sinusoidal(T, 2 * D_MODEL)  # features come in pairs
     chapter.rotary(random(B, H, T, 2 * D_K))
+    with unfused():
+        chapter.rotary(random(B, H, T, 2 * D_K))
     chapter.alibi(H, T, S)
     chapter.RelativeBias(H, 2, rng=rng)(T, S)
 
@@ -256,6 +258,7 @@ SHAPELESS = {  # statements whose shape has no one name, and why
     "dZ, rows = dZ.sum(": "whatever axes a score_bias has",
     "dZ, columns = dZ.sum(": "whatever axes a score_bias has",
     "return x.reshape(math.prod": "matrices of any size",
+    "return concatenate([held": "keys (…, S, d_k), or values (…, S, d_v)",
     "return space[": "as many axes as there are slices",
     "return Y.reshape(": "a result and a function",
     "return add, total": "a function and whatever axes a score_bias has",

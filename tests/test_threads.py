@@ -257,6 +257,7 @@ SAID = {  # what the docstring, or that of the class it inherits from, says of t
     "backward": "keeps it for another pass, also for one in another thread",
     "save_checkpoint load_checkpoint": "No other thread may",
     "KVCache": "two threads need two caches",
+    "keep_memory": "for this whole process",
     "generate": "Each of them needs an rng of its own",
 }
 OF_FILES = ["write_whole", "save_checkpoint", "load_checkpoint", "checkpoint_facts"]

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.rules import fused
+from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
@@ -92,6 +93,27 @@ class LayerNorm(Module):
         return layer_norm(_of_width(x, self.gain, "LayerNorm"), self.gain, self.bias, eps=self.eps)
 
 
+def _rms_norm_by_steps(x: Any, gain: Any, /, eps: float) -> Any:
+    return x / deviation(x, eps) * gain
+
+
+@fused(definition=_rms_norm_by_steps, name="rms_norm")
+def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
+    """n ⊙ gain with n = x/σ: chapter 3.7's derivation of `layer_norm`, without the mean."""
+    sigma = deviation(x, eps)
+    n = x / sigma
+
+    def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
+        h = None
+        if needs[0]:
+            h = g * gain
+            h -= n * (np.vecdot(h, n)[..., None] / n.shape[-1])
+            h /= sigma
+        return h, g * n if needs[1] else None
+
+    return n * gain, backward
+
+
 class RMSNorm(Module):
     """x/√(mean(x²) + eps) ⊙ gain over the last axis (Zhang & Sennrich 2019).   (…, d) → (…, d)
 
@@ -104,9 +126,7 @@ class RMSNorm(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         """Bring each row of x to mean square 1, then scale it."""
-        x = _of_width(x, self.gain, "RMSNorm")
-        y: Tensor = x / deviation(x, self.eps) * self.gain
-        return y
+        return _rms_norm(_of_width(x, self.gain, "RMSNorm"), self.gain, eps=self.eps)
 
 
 class Dropout(Module):

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -252,7 +253,9 @@ def _hidden(value: Any) -> Iterable[Any]:
         return value
     if isinstance(value, functools.partial):
         return (value.func, *value.args, *value.keywords.values())
-    return () if isinstance(value, type) else tuple(getattr(value, "__dict__", {}).values())
+    if isinstance(value, type | FunctionType):  # (a decorated one has its function's attributes)
+        return ()
+    return tuple(getattr(value, "__dict__", {}).values())
 
 
 def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Inputs, Result]]:
