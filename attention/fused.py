@@ -155,16 +155,16 @@ def _fused_attention(
         allowed = _stretched(mask, T, S)
         may_look, has_key = (_of_members(x, batch) for x in (allowed, _any_key(allowed)))
     ones, lowest = np.ones(C, dtype), np.finfo(dtype).min
-    space = np.empty((2, min(at_once, N) * min(block, T) * C), dtype)
+    size = min(at_once, N) * min(block, T) * C
 
-    def key_blocks(members: slice, rows: slice) -> Iterator[tuple[slice, Array]]:
-        """Z for some queries, a block of keys at a time; forbidden scores are -∞."""
+    def key_blocks(members: slice, rows: slice, space: Array) -> Iterator[tuple[slice, Array]]:
+        """Z for some queries, a block of keys at a time, in space; forbidden scores are -∞."""
         q = q_of(members, rows)  # (n, R, d_k)
         for columns in _blocks(S, block):
             allowed = None if may_look is None else may_look(members, rows, columns)
             if allowed is not None and not allowed.any():
                 continue
-            Z = _part(space[0], members, columns, rows)
+            Z = _part(space, members, columns, rows)
             np.matmul(k_of(members, columns), q.mT, out=Z)  # (n, C, R)
             if added is not None:
                 Z += added(members, rows, columns).mT  # (…, C, R)
@@ -172,13 +172,13 @@ def _fused_attention(
                 np.copyto(Z, -np.inf, where=~allowed.mT)
             yield columns, Z
 
-    Y = np.zeros((N, T, d_v), dtype)
+    Y, space = np.zeros((N, T, d_v), dtype), np.empty(size, dtype)
     λ = np.full((N, 1, T), np.inf, dtype)
     for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
         n, r = members.stop - members.start, rows.stop - rows.start
         m, l = np.full((2, n, 1, r), [[[[-np.inf]]], [[[0]]]], dtype)
         a = np.zeros((n, r, d_v), dtype)
-        for columns, Z in key_blocks(members, rows):
+        for columns, Z in key_blocks(members, rows, space):
             before = m
             m = np.maximum(before, Z.max(axis=-2, keepdims=True))  # (n, 1, R)
             shift = np.maximum(m, lowest)  # no key yet: exp(-∞ - shift) is 0, not exp(-∞ + ∞)
@@ -196,8 +196,9 @@ def _fused_attention(
         row_sums = np.vecdot(G, Y)[:, None]  # (N, 1, T)
         dQ, dK, dV = (np.zeros((N, *x.shape[-2:]), dtype) for x in (Q, K, V))
         add_to_bias, d_bias = _sum_of_blocks(score_bias, batch)
+        space = np.empty((2, size), dtype)  # (its own: two threads may be in two backward passes)
         for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
-            for columns, Z in key_blocks(members, rows):
+            for columns, Z in key_blocks(members, rows, space[0]):
                 P = np.exp(np.subtract(Z, λ[members, :, rows], out=Z), out=Z)  # (n, C, R)
                 dV[members, columns] += P @ G[members, rows]  # (n, C, d_v)
                 dP = _part(space[1], members, columns, rows)

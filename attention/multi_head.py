@@ -119,10 +119,10 @@ class MultiHeadAttention(Module):
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
     attend    the function of (q, k, v, mask=, scale=) that each head computes; it gets score_bias=
-              and drop= only where they are used. None for chapter 12's `fused_attention`, or
-              chapter 11's `attention` where weights are dropped: their results are the same, but
-              for rounding, and the first is faster. (Inside `unfused()`, for a drawing, the first
-              takes the steps of the second.)
+              and drop= only where they are used. None for chapter 12's `fused_attention`, which is
+              faster, or chapter 11's `attention` where weights are dropped, or where there is one
+              query only. Their results are the same, but for rounding. (Inside `unfused()`, for a
+              drawing, the first takes the steps of the second.)
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights.
@@ -198,7 +198,8 @@ class MultiHeadAttention(Module):
         optional: dict[str, Any] = {} if score_bias is None else {"score_bias": score_bias}
         if self.training and self.dropout.p:
             optional["drop"] = self.dropout
-        attend = self.attend or (attention if "drop" in optional else fused_attention)
+        by_steps = "drop" in optional or q_heads.shape[-2] == 1
+        attend = self.attend or (attention if by_steps else fused_attention)
         heads = attend(
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)

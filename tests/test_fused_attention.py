@@ -320,7 +320,7 @@ def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
     assert names(fused_attention(q, k, v, mask=mask)) == ["fused_attention", "multiply"]
     with unfused():
         composed = fused_attention(q, k, v, mask=mask)
-    plain = names(attention(q, k, v, mask=mask))
+        plain = names(attention(q, k, v, mask=mask))
     assert {"matmul", "softmax", "where"} <= set(plain)
     assert set(names(composed)) == set(plain)
     agree([composed.data], [attention(q, k, v, mask=mask).data])

@@ -884,10 +884,11 @@ NO_MISTAKE_INSIDE = {
     "gelu_tanh: min(_AT_ONCE, flat.size) → min(flat.size, _AT_ONCE)": "min has no order",
     "gelu_tanh: min(_AT_ONCE, flat.size) → _AT_ONCE": "more room than is used",
     "gelu_tanh: np.multiply(u, u, out=space[:len(u)]) → np.multiply(u, u)": SPEED,
-    "masked_softmax: np.vecdot(found, y) → np.vecdot(y, found)": "a product commutes",
+    "_masked_softmax: np.vecdot(found, y) → np.vecdot(y, found)": "a product commutes",
     "layer_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
-    "masked_softmax: np.where(mask, g, 0) → np.where(mask, g, 1)": UNUSED,
-    "_masked_softmax: np.where(nowhere, 0.0, -np.inf) → np.where(nowhere, 1.0, -np.inf)": UNUSED,
+    "_masked_softmax: np.where(mask, g, 0) → np.where(mask, g, 1)": UNUSED,
+    "_composed_masked_softmax: np.where(nowhere, 0.0, -np.inf) → "
+    "np.where(nowhere, 1.0, -np.inf)": UNUSED,
     "power: floats(np.where((a == 0) & (b >= 0), 1, a)) → np.where((a == 0) & (b >= 0), 1, a)": (
         "the same for floats; test_integers.py has the others"
     ),

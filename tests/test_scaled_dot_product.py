@@ -283,7 +283,7 @@ def test_a_query_that_may_look_nowhere_gives_0_and_disturbs_nobody(size, dtype):
     g = random.standard_normal((B, T, D_V))
     g[:, 1] = 0  # so that the row sends nothing to k and v where it is not masked
     results = {}
-    for mask in (None, blind):
+    for mask in (np.ones((T, S), bool), blind):
         weights, y = attention_weights(q, k, mask=mask), attention(q, k, v, mask=mask)
         first = gradients(y, [q, k, v], g, create_graph=True)
         second = gradients(sum((d * d).sum() for d in first), [q, k, v])

@@ -100,14 +100,6 @@ def fused(chapter):
         gradients(y, inputs, np.ones(y.shape))
 
 
-def cache(chapter):
-    """One position is held, and the others are new."""
-    k, v = random(B, H, S, D_K), random(B, H, S, D_V)
-    held = chapter.KVCache()
-    held.k, held.v = k[..., :1, :], v[..., :1, :]
-    held.joined(k[..., 1:, :], v[..., 1:, :])
-
-
 def multi_head(chapter):
     rng = np.random.default_rng(5)
     layer = chapter.MultiHeadAttention(D_MODEL, H, d_k=D_K, d_v=D_V, rng=rng)
@@ -174,7 +166,6 @@ CALLS = {
         scaled_dot_product,
         additive,
         fused,
-        cache,
         multi_head,
         positions,
         transformer,

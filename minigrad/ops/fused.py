@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Tensor
+from minigrad.engine.tensor import Tensor, describe, frozen
+from minigrad.ops.elementwise import floats
 from minigrad.ops.softmaxes import softmax
 
 
@@ -148,14 +149,7 @@ def _rows(x):
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-def _masked_softmax(z, /, mask):
-    nowhere = ~np.asarray(mask).any(axis=-1, keepdims=True)
-    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)  # (a row of -∞ would give NaN)
-    return np.where(mask, softmax(np.where(mask, z, forbidden)), 0.0)
-
-
-@fused(definition=_masked_softmax)
-def masked_softmax(z, /, mask):
+def masked_softmax(z: Any, mask: Any) -> Tensor:
     """Softmax over those elements of each row where the mask is True; the others are 0.
 
     A forbidden z counts as -∞, and exp(-∞) is 0. That breaks in a row with nothing else: -∞ - (-∞)
@@ -171,16 +165,31 @@ def masked_softmax(z, /, mask):
            [0. , 0. , 0. ]])
     """
     mask = np.asarray(mask)
-    if not z.ndim:
-        raise ValueError("it has no rows")
+    if (
+        not np.ndim(z)
+        or mask.dtype != bool
+        or np.broadcast_shapes(mask.shape, np.shape(z)) != np.shape(z)
+    ):
+        raise ValueError(
+            f"masked_softmax takes rows, (…, n), and a boolean mask that broadcasts to them: got "
+            f"{describe(z)} and {mask.dtype} {mask.shape}"
+        )
+    return _masked_softmax(floats(z), mask=frozen(mask))
+
+
+def _composed_masked_softmax(z, /, mask):
+    nowhere = ~mask.any(axis=-1, keepdims=True)
+    forbidden = np.where(nowhere, 0.0, -np.inf).astype(z.dtype)  # (a row of -∞ would give NaN)
+    return np.where(mask, softmax(np.where(mask, z, forbidden)), 0.0)
+
+
+@fused(definition=_composed_masked_softmax, name="masked_softmax")
+def _masked_softmax(z, /, mask):
     y = np.where(mask, z, -np.inf)
-    if y.shape != z.shape or mask.dtype != bool:
-        raise ValueError(f"a boolean mask that broadcasts to z: got {mask.dtype} {mask.shape}")
     if y.size:
         y -= np.maximum(y.max(axis=-1, keepdims=True), np.finfo(z.dtype).min)  # (-∞ if no key)
         np.exp(y, out=y)
-        total = y.sum(axis=-1, keepdims=True)
-        y /= np.where(mask.any(axis=-1, keepdims=True), total, 1)
+        y /= np.where(mask.any(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True), 1)
 
     def backward(g, y, needs):
         found = np.where(mask, g, 0)
