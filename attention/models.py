@@ -82,7 +82,7 @@ class GPT(Module):
         if self.dropout is not None:
             x = self.dropout(x)
         T = x.shape[-2]
-        mask = causal_mask(T, start + T)
+        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
         for i, block in enumerate(self.blocks):
             cache = None if caches is None else caches[i]
             x = block(x, mask=mask, cache=cache)  # (B, T, d_model)

@@ -81,9 +81,7 @@ class Optimizer:
                 )
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("a parameter is in the list twice: it would be updated twice")
-        if not 0 <= lr < math.inf:
-            raise ValueError(f"lr must be 0 or larger, and finite: got {lr}")
-        self.lr = lr
+        self.lr = _checked_rate(lr)
         self.steps = 0
         self.memory: list[dict[str, Array]] = [{} for _ in self.parameters]
 
@@ -110,8 +108,8 @@ class Optimizer:
 
     def step(self) -> None:
         """Move every parameter that has a gradient."""
+        self.lr = _checked_rate(self.lr)
         self.steps += 1
-        self.lr = float(self.lr)  # a NumPy number would make float32 arrays float64 ones
         for i, p in enumerate(self.parameters):
             if (g := grad_of(p)) is not None:
                 self.update(p, g, self.memory[i])
@@ -196,6 +194,13 @@ class Optimizer:
     def _may_remember(self, name: str, value: Any) -> bool:
         """Whether this can be what a step left: a number of steps and a mean of squares are ≥ 0."""
         return name not in ("t", "v") or bool((np.asarray(value) >= 0).all())
+
+
+def _checked_rate(lr: Any) -> float:
+    """The rate as a number of Python's: one of NumPy's would make float32 arrays float64 ones."""
+    if not isinstance(lr, int | float | np.number | np.ndarray) or not 0 <= float(lr) < math.inf:
+        raise ValueError(f"lr must be a number, 0 or larger, and finite: got {lr!r}")
+    return float(lr)
 
 
 class SGD(Optimizer):

@@ -309,10 +309,11 @@ SGD([], 0.1) → ValueError: the list is empty
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
-SGD([t], -1) → ValueError: lr must be 0 or larger, and finite: got -1
-SGD([t], np.nan) → ValueError: lr must be 0 or larger, and finite
-SGD([t], np.inf) → ValueError: lr must be 0 or larger, and finite
-SGD([t], -0.1) → ValueError: lr must be 0 or larger, and finite
+SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
+SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
+SGD([t], np.inf) → ValueError: lr must be a number, 0 or larger, and finite
+SGD([t], "0.1") → ValueError: lr must be a number.*: got '0.1'
+SGD([t], -0.1) → ValueError: lr must be a number, 0 or larger, and finite
 SGD([t], 1, momentum=1) → ValueError: between 0 and 1: got 1
 Adam([t], betas=(0.9, 1.0)) → ValueError: betas lie between
 Adam([t], betas=(0.9,)) → ValueError: betas lie between 0 and 1, and are two: got \(0.9,\)

@@ -332,3 +332,16 @@ def test_a_memory_that_no_step_can_have_left_is_refused(name, value):
     ):
         other.load_state_dict(state)
     assert other.steps == 0 and not any(other.memory)
+
+
+def test_a_rate_that_was_set_between_steps_is_looked_at_and_nothing_moves():
+    w = Tensor(np.ones(3), requires_grad=True)
+    w.grad = np.ones(3)
+    optimizer = SGD([w], 0.1)
+    for optimizer.lr in (np.nan, -1.0, np.inf, "0.1", None):
+        with pytest.raises(ValueError, match="^lr must be a number, 0 or larger, and finite"):
+            optimizer.step()
+    assert (w.data == 1).all() and optimizer.steps == 0
+    optimizer.lr = np.float32(0.5)
+    optimizer.step()
+    assert (w.data == 0.5).all() and type(optimizer.lr) is float

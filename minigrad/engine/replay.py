@@ -296,7 +296,9 @@ def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     node: Any = t.node
     inputs: tuple[Tensor, ...] = node.inputs
     if node.spent is not None:
-        how = "an earlier backward pass" if node.spent.finished else "a pass that was interrupted"
+        how = "an earlier backward pass"
+        if not node.spent.finished:
+            how = "a pass that was interrupted, or that another thread is in"
         raise RuntimeError(
             f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
             "pass again, or ask the first pass to keep it with retain_graph=True"
