@@ -66,7 +66,7 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
 def _scatter_add(x, /, shape, index):
     def value():
         y = np.zeros(shape, x.dtype)
-        if isinstance(index, np.ndarray) and index.dtype.kind != "b" and index.size > 0:
+        if y.ndim > 1 and type(index) is np.ndarray and index.dtype.kind != "b" and index.size:
             _add_rows(y, index, x)
         elif _may_repeat(index):
             np.add.at(y, index, x)  # slower than +=, which would add only once to each place
