@@ -196,9 +196,9 @@ def stopped(folder, during, after, how, name="reverse", steps=150):
     ("during", "after", "how"),
     [
         ("with positions", 20, signal.SIGINT),
-        ("without positions", 20, signal.SIGINT),
+        pytest.param("without positions", 20, signal.SIGINT, marks=pytest.mark.slow),
         ("with positions", 20, signal.SIGKILL),  # before it saved anything but its beginning
-        ("with positions", 120, signal.SIGKILL),
+        pytest.param("with positions", 120, signal.SIGKILL, marks=pytest.mark.slow),
         ("without positions", 120, signal.SIGKILL),
         ("with positions", 20, signal.SIGTERM),
     ],
@@ -225,18 +225,18 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
 
 def test_dropout_goes_on_where_it_was_stopped(tmp_path):
     """`digits` draws its dropout from the generator that draws its batches."""
-    demo("digits", "--steps", 40, "--out", tmp_path / "whole")
-    stopped(tmp_path, "rows with positions", 10, signal.SIGINT, "digits", steps=40)
-    demo("digits", "--steps", 40, "--out", tmp_path, "--resume")
+    demo("digits", "--steps", 12, "--out", tmp_path / "whole")
+    stopped(tmp_path, "rows with positions", 4, signal.SIGINT, "digits", steps=12)
+    demo("digits", "--steps", 12, "--out", tmp_path, "--resume")
     assert_same_trainings(tmp_path / "whole", tmp_path)
 
 
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(tmp_path):
     """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
-    demo("reverse", "--steps", 60, "--out", tmp_path / "whole")
-    demo("reverse", "--steps", 60, "--seed", 1, "--out", tmp_path)
-    stopped(tmp_path, "with positions", 20, signal.SIGINT, steps=60)
-    demo("reverse", "--steps", 60, "--out", tmp_path, "--resume")
+    demo("two_moons", "--steps", 900, "--out", tmp_path / "whole")
+    demo("two_moons", "--steps", 900, "--seed", 1, "--out", tmp_path)
+    stopped(tmp_path, "two hidden layers", 100, signal.SIGINT, "two_moons", steps=900)
+    demo("two_moons", "--steps", 900, "--out", tmp_path, "--resume")
     assert_same_trainings(tmp_path / "whole", tmp_path)
 
 
