@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.rules import fused
+from minigrad.engine.rules import fused, primitive
 from minigrad.engine.tensor import Tensor, describe, frozen
 from minigrad.ops.elementwise import floats
 from minigrad.ops.softmaxes import softmax
@@ -110,11 +110,7 @@ def size_in_powers_of_two(x: Any, axis: Any) -> Any:
 # What follows: a linear layer, masked softmax and GELU.
 
 
-def _linear(x, w, b, /):
-    return x @ w + b
-
-
-@fused(definition=_linear)
+@primitive
 def linear(x, w, b, /):
     """Y = X W + b, for the rows of X.   (…, d_in), (d_in, d_out), (d_out,) → (…, d_out)
 
@@ -124,24 +120,26 @@ def linear(x, w, b, /):
 
         ∂L/∂X = G Wᵀ        ∂L/∂W = Xᵀ G        ∂L/∂b = (1 … 1) G
 
+    (No step is shared by the three, so it is a rule like those of the chapters before, which can be
+    differentiated again, and needs no definition.)
+
     >>> linear([[1.0, 2.0]], [[1.0], [10.0]], [100.0])
     array([[121.]])
     """
     if x.ndim < 1 or w.ndim != 2 or x.shape[-1] != w.shape[0] or b.shape != w.shape[1:]:
         raise ValueError("x (…, d_in), w (d_in, d_out) and b (d_out,) are asked for")
-    rows = _rows(x)
-    y = rows @ w
-    y += b
 
-    def backward(g, y, needs):
-        g = _rows(g)
-        return (
-            (g @ w.T).reshape(x.shape) if needs[0] else None,
-            rows.T @ g if needs[1] else None,
-            np.ones(len(g), g.dtype) @ g if needs[2] else None,
-        )
+    def value():
+        y = _rows(x) @ w
+        y += b
+        return y.reshape(*x.shape[:-1], w.shape[1])
 
-    return y.reshape(*x.shape[:-1], w.shape[1]), backward
+    return (
+        value,
+        lambda g, y: (_rows(g) @ w.T).reshape(x.shape),
+        lambda g, y: _rows(x).T @ _rows(g),
+        lambda g, y: np.ones(math.prod(g.shape[:-1]), g.dtype) @ _rows(g),
+    )
 
 
 def _rows(x):
