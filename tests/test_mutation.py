@@ -632,6 +632,7 @@ def looks_at(name, which):
 COMPARED = "it is only compared with: where the answer flips there is no derivative"
 MEASURED = "only its shape is looked at"
 NO_MISTAKE_OUTSIDE = {
+    "linear: gradient 2 transposed": "a vector has no transpose",
     **{f"sign: gradient 0 {how}": "a gradient that is 0 stays 0" for how in AFTER},
     "sign: the record of g cut": "a gradient that is 0 depends on no g",
     "abs: the record of 0 cut": "its sign is flat",
@@ -865,6 +866,7 @@ SPEED = "NumPy may multiply in another order, which is faster or slower and noth
 SURE = "the lengths are equal: einsum has accepted these letters for these shapes"
 BORDER = "at this border 1/a is just finite, and 0/a and 0 · a are both 0"
 NO_MISTAKE_INSIDE = {
+    "linear: _rows(g) → g": "the same product, of each member of the batch by itself",
     "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
     "logaddexp: (x == other) & np.isinf(x) → np.isinf(x) & (x == other)": "& commutes",
     "power: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max) → "
