@@ -51,10 +51,10 @@ The definition of this function is chapter 11's `attention`, which computes seco
 everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
 here because its reader needs it here, and because it shows that anyone can write a rule.
 
-**In the cache.** A processor multiplies numbers faster than its memory delivers them. So no array
-of scores has more than block² elements, which fit into the processor's cache, and each step writes
-into the array of the step before. Where T and S are short, one array holds the scores of several
-members of the batch (a member is one head of one sequence). The keys come first in it, (C, R): the
+**In the cache.** A processor multiplies numbers faster than its memory delivers them. So an array
+of scores has about 2¹⁶ elements, which fit into the processor's cache, and each step writes into
+the array of the step before. Where T and S are short, one array holds the scores of several members
+of the batch (a member is one head of one sequence). The keys come first in it, (C, R): the
 maximum over the keys then compares whole rows, and the sum over the keys is a product with ones.
 Both are several times faster than a maximum or a sum along each row.
 
@@ -93,6 +93,7 @@ from minigrad import Tensor, fused
 from minigrad.nn import renamed
 
 Array = np.ndarray[Any, Any]
+IN_THE_CACHE = 2**16  # numbers
 
 
 @renamed(bias="score_bias")
@@ -105,18 +106,21 @@ def fused_attention(
     score_bias: Any = None,
     scale: Scale = None,
     drop: Any = None,
-    block: int = 256,
+    block: int | None = None,
 ) -> Tensor:
     """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention` except drop=: the
     weights are never all in memory, so none can be dropped. Beyond copies of its inputs and outputs
-    it holds one number for each query, and two arrays of block² scores. (A mask still has T · S
-    booleans.) Blocks that the mask forbids are skipped: of n × n blocks a causal mask leaves
-    n (n + 1)/2, which is near half of them for large n, and a window leaves a band.
+    it holds one number for each query, and two arrays of block² scores, or of 2¹⁶ if that is more.
+    (A mask still has T · S booleans.) Blocks that the mask forbids are skipped: of n × n blocks a
+    causal mask leaves n (n + 1)/2, which is near half of them for large n, and a window leaves a
+    band. So a block has 128 positions with a mask, and 256 without, if you do not say otherwise.
     """
     if drop is not None:
         raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
+    if block is None:
+        block = 256 if mask is None else 128
     if block < 1:
         raise ValueError(f"block must be at least 1: got {block}")
     factor = scale_factor(q, k, scale)
@@ -132,7 +136,7 @@ def fused_attention(
 
 
 def _definition(
-    Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 256
+    Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 128
 ) -> Tensor:
     Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
     added = score_bias if np.ndim(score_bias) else None
@@ -141,13 +145,13 @@ def _definition(
 
 @fused(definition=_definition, name="fused_attention")
 def _fused_attention(
-    Q: Array, K: Array, V: Array, score_bias: Array, /, mask: Any = None, block: int = 256
+    Q: Array, K: Array, V: Array, score_bias: Array, /, mask: Any = None, block: int = 128
 ) -> Any:
     T, S, d_v = Q.shape[-2], K.shape[-2], V.shape[-1]
     dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
     batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     N, C = math.prod(batch), min(block, S)
-    at_once = max(1, block * block // max(1, min(block, T) * C))  # members in one array of scores
+    at_once = max(1, IN_THE_CACHE // max(1, min(block, T) * C))  # members in an array of scores
     q_of, k_of, v_of = (_of_members(x, batch) for x in (Q, K, V))
     added = _of_members(_stretched(score_bias, T, S), batch) if score_bias.ndim else None
     may_look, has_key = None, _of_members(np.full((1, T), S > 0), batch)
