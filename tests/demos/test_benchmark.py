@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,9 @@ def test_a_kernel_that_the_environment_fixes_is_warned_of(monkeypatch):
     assert machine.warning() == ""
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     assert machine.warning().startswith("OPENBLAS_CORETYPE=Haswell is set: it fixes NumPy's kernel")
+
+
+def test_the_table_of_the_readme_has_every_row_once_for_each_allocator():
+    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\w-]+) \| .* \| (default|kept) \|", page, re.MULTILINE)
+    assert rows == [(name, allocator) for name in NAMES for allocator in ("default", "kept")]
