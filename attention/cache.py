@@ -35,12 +35,12 @@ Array = np.ndarray[Any, Any]
 class KVCache:
     """The keys and values of the positions that a layer has seen, for use in later steps.
 
-    They stay the same under a causal mask, while the parameters do not change and nothing is
-    dropped. Pass the same cache to the same layer at each step, with the new positions alone, under
-    `no_grad()`: otherwise the cache holds the record of every step. A cache is for self-attention;
-    cross-attention projects the memory anew each time. `GPT.caches` makes one for each block, and
-    `generate` (chapter 15.4) uses them. Each call of the layer adds positions, so two threads need
-    two caches.
+    Cached keys and values stay right if the mask is causal, the parameters do not change and there
+    is no dropout. Pass the same cache to the same layer at each step, with the new positions alone.
+    Do so under `no_grad()`: with recording on, the cache would keep the record of every step. A
+    cache is for self-attention; cross-attention projects the memory anew each time. `GPT.caches`
+    makes one for each block, and `generate` (chapter 15.4) uses them. Each call of the layer adds
+    positions, so two threads need two caches.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class KVCache:
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last. The cache stays as it is."""
+        """The keys and values of all positions, the new ones last. `k` and `v` stay the same."""
         if self.k is None or self.v is None:
             return k, v
         if self.k.shape[:-2] != k.shape[:-2]:
@@ -83,7 +83,7 @@ class _Rows:
 
     def __init__(self) -> None:
         self.room: Array | None = None
-        self.shown = 0  # how many rows have been written, and seen by somebody
+        self.shown = 0  # how many rows of `room` are in some Tensor, and so are not written again
 
     def joined(self, held: Tensor, new: Tensor) -> Tensor:
         """The rows that are held and the new ones, as one tensor."""

@@ -36,16 +36,17 @@ this costs one more product, and T² numbers need not be kept. Only D is a sum o
 
 needs only the output and its gradient, one row of each, and both are known before the first block
 (Dao et al. 2022, appendix B.2). The two sums are equal in exact arithmetic, and differ in rounding.
-That shows where softmax is saturated. If a query has a single key, its weight is 1 whatever its
-score, so ∂L/∂Z = 0, and the first sum gives exactly 0: P ⊙ (∂L/∂P - D) is a number minus itself.
-With the second sum it is about 1e-16 times as large as ∂L/∂P. So where one block holds all keys,
-the code takes the first sum.
+The difference matters where softmax is saturated. If a query has a single key, its weight is 1
+whatever its score, so ∂L/∂Z = 0. The first sum gives exactly 0, because ∂L/∂P - D is a number
+minus itself. The second sum leaves a rounding error, about 1e-16 of ∂L/∂P (1e-7 in float32). So
+where one block holds all keys, the code takes the first sum.
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and λ = ∞ makes each of its p = exp(z - ∞) = 0 in the backward pass. A NaN stays a
 NaN, as in the definition, with one exception: a NaN that meets only weights of 0, such as a value
 that no query may look at. In the definition 0 · NaN is NaN. Here it has no effect if its whole
-block is skipped, or if the query has no key at all.
+block is skipped. If the block is not skipped, a query without any key still has y = 0, but 0 · NaN
+makes ∂L/∂Q and ∂L/∂K NaN, where those of the definition can be finite.
 
 The definition of this function is chapter 11's `attention`, which computes second derivatives, and
 everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
@@ -113,9 +114,10 @@ def fused_attention(
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention` except drop=: the
     weights are never all in memory, so none can be dropped. Beyond copies of its inputs and outputs
     it holds one number for each query, and two arrays of block² scores, or of 2¹⁶ if that is more.
-    (A mask still has T · S booleans.) Blocks that the mask forbids are skipped: of n × n blocks a
-    causal mask leaves n (n + 1)/2, which is near half of them for large n, and a window leaves a
-    band. So a block has 128 positions with a mask, and 256 without, if you do not say otherwise.
+    (A mask still has T · S booleans.) Blocks that the mask forbids are skipped: of b × b blocks a
+    causal mask leaves b (b + 1)/2, which is near half of them for large b, and a window leaves a
+    band. Smaller blocks let more be skipped, larger ones need fewer calls of NumPy: so block= is
+    128 with a mask and 256 without, unless it is given.
     """
     if drop is not None:
         raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
@@ -200,7 +202,7 @@ def _fused_attention(
         row_sums = np.vecdot(G, Y)[:, None]  # (N, 1, T)
         dQ, dK, dV = (np.zeros((N, *x.shape[-2:]), dtype) for x in (Q, K, V))
         add_to_bias, d_bias = _sum_of_blocks(score_bias, batch)
-        space = np.empty((2, size), dtype)  # (its own: two threads may be in two backward passes)
+        space = np.empty((2, size), dtype)  # (not shared: two threads may run backward at once)
         for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
             for columns, Z in key_blocks(members, rows, space[0]):
                 P = np.exp(np.subtract(Z, λ[members, :, rows], out=Z), out=Z)  # (n, C, R)
@@ -214,7 +216,7 @@ def _fused_attention(
                 dZ = np.multiply(dP, P, out=dP)  # (n, C, R)
                 dQ[members, rows] += dZ.mT @ k_of(members, columns)  # (n, R, d_k)
                 dK[members, columns] += dZ @ q_of(members, rows)  # (n, C, d_k)
-                if needs[3] and added is not None:  # (one number changes nothing)
+                if needs[3] and added is not None:  # (a score_bias of one number has gradient 0)
                     add_to_bias(dZ.mT, members, rows, columns)
         found = (*(d.reshape(*batch, *d.shape[1:]) for d in (dQ, dK, dV)), d_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
@@ -232,7 +234,7 @@ def _blocks(n: int, size: int) -> list[slice]:
 
 
 def _part(space: Array, *axes: slice) -> Array:
-    """The beginning of a row of numbers as an array, as long along each axis as the slices are."""
+    """The first numbers of `space`, as an array whose axes are as long as the slices are."""
     shape = [axis.stop - axis.start for axis in axes]
     return space[: math.prod(shape)].reshape(shape)
 
@@ -248,10 +250,10 @@ def _any_key(may_look: Array) -> Array:
 
 
 def _of_members(x: Array, batch: tuple[int, ...]) -> Callable[..., Array]:
-    """A function of some members of the batch, counted in one row: their matrices in x.
+    """A function f(members, *part): the matrices in x of these members of the batch.
 
-    More arguments choose parts of the matrices. If x has one matrix only, for all members, it is
-    given once, with an axis of length 1.
+    `members` is a slice of the batch flattened to one axis, and `part` are slices of each matrix.
+    If x has a single matrix for all members, f returns it once, with a first axis of length 1.
     """
     flat = _in_a_row(x)
     if len(flat) == 1:
@@ -276,9 +278,9 @@ def _places(own: tuple[int, ...], batch: tuple[int, ...]) -> Array:
 
 
 def _sum_of_blocks(score_bias: Array, batch: tuple[int, ...]) -> tuple[Callable[..., None], Array]:
-    """A function that adds dZ of a block, (n, R, C), to the gradient of a score_bias; the gradient.
+    """A function that adds dZ of a block, (n, R, C), to score_bias's gradient, and that gradient.
 
-    Where score_bias was stretched, along an axis or over members of the batch, there is a sum.
+    Along an axis, or over members of the batch, to which score_bias was stretched, dZ is summed.
     """
     total = np.zeros((1, 1, *score_bias.shape)[-max(score_bias.ndim, 2) :], score_bias.dtype)
     flat, places = _in_a_row(total), _places(total.shape[:-2], batch)

@@ -94,8 +94,8 @@ def measured():
             | {"sizes": sizes, "count": sizes.get(row.per, 1), "allocators": {}}
         )
     with tqdm(total=len(rows) * len(allocators) * (rounds + 1), desc="benchmark") as bar:
-        for allocator in allocators:
-            for row, found in zip(rows, data["rows"], strict=True):
+        for row, found in zip(rows, data["rows"], strict=True):
+            for allocator in allocators:
                 bar.set_postfix_str(f"{row.name}, {allocator}", refresh=True)
                 outcome = raced(row, allocator, bar)
                 for name, found_in in outcome.about.items():

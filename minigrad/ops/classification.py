@@ -1,11 +1,12 @@
 """3.10 · Cross-entropy: prediction minus truth.
 
 What does a classifier learn from? It gives each class a score z, softmax makes probabilities p of
-the scores, and the loss is -log of the probability that the true class got. Softmax and logarithm
-together are kinder than either: the gradient with respect to z is p - t, prediction minus truth.
-Composed of the two, a p that has underflowed to 0 would have an infinite logarithm and no gradient.
+the scores, and the loss is -log of the probability that the true class got. One rule for softmax
+and logarithm together has a simple gradient with respect to z: p - t, prediction minus truth. If
+the loss were composed of the two, a p that underflows to 0 would have the logarithm -∞, and its
+row's gradient would be NaN.
 
-As in chapter 3.7, one rule does everything at once, and its `definition` stands beside it.
+As in chapter 3.7, one rule does everything at once, and its `definition` is beside it.
 """
 
 from typing import Any
@@ -50,7 +51,8 @@ def cross_entropy(
 
     With weights, t is multiplied by them, and n is the sum of the weights of the rows' classes. (If
     the truth is given as probabilities, n stays the number of rows. So one-hot rows do not give the
-    loss that their classes give.) With "sum" and "none" n is 1. Then ∂L/∂z = p Σ t - t.
+    loss that their classes give.) With "sum" and "none" n is 1. Where the t of a row do not sum to
+    1/n, as with weights, ∂L/∂z = p Σ t - t, with the sum over the row's classes.
 
     The targets are constants: for a gradient with respect to them use `kl_div` (chapter 6.4).
     ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
@@ -126,7 +128,7 @@ def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")
     if shape and targets.shape == shape and targets.dtype.kind == "f":
-        _refuse_what_is_no_distribution(targets, ignore_index)
+        _refuse_what_is_not_a_distribution(targets, ignore_index)
         truth, counts = targets, np.ones(shape[:-1], bool)
         n = number_for_mean(counts, reduction)
         check_weight(weight, shape[-1])
@@ -148,7 +150,7 @@ def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
     return (truth if weight is None else truth * weight).astype(logits.dtype), counts
 
 
-def _refuse_what_is_no_distribution(targets, ignore_index):
+def _refuse_what_is_not_a_distribution(targets, ignore_index):
     if ignore_index is not None:
         raise ValueError("ignore_index is for targets that are classes: these are probabilities")
     if not ((targets >= 0).all() and np.allclose(targets.sum(axis=-1), 1, rtol=0, atol=0.01)):
@@ -158,7 +160,7 @@ def _refuse_what_is_no_distribution(targets, ignore_index):
 
 
 def check_reduction(reduction: str) -> None:
-    """Refuse a word that a loss does not know."""
+    """Refuse a reduction that is not "mean", "sum" or "none"."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction is 'mean', 'sum' or 'none': got {reduction!r}")
 

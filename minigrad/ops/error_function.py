@@ -1,16 +1,17 @@
 """3.11 · The error function: one that NumPy lacks.
 
 How does a computer evaluate a function that has no formula? erf(x) = 2/√π ∫₀ˣ exp(-t²) dt, the
-area under a bell curve, is an integral without one. The answer is a quotient of two polynomials
-whose coefficients were once fitted to it, so well that the rest is rounding. W. J. Cody published
-them in 1969 ("Rational Chebyshev approximations for the error function", Mathematics of Computation
-23). There are two quotients, because no one of them is good everywhere:
+area under a bell curve, is an integral without a formula. The answer is a quotient of two
+polynomials whose coefficients were once fitted to it, so well that the rest is rounding. W. J. Cody
+published them in 1969 ("Rational Chebyshev approximations for the error function", Mathematics of
+Computation 23). There are two quotients, because neither of them is good everywhere:
 
     |x| ≤ 15/32      erf(x) = x · p(x²)/q(x²)
     otherwise        erf(x) = 1 - exp(-x²) · p(x)/q(x)        (for x > 0; erf(-x) = -erf(x))
 
-The second multiplies what is left to 1, which is small, and so its relative error hardly counts.
-The first has x as a factor, and keeps all digits near 0, where 1 minus something would lose them.
+The second quotient is a factor of 1 - erf(x), which is at most 0.51 here and falls like exp(-x²),
+so a relative error of the quotient changes erf(x) by less and less. The first has x as a factor,
+and keeps all digits near 0, where 1 minus something would lose them.
 
 Python's `math.erf` takes one number at a time. In NumPy's array operations the same work is about
 ten times faster: both quotients are computed for all elements, and the right one is chosen.
@@ -91,7 +92,7 @@ def _erf(x):
     y = np.empty_like(flat)
     for start in range(0, flat.size, AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        # (In float16 the coefficients would overflow. From 6 on, erf is 1 in every dtype.)
+        # (In float16 the polynomials overflow. From 6 on, erf rounds to 1.)
         v = flat[part].astype(np.float32 if x.dtype == np.float16 else x.dtype)
         size = np.minimum(np.abs(v), 6)
         square = size * size

@@ -2,11 +2,11 @@
 
 What does it cost to compose? Layer normalisation, written as a formula, records nine nodes and
 walks fourteen VJPs. Derived on paper, its gradient is one line that needs one array of the
-input's size, and one number for each row. So each operation below, which Transformers run at every
-step, has a rule that does everything at once. One function `backward` returns the gradients of all
-inputs, because they need mostly the same work (chapter 1.3).
+input's size, and one number for each row. So the operations below, which Transformers run at every
+step, have rules that do all steps at once. In all but `linear`, one function `backward` returns the
+gradients of all inputs, because these gradients share most of their work (chapter 1.3).
 
-Beside each operation is its `definition`, the same function composed of other operations. The
+Beside each such operation is its `definition`, the same function composed of other operations. The
 definition says what is meant, it is used where the derivative itself is differentiated, and tests
 compare the operation with it.
 
@@ -75,25 +75,26 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     return n * gain + bias, backward
 
 
-def deviation(n: Any, eps: float) -> Any:
-    """σ = √(mean(n²) + eps) of each row of n, also where a square alone would overflow."""
+def deviation(centred: Any, eps: float) -> Any:
+    """σ = √(mean(centred²) + eps) of each row of x - μ, even where squares would overflow."""
     with np.errstate(over="ignore"):
-        if isinstance(n, Tensor):
-            variance = np.mean(n * n, axis=-1, keepdims=True)
+        if isinstance(centred, Tensor):
+            variance = np.mean(centred * centred, axis=-1, keepdims=True)
         else:  # without an array of all squares
-            variance = np.vecdot(n, n)[..., None] / n.shape[-1]
+            variance = np.vecdot(centred, centred)[..., None] / centred.shape[-1]
     if not np.isinf(variance).any():
         return np.sqrt(variance + eps)
-    scale = size_in_powers_of_two(n, -1)
-    n = n / scale
-    return scale * np.sqrt(np.mean(n * n, axis=-1, keepdims=True) + eps / scale / scale)
+    scale = size_in_powers_of_two(centred, -1)
+    centred = centred / scale
+    return scale * np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + eps / scale / scale)
 
 
 def size_in_powers_of_two(x: Any, axis: Any) -> Any:
-    """For each line of x along the axis, the power of two below its largest |xᵢ|, a plain array.
+    """For each line of x along the axis, the largest power of two ≤ max |xᵢ|, as a plain array.
 
-    Divided by it a line has elements of about 1, whose squares neither overflow nor vanish, and no
-    digit is rounded off. A line without such a number (all 0, or with ∞ or NaN) keeps its size.
+    Divided by this power, the largest |xᵢ| is between 1 and 2, so the sum of the squares does not
+    overflow and is not rounded to 0. The division is exact, unless a quotient is too small for the
+    dtype. For a line of zeros, or with ∞ or NaN, the answer is 1.
 
     >>> from minigrad.ops.fused import size_in_powers_of_two
     >>> size_in_powers_of_two(np.array([5.0, 1e-3]), 0)
@@ -203,7 +204,7 @@ def _gelu_tanh(x, /):
 
 
 _ROOT = math.sqrt(2 / math.pi)
-_FAR = 1e3  # a square from which on tanh(u) is ±1, and a larger one would only overflow
+_FAR = 1e3  # tanh(u) is ±1 from x² = 1e3 on, so x² is cut off there and cannot overflow
 
 
 @fused(definition=_gelu_tanh)
@@ -223,30 +224,30 @@ def gelu_tanh(x, /):
     flat = x.ravel()
     t, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
-        v, u, f = flat[part], t[part], y[part]
-        np.multiply(v, v, out=u)
-        u *= _ROOT * 0.044715
-        u += _ROOT
-        u *= v
-        np.tanh(u, out=u)
-        np.add(u, 1, out=f)
-        f *= v
-        f *= 0.5
+        x_part, t_part, y_part = flat[part], t[part], y[part]
+        np.multiply(x_part, x_part, out=t_part)
+        t_part *= _ROOT * 0.044715
+        t_part += _ROOT
+        t_part *= x_part
+        np.tanh(t_part, out=t_part)
+        np.add(t_part, 1, out=y_part)
+        y_part *= x_part
+        y_part *= 0.5
 
     def backward(g, y, needs):
         g, slope = g.ravel(), np.empty_like(flat)
         space = np.empty(min(_AT_ONCE, flat.size), flat.dtype)
         for part in _parts(flat):
-            v, u, f = flat[part], t[part], slope[part]
-            np.multiply(v, v, out=f)  # u′ in the making
+            x_part, t_part, f = flat[part], t[part], slope[part]
+            np.multiply(x_part, x_part, out=f)  # u′ in the making
             np.minimum(f, _FAR, out=f)
             f *= _ROOT * 0.134145
             f += _ROOT
-            tanh_slope = np.multiply(u, u, out=space[: len(u)])
+            tanh_slope = np.multiply(t_part, t_part, out=space[: len(t_part)])
             np.subtract(1, tanh_slope, out=tanh_slope)
             f *= tanh_slope
-            f *= v
-            f += u
+            f *= x_part
+            f += t_part
             f += 1
             f *= g[part]
             f *= 0.5
@@ -255,8 +256,8 @@ def gelu_tanh(x, /):
     return y.reshape(x.shape), backward
 
 
-# Many short steps over a large array each read it from memory and write it back. Over 2¹⁶ numbers
-# at a time they find it in the processor's cache: this halves the time of a million numbers.
+# Each of many steps over a large array reads it from memory and writes it back. A part of 2¹⁶
+# numbers stays in the processor's cache between the steps: half the time for a million numbers.
 _AT_ONCE = 2**16
 
 

@@ -66,7 +66,7 @@ class Adam:
         self.spare, self.t = np.empty(PIECE, np.float32), 0
 
     def step(self, p: Array, g: Array, lr: float = 1e-3, eps: float = 1e-8) -> None:
-        """p ← p - lr m′/(√v′ + eps), both roots of the corrections taken out of the loop."""
+        """p ← p - lr m′/(√v′ + eps). Both bias corrections are taken out of the loop."""
         self.t += 1
         root = (1 - 0.999**self.t) ** 0.5
         rate, eps = lr * root / (1 - 0.9**self.t), eps * root

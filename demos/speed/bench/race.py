@@ -1,8 +1,9 @@
 """Demos · Speed: the race: processes that take turns, after their numbers were compared.
 
-On a machine whose speed drifts only neighbours in time can be compared, so the contestants of a row
-take turns: A B C A B C …, each in its own process. Before that, all have computed the row once from
-the same arrays, and their values and gradients are compared. If two differ, the row is not timed.
+If the machine's speed drifts, only times measured close together can be compared. So the
+contestants of a row take turns: A B C A B C …, each in its own process. Before that, all have
+computed the row once from the same arrays, and their values and gradients are compared. If two
+differ, the row is not timed.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def missing(name: str) -> str:
 
 
 def named(contestant: str, variant: str) -> str:
-    """How a contestant is called: the floor is nobody's."""
+    """The name in the table. The floor belongs to no contestant, so its name is just "floor"."""
     return "floor" if variant == "floor" else f"{contestant} {variant}".strip()
 
 

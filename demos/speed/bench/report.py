@@ -31,8 +31,8 @@ Data = dict[str, Any]
 def ratios(times: Data) -> Data:
     """Contestant → what it is divided by → the ratio; only where both were measured.
 
-    The two of a round were measured one after the other, so the ratio is taken in each round, and
-    the median of these ratios does not feel a machine that becomes slower for a while.
+    The two of a round were measured one after the other, so the ratio is taken in each round. The
+    median of these ratios hardly changes if the machine becomes slower for a while.
     """
     return {
         name: {

@@ -59,7 +59,7 @@ ROWS = (
     Row(
         "tiny",
         "products",
-        "1,000 products of (4, 4), forward and backward",
+        "1,000 elementwise products of (4, 4), forward and backward",
         {"nodes": 1000},
         {"nodes": 100},
         per="nodes",

@@ -30,7 +30,7 @@ def leaves(given: Given, names: Any) -> list[mg.Tensor]:
 
 
 def chain(sizes: dict[str, Any], x: mg.Tensor, others: list[mg.Tensor], word: Any) -> Program:
-    """A word over and over, and back."""
+    """One operation, `word`, many times in a row, and then the backward pass."""
 
     def step() -> Given:
         y = x

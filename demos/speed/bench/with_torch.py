@@ -35,7 +35,7 @@ def leaves(given: Given, names: Any) -> list[torch.Tensor]:
 
 
 def chain(sizes: dict[str, Any], x: torch.Tensor, others: list[Any], word: Any) -> Program:
-    """A word over and over, and back."""
+    """One operation, `word`, many times in a row, and then the backward pass."""
 
     def step() -> Given:
         y = x
