@@ -48,9 +48,10 @@ that no query may look at. In the definition 0 · NaN is NaN. Here it has no eff
 block is skipped. If the block is not skipped, a query without any key still has y = 0, but 0 · NaN
 makes ∂L/∂Q and ∂L/∂K NaN, where those of the definition can be finite.
 
-The definition of this function is chapter 11's `attention`, which computes second derivatives, and
-everything under `unfused()` (chapter 1.3). Other derivatives are in `minigrad/ops/`. This one is
-here because its reader needs it here, and because it shows that anyone can write a rule.
+The definition of this function has the steps of chapter 11's `attention`. It computes the second
+derivatives, and everything under `unfused()` (chapter 1.3). Other derivatives are in
+`minigrad/ops/`. This one is here because its reader needs it here, and because it shows that anyone
+can write a rule.
 
 **In the cache.** A processor multiplies numbers faster than its memory delivers them. So an array
 of scores has about 2¹⁶ elements, which fit into the processor's cache, and each step writes into
@@ -63,7 +64,7 @@ Legend: N members of the batch, of which n are computed at once; T queries, S ke
 a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z and
 P have the keys first.
 
-    >>> from attention import causal_mask
+    >>> from attention import attention, causal_mask
     >>> rng = np.random.default_rng(0)
     >>> q, k, v = (Tensor(rng.standard_normal((2, 300, 8)), requires_grad=True) for _ in range(3))
     >>> y = fused_attention(q, k, v, mask=causal_mask(300))
@@ -84,10 +85,10 @@ import numpy as np
 
 from attention.scaled_dot_product import (
     Scale,
-    attention,
     check_mask,
     check_score_bias,
     check_values,
+    over_keys,
     scale_factor,
 )
 from minigrad import Tensor, fused
@@ -140,9 +141,13 @@ def fused_attention(
 def _definition(
     Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 128
 ) -> Tensor:
-    Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
-    added = score_bias if np.ndim(score_bias) else None
-    return attention(Q, K, V, mask=mask, score_bias=added, scale=1.0)
+    """Chapter 11's steps, after the scale."""
+    tensors: list[Tensor] = [x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V)]
+    q, k, v = tensors
+    scores = q @ k.mT  # (…, T, S)
+    if np.ndim(score_bias):
+        scores = scores + score_bias  # (…, T, S)
+    return over_keys(scores, mask) @ v  # (…, T, d_v)
 
 
 @fused(definition=_definition, name="fused_attention")

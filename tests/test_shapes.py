@@ -98,6 +98,8 @@ def fused(chapter):
         mask = np.ones((T, S), bool)
         y = chapter.fused_attention(*inputs[:3], score_bias=inputs[3], mask=mask, block=block)
         gradients(y, inputs, np.ones(y.shape))
+    with unfused():
+        chapter.fused_attention(*inputs[:3], score_bias=inputs[3])
 
 
 def multi_head(chapter):
