@@ -43,8 +43,8 @@ Tensor(np.array([1 + 5j]), dtype=float) → TypeError: real numbers
 Tensor(None, dtype=float) → TypeError: real numbers
 Tensor("3", dtype=float) → TypeError: real numbers
 Tensor(1e300, dtype=np.float32) → ValueError: 1e\+300 is too large for float32
-Tensor(300, dtype=np.uint8) → ValueError: 300 is no number of uint8
-Tensor([1.0, math.nan], dtype=int) → ValueError: nan is no number of int64
+Tensor(300, dtype=np.uint8) → ValueError: 300 is not a number of uint8
+Tensor([1.0, math.nan], dtype=int) → ValueError: nan is not a number of int64
 Tensor([1.0], dtype=complex) → TypeError: real numbers, but was asked for dtype complex128
 Tensor([1.0], dtype=object) → TypeError: real numbers, but was asked for dtype object
 len(s) → TypeError: a tensor without axes has no length
@@ -233,6 +233,11 @@ huber(q, t) →
 huber(t, t, delta=0.0) → ValueError: huber changes from a square to a line at delta > 0: got 0.0
 kl_div(q, t) →
     ValueError: kl_div compares two distributions.* have \(2, 3\), the probabilities \(3,\)
+masked_softmax(q, np.ones((3, 2), bool)) →
+    ValueError: a boolean mask that broadcasts to them: got 'q' \(2, 3\) and bool \(3, 2\)
+masked_softmax(q, np.ones((2, 2, 3), bool)) → ValueError: a boolean mask that broadcasts to them
+masked_softmax(q, np.ones((2, 3))) → ValueError: and float64 \(2, 3\)
+masked_softmax(s, True) → ValueError: masked_softmax takes rows
 glu(t) → ValueError: glu of 't' \(3,\): axis 0 does not have two equal halves
 nll(q, [0]) → ValueError: target for each row.*\(2, 3\) and \(1,\)
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row

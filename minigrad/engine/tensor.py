@@ -384,7 +384,7 @@ def converted(array: Array, dtype: Any) -> Array:
         limits = np.iinfo(dtype)
         for value in (array.min(), array.max()):
             if not limits.min <= value <= limits.max:
-                raise ValueError(f"{value:.3g} is no number of {np.dtype(dtype)}")
+                raise ValueError(f"{value:.3g} is not a number of {np.dtype(dtype)}")
     with np.errstate(over="raise"):
         try:
             return array.astype(dtype)

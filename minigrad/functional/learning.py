@@ -9,9 +9,9 @@ gradient with respect to the logit is prediction minus truth, which is not 0 whi
 distribution, `mse` for plain numbers, and `huber` for numbers among which some are far off.
 
 Every loss is the mean over its targets (over rows for the losses of classes, over elements for the
-others), so that its gradient does not grow with the batch. With
-`reduction="sum"` it is their sum, with `reduction="none"` it is not one number but the loss of each
-target: for weights of your own, or to see which target is hard.
+others), so that its gradient does not grow with the batch. With `reduction="sum"` it is their sum,
+with `reduction="none"` it is not one number but the loss of each target: for weights of your own,
+or to see which target is hard.
 """
 
 from __future__ import annotations
@@ -139,11 +139,11 @@ def kl_div(log_q: Any, p: Any, *, reduction: str = "mean") -> Tensor:
     taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0. (PyTorch calls
     the mean over rows "batchmean"; its "mean" divides by C as well.)
 
-        log_q  (…, C): log-probabilities of C classes, from `log_softmax`
-        p      (…, C): probabilities
+    log_q  (…, C): log-probabilities of C classes, from `log_softmax`
+    p      (…, C): probabilities
 
-        >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
-        np.float64(0.693147)
+    >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
+    np.float64(0.693147)
     """
     if np.shape(log_q) != np.shape(p) or not np.ndim(p):
         raise ValueError(
@@ -189,9 +189,9 @@ def embedding(weight: Any, indices: Any) -> Tensor:
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
     """Each element is 0 with probability p, else multiplied by 1/(1 - p): the mean stays.
 
-    The mask is drawn here and multiplied in as a constant. (Threads that share rng get masks that
-    depend on which of them draws first.) A rule must not draw it: when the rule
+    The mask is drawn here and multiplied in as a constant. A rule must not draw it: when the rule
     is called again for the second derivative, it would draw another one. (Srivastava et al. 2014.)
+    Threads that share rng get masks that depend on which of them draws first.
 
     >>> dropout(np.ones(5), 0.5, rng=np.random.default_rng(0))
     array([2., 0., 0., 0., 2.])
