@@ -39,6 +39,7 @@ import numpy as np
 from minigrad import Tensor, masked_softmax, norm, softmax, where
 from minigrad.engine.tensor import frozen
 from minigrad.nn import renamed
+from minigrad.ops.shape import broadcasts_to
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
@@ -169,14 +170,6 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
             "which end in (T queries, S keys)"
         )
     return frozen(array)
-
-
-def broadcasts_to(shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> bool:
-    """Whether broadcasting stretches an array of this shape to the scores', and not the scores."""
-    try:
-        return np.broadcast_shapes(shape, scores_shape) == scores_shape
-    except ValueError:
-        return False
 
 
 def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:

@@ -27,6 +27,7 @@ import numpy as np
 from minigrad.engine.rules import fused, primitive
 from minigrad.engine.tensor import Tensor, describe, frozen
 from minigrad.ops.elementwise import floats
+from minigrad.ops.shape import broadcasts_to
 from minigrad.ops.softmaxes import softmax
 
 
@@ -164,11 +165,7 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
            [0. , 0. , 0. ]])
     """
     mask = np.asarray(mask)
-    if (
-        not np.ndim(z)
-        or mask.dtype != bool
-        or np.broadcast_shapes(mask.shape, np.shape(z)) != np.shape(z)
-    ):
+    if not np.ndim(z) or mask.dtype != bool or not broadcasts_to(mask.shape, np.shape(z)):
         raise ValueError(
             f"masked_softmax takes rows, (…, n), and a boolean mask that broadcasts to them: got "
             f"{describe(z)} and {mask.dtype} {mask.shape}"

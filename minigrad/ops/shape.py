@@ -93,3 +93,11 @@ def astype(x, /, dtype):
     if np.dtype(dtype).kind != "f":
         raise ValueError(f"{np.dtype(dtype)} is not a floating dtype: use t.data.astype(...)")
     return x.astype(dtype), lambda g, y: g
+
+
+def broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether broadcasting stretches an array of the shape `own` to `shape`, and not the other."""
+    try:
+        return np.broadcast_shapes(own, shape) == shape
+    except ValueError:
+        return False
