@@ -58,7 +58,8 @@ of scores has about 2¹⁶ elements, which fit into the processor's cache, and e
 the array of the step before. Where T and S are short, one array holds the scores of several members
 of the batch (a member is one head of one sequence). The keys come first in it, (C, R): the
 maximum over the keys then compares whole rows, and the sum over the keys is a product with ones.
-Both are several times faster than a maximum or a sum along each row.
+Both are several times faster than a maximum or a sum along each row. Scores are forbidden by
+np.fmin, which is three times faster than writing -∞ where a mask says so, and gives the same.
 
 Legend: N members of the batch, of which n are computed at once; T queries, S keys, d_k features of
 a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z and
@@ -170,17 +171,17 @@ def _fused_attention(
 
     def key_blocks(members: slice, rows: slice, space: Array) -> Iterator[tuple[slice, Array]]:
         """Z for some queries, a block of keys at a time, in space; forbidden scores are -∞."""
-        q = q_of(members, rows)  # (n, R, d_k)
+        q_t = np.ascontiguousarray(q_of(members, rows).mT)  # (n, d_k, R)
         for columns in _blocks(S, block):
             allowed = None if may_look is None else may_look(members, rows, columns)
             if allowed is not None and not allowed.any():
                 continue
             Z = _part(space, members, columns, rows)
-            np.matmul(k_of(members, columns), q.mT, out=Z)  # (n, C, R)
+            np.matmul(k_of(members, columns), q_t, out=Z)  # (n, C, R)
             if added is not None:
                 Z += added(members, rows, columns).mT  # (…, C, R)
             if allowed is not None and not allowed.all():
-                np.copyto(Z, -np.inf, where=~allowed.mT)
+                np.fmin(Z, _limits(allowed.mT, dtype), out=Z)
             yield columns, Z
 
     Y, space = np.zeros((N, T, d_v), dtype), np.empty(size, dtype)
@@ -209,11 +210,12 @@ def _fused_attention(
         add_to_bias, d_bias = _sum_of_blocks(score_bias, batch)
         space = np.empty((2, size), dtype)  # (not shared: two threads may run backward at once)
         for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
+            g_t = np.ascontiguousarray(G[members, rows].mT)  # (n, d_v, R)
             for columns, Z in key_blocks(members, rows, space[0]):
                 P = np.exp(np.subtract(Z, λ[members, :, rows], out=Z), out=Z)  # (n, C, R)
                 dV[members, columns] += P @ G[members, rows]  # (n, C, d_v)
                 dP = _part(space[1], members, columns, rows)
-                np.matmul(v_of(members, columns), G[members, rows].mT, out=dP)  # (n, C, R)
+                np.matmul(v_of(members, columns), g_t, out=dP)  # (n, C, R)
                 D = row_sums[members, :, rows]  # (n, 1, R)
                 if block >= S:
                     D = np.einsum("ncr,ncr->nr", P, dP)[:, None]
@@ -247,6 +249,13 @@ def _part(space: Array, *axes: slice) -> Array:
 def _stretched(x: Array, T: int, S: int) -> Array:
     """A mask or a score_bias with its last two axes broadcast to T and S, without a copy."""
     return np.broadcast_to(x, (*np.shape(x)[:-2], T, S))  # (…, T, S)
+
+
+def _limits(allowed: Array, dtype: Any) -> Array:
+    """-∞ for a forbidden score, and NaN for an allowed one, which np.fmin then leaves as it is."""
+    nan, lowest = dtype.type(np.nan), dtype.type(-np.inf)
+    limits: Array = np.where(np.ascontiguousarray(allowed), nan, lowest)
+    return limits
 
 
 def _any_key(may_look: Array) -> Array:
