@@ -24,7 +24,7 @@ from minigrad.functional import vocabulary as _vocabulary
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
-from minigrad.graphs import Graph, graph
+from minigrad.graphs import Graph, Steps, graph
 from minigrad.runs import checkpoints as _checkpoints, saving as _saving
 from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
@@ -65,6 +65,7 @@ __all__ = [
     "gradcheck",
     "Graph",
     "graph",
+    "Steps",
     "write_whole",
     "save_checkpoint",
     "load_checkpoint",

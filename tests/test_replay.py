@@ -208,7 +208,7 @@ def test_the_order_of_time_is_an_order_of_the_record_whatever_is_done_with_it(se
         t = max(waiting, key=lambda t: t._time)
         waiting.remove(t)
         done.add(t)
-        for x, contribution in contributions(t, gradients_of[t]):
+        for x, _, contribution in contributions(t, gradients_of[t]):
             assert x not in done
             gradients_of[x] = gradients_of.get(x, 0) + contribution
             if x.node is not None:

@@ -222,6 +222,13 @@ def refused():
     return str(caught.value)
 
 
+def stepped():
+    """What one thread computes, among others that compute: no step of theirs is noted."""
+    with mg.Steps() as steps:
+        total = TOTAL(P)
+    return [steps.backward(total), steps.contributions, str(steps)]
+
+
 SAME = {  # a name, or several: what each thread calls, on what all of them share
     "Tensor Node": lambda: (repr(H), H.node.inputs, H.node.name, H.T, H[1:], H.tolist(), H > 1),
     "no_grad": silent,
@@ -232,7 +239,11 @@ SAME = {  # a name, or several: what each thread calls, on what all of them shar
     "numerical_gradient": lambda: mg.numerical_gradient(TOTAL, P),
     "gradcheck": lambda: str(mg.gradcheck(F, P)),
     "GradientError": refused,
-    "graph Graph Vertex Arrow": lambda: [(g := mg.graph(H, grads=True, gradient=A)), g.source],
+    "graph Graph Vertex Arrow Box Link": lambda: [
+        (g := mg.graph(H, grads=True, gradient=A)),
+        *(g.source, str(g), g.arrows),
+    ],
+    "Steps Contribution": stepped,
     "generate": lambda: at.generate(GPT2, TOKENS, 5, rng=drawn()),
     "translate": lambda: at.translate(TRANSFORMER, SOURCE, start=1, end=2, max_tokens=5),
     "one_hot causal_mask padding_mask window_mask alibi sinusoidal": lambda: [

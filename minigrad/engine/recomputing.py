@@ -50,7 +50,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
     since = now()  # what f computes is newer than this, and what it uses is older
-    y = _called(f, *xs)
+    y = called(f, *xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
     if not y.requires_grad:
@@ -69,7 +69,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         """
         arguments = iter(tensors)
         with recording():
-            y = _called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
+            y = called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
         _refuse_another_run(y, value, tensors, since)
         return y  # type: ignore[no-any-return]
 
@@ -91,7 +91,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
 # that stand inside each other.
 
 
-def _called(f: Callable[..., Any], *xs: Any) -> Any:
+def called(f: Callable[..., Any], *xs: Any) -> Any:
     """f(*xs). Each block that stands inside another needs a few more of Python's nested calls."""
     try:
         return f(*xs)

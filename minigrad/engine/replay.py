@@ -55,6 +55,9 @@ import numpy as np
 from minigrad.engine.record import Node, recording
 from minigrad.engine.tensor import Tensor, describe
 
+Sent = Iterator[tuple[Tensor, int, Any]]  # inputs, their positions, and their contributions
+Observer = Callable[[Tensor, Sent, dict[Tensor, Any]], Sent]
+
 
 def replay(
     root: Tensor,
@@ -64,6 +67,7 @@ def replay(
     create_graph: bool = False,
     retain_graph: bool = False,
     since: int = 0,
+    observe: Observer | None = None,
 ) -> dict[Tensor, Any]:
     """Send the seed back through the record; return the gradient of each wanted tensor it reaches.
 
@@ -75,6 +79,8 @@ def replay(
     since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
                   chapter 2.4 runs a block again, the pass must stop at the block's inputs, which
                   are older, and have a record of their own
+    observe       what chapter 5.2 watches a pass by: a function that is given what t sends, before
+                  it is sent, and hands it on
     """
     # (The helpers below, such as `passes_on` and `_Pass`, are defined after the reading line.)
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
@@ -91,7 +97,10 @@ def replay(
                 del gradients[t]  # which frees its memory
             elif leads is not None and leads.isdisjoint(inputs_of(t)):
                 continue  # t is wanted, and nothing behind it is: the pass ends here
-            for x, contribution in contributions(t, g, leads, create_graph):
+            sent = contributions(t, g, leads, create_graph)
+            if observe is not None:
+                sent = observe(t, sent, gradients)
+            for x, _, contribution in sent:
                 if x in gradients:  # (not +=: several tensors may hold this array)
                     gradients[x] = gradients[x] + contribution
                 else:
@@ -109,13 +118,15 @@ def replay(
 
 def contributions(
     t: Tensor, g: Any, leads: Set[Tensor] | None = None, create_graph: bool = False
-) -> Iterator[tuple[Tensor, Any]]:
+) -> Sent:
     """What t, whose gradient is g, sends to each of its inputs: the result of that input's VJP.
 
+    Three things for each: the input, its position among t's inputs, and the contribution.
+
     >>> from minigrad.engine.replay import contributions
-    >>> x = Tensor([3.0], requires_grad=True)
-    >>> [contribution for _, contribution in contributions(x * x, np.ones(1))]  # to x, and to x
-    [array([3.]), array([3.])]
+    >>> x = Tensor([3.0], requires_grad=True, name="x")
+    >>> [(x.name, i, to_x) for x, i, to_x in contributions(x * x, np.ones(1))]
+    [('x', 0, array([3.])), ('x', 1, array([3.]))]
     """
     node: Any = t.node
     y: Any = t._array
@@ -142,7 +153,7 @@ def contributions(
                 or contribution.shape != a.shape
             ):
                 contribution = _fitted(contribution, x, t, i, create_graph)
-            yield x, contribution
+            yield x, i, contribution
 
 
 def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:

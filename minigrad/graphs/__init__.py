@@ -1,31 +1,35 @@
 """5 · Graphs: the record, drawn.
 
-What does the record of chapter 1 look like? `graph(y)` walks it once, from y back to the leaves
-(5.1, the data model), writes it as DOT text (5.2), has that text drawn (5.3), and puts all of it
-in one object (5.4). Every tensor that requires a gradient is a box: leaves with their names,
-results with the operation they came from. Constants are plain text. Every use of a tensor is one
-arrow, so x · x shows two.
+What does the record of chapter 1 look like? `graph(y)` walks it once and turns it into data (5.1,
+5.2), decides what is a box and what stands inside of one (5.5 to 5.7), writes that as text (5.9,
+5.10), and has it drawn (5.11, 5.12). A leaf is a box, with its name if it has one; so is the result
+of each operation. A layer's parameters stand inside the operation that uses them. Every use of a
+tensor is one arrow, so x · x shows two.
 
 With `grads=True` each box also shows the root mean square (RMS) of ∂L/∂(that tensor), and is
-coloured by it on a log scale: the smaller, the paler. That turns a vanishing gradient from a
+coloured by it on a log scale (5.8): the smaller, the paler. That turns a vanishing gradient from a
 sentence into a picture. One kind of pale box is harmless: the mean over an axis of length n divides
-the gradient by n, so every box behind it has an RMS n times smaller, though nothing is lost.
+the gradient by n, so every box behind it has an RMS n times smaller, though nothing is lost. There
+the length ‖g‖ of the whole gradient is shown, too.
 
     >>> from minigrad import Tensor, graph
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-    >>> drawing = graph((x * x).sum())
-    >>> drawing
-    Graph(3 vertices, 3 arrows)
-    >>> [f"{v.title} {v.shape}" for v in drawing.vertices]
-    ['x (2,)', 'multiply (2,)', 'sum ()']
-    >>> [(arrow.source, arrow.target) for arrow in drawing.arrows]
-    [(0, 1), (0, 1), (1, 2)]
     >>> drawing = graph((x * x).mean(), grads=True)
-    >>> [f"{v.title} {v.grad_rms:.2f}" for v in drawing.vertices]       # multiply: 1/n, and n = 2
-    ['x 1.58', 'multiply 0.50', 'mean 1.00']
+    >>> drawing
+    Graph(3 boxes of 3 tensors)
+    >>> print(drawing)
+    x = [1, 2]           (2,)  grad 1.58
+    t1 = multiply(x, x)  (2,)  grad 0.5, ‖g‖ 0.707
+    t2 = mean(t1)        ()    grad 1
+
+`Steps` notes what happens while a network computes (5.3, 5.4): every operation with its layer and
+its line, and every contribution of the backward pass. With it, `graph(y, steps=steps)` draws a
+network of any size: layers are frames, and of equal ones only the first is drawn.
 """
 
 from minigrad.graphs.drawing import Graph, graph
+from minigrad.graphs.folding import Box, Link
 from minigrad.graphs.model import Arrow, Vertex
+from minigrad.graphs.steps import Contribution, Steps
 
-__all__ = ["Arrow", "Graph", "Vertex", "graph"]
+__all__ = ["Arrow", "Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "graph"]

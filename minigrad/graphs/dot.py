@@ -1,117 +1,217 @@
-"""5.2 · DOT: the graph model as text that Graphviz can draw.
+"""5.10 · DOT: the boxes as text that Graphviz can draw.
 
 How does a data structure become a drawing? Graphviz has laid out graphs for thirty years. So this
-chapter only says what there is, in Graphviz's DOT language: one line for each box, and one for
-each arrow. The `graphviz` package writes those lines and quotes the names that users typed: a
-tensor named `<b>` or `"q"` is shown with exactly that name.
+chapter only says what there is, in Graphviz's DOT language: one statement for each box, one for
+each arrow, and a cluster for each layer's frame. The `graphviz` package writes and quotes them.
+
+Colour says one thing only, the size of the gradient. All else can be told without it: a leaf is
+rounded with a thick line, a closed layer has a double line, an operation without a record or a
+gradient of ≈ 0 a dashed one, and each gradient is written as a number.
 """
 
 from __future__ import annotations
 
-import math
+import html
+import itertools
 import re
+import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from minigrad.graphs.model import Arrow, Vertex
+from minigrad.graphs.scale import DEAD, Limits, colour, in_words, is_noise
+from minigrad.graphs.text import notes
 
-Limits = tuple[float, float]
+if TYPE_CHECKING:
+    from minigrad.graphs.drawing import Graph
+    from minigrad.graphs.folding import Box, Link
+
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
+LONGEST = 60  # characters of a name that somebody typed
 
-# From the smallest gradient to the largest: pale grey, yellow, orange. Black text can be read on
-# each. Each is darker than the one before, so the order is kept in print and for colour-blind eyes.
-SCALE = ("#f4f4f5", "#fdf3c6", "#fbdf82", "#f7bd4b", "#ee8f31")
-DEAD = "#ffffff"
-FILL = {"leaf": "#dcebdc", "operation": "#e4ecf5", "constant": "#ffffff"}
+FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
+PLAIN = "#e4ecf5"  # operations and layers
+SMALL = 'POINT-SIZE="9.5"'
+TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
 
-def dot_text(vertices: Sequence[Vertex], arrows: Sequence[Arrow], limits: Limits | None) -> str:
-    """The graph in the DOT language; deterministic, one statement a line.
-
-    `limits` are the ends of the colour scale, None where boxes are not coloured by gradient.
-    """
-    graphviz = _graphviz()
-    digraph = graphviz.Digraph(
-        graph_attr={"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.35", "ordering": "in"},
-        node_attr={"fontname": "Helvetica", "fontsize": "11", "margin": "0.12,0.06"},
-        edge_attr={"arrowsize": "0.6", "color": "#555555"},
+def dot_text(drawing: Graph) -> str:
+    """The graph in the DOT language; deterministic, one statement a line."""
+    digraph = _graphviz().Digraph(
+        graph_attr={
+            "bgcolor": "white",
+            "nodesep": "0.3",
+            "ranksep": "0.3",
+            "ordering": "in",
+            "fontname": "Helvetica",
+            "fontsize": "10",
+            "labelloc": "b",
+        },
+        node_attr={"fontname": "Helvetica", "fontsize": "11", "margin": "0.1,0.05"},
+        edge_attr={"arrowsize": "0.6", "color": "#555555", "fontname": "Helvetica"},
     )
-    for vertex in vertices:
-        # Graphviz reads &lt; in a label as <, so an & that somebody typed is escaped first.
-        # What XML forbids, such as control characters and lone surrogates, becomes a ?.
-        text = FORBIDDEN.sub("?", _label(vertex))
-        label = graphviz.escape(text.replace("&", "&amp;"))
-        digraph.node(f"t{vertex.number}", label, **_style(vertex, limits))
-    for arrow in arrows:
-        digraph.edge(f"t{arrow.source}", f"t{arrow.target}")
-    if limits is not None:
-        digraph.node("legend", _legend(limits), shape="plain")
+    digraph.edge_attr |= {"fontsize": "9", "fontcolor": "#444444"}
+    if legend := _legend(drawing):
+        digraph.graph_attr["label"] = legend
+    _write(digraph, drawing, drawing.boxes, (), _links_of_frames(drawing))
     return str(digraph.source)
 
 
-def colour(strength: float, limits: Limits) -> str:
-    """A gradient's place on the log scale between the limits, as #rrggbb.
+def _links_of_frames(drawing: Graph) -> dict[tuple[str, ...], list[tuple[int, Link]]]:
+    """The arrows that each frame holds, with their numbers: those whose both ends are in it.
 
-    >>> from minigrad.graphs.dot import colour
-    >>> colour(1e-3, (1e-3, 1e3)), colour(1.0, (1e-3, 1e3)), colour(1e9, (1e-3, 1e3))
-    ('#f4f4f5', '#fbdf82', '#ee8f31')
+    Graphviz then keeps the words on the arrow inside the frame.
     """
-    low, high = (math.log10(limit) for limit in limits)
-    if not strength > 0:
-        return DEAD
-    place = (math.log10(strength) - low) / (high - low) if math.isfinite(strength) else 1.0
-    place = min(max(place, 0.0), 1.0) * (len(SCALE) - 1)
-    left = min(int(place), len(SCALE) - 2)
-    channels = [
-        round(a + (b - a) * (place - left))
-        for a, b in zip(_rgb(SCALE[left]), _rgb(SCALE[left + 1]), strict=True)
-    ]
-    return "#" + "".join(f"{channel:02x}" for channel in channels)
+    frames = {box.id: box.frame for box in drawing.boxes}
+    found: dict[tuple[str, ...], list[tuple[int, Link]]] = {}
+    for number, link in enumerate(drawing.links):
+        ends = zip(frames[link.source], frames[link.target], strict=False)
+        common = tuple(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], ends))
+        found.setdefault(common, []).append((number, link))
+    return found
 
 
-def _rgb(text: str) -> tuple[int, ...]:
-    return tuple(int(text[i : i + 2], 16) for i in (1, 3, 5))
+def _write(
+    digraph: Any,
+    drawing: Graph,
+    boxes: Sequence[Box],
+    frame: tuple[str, ...],
+    links: dict[tuple[str, ...], list[tuple[int, Link]]],
+) -> None:
+    """The boxes of a frame, in order, the frames within it as clusters, and its arrows."""
+    depth = len(frame)
+    inner: list[Box] = []
+    for k, box in enumerate(boxes):
+        if len(box.frame) == depth:
+            label = _label(box, drawing.limits, drawing.largest)
+            digraph.node(box.id, label, **_style(box, drawing.limits, drawing.largest))
+            continue
+        inner.append(box)
+        following = boxes[k + 1].frame if k + 1 < len(boxes) else ()
+        within = box.frame[: depth + 1]
+        if following[: depth + 1] != within:
+            with digraph.subgraph(name=f"cluster_{inner[0].id}_{depth}") as cluster:
+                cluster.attr(
+                    label=_plain(within[-1]),
+                    labelloc="t",
+                    labeljust="l",
+                    style="dashed,rounded",
+                    color="#777777",
+                    id=f"f{inner[0].id}_{depth}",
+                )
+                _write(cluster, drawing, inner, within, links)
+            inner = []
+    for number, link in links.pop(frame, ()):
+        words = {"label": _plain(f" {link.words}")} if link.words else {}
+        digraph.edge(link.source, link.target, id=f"e{number}", **words)
 
 
-def _label(vertex: Vertex) -> str:
-    """The title, the operation if the title is another name, the options, shape and gradient."""
-    if vertex.kind == "constant":
-        return vertex.title if vertex.shape == () else f"{vertex.title}\n{vertex.shape}"
-    called = vertex.operation + (f" {vertex.options}" if vertex.options else "")
-    first = called if vertex.title == vertex.operation else vertex.title
-    lines = [first] + ([called] if vertex.operation and first != called else [])
-    lines.append(str(vertex.shape))
-    if vertex.grad_rms is not None:
-        lines.append(f"grad {vertex.grad_rms:.1e}" if vertex.grad_rms else "grad 0")
-    return "\n".join(lines)
+def _label(box: Box, limits: Limits | None, largest: float) -> str:
+    """A table: the name and the operation, the shape and the gradient, and what is inside."""
+    words = [f"<B>{_text(box.title)}</B>"]
+    called = " ".join(x for x in (box.operation, box.options) if x)
+    if box.operation == box.title:
+        called = box.options
+    words += [_text(x) for x in (called, box.detail) if x]
+    gradient = in_words(box.grad, limits, largest)
+    if box.kind in ("module", "repeat"):
+        gradient = gradient.replace("grad", "grad up to")
+    if box.norm is not None:
+        gradient += f", ‖g‖ {box.norm:.3g}"
+    if box.kind == "unrecorded":
+        gradient = "no record"
+    facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
+    rows = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
+    rows.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
+    for row in box.rows:
+        grad = in_words(row.grad, limits, largest).removeprefix("grad ")
+        cell = f"<FONT {SMALL}>{_text(' '.join(x for x in (row.text, grad) if x))}</FONT>"
+        colours = f'COLOR="#999999"{_cell(row.grad, limits, largest)}'
+        rows.append(f'<TR><TD BORDER="1" {colours}>{cell}</TD></TR>')
+    if box.strip:
+        rows.append(f"<TR><TD>{_strip(box, limits, largest)}</TD></TR>")
+    return f"<{TABLE}{''.join(rows)}</TABLE>>"
 
 
-def _style(vertex: Vertex, limits: Limits | None) -> dict[str, str]:
-    if vertex.kind == "constant":
-        return {"shape": "plaintext", "fontcolor": "#555555", "height": "0.1", "margin": "0.04"}
-    rounded = ",rounded" if vertex.kind == "leaf" else ""
-    pen = {"penwidth": "1.6"} if vertex.kind == "leaf" else {}
-    if limits is None or vertex.grad_rms is None:
-        fill = FILL[vertex.kind]
-    else:
-        fill = colour(vertex.grad_rms, limits)
-    dashed = ",dashed" if vertex.grad_rms == 0 else ""
-    return {"shape": "box", "style": f"filled{rounded}{dashed}", "fillcolor": fill, **pen}
-
-
-def _legend(limits: Limits) -> str:
-    """A strip of colours from one limit to the other, as one of Graphviz's HTML-like tables."""
-    low, high = (math.log10(limit) for limit in limits)
-    cells = 9
-    shades = [colour(10 ** (low + (high - low) * i / (cells - 1)), limits) for i in range(cells)]
-    strip = "".join(f'<TD BGCOLOR="{shade}" WIDTH="16" HEIGHT="12"></TD>' for shade in shades)
-    return (
-        '<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">'
-        f'<TR><TD COLSPAN="{cells}">RMS of the gradient (log scale)</TD></TR>'
-        f"<TR>{strip}</TR>"
-        f'<TR><TD COLSPAN="4" ALIGN="LEFT">{limits[0]:.0e}</TD>'
-        f'<TD></TD><TD COLSPAN="4" ALIGN="RIGHT">{limits[1]:.0e}</TD></TR></TABLE>>'
+def _strip(box: Box, limits: Limits | None, largest: float) -> str:
+    """A row of small cells: the gradient at the output of each copy."""
+    cells = "".join(
+        f'<TD BORDER="1" COLOR="#999999"{_cell(grad, limits, largest)}><FONT POINT-SIZE="8">'
+        f"{_text(label)}{f'<BR/>{grad:.2g}' if grad is not None else ''}</FONT></TD>"
+        for label, grad in box.strip
     )
+    return f"{TABLE}<TR>{cells}</TR></TABLE>"
+
+
+def _cell(grad: float | None, limits: Limits | None, largest: float) -> str:
+    return f' BGCOLOR="{_fill(grad, limits, largest)}"' if limits and grad is not None else ""
+
+
+def _fill(grad: float | None, limits: Limits | None, largest: float) -> str:
+    if grad is None or limits is None or is_noise(grad, largest):
+        return DEAD
+    return colour(grad, limits)
+
+
+def _style(box: Box, limits: Limits | None, largest: float) -> dict[str, str]:
+    if box.kind == "constant":
+        return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
+    coloured = limits is not None and box.grad is not None
+    fill = _fill(box.grad, limits, largest) if coloured else FILL.get(box.kind, PLAIN)
+    styles = ["filled"]
+    attributes = {"shape": "box", "fillcolor": fill, "id": box.id}
+    if box.kind == "leaf":
+        styles.append("rounded")
+        attributes["penwidth"] = "1.6"
+    if box.kind in ("module", "repeat"):
+        attributes["peripheries"] = "2"
+    faint = box.grad is not None and (box.grad == 0 or is_noise(box.grad, largest))
+    if faint or box.kind == "unrecorded":
+        styles.append("dashed")
+    return attributes | {"style": ",".join(styles)}
+
+
+def _legend(drawing: Graph) -> str:
+    """Below the drawing: a strip of colours from one limit to the other, and the notes."""
+    lines = [
+        f'<TR><TD COLSPAN="9">{html.escape(line)}</TD></TR>'
+        for note in notes(drawing)
+        for line in textwrap.wrap(note, 64)
+    ]
+    if drawing.limits is not None:
+        low, high = drawing.limits
+        shades = [colour(low * (high / low) ** (i / 6), drawing.limits) for i in range(7)]
+        strip = "".join(f'<TD BGCOLOR="{shade}" WIDTH="20" HEIGHT="12"></TD>' for shade in shades)
+        lines.append(
+            f"<TR><TD>{low:.0e} </TD>{strip}<TD> {high:.0e}</TD></TR>"
+            '<TR><TD COLSPAN="9">RMS of the gradient (log scale)</TD></TR>'
+        )
+    if not lines:
+        return ""
+    return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{"".join(lines)}</TABLE>>'
+
+
+def printable(text: str) -> str:
+    """A text that a user supplied, on one line, with a ? for what XML forbids."""
+    return FORBIDDEN.sub("?", " ".join(text.split()))
+
+
+def _text(text: str) -> str:
+    """The same inside of Graphviz's HTML-like labels, and not too long.
+
+    A backslash is a command there, too: \\N is the name of the node.
+    """
+    return html.escape(_short(text)).replace("\\", "\\\\")
+
+
+def _short(text: str) -> str:
+    line = printable(text)
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def _plain(text: str) -> str:
+    """The same in a plain label, where Graphviz reads &lt; as < and a backslash as a command."""
+    escaped: str = _graphviz().escape(html.escape(_short(text), quote=False))
+    return escaped
 
 
 def _graphviz() -> Any:

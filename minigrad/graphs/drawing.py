@@ -1,13 +1,18 @@
-"""5.4 · Drawing: `graph(y)`, all of it together.
+"""5.12 · Drawing: `graph(y)`, all of it together.
 
 Where in a record does the gradient die? The parts of the answer are written: chapter 2.1 can
-replay the record without dropping it and return the gradient at every tensor, 5.1 turns the record
-into data, 5.2 into text, 5.3 into a picture. `graph` puts them together.
+replay the record without dropping it and return the gradient at every tensor, 5.2 turns the record
+into data, 5.7 folds it, 5.8 colours it, 5.9 and 5.10 write it as text, and 5.11 makes a picture of
+it. `graph` puts them together.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,56 +20,126 @@ import numpy as np
 
 from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
-from minigrad.engine.tensor import Array, Tensor
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.dot import dot_text
+from minigrad.graphs.folding import Box, Drawn, Link, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
+from minigrad.graphs.scale import Limits, limits_around
+from minigrad.graphs.steps import Steps
+from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
+
+DRAWABLE = 2000  # boxes; above it Graphviz takes minutes, and nobody could look at the picture
+ENDINGS = (".svg", ".png", ".pdf", ".dot", ".json")
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A record as data, in the order it was computed: inputs come before results.
+    """A record as data, and as what is drawn of it.
 
-    `source` is its DOT text. `save("x.svg")` draws it, also as .png, .pdf or .dot. A notebook
-    shows it as a picture.
+    vertices  every tensor of the record (chapter 5.2), in the order in which they were computed
+    boxes     what is drawn (chapter 5.7), and `links` the arrows between them
+    limits    the gradients at the two ends of the colour scale; None without gradients
+    note      a sentence, if more was folded than was asked
+
+    `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
+    it, also as .png or .pdf; .dot is its text for Graphviz, and .json its data. Two drawings get
+    one colour scale by `dataclasses.replace(drawing, limits=…)`.
     """
 
     vertices: tuple[Vertex, ...]
-    arrows: tuple[Arrow, ...]
-    limits: tuple[float, float] | None  # the two ends of the colour scale
+    limits: Limits | None
+    depth: int | None = 1
+
+    @property
+    def arrows(self) -> tuple[Arrow, ...]:
+        """Every use of every tensor as an input."""
+        return tuple(
+            Arrow(source, v.number, i) for v in self.vertices for i, source in enumerate(v.inputs)
+        )
+
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """The boxes, each after those from which an arrow leads to it."""
+        return self._folded[0][0]
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The arrows between the boxes."""
+        return self._folded[0][1]
+
+    @property
+    def note(self) -> str:
+        """What was folded unasked, or ""."""
+        return self._folded[1]
+
+    @cached_property
+    def _folded(self) -> tuple[Drawn, str]:
+        return fold(self.vertices, self.depth)
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest RMS of a gradient; far below it there is only rounding noise."""
+        found = [v.grad_rms for v in self.vertices if v.grad_rms is not None]
+        return max((g for g in found if np.isfinite(g)), default=0.0)
 
     @property
     def source(self) -> str:
         """The graph in the DOT language. Equal records give equal text."""
-        return dot_text(self.vertices, self.arrows, self.limits)
+        return dot_text(self)
+
+    def data(self) -> dict[str, Any]:
+        """What is drawn, for JSON: boxes and arrows."""
+        return {
+            "boxes": [_given(box) for box in self.boxes],
+            "links": [_given(link) for link in self.links],
+            "limits": self.limits,
+        }
 
     def save(self, path: str | Path) -> Path:
-        """Draw to path, in the format its ending names: .svg, .png, .pdf or .dot.
+        """Draw to path, in the format that its ending names: .svg, .png, .pdf, .dot or .json.
 
         The file is written whole or not at all (chapter 9.1).
 
-        Raises ValueError for another ending, and ImportError, with the install command, where
-        no program can draw the format.
+        Raises ValueError for another ending, or for a picture of more than 2,000 boxes, and
+        ImportError, with the install command, where no program can draw the format.
         """
         path = Path(path)
         ending = path.suffix.lower()
-        if ending not in (".svg", ".png", ".pdf", ".dot"):
+        if ending not in ENDINGS:
             raise ValueError(
-                f"a graph can be saved as .svg, .png, .pdf or .dot: {path.name!r} is none of them"
+                f"a graph can be saved as {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: "
+                f"{path.name!r} is none of them"
             )
-        text = self.source
-        return write_whole(path, text if ending == ".dot" else render(text, ending[1:]))
+        if ending == ".dot":
+            return write_whole(path, self.source)
+        if ending == ".json":
+            return write_whole(path, json.dumps(self.data(), indent=1) + "\n")
+        return write_whole(path, self._picture(ending[1:]))
 
-    def _repr_svg_(self) -> str | None:
-        """What a notebook shows. Without a program that draws, the notebook falls back to repr."""
-        try:
-            return render(self.source, "svg").decode()
-        except ImportError:
-            return None
+    def _picture(self, format: str) -> bytes:
+        if len(self.boxes) > DRAWABLE:
+            raise ValueError(
+                f"this graph has {len(self.boxes):,} boxes, and a picture of more than "
+                f"{DRAWABLE:,} cannot be read: print() it, save it as .dot, or draw it folded, "
+                "with depth=1 and steps="
+            )
+        return render(self, format)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """What a notebook shows: the picture, or the text where no program can draw."""
+        shown = {"text/plain": str(self)}
+        with suppress(ImportError, ValueError):
+            shown["image/svg+xml"] = self._picture("svg").decode()
+        return shown
+
+    def __str__(self) -> str:
+        """The same as indented text, a line for each box."""
+        return as_text(self)
 
     def __repr__(self) -> str:
-        return f"Graph({len(self.vertices)} vertices, {len(self.arrows)} arrows)"
+        return f"Graph({len(self.boxes)} boxes of {len(self.vertices)} tensors)"
 
 
 def graph(
@@ -73,7 +148,9 @@ def graph(
     grads: bool = False,
     gradient: Any = None,
     names: Names = (),
-    limits: tuple[float, float] | None = None,
+    limits: Limits | None = None,
+    steps: Steps | None = None,
+    depth: int | None = 1,
 ) -> Graph:
     """The record behind y, as a `Graph`: walked once, in time linear in its size.
 
@@ -82,47 +159,45 @@ def graph(
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
+    steps     the `Steps` (chapter 5.4) in which y was computed: its layers are drawn as frames
+    depth     how many frames may stand inside each other; a layer below is one box. depth=None
+              opens all, and folds nothing
 
-    RuntimeError if the record was already dropped by a backward pass: draw first, or keep it
-    with `retain_graph=True`.
+    TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
+    the record was already dropped by a backward pass: draw first, or keep it with
+    `retain_graph=True`.
     """
-    if not isinstance(y, Tensor):
-        raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
-    if limits is not None and not 0 < limits[0] < limits[1]:
-        raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
-    found = walk(y)
-    strength: dict[int, float] = {}
+    _check(y, limits, steps, depth)
+    gradients: Mapping[Tensor, Any] = {}
+    given = {x: name for name, x in dict(names).items()}
     if grads:
         check_root(y, "graph(grads=True)")
         seed = check_seed(y, gradient, "graph(grads=True)")
-        gradients = replay(y, seed, set(found), retain_graph=True)
-        strength = {id(x): rms(g) for x, g in gradients.items()}
-    vertices, arrows = model(found, strength, names)
-    scale = (limits or _decades(list(strength.values()))) if grads else None
-    return Graph(tuple(vertices), tuple(arrows), scale)
+        gradients = replay(y, seed, set(walk(y)), retain_graph=True)
+    vertices = (steps.behind if steps is not None else model)(y, gradients, given)
+    if grads and limits is None:
+        limits = limits_around([v.grad_rms for v in vertices])
+    return Graph(tuple(vertices), limits if grads else None, depth)
 
 
-def rms(x: Array) -> float:
-    """√mean(x²), the size of a typical element.
+def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
+    if not isinstance(y, Tensor):
+        raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
+    if y.node is None:
+        why = "is a leaf" if y.requires_grad else "does not require a gradient"
+        raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
+    if steps is not None and not isinstance(steps, Steps):
+        raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
+    if depth is not None and (not isinstance(depth, int | np.integer) or depth < 0):
+        raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
+    if limits is not None:
+        two = np.ndim(limits) == 1 and len(limits) == 2
+        if not two or not 0 < limits[0] < limits[1] < np.inf:
+            raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
 
-    Divided by the largest element first: the square of 1e-200 is 0 in floating point.
 
-    >>> from minigrad.graphs.drawing import rms
-    >>> round(rms(np.array([3e-200, 4e-200])) / 1e-200, 6)
-    3.535534
-    """
-    largest = float(np.abs(x).max(initial=0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(np.mean((x / largest) ** 2)))
-
-
-def _decades(strengths: list[float]) -> tuple[float, float]:
-    """Whole powers of ten around the gradients found, at most twelve of them."""
-    seen = [s for s in strengths if s > 0 and np.isfinite(s)]
-    if not seen:
-        return 0.1, 1.0
-    top = int(np.ceil(np.log10(max(seen))))
-    bottom = int(np.floor(np.log10(min(seen))))
-    bottom = max(min(bottom, top - 1), top - 12)
-    return 10.0**bottom, 10.0**top
+def _given(x: Any) -> dict[str, Any]:
+    """The fields that are set, with numbers rounded to 3 digits."""
+    text = json.dumps(vars(x), default=vars)
+    plain = json.loads(text, parse_float=lambda number: float(f"{float(number):.3g}"))
+    return {name: value for name, value in plain.items() if value not in (None, [], "")}

@@ -1,34 +1,60 @@
-"""5.1 · Graph model: one walk from the result back to the leaves.
+"""5.2 · Graph model: a record as plain data.
 
 What does a drawing need? Which tensors there are, what each was computed from, and how large the
-gradient at each is. This chapter collects that as plain data, a `Vertex` for each tensor and an
-`Arrow` for each use of one. How the data will look is decided in chapter 5.2.
+gradient at each is. This chapter collects that as plain data, a `Vertex` for each tensor, in the
+order in which the tensors were computed. All that follows in chapter 5 reads this list, and no
+longer the record: the text, the picture, the page, and the tests.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Iterable, Mapping
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.engine.record import Node
 from minigrad.engine.replay import inputs_of
 from minigrad.engine.tensor import Tensor
+from minigrad.graphs.summary import Summary, dtype_name, shown
+
+
+class Scope(NamedTuple):
+    """A module that was being called: its dotted name in the network, and its class.
+
+    The name ends in #2 in the second call of a module that was called several times.
+    """
+
+    path: str
+    kind: str
 
 
 @dataclass(frozen=True)
 class Vertex:
-    """One tensor or constant of the record.
+    """One tensor of a record: a leaf, a constant, or the result of an operation.
 
-    kind      "leaf" (one that requires a gradient), "constant" (any other), or "operation"
-    title     the name its owner gave it, the operation's name, or a scalar constant's value
+    kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
+              result of an operation under `no_grad`, which only `Steps`, chapter 5.4, can see)
+    title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
-    options   the options the operation was called with, as text
-    grad_rms  √mean(g²) for g = ∂L/∂(this tensor); None if no gradient was asked for or none
-              reaches it
+    options   the options the operation was called with, as text; not those with the usual value
+    inputs    the numbers of the tensors it was computed from, one for each use
+    value     what is kept of its array (chapter 5.1)
+    gradient  what is kept of ∂L/∂(this tensor); None if none was asked for or none reaches it
+    named     whether the title is a name that somebody gave
+    parameter whether it is a leaf that a layer holds
+    modules   the modules that were being called when it was computed, the outermost first
+    line      the line of source that computed it, "demos/one.py, line 12"
+              (modules and line are known from `Steps` alone)
+    formula   the first line of the operation's docstring, and `vjp` the lines in it that say how
+              the gradient goes back
+    fused     whether the operation does several steps at once, which `unfused()` shows
     """
 
     number: int
@@ -38,11 +64,39 @@ class Vertex:
     options: str
     shape: tuple[int, ...]
     dtype: str
-    grad_rms: float | None
+    inputs: tuple[int, ...]
+    value: Summary
+    gradient: Summary | None = None
+    named: bool = False
+    parameter: bool = False
+    modules: tuple[Scope, ...] = ()
+    line: str = ""
+    formula: str = ""
+    vjp: str = ""
+    fused: bool = False
+
+    @property
+    def grad_rms(self) -> float | None:
+        """√mean(g²) for g = ∂L/∂(this tensor); NaN or ∞ if an element is."""
+        return None if self.gradient is None else self.gradient.rms
+
+    @property
+    def grad_norm(self) -> float | None:
+        """√Σg², the length of the gradient."""
+        return None if self.gradient is None else self.gradient.statistics.norm
+
+    def data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        found = {name: x for name, x in vars(self).items() if x not in ("", None, (), False)}
+        found["number"], found["value"] = self.number, self.value.data()
+        if self.gradient is not None:
+            found["gradient"] = self.gradient.data()
+        if self.modules:
+            found["modules"] = [scope.path for scope in self.modules]
+        return found
 
 
-@dataclass(frozen=True)
-class Arrow:
+class Arrow(NamedTuple):
     """One use of tensor `source` (by number) as input `position` of the operation `target`."""
 
     source: int
@@ -51,81 +105,173 @@ class Arrow:
 
 
 Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
+# The names that the layers of chapter 7.3 give their own leaves.
+OF_LAYERS = ("weight", "bias", "gain")
 
 
-def model(
-    found: list[Tensor], strength: Mapping[int, float], names: Names
-) -> tuple[list[Vertex], list[Arrow]]:
-    """The vertices and arrows of what `walk` found; `strength` is each id's gradient RMS."""
-    given = {id(x): name for name, x in dict(names).items()}
-    numbers = {id(x): number for number, x in enumerate(found)}
-    vertices = [_vertex(x, numbers[id(x)], given.get(id(x)), strength.get(id(x))) for x in found]
-    arrows = [
-        Arrow(numbers[id(x)], numbers[id(t)], position)
-        for t in found
-        for position, x in enumerate(_inputs(t))
+def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]) -> list[Vertex]:
+    """A vertex for each tensor behind y. `gradients` are the arrays of those that have one."""
+    found = walk(y)
+    numbers = {x: number for number, x in enumerate(found)}
+    return [
+        vertex(
+            x,
+            numbers[x],
+            tuple([numbers[z] for z in _inputs(x)]),
+            gradient=gradients.get(x),
+            given=names.get(x),
+        )
+        for x in found
     ]
-    return vertices, arrows
-
-
-def _inputs(t: Tensor) -> tuple[Tensor, ...]:
-    """What t was computed from; RuntimeError if a backward pass has dropped it."""
-    return () if t.node is None else inputs_of(t)
 
 
 def walk(y: Tensor) -> list[Tensor]:
-    """All tensors and constants behind y, each after all it was computed from.
+    """All tensors behind y, in the order in which they were computed.
 
-    A depth-first search with its own stack, since Python's call stack ends near 1,000. Each tensor
-    is put on the stack twice; when it is taken off the second time, all its inputs are in the
-    order, and it is appended. Inputs are put on in reverse, so that the first is numbered first.
+    The results are collected from y backwards, and sorted by their times (chapter 2.1). A leaf or a
+    constant comes before the first result that was computed from it.
     """
-    order: list[Tensor] = []
-    met: set[int] = set()
-    stack: list[tuple[Tensor, bool]] = [(y, False)]
+    results: set[Tensor] = set()
+    stack = [y] if y.node is not None else []
     while stack:
-        t, inputs_done = stack.pop()
-        if inputs_done:
-            order.append(t)
-        elif id(t) not in met:
-            met.add(id(t))
-            stack.append((t, True))
-            stack.extend([(x, False) for x in reversed(_inputs(t))])
-    return order
+        t = stack.pop()
+        if t not in results:
+            results.add(t)
+            stack += [x for x in inputs_of(t) if x.node is not None and x not in results]
+    order: dict[Tensor, None] = {}  # (used as a set that keeps its order)
+    for t in sorted(results, key=attrgetter("_time")):
+        order |= dict.fromkeys(x for x in inputs_of(t) if x.node is None)
+        order[t] = None
+    return list(order) or [y]
 
 
-def _vertex(t: Tensor, number: int, given: str | None, grad_rms: float | None) -> Vertex:
-    node = t.node
-    name = given or t.name
+def _inputs(t: Tensor) -> tuple[Tensor, ...]:
+    return () if t.node is None else inputs_of(t)
+
+
+def vertex(
+    t: Tensor,
+    number: int,
+    inputs: tuple[int, ...],
+    *,
+    gradient: Any = None,
+    given: str | None = None,
+    **known: Any,
+) -> Vertex:
+    """A tensor as data. `given` is a name that it has besides its own."""
+    node, name = t.node, given or t.name
     if node is not None:
         kind, plain = "operation", node.name
     elif t.requires_grad:
         kind, plain = "leaf", "leaf"
     else:
-        kind, plain = "constant", f"{t.item():.4g}" if t.size == 1 else "constant"
+        kind, plain = "constant", shown(t._array) if t.size <= 4 else "constant"
+    is_parameter = kind == "leaf" and (
+        given is not None or (name is not None and ("." in name or name in OF_LAYERS))
+    )
     return Vertex(
         number=number,
         kind=kind,
         title=str(name or plain),
         operation=node.name if node is not None else "",
-        options=_options(node, t.shape) if node is not None else "",
+        options=options_shown(node.rule, node.options, t.shape) if node is not None else "",
         shape=t.shape,
-        dtype=str(t.dtype),
-        grad_rms=grad_rms,
+        dtype=dtype_name(t.dtype),
+        inputs=inputs,
+        value=Summary.of(t._array),
+        gradient=None if gradient is None else Summary.of(np.asarray(gradient)),
+        named=bool(name),
+        parameter=is_parameter,
+        formula=formulas(node.rule)[0] if node is not None else "",
+        vjp=formulas(node.rule)[1] if node is not None else "",
+        fused=hasattr(node and node.rule, "definition") and plain != "recompute",
+        **known,
     )
 
 
-def _options(node: Node, shape: tuple[int, ...]) -> str:
-    """The options to show: not those with the rule's default, and not the shape, shown below."""
-    usual = inspect.signature(node.rule).parameters
+def unique_names(vertices: Sequence[Vertex]) -> list[str]:
+    """A name for each vertex, to be used in text: its title, if it has one, or t and its number.
+
+    Of several that have one title the first is x#1, and so on.
+    """
+    plain = [f"t{v.number}" if v.operation else _unnamed(v) for v in vertices]
+    return numbered([v.title if v.named else None for v in vertices], plain)
+
+
+def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
+    """The titles, those that occur several times as x#1, x#2, …; for None what is plain.
+
+    >>> from minigrad.graphs.model import numbered
+    >>> numbered(["x", None, "x", "loss"], ["t0", "t1", "t2", "t3"])
+    ['x#1', 't1', 'x#2', 'loss']
+    """
+    count, met = Counter(titles), Counter[str]()
+    names = []
+    for title, otherwise in zip(titles, plain, strict=True):
+        if title is not None:
+            met[title] += 1
+        name = otherwise if title is None else title
+        names.append(f"{name}#{met[name]}" if title is not None and count[title] > 1 else name)
+    return names
+
+
+def _unnamed(v: Vertex) -> str:
+    return v.title if v.title not in ("leaf", "constant") else f"{v.title} {v.shape}"
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: options as text, and formulas from docstrings.
+
+
+def options_shown(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> str:
+    """The options to show: not those with the usual value, and not the shape, shown below.
+
+    The usual value is the default of the rule, or of the public function of that name.
+    """
+    if not options:
+        return ""
+    usual = _usual(rule)
     return ", ".join(
         f"{name}={_option(value)}"
-        for name, value in node.options.items()
+        for name, value in options.items()
         if not (
-            (name in usual and _same(value, usual[name].default))
+            any(name in known and _same(value, known[name].default) for known in usual)
             or (name == "shape" and isinstance(value, tuple) and value == shape)
         )
     )
+
+
+@functools.lru_cache(512)
+def _usual(rule: Any) -> list[Mapping[str, inspect.Parameter]]:
+    return [inspect.signature(f).parameters for f in (rule, _public(rule))]
+
+
+def formulas(rule: Any) -> tuple[str, str]:
+    """An operation's formula, and how its gradient goes back, from the operation's docstring.
+
+    >>> import minigrad
+    >>> from minigrad.graphs.model import formulas
+    >>> formulas(minigrad.softmax(minigrad.Tensor([1.0], requires_grad=True)).node.rule)
+    ('yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.',
+    '∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)')
+    """
+    place = (rule.__module__, rule.__name__)
+    if place not in _FORMULAS:
+        lines = (inspect.getdoc(_public(rule)) or "").splitlines()
+        first = lines[0] if lines else ""
+        back = [" ".join(x.split()) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
+        _FORMULAS[place] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
+    return _FORMULAS[place]
+
+
+_FORMULAS: dict[tuple[str, str], tuple[str, str]] = {}
+_WAY_BACK = re.compile("∂L/∂|∂y/∂|f′")
+
+
+def _public(rule: Any) -> Any:
+    """The function of the operation's name in the module of its rule, or the rule itself."""
+    public = getattr(sys.modules.get(rule.__module__), rule.__name__, None)
+    return public if callable(public) else rule
 
 
 def _same(value: Any, default: Any) -> bool:

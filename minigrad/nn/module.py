@@ -99,10 +99,16 @@ class Module:
         """Every parameter, in the same order."""
         return [parameter for _, parameter in self.named_parameters()]
 
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """This module, under the name "", and every module within it with its dotted name."""
+        yield "", self
+        for name, member in _members(self, "", set()):
+            if isinstance(member, Module):
+                yield name, member
+
     def modules(self) -> list[Module]:
         """This module and every module within it."""
-        inside = [member for _, member in _members(self, "", set()) if isinstance(member, Module)]
-        return [self, *inside]
+        return [module for _, module in self.named_modules()]
 
     def state_dict(self) -> dict[str, Array]:
         """A copy of every leaf's values, frozen ones too, under their dotted names."""
@@ -147,10 +153,9 @@ class Module:
         self, state: Mapping[str, Any], leaves: Mapping[str, Tensor]
     ) -> dict[str, Any]:
         """The state, with each former name replaced by the present one."""
-        inside = [(f"{n}.", m) for n, m in _members(self, "", set()) if isinstance(m, Module)]
         changes = [
-            (prefix + former, prefix + present)
-            for prefix, module in [("", self), *inside]  # outer ones first
+            (f"{path}.{former}".lstrip("."), f"{path}.{present}".lstrip("."))
+            for path, module in self.named_modules()  # outer ones first
             for former, present in module.former_names.items()
         ]
         found: dict[str, Any] = {}

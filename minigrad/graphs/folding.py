@@ -1,0 +1,392 @@
+"""5.7 · Folding: which of a record's tensors get a box of their own.
+
+A GPT of twelve blocks has 350 operations on 150 parameters. Who can read a picture of 500 boxes?
+Half of them tell the reader nothing. So a drawing has fewer boxes than the record has tensors:
+
+- A parameter stands inside the box of the operation that uses it. (A leaf that is not a layer's, or
+  that is an operation's only input, is a box.)
+- `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow.
+- A constant without a name stands inside the box, too; small ones with their values.
+- With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
+- Equal layers that follow each other are drawn once. A second box stands for the others, with a
+  strip of the gradients at the output of each.
+- If there are still more than 150 boxes, any operations that are repeated are drawn once.
+
+Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
+operations, one arrow comes from each source.
+
+    >>> import numpy as np
+    >>> from minigrad import Tensor, graph
+    >>> from minigrad.nn import Linear
+    >>> layer = Linear(3, 2, rng=np.random.default_rng(0))
+    >>> x = Tensor([[1.0, 2.0, 3.0]], name="x")
+    >>> drawing = graph(np.tanh(layer(x).mT).sum())
+    >>> [(box.title, [row.text for row in box.rows]) for box in drawing.boxes]
+    [('x', []), ('linear', ['weight', 'bias']), ('tanh', []), ('sum', [])]
+    >>> [link.words for link in drawing.links]
+    ['', 'transposed → (2, 1)', '']
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from minigrad.graphs.model import Vertex
+from minigrad.graphs.nesting import Group, Item, inside, nested
+from minigrad.graphs.repeats import Run, runs
+
+READABLE = 150  # boxes; above it, repeated operations are folded
+SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
+AVERAGING = ("cross_entropy", "mean")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A parameter or a constant inside a box: its text, and the RMS of its gradient."""
+
+    text: str
+    vertex: int
+    grad: float | None
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box of a drawing.
+
+    kind      that of its vertex (chapter 5.2), or "module", a closed layer, or "repeat", copies of
+              what is drawn before it
+    title     its name, in bold: the tensor's, the layer's, or that of its operation
+    operation the operation, with its options beside; "" where there is none
+    detail    of a constant or a leaf a few values, of a layer its class and its size
+    rows      the parameters and constants inside
+    grad      the RMS of the gradient at its result; of a closed layer the largest inside
+    norm      √Σg² as well, where the result is averaged next, which makes the RMS small
+    frame     the layers around it, the outermost first
+    strip     of a repeat: the name of each copy, and the RMS of the gradient at its output
+    vertices  the numbers of all tensors that the box stands for
+    """
+
+    id: str
+    kind: str
+    title: str
+    shape: tuple[int, ...]
+    operation: str = ""
+    options: str = ""
+    detail: str = ""
+    rows: tuple[Row, ...] = ()
+    grad: float | None = None
+    norm: float | None = None
+    frame: tuple[str, ...] = ()
+    strip: tuple[tuple[str, float | None], ...] = ()
+    vertices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Link:
+    """An arrow from one box to another, with the words on it: the shape operations between."""
+
+    source: str
+    target: str
+    words: str
+
+
+Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
+
+
+def fold(vertices: Sequence[Vertex], depth: int | None) -> tuple[Drawn, str]:
+    """The boxes and the arrows between them, and a sentence if more was folded than was asked."""
+    drawn = _Folding(vertices, depth, repeats=False).drawn()
+    asked = len(drawn[0])
+    if depth is None or asked <= READABLE:
+        return drawn, ""
+    drawn = _Folding(vertices, depth, repeats=True).drawn()
+    if len(drawn[0]) == asked:
+        return drawn, ""
+    return drawn, f"{asked:,} boxes, of which repeated ones are folded (depth=None draws all)"
+
+
+class _Folding:
+    """One folding of a list of vertices."""
+
+    def __init__(self, vertices: Sequence[Vertex], depth: int | None, *, repeats: bool) -> None:
+        self.vertices, self.depth, self.repeats = vertices, depth, repeats
+        self.base, self.words = _bases(vertices)
+        self.operations = [v.number for v in vertices if v.operation and self._is_base(v)]
+        averaging = [v for v in vertices if v.operation in AVERAGING]
+        self.averaged = {self.base[i] for v in averaging for i in v.inputs}
+        self.inputs = {n: self._split(vertices[n]) for n in self.operations}
+        self.boxes: dict[str, Box] = {}
+        self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
+        self.hidden: set[int] = set()  # operations inside a box of several
+
+    def drawn(self) -> Drawn:
+        scopes = [self.vertices[n].modules for n in self.operations]
+        self._emit(nested(self.operations, scopes), (), 0)
+        self.order = {id: float(place) for place, id in enumerate(self.boxes)}
+        links = self._links()
+        boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
+        return tuple(boxes), tuple(links)
+
+    def _is_base(self, v: Vertex) -> bool:
+        return self.base[v.number] == v.number
+
+    def _split(self, v: Vertex) -> tuple[list[int], list[int]]:
+        """The inputs that come by an arrow, and those that stand inside the box: their positions.
+
+        A layer's leaf stands inside, if there is another input to come by an arrow.
+        """
+        bases = [self.vertices[self.base[i]] for i in v.inputs]
+        arrows = [b.number for b in bases if b.operation or (b.kind == "leaf" and not b.parameter)]
+        arrows += [b.number for b in bases if b.kind == "constant" and b.named]
+        if not arrows:
+            arrows = [b.number for b in bases if b.kind == "leaf"][:1]
+        places = range(len(bases))
+        return (
+            [i for i in places if bases[i].number in arrows],
+            [i for i in places if bases[i].number not in arrows],
+        )
+
+    # ---------------------------------------------------------------- boxes
+
+    def _emit(self, group: Group, frame: tuple[str, ...], level: int) -> None:
+        for part in self._parts(group.items):
+            if isinstance(part, int):
+                self._emit_item(group.items[part], group, frame, level)
+                continue
+            first, *others = [group.items[copy] for copy in part.copies()]
+            for item in first:
+                self._emit_item(item, group, frame, level)
+            self._repeat(others, group, frame)
+
+    def _emit_item(self, item: Item, parent: Group, frame: tuple[str, ...], level: int) -> None:
+        if isinstance(item, int):
+            self._operation(self.vertices[item], frame)
+            return
+        numbers = inside(item)
+        name = item.name_within(parent)
+        if len(numbers) == 1:  # a layer of one operation is a box with the layer's name
+            self._operation(self.vertices[numbers[0]], frame, name)
+        elif self.depth is None or level < self.depth:
+            assert item.scope is not None
+            self._emit(item, (*frame, item.scope.path), level + 1)
+        else:
+            self._layer(item, name, numbers, frame)
+
+    def _operation(self, v: Vertex, frame: tuple[str, ...], layer: str = "") -> None:
+        self._add(
+            Box(
+                id=f"t{v.number}",
+                kind=v.kind,
+                title=layer or v.title,
+                operation=v.operation,
+                options=v.options,
+                shape=v.shape,
+                rows=tuple(
+                    [self._row(v, i) for i in self.inputs[v.number][1] if self._tells(v, i)]
+                ),
+                grad=v.grad_rms,
+                norm=v.grad_norm if v.number in self.averaged else None,
+                frame=frame,
+                vertices=(v.number,),
+            )
+        )
+
+    def _tells(self, v: Vertex, i: int) -> bool:
+        """Whether an input says something: a fused operation has constants that were left out."""
+        x = self.vertices[self.base[v.inputs[i]]]
+        return not (v.fused and x.kind == "constant" and not x.named and x.shape == ())
+
+    def _row(self, v: Vertex, i: int) -> Row:
+        x = self.vertices[self.base[v.inputs[i]]]
+        words = self.words[v.inputs[i]]
+        text = x.title
+        if x.kind == "constant" and text == "constant":
+            text = f"constant {x.shape}"
+        elif v.modules:
+            text = text.removeprefix(f"{v.modules[-1].path.partition('#')[0]}.")
+        return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms)
+
+    def _layer(self, group: Group, name: str, numbers: list[int], frame: tuple[str, ...]) -> None:
+        assert group.scope is not None
+        detail = f"{group.scope.kind}: {len(numbers)} operations"
+        self._closed("module", f"m{numbers[0]}", name, detail, numbers, frame)
+
+    def _repeat(self, copies: list[list[Item]], parent: Group, frame: tuple[str, ...]) -> None:
+        each = [[n for item in copy for n in inside(item)] for copy in copies]
+        numbers = [n for copy in each for n in copy]
+        labels = [str(k + 2) for k in range(len(copies))]
+        detail = "alike"
+        layers = [copy[0] for copy in copies if isinstance(copy[0], Group) and len(copy) == 1]
+        if layers:
+            names = [layer.name_within(parent) for layer in layers]
+            labels = [_numeral(name) for name in names]
+            title = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
+            detail = "like the one before" if len(names) == 1 else f"{len(names)} more, alike"
+        elif len(each[0]) == 1:
+            title = f"{self.vertices[numbers[0]].operation} × {len(copies):,}"
+        else:
+            title = f"the same {len(each[0])} operations × {len(copies):,}"
+        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
+        strip = _some(list(zip(labels, ends, strict=True)))
+        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+
+    def _closed(
+        self,
+        kind: str,
+        id: str,
+        title: str,
+        detail: str,
+        numbers: list[int],
+        frame: tuple[str, ...],
+        strip: Sequence[tuple[str, float | None]] = (),
+    ) -> None:
+        """A box for several operations."""
+        self._add(
+            Box(
+                id=id,
+                kind=kind,
+                title=title,
+                detail=detail,
+                shape=self.vertices[numbers[-1]].shape,
+                grad=self._largest(numbers),
+                frame=frame,
+                strip=tuple(strip),
+                vertices=tuple(numbers),
+            )
+        )
+        self.hidden |= set(numbers)
+
+    def _add(self, box: Box) -> None:
+        self.boxes[box.id] = box
+        self.owner |= dict.fromkeys(box.vertices, box.id)
+
+    def _largest(self, numbers: Sequence[int]) -> float | None:
+        """The largest gradient at a result or a parameter of some operations."""
+        used = {self.base[i] for n in numbers for i in self.vertices[n].inputs}
+        parameters = [i for i in used if self.vertices[i].parameter]
+        found = [g for n in (*numbers, *parameters) if (g := self.vertices[n].grad_rms) is not None]
+        return float(np.max(found)) if found else None
+
+    # ---------------------------------------------------------------- arrows
+
+    def _links(self) -> list[Link]:
+        links: list[Link] = []
+        met: set[tuple[str, str]] = set()
+        for n in self.operations:
+            v, target = self.vertices[n], self.owner[n]
+            for i in self.inputs[n][0]:
+                x = self.vertices[self.base[v.inputs[i]]]
+                if x.number not in self.owner:
+                    if x.parameter and n in self.hidden:
+                        continue
+                    self._leaf(x, self.boxes[target])
+                source = self.owner[x.number]
+                closed = n in self.hidden or x.number in self.hidden
+                if source == target or (closed and (source, target) in met):
+                    continue
+                met.add((source, target))
+                words = "" if n in self.hidden else self.words[v.inputs[i]]
+                links.append(Link(source, target, words))
+        return links
+
+    def _leaf(self, x: Vertex, target: Box) -> None:
+        """A box for a leaf: of a layer's own in its frame, of another one before all frames."""
+        anchor = self.order[target.id]
+        frame = target.frame if x.parameter else ()
+        if frame != target.frame:
+            first = target.frame[:1]
+            anchor = min(self.order[id] for id, box in self.boxes.items() if box.frame[:1] == first)
+        few = x.value.whole is not None and x.value.whole.size <= 4
+        box = Box(
+            id=f"t{x.number}",
+            kind=x.kind,
+            title=x.title,
+            detail=str(x.value) if few and x.named else "",
+            shape=x.shape,
+            grad=x.grad_rms,
+            frame=frame,
+            vertices=(x.number,),
+        )
+        self._add(box)
+        self.order[box.id] = anchor - 0.5
+
+    # ---------------------------------------------------------------- what is repeated
+
+    def _parts(self, items: list[Item]) -> list[Run | int]:
+        """The items' places, with a `Run` in the place of those that are repeated."""
+        layers = [isinstance(item, Group) and len(inside(item)) > 1 for item in items]
+        if self.depth is None or not (self.repeats or any(layers)):
+            return list(range(len(items)))
+
+        def wanted(run: Run) -> bool:
+            has_layer = any(layers[run.start : run.start + run.period])
+            return has_layer or (self.repeats and run.count > 2)
+
+        return runs(self._signatures(items), wanted)
+
+    def _signatures(self, items: list[Item]) -> list[int]:
+        """A number for each item: equal for items that do the same with what they are given."""
+        place = {n: k for k, item in enumerate(items) for n in inside(item)}
+        numbers: dict[Any, int] = {}
+        found = []
+        for k, item in enumerate(items):
+            within = {n: number for number, n in enumerate(inside(item))}
+            what: list[Any] = [item.stem if isinstance(item, Group) else ""]
+            for n in within:
+                v = self.vertices[n]
+                sources = []
+                for i in v.inputs:
+                    x = self.vertices[self.base[i]]
+                    where: Any = (x.kind, x.shape)
+                    if x.number in place:
+                        where = within.get(x.number, f"{k - place[x.number]} items before")
+                    sources.append((where, self.words[i]))
+                what.append((v.kind, v.operation, v.options, v.shape, v.dtype, *sources))
+            found.append(numbers.setdefault(tuple(what), len(numbers)))
+        return found
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: words for shape operations, and the strip's labels.
+
+
+def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
+    """For each vertex the one whose numbers it has, and how they were moved, in words.
+
+    A shape operation has its input's numbers. (The result of all is drawn in any case.)
+    """
+    base: list[int] = []
+    moves: list[tuple[str, ...]] = []
+    for v in vertices:
+        moved = v.operation in SHAPES and len(v.inputs) == 1 and v is not vertices[-1]
+        base.append(base[v.inputs[0]] if moved else v.number)
+        moves.append((*moves[v.inputs[0]], _move(v)) if moved else ())
+    words = [
+        f"{', '.join(moved)} → {v.shape}" if moved else ""
+        for v, moved in zip(vertices, moves, strict=True)
+    ]
+    return base, words
+
+
+def _move(v: Vertex) -> str:
+    last_two = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
+    if v.operation == "swapaxes" and v.options in last_two:
+        return "transposed"
+    return v.operation
+
+
+def _numeral(name: str) -> str:
+    found = re.findall("[0-9]+", name)
+    return found[-1] if found else name
+
+
+def _some(strip: list[tuple[str, float | None]], most: int = 24) -> list[tuple[str, float | None]]:
+    """At most 24 of the copies, evenly spaced, the first and the last among them."""
+    if len(strip) <= most:
+        return strip
+    return [strip[round(k * (len(strip) - 1) / (most - 1))] for k in range(most)]

@@ -1,0 +1,71 @@
+"""5.6 · Repeats: stretches of a list that occur again right after themselves.
+
+Which part of a network is the same thing, again and again? Give each operation, or each layer, a
+number that is the same for those that do the same. Then the twelve blocks of a GPT are a stretch of
+the list that is repeated: from its start on, each number equals the number one period later.
+
+    >>> from minigrad.graphs.repeats import Run, runs
+    >>> runs([7, 1, 2, 1, 2, 1, 2, 9], lambda run: True)
+    [0, Run(start=1, period=2, count=3), 7]
+    >>> runs([5, 5, 5], lambda run: run.count > 3)              # a repetition that is not wanted
+    [0, 1, 2]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from minigrad.engine.tensor import Array
+
+LONGEST = 64  # a repetition may have so many operations
+
+
+@dataclass(frozen=True)
+class Run:
+    """`count` copies of `period` items of a list, from `start` on."""
+
+    start: int
+    period: int
+    count: int
+
+    def copies(self) -> list[slice]:
+        """Where each copy is in the list."""
+        starts = range(self.start, self.start + self.period * self.count, self.period)
+        return [slice(start, start + self.period) for start in starts]
+
+
+def runs(numbers: Sequence[int], wanted: Callable[[Run], bool]) -> list[Run | int]:
+    """The list's places in order, with a Run in the place of those that are repeated.
+
+    From the left; of several repetitions that begin at a place, the one that covers most, and of
+    these the one of the shortest period.
+    """
+    lengths = _equal_for(np.asarray(numbers))
+    found: list[Run | int] = []
+    i = 0
+    while i < len(numbers):
+        possible = [
+            Run(i, period, int(equal[i]) // period + 1)
+            for period, equal in lengths
+            if i < len(equal) and equal[i] >= period
+        ]
+        best = max(filter(wanted, possible), key=lambda run: run.period * run.count, default=i)
+        found.append(best)
+        i += 1 if isinstance(best, int) else best.period * best.count
+    return found
+
+
+def _equal_for(numbers: Array) -> list[tuple[int, Array]]:
+    """For each period: how many numbers from each place on equal that one period later."""
+    found = []
+    for period in range(1, min(LONGEST, len(numbers) // 2) + 1):
+        equal = numbers[:-period] == numbers[period:]
+        ends = np.append(np.flatnonzero(~equal), len(equal))  # where an equal stretch ends
+        places = np.arange(len(equal))
+        length = ends[np.searchsorted(ends, places)] - places
+        if length.max(initial=0) >= period:
+            found.append((period, length))
+    return found

@@ -1,0 +1,327 @@
+"""5.4 · Steps: everything that happens in a pass, in order, as data.
+
+What would you see if you could watch a network forwards, and then backwards, one operation at a
+time? `Steps` notes each operation as it is computed: which layer called it, on which line, on what,
+and with which result. Then `steps.backward(loss)` sends the gradient back, and notes every
+contribution in the order in which it arrives (chapter 2.1): what the tensor had received before,
+what comes, and the sum. It is the engine's own pass, so its gradients are those of `backward()`, to
+the last bit. Only `.grad` is not written, and the record is kept.
+
+    >>> from minigrad import Steps, Tensor
+    >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    >>> with Steps() as steps:
+    ...     square = x * x
+    ...     loss = square.sum()
+    >>> found = steps.backward(loss)
+    >>> found[x], x.grad
+    (array([2., 4.]), None)
+    >>> print(steps)                                                     # doctest: +ELLIPSIS
+    forward
+        1. square = multiply(x, x)  (2,)  [1, 4]  <doctest ...>, line 2
+        2. loss = sum(square)  ()  5  <doctest ...>, line 3
+    backward
+        1. loss receives 1
+        2. loss → square: [1, 1]
+        3. square → x, input 0, first of two: [1, 2]
+        4. square → x, input 1, second of two: [1, 2] + [1, 2] = [2, 4]
+
+`Steps(net)` knows the layers of net, and `graph(loss, steps=steps)` draws them as frames
+(chapter 5.12).
+
+What counts as a step:
+
+- An operation under `no_grad` is a step without a record, and sends nothing back.
+- A fused operation is one step. Its contributions come in the order of its inputs. (Under
+  `unfused()` its definition's operations are the steps.)
+- `recompute` is one step, and what it runs again is not a step.
+- The operations of a backward pass with `create_graph=True` are steps in the scope ∂.
+- A weight that is used in several places is one leaf.
+- A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
+  method than `__call__` belongs to its caller.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from minigrad.engine.autograd import check_root, check_seed
+from minigrad.engine.record import WATCHERS
+from minigrad.engine.replay import Sent
+from minigrad.engine.replay import replay as send_back
+from minigrad.engine.tensor import Array, Tensor, result
+from minigrad.graphs.calls import Call, Calls
+from minigrad.graphs.model import Vertex, unique_names, vertex, walk
+from minigrad.graphs.summary import Summary
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one tensor sends to another in the backward pass.
+
+    source, target   the vertices' numbers; the seed, which starts the pass, has no source
+    position         which input of the source's operation the target is
+    before           what the target had received; None if this is the first contribution
+    contribution     what the VJP of that input gave
+    after            before + contribution
+    nth, of          the how manieth contribution to the target this is, and of how many
+    """
+
+    source: int | None
+    target: int
+    position: int
+    before: Summary | None
+    contribution: Summary
+    after: Summary
+    nth: int
+    of: int
+
+
+class Steps:
+    """What a forward and a backward pass do, in order: `with Steps(net) as steps: …`.
+
+    `net` is the Module whose layers are to be named; without it no step has a layer. The operations
+    of the thread that entered the block are noted until the block ends, also by an exception. A
+    step costs some ten microseconds, and a copy of a small result (chapter 5.1).
+
+    vertices       every tensor that was met: leaves, constants, and the results of operations, as
+                   `Vertex` (chapter 5.2), each after those that it was computed from
+    contributions  after `backward`, in the order in which they arrived
+    """
+
+    def __init__(self, net: Any = None) -> None:
+        if net is not None and not hasattr(net, "named_modules"):
+            raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
+        self._net = net
+        self._vertices: list[Vertex] = []
+        self._where: dict[int, Call] = {}  # a vertex's number: where it was computed
+        self._numbers: dict[Any, int] = {}  # a node, a leaf, or the id of an unrecorded array
+        self._unrecorded: list[Array] = []  # (held, so that no other array takes their ids)
+        self._calls: Calls | None = None
+        self._classes: dict[str, str] = {}
+        self._entered = False
+        self.contributions: tuple[Contribution, ...] = ()
+
+    def __enter__(self) -> Self:
+        if self._entered:
+            raise RuntimeError("these Steps have noted a pass already: make new ones")
+        self._entered = True
+        modules = dict(self._net.named_modules()) if self._net is not None else {}
+        parameters = self._net.named_parameters() if self._net is not None else ()
+        self._names = {leaf: name for name, leaf in parameters}
+        self._calls = Calls(modules, sys._getframe(1))
+        self._classes = self._calls.kinds
+        self._thread = threading.get_ident()
+        self._look = self._noted  # (one object: each self._noted would be another)
+        WATCHERS.append(self._look)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        WATCHERS.remove(self._look)
+        calls = self._calls
+        assert calls is not None
+        calls.assign(None, None)
+        for number, call in self._where.items():
+            self._vertices[number] = replace(self._vertices[number], modules=calls.scopes(call))
+        self._calls, self._where = None, {}  # (frames hold everything that their functions held)
+        self._unrecorded.clear()
+        self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
+
+    @property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """Every tensor that was met. Layers are known when the block has ended."""
+        return tuple(self._vertices)
+
+    def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
+        """Send the gradient back from `loss`, noting every contribution; the leaves' gradients.
+
+        Arguments and errors are those of `loss.backward`, but no `.grad` is written, and the record
+        is kept. What was computed before the block was entered is noted without a line.
+        """
+        check_root(loss, "steps.backward()")
+        seed = check_seed(loss, gradient, "steps.backward()")
+        sent_to: Counter[int] = Counter()
+        noted: list[Contribution] = []
+
+        def note(source: int | None, target: int, i: int, *arrays: Array | None) -> None:
+            sent_to[target] += 1
+            before, contribution, after = (
+                None if a is None else Summary.of(np.asarray(a)) for a in arrays
+            )
+            assert contribution is not None and after is not None
+            nth = sent_to[target]
+            noted.append(Contribution(source, target, i, before, contribution, after, nth, 0))
+
+        def observe(t: Tensor, sent: Sent, gradients: dict[Tensor, Any]) -> Sent:
+            source = self.number_of(t)
+            for x, i, contribution in sent:
+                before = gradients.get(x)
+                yield x, i, contribution
+                note(source, self.number_of(x), i, before, contribution, gradients[x])
+
+        note(None, self.number_of(loss), 0, None, seed, seed)
+        found = send_back(loss, seed, retain_graph=True, observe=observe)
+        self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
+        for c in self.contributions:
+            self._vertices[c.target] = replace(self._vertices[c.target], gradient=c.after)
+        return {x: np.array(g) for x, g in found.items()}
+
+    def behind(
+        self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
+    ) -> list[Vertex]:
+        """The vertices behind y, numbered anew, with gradients and more names: for chapter 5.12."""
+        root = self.number_of(y)
+        grads = {self.number_of(x): g for x, g in gradients.items()}
+        given = {self.number_of(x): name for x, name in names.items() if self._known(x) is not None}
+        met, stack = {root}, [root]
+        while stack:
+            new = set(self._vertices[stack.pop()].inputs) - met
+            met |= new
+            stack += new
+        order = sorted(met)
+        number = {old: n for n, old in enumerate(order)}
+        found = []
+        for old in order:
+            v = self._vertices[old]
+            g = grads.get(old)
+            v = replace(
+                v,
+                number=number[old],
+                inputs=tuple([number[i] for i in v.inputs]),
+                gradient=None if g is None else Summary.of(np.asarray(g)),
+            )
+            if old in given:
+                v = replace(v, title=given[old], named=True, parameter=v.kind == "leaf")
+            found.append(v)
+        return found
+
+    def number_of(self, x: Tensor) -> int:
+        """The number of a tensor's vertex. A tensor that was not met yet gets one."""
+        known = self._known(x)
+        if known is not None:
+            return known
+        for t in walk(x) if x.node is not None and x.node.spent is None else [x]:
+            if self._known(t) is None:
+                inputs = () if t.node is None else t.node.inputs
+                numbers = tuple([self.number_of(z) for z in inputs])
+                made = vertex(t, len(self._vertices), numbers, given=self._names.get(t))
+                self._add(t.node or t, made)
+        return self._numbers[x.node or x]
+
+    def _known(self, x: Tensor) -> int | None:
+        if x.node is None and id(x._array) in self._numbers:
+            return self._numbers[id(x._array)]
+        return self._numbers.get(x.node or x)
+
+    def _add(self, key: Any, made: Vertex) -> None:
+        self._numbers[key] = made.number
+        self._vertices.append(made)
+
+    def _noted(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
+    ) -> None:
+        """Note an operation; it has just been computed, and its Tensor is not made yet."""
+        if threading.get_ident() != self._thread or self._calls is None:
+            return
+        call = self._calls.now(sys._getframe(2))
+        if call is None:
+            return
+        tensors = node.inputs if node is not None else inputs
+        numbers = tuple([self._number_of_input(x) for x in tensors])
+        number = len(self._vertices)
+        made = vertex(result(value, node), number, numbers, line=call.line)
+        if node is None:
+            made = replace(made, kind="unrecorded", title=rule.__name__, operation=rule.__name__)
+        self._add(node if node is not None else id(value), made)
+        if node is None:
+            self._unrecorded.append(value)
+        self._where[number] = call
+        self._calls.assign(call, lambda name: self._name(number, name))
+
+    def _number_of_input(self, x: Any) -> int:
+        return self.number_of(x if isinstance(x, Tensor) else Tensor(x))
+
+    def _name(self, number: int, name: str) -> None:
+        v = self._vertices[number]
+        if not v.named:
+            self._vertices[number] = replace(v, title=name, named=True)
+
+    def __str__(self) -> str:
+        """Both passes, a line for each operation and for each contribution."""
+        return "\n".join([*self._forward(), *self._backward()])
+
+    def __repr__(self) -> str:
+        count = Counter(v.kind for v in self._vertices)
+        done = count["operation"] + count["unrecorded"]
+        return f"Steps({done} operations, {len(self.contributions)} contributions)"
+
+    def data(self) -> dict[str, Any]:
+        """The same as numbers, text, lists and dicts, for JSON: without a path of this machine."""
+        return {
+            "vertices": [v.data() for v in self._vertices],
+            "classes": self._classes,
+            "contributions": [
+                {name: x.data() if isinstance(x, Summary) else x for name, x in vars(c).items()}
+                for c in self.contributions
+            ],
+        }
+
+    def _forward(self) -> Iterator[str]:
+        yield "forward"
+        operations = [v for v in self._vertices if v.operation]
+        names = unique_names(self._vertices)
+        for n, v in enumerate(operations, 1):
+            # (A layer's own weights are called as the layer calls them.)
+            own = f"{v.modules[-1].path.partition('#')[0]}." if v.modules else ""
+            inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
+            options = f", {v.options}" if v.options else ""
+            where = f"{v.modules[-1].path}: " if v.modules else ""
+            note = "  without a record" if v.kind == "unrecorded" else ""
+            called = f"{names[v.number]} = {v.operation}({inputs}{options})"
+            line = v.line or "before the block"
+            yield f"{n:5}. {where}{called}  {v.shape}  {v.value}  {line}{note}"
+
+    def _backward(self) -> Iterator[str]:
+        if self.contributions:
+            yield "backward"
+        names = unique_names(self._vertices)
+        for n, c in enumerate(self.contributions, 1):
+            if c.source is None:
+                yield f"{n:5}. {names[c.target]} receives {c.after}"
+                continue
+            uses = self._vertices[c.source].inputs.count(c.target)
+            which = f", input {c.position}" if uses > 1 else ""
+            count = f", {ordinal(c.nth)} of {cardinal(c.of)}" if c.of > 1 else ""
+            total = f"{c.before} + {c.contribution} = {c.after}" if c.before else f"{c.after}"
+            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {total}"
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: words.
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def ordinal(n: int) -> str:
+    """first, second, …, ninth, 10th.
+
+    >>> from minigrad.graphs.steps import ordinal
+    >>> ordinal(2), ordinal(10), ordinal(21)
+    ('second', '10th', '21st')
+    """
+    if n <= len(ORDINALS):
+        return ORDINALS[n - 1]
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+def cardinal(n: int) -> str:
+    """one, two, …, nine, 10."""
+    return CARDINALS[n - 1] if n <= len(CARDINALS) else str(n)

@@ -1,0 +1,188 @@
+"""5.1 · Summary: what is kept of an array.
+
+How much of an array should a picture or a list of steps hold? A person reads a few numbers, and
+compares the rest by their size. So a `Summary` keeps a small array whole, and of a large one its
+statistics, with a map: the array cut into at most 16 × 16 pieces, and the mean of each.
+
+    >>> import numpy as np
+    >>> from minigrad.graphs.summary import Summary
+    >>> small, large = Summary.of(np.array([3.0, 4.0])), Summary.of(np.ones((64, 100)))
+    >>> small, small.statistics.norm
+    ([3, 4], 5.0)
+    >>> large
+    (64, 100), from 1 to 1, mean 1, RMS 1
+    >>> large.map.shape
+    (16, 16)
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from minigrad.engine.tensor import Array
+
+WHOLE = 256  # an array of so many numbers is kept whole
+MAP = 16  # rows and columns of the map of a larger one
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the finite numbers of an array: the ends, the mean, √mean(x²) and √Σx². How many are not.
+
+    An array without finite numbers has NaN for the first three, and 0 for the others.
+    """
+
+    low: float
+    high: float
+    mean: float
+    rms: float
+    norm: float
+    nans: int
+    infinities: int
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """An array of at most 256 numbers, `whole`; of a larger one the `map` and the statistics."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    whole: Array | None
+    map: Array | None
+    of_large: Statistics | None
+
+    @classmethod
+    def of(cls, a: Array) -> Summary:
+        """What is kept of `a`. The array itself is not, so it may change or be freed."""
+        if a.size <= WHOLE:
+            return cls(a.shape, dtype_name(a.dtype), a.copy(), None, None)
+        return cls(a.shape, dtype_name(a.dtype), None, map_of(a), statistics(a))
+
+    @cached_property
+    def rms(self) -> float:
+        """√mean(x²); NaN or ∞ if an element is."""
+        if self.of_large is not None:
+            s = self.of_large
+            return np.nan if s.nans else np.inf if s.infinities else s.rms
+        assert self.whole is not None
+        return abs(self.whole.item()) if self.whole.size == 1 else rms(self.whole)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """The statistics. Of an array that is kept whole they are computed when they are asked."""
+        if self.of_large is not None:
+            return self.of_large
+        assert self.whole is not None
+        return statistics(self.whole)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Summary) and self.data() == other.data()
+
+    def data(self) -> dict[str, Any]:
+        """The same for JSON: numbers are rounded to 6 digits, and NaN and ∞ are text."""
+        found: dict[str, Any] = {"shape": list(self.shape), "dtype": self.dtype}
+        kept = self.whole if self.whole is not None else self.map
+        found["whole" if self.whole is not None else "map"] = _plain(kept)
+        if self.whole is None:
+            found |= {name: _plain(x) for name, x in vars(self.statistics).items()}
+        return found
+
+    def __str__(self) -> str:
+        """Up to four numbers as they are; of more the RMS."""
+        if self.whole is not None and self.whole.size <= 4:
+            return shown(self.whole)
+        return f"RMS {self.statistics.rms:.3g}{self._lost}"
+
+    def __repr__(self) -> str:
+        """Up to four numbers as they are; of more the shape, the ends, the mean and the RMS."""
+        if self.whole is not None and self.whole.size <= 4:
+            return shown(self.whole)
+        s = self.statistics
+        mean = s.mean if not abs(s.mean) < 1e-12 * s.rms else 0.0  # (what rounding left)
+        ends = f"from {s.low:.3g} to {s.high:.3g}, mean {mean:.3g}, RMS {s.rms:.3g}"
+        return f"{self.shape}, {ends}{self._lost}"
+
+    @property
+    def _lost(self) -> str:
+        s = self.statistics
+        nans = f", {s.nans} NaN" if s.nans else ""
+        return nans + (f", {s.infinities} infinite" if s.infinities else "")
+
+
+dtype_name = functools.cache(str)  # (NumPy builds the name anew each time)
+
+
+def statistics(a: Array) -> Statistics:
+    """The statistics of an array of any real dtype, also of an empty one."""
+    numbers = a if a.dtype.kind == "f" else a.astype(float)
+    if not np.isfinite(numbers).all():
+        numbers = numbers[np.isfinite(numbers)]
+    lost = (int(np.isnan(a).sum()), int(np.isinf(a).sum())) if a.dtype.kind == "f" else (0, 0)
+    if not numbers.size:
+        return Statistics(np.nan, np.nan, np.nan, 0.0, 0.0, *lost)
+    low, high = float(numbers.min()), float(numbers.max())
+    mean = low + float(np.mean(numbers - numbers.min(), dtype=float)) if low != high else low
+    return Statistics(low, high, mean, rms(numbers), length(numbers), *lost)
+
+
+def rms(x: Array) -> float:
+    """√mean(x²), the size of a typical element.
+
+    Divided by the largest element first: the square of 1e-200 is 0 in floating point.
+
+    >>> from minigrad.graphs.summary import rms
+    >>> round(rms(np.array([3e-200, 4e-200])) / 1e-200, 6)
+    3.535534
+    """
+    largest = float(np.abs(x).max(initial=0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.mean((x / largest) ** 2)))
+
+
+def length(x: Array) -> float:
+    """√Σx², the length of x as a vector, computed with the same care."""
+    largest = float(np.abs(x).max(initial=0))
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.sum((x / largest) ** 2)))
+
+
+def map_of(a: Array) -> Array:
+    """Means over the pieces of a large array: its last axis by all others, 16 × 16 at most."""
+    rows = np.asarray(a, float).reshape(-1, a.shape[-1])
+    for axis in (0, 1):
+        n = rows.shape[axis]
+        starts = np.unique(np.arange(MAP) * n // MAP)
+        lengths = np.diff([*starts, n])
+        with np.errstate(all="ignore"):  # NaN and ∞ stay what they are
+            total = np.add.reduceat(rows, starts, axis=axis)
+            rows = total / (lengths[:, None] if axis == 0 else lengths)
+    return rows
+
+
+def shown(a: Array) -> str:
+    """A small array as a reader writes it: 0.577, or [1, 2].
+
+    >>> from minigrad.graphs.summary import shown
+    >>> shown(np.array(1 / np.sqrt(3))), shown(np.array([[1.0, -2.5]]))
+    ('0.577', '[[1, -2.5]]')
+    """
+    if a.ndim == 0:
+        return f"{a.item():.3g}" if a.dtype.kind == "f" else str(a.item())
+    return f"[{', '.join(shown(row) for row in a)}]"
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return _plain(x.tolist())
+    if isinstance(x, list):
+        return [_plain(each) for each in x]
+    if isinstance(x, float):
+        return float(f"{x:.6g}") if np.isfinite(x) else str(x)
+    return x
