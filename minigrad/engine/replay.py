@@ -194,7 +194,7 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
                 "forward pass; run the forward pass again after each change"
             )
     if hasattr(node.rule, "definition"):
-        return partial(_by_definition, node, inputs)
+        return partial(by_definition, node, inputs)
     variables = [x if x._requires_grad else x._array for x in inputs]  # constants stay arrays
     try:
         return node.rule(*variables, **node.options)[1:]
@@ -232,7 +232,7 @@ def _all_at_once(
     ]
 
 
-def _by_definition(
+def by_definition(
     node: Node, inputs: tuple[Tensor, ...], g: Any, y: Any, needs: tuple[bool, ...]
 ) -> tuple[Any, ...]:
     """The backward of a fused rule's definition: computed here, with a record, and replayed.

@@ -81,7 +81,8 @@ class Calls:
     def now(self, frame: FrameType | None) -> Call | None:
         """What the stack says of the operation that is called in `frame`.
 
-        None inside of `recompute`, whose steps are not steps of the pass.
+        None inside of `recompute`, whose steps are not steps of the pass, unless they are computed
+        to be differentiated again.
         """
         line, of_gradient, inside_recompute = "", False, False
         modules: list[FrameType] = []
@@ -91,6 +92,8 @@ class Calls:
             code = frame.f_code
             if code is _RECOMPUTED:
                 inside_recompute = True
+            elif code is _BY_DEFINITION:
+                inside_recompute = False
             elif code is _REPLAY:
                 of_gradient = True
             elif not code.co_filename.startswith(PACKAGE):
@@ -103,7 +106,7 @@ class Calls:
             if frame is self.outermost:
                 break
             callee, frame = frame, frame.f_back
-        if inside_recompute and not of_gradient:
+        if inside_recompute:
             return None
         return Call(line, tuple(modules[::-1]), of_gradient, tuple(assignments[::-1]))
 
@@ -172,6 +175,7 @@ def shown_path(filename: str) -> str:
 
 _REPLAY: CodeType = replay.replay.__code__
 _RECOMPUTED: CodeType = recomputing.called.__code__
+_BY_DEFINITION: CodeType = replay.by_definition.__code__  # (in a pass with create_graph=True)
 _FILES: dict[str, tuple[list[str], dict[int, tuple[int, str]]]] = {}
 
 

@@ -1,0 +1,384 @@
+"""Chapters 5.3 and 5.4 · Calls and steps: what is noted of both passes, and under which names."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+
+from attention import MultiHeadAttention, attention, gpt2
+from minigrad import (
+    Steps,
+    Tensor,
+    cross_entropy,
+    gradients,
+    graph,
+    no_grad,
+    recompute,
+    softmax,
+    unfused,
+)
+from minigrad.engine.record import WATCHERS
+from minigrad.nn import Linear, Module, Sequential
+from tests.cases import CASES
+
+rng = np.random.default_rng(0)
+WORDS = np.arange(4)[None]
+
+
+def leaf(*shape, name=None):
+    return Tensor(rng.standard_normal(shape), requires_grad=True, name=name)
+
+
+def gpt(blocks=2, **options):
+    sizes = {"d_model": 8, "num_heads": 2, "num_blocks": blocks}
+    return gpt2(11, 8, **sizes, rng=np.random.default_rng(0), **options)
+
+
+def operations(steps):
+    return [v for v in steps.vertices if v.operation]
+
+
+def titles(steps):
+    return [v.title for v in operations(steps)]
+
+
+def paths(steps):
+    return [v.modules[-1].path if v.modules else "" for v in operations(steps)]
+
+
+# ------------------------------------------------------------------ value: the engine's own pass
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_gradients_are_those_of_backward_and_every_sum_is_shown(case):
+    inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+    with Steps() as steps:
+        y = case.ours(*inputs)
+    if not (isinstance(y, Tensor) and y.requires_grad):
+        return
+    seed = rng.standard_normal(y.shape)
+    found = steps.backward(y, seed)
+    assert all(x.grad is None for x in inputs)
+    y.backward(seed)
+    for x in inputs:
+        if x.requires_grad and x in found:
+            np.testing.assert_array_equal(found[x], x.grad)
+        else:
+            assert x.grad is None
+    received = {}
+    for c in steps.contributions:
+        before = received.get(c.target)
+        assert (c.before is None) == (before is None) == (c.nth == 1)
+        if c.after.whole is not None:
+            total = c.contribution.whole if before is None else before + c.contribution.whole
+            np.testing.assert_array_equal(c.after.whole, total)
+            received[c.target] = c.after.whole
+    for c in steps.contributions:
+        if c.source is not None:
+            assert steps.vertices[c.source].inputs[c.position] == c.target
+            assert c.nth <= c.of == sum(d.target == c.target for d in steps.contributions)
+
+
+def test_a_result_sends_only_when_it_has_received_everything():
+    model = gpt()
+    with Steps(model) as steps:
+        loss = cross_entropy(model(WORDS), WORDS)
+    steps.backward(loss)
+    sent = set()
+    for c in steps.contributions:
+        assert c.target not in sent
+        sent.add(c.source)
+
+
+@pytest.mark.parametrize("attend", [None, attention])
+def test_a_pre_norm_block_has_four_sums_and_x_times_x_has_one(attend):
+    model = gpt(1, **({} if attend is None else {"attend": attend}))
+    block = model.blocks[0]
+    with Steps(block) as steps:
+        y = block(leaf(1, 4, 8))
+    steps.backward(y, np.ones(y.shape))
+    assert sum(c.before is not None for c in steps.contributions) == 4
+    x = leaf(3)
+    with Steps() as steps:
+        y = (x * x).sum()
+    steps.backward(y)
+    (second,) = [c for c in steps.contributions if c.before is not None]
+    assert (second.position, second.nth, second.of) == (1, 2, 2)
+
+
+def test_the_record_is_kept_and_may_be_replayed_again():
+    x = leaf(3)
+    with Steps() as steps:
+        y = (x * np.sin(x)).sum()
+    first, again = steps.backward(y), steps.backward(y)
+    np.testing.assert_array_equal(first[x], again[x])
+    assert x.grad is None
+    y.backward()
+    np.testing.assert_array_equal(first[x], x.grad)
+
+
+def test_what_was_computed_before_the_block_is_noted_without_a_line():
+    x = leaf(3, name="x")
+    h = np.sin(x)
+    with Steps() as steps:
+        y = (h * h).sum()
+    found = steps.backward(y)
+    np.testing.assert_allclose(found[x], 2 * np.sin(x.data) * np.cos(x.data))
+    lines = {v.operation: v.line for v in operations(steps)}
+    assert lines["sin"] == "" and "test_steps.py, line" in lines["multiply"]
+    assert "before the block" in str(steps)
+
+
+# ------------------------------------------------------------------ value: names and places
+
+
+def test_layers_lines_and_names_of_a_gpt():
+    model = gpt(attend=attention)
+    with Steps(model) as steps:
+        logits = model(WORDS)
+        loss = cross_entropy(logits, WORDS)
+    steps.backward(loss)
+    assert titles(steps)[-2:] == ["logits", "loss"]
+    assert {"scores", "weights", "heads"} <= set(titles(steps))
+    assert "blocks.1.attention.w_q" in paths(steps) and paths(steps)[-1] == ""
+    assert all(v.line.startswith(("attention/", "tests/test_steps.py")) for v in operations(steps))
+    names = {v.title for v in steps.vertices if v.kind == "leaf"}
+    assert names == {name for name, _ in model.named_parameters()}
+
+
+def test_the_last_operation_of_a_line_gets_its_name_and_a_loop_names_each():
+    x = leaf(2, name="x")
+    with Steps() as steps:
+        y = np.sin(x) * np.cos(x)
+        for _ in range(3):
+            y = y * 2.0 + 1.0
+        z = (
+            np.exp(y)
+            - x
+        )  # fmt: skip
+        z.sum()
+    assert titles(steps) == [
+        *("sin", "cos", "y"),
+        *("multiply", "y") * 3,
+        *("exp", "z", "sum"),
+    ]
+
+
+def test_an_inner_line_names_before_an_outer_one_and_two_names_at_once_name_none():
+    def inner(x):
+        doubled = x * 2.0
+        return np.sin(doubled)
+
+    def outer(x):
+        y = inner(x)
+        return y + 1.0
+
+    x = leaf(2, name="x")
+    with Steps() as steps:
+        a = outer(x)
+        b, c = a * a, a - x
+        d = e = b * c
+        total: Tensor = d + e
+        total += 1.0
+    assert titles(steps) == [
+        "doubled",
+        "y",
+        "a",
+        "multiply",
+        "subtract",
+        "multiply",
+        "total",
+        "total",
+    ]
+
+
+def test_a_name_that_its_owner_gave_is_kept():
+    x = leaf(2, name="mine")
+    with Steps() as steps:
+        other = x
+        y = other * 1.0
+    assert [v.title for v in steps.vertices if v.kind == "leaf"] == ["mine"]
+    assert graph(y.sum(), names={"yours": x}).boxes[0].title == "yours"
+
+
+class Twice(Module):
+    """Calls one layer twice, and computes in a method of another name."""
+
+    def __init__(self):
+        self.layer = Linear(3, 3, rng=rng)
+
+    def __call__(self, x):
+        return self.helper(self.layer(np.tanh(self.layer(x))))
+
+    def helper(self, x):
+        return np.exp(x)
+
+
+def test_a_layer_called_twice_is_numbered_and_a_method_belongs_to_its_caller():
+    model = Sequential(Twice(), Twice())
+    with Steps(model) as steps:
+        model(leaf(2, 3))
+    assert paths(steps) == [
+        f"layers.{k}{rest}" for k in (0, 1) for rest in (".layer#1", "", ".layer#2", "")
+    ]
+
+
+def test_the_whole_network_called_twice_is_numbered_too():
+    model = Linear(3, 3, rng=rng)
+    with Steps(model) as steps:
+        model(model(leaf(2, 3)))
+    assert paths(steps) == ["Linear#1", "Linear#2"]
+
+
+def test_without_a_network_there_are_no_layers():
+    with Steps() as steps:
+        gpt()(WORDS)
+    assert set(paths(steps)) == {""}
+
+
+# ------------------------------------------------------------------ value: what is a step
+
+
+def test_an_operation_without_a_record_is_a_step_that_sends_nothing():
+    x = leaf(3, name="x")
+    with Steps() as steps:
+        with no_grad():
+            scale = np.exp(x).sum()
+        y = (x / scale).sum()
+    kinds = {v.title: v.kind for v in operations(steps)}
+    assert kinds == {
+        "exp": "unrecorded",
+        "scale": "unrecorded",
+        "divide": "operation",
+        "y": "operation",
+    }
+    found = steps.backward(y)
+    np.testing.assert_allclose(found[x], 1 / np.exp(x.data).sum() * np.ones(3))
+    assert all(steps.vertices[c.source].kind == "operation" for c in steps.contributions[1:])
+    drawn = graph(y, steps=steps)
+    box = {box.title: box for box in drawn.boxes}
+    assert (box["scale"].kind, box["exp"].kind) == ("unrecorded", "unrecorded")
+    assert drawn.source.count('style="filled,dashed"') == 2 and "no record" in drawn.source
+
+
+def test_a_fused_operation_is_one_step_and_unfused_all_of_them():
+    layer, x = MultiHeadAttention(4, 2, rng=rng), leaf(1, 3, 4)
+    with Steps(layer) as steps:
+        layer(x)
+    assert "fused_attention" in [v.operation for v in operations(steps)]
+    with Steps(layer) as steps, unfused():
+        layer(x)
+    assert {"softmax", "matmul"} <= {v.operation for v in operations(steps)}
+
+
+def test_recompute_is_one_step_and_what_it_runs_again_is_none():
+    x = leaf(3)
+    with Steps() as steps:
+        y = recompute(lambda x: np.tanh(x * x), x).sum()
+        found = steps.backward(y)
+        y.backward()
+    assert [v.operation for v in operations(steps)] == ["recompute", "sum"]
+    np.testing.assert_array_equal(found[x], x.grad)
+
+
+def test_operations_that_compute_a_gradient_have_a_scope_of_their_own():
+    x = leaf(3, name="x")
+    with Steps() as steps:
+        y = (x**3).sum()
+        (slope,) = gradients(y, [x], create_graph=True)
+        total = slope.sum()
+    assert paths(steps)[:2] == ["", ""] and set(paths(steps)[2:-1]) == {"∂"}
+    np.testing.assert_allclose(steps.backward(total)[x], 6 * x.data)
+
+
+def test_a_tied_weight_is_one_leaf():
+    model = gpt()
+    with Steps(model) as steps:
+        loss = cross_entropy(model(WORDS), WORDS)
+    tied = [v for v in steps.vertices if v.title == "tokens.weight"]
+    assert len(tied) == 1
+    assert sum(tied[0].number in v.inputs for v in operations(steps)) == 2
+    steps.backward(loss)
+    assert [c.of for c in steps.contributions if c.target == tied[0].number] == [2, 2]
+
+
+# ------------------------------------------------------------------ law
+
+
+def test_only_the_thread_that_entered_is_watched():
+    x = leaf(3)
+    with Steps() as steps:
+        other = threading.Thread(target=lambda: np.exp(x).sum())
+        other.start()
+        other.join()
+        np.sin(x)
+    assert [v.operation for v in operations(steps)] == ["sin"]
+
+
+def test_an_exception_leaves_nothing_watching_and_keeps_what_was_noted():
+    x = leaf(3)
+    with pytest.raises(ValueError), Steps() as steps:
+        y = np.sin(x)
+        y @ leaf(2, 2)
+    assert WATCHERS == [] and titles(steps) == ["y"]
+
+
+def test_blocks_may_stand_inside_each_other():
+    x = leaf(3)
+    with Steps() as outer:
+        a = np.sin(x)
+        with Steps() as inner:
+            b = np.cos(a)
+        (b * 2.0).sum()
+    assert titles(outer) == ["a", "b", "multiply", "sum"] and titles(inner) == ["sin", "b"]
+
+
+def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
+    model = gpt(1)
+    with Steps(model) as steps, np.errstate(all="ignore"):
+        loss = cross_entropy(model(WORDS), WORDS) * np.inf
+        steps.backward(loss)
+    text = json.dumps(steps.data(), allow_nan=False)
+    assert '"/' not in text and json.loads(text)["contributions"]
+
+
+def test_nothing_is_kept_alive_but_the_record():
+    import gc
+    import weakref
+
+    class Watched(Module):
+        def __call__(self, x):
+            self.seen = weakref.ref(thing := type("Thing", (), {})())
+            return np.sin(x) if thing else x
+
+    model = Watched()
+    with Steps(model) as steps:
+        model(leaf(3))
+    gc.collect()
+    assert model.seen() is None and titles(steps) == ["sin"]
+
+
+def test_steps_note_one_pass():
+    steps = Steps()
+    with steps:
+        pass
+    with pytest.raises(RuntimeError, match="have noted a pass already: make new ones"):
+        steps.__enter__()
+
+
+def test_softmax_tells_its_formula_and_its_way_back():
+    with Steps() as steps:
+        softmax(leaf(3))
+    (step,) = operations(steps)
+    assert step.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and "∂L/∂x = J g" in step.vjp
+
+
+def test_every_operation_of_the_vocabulary_tells_its_formula():
+    silent = set()
+    for case in CASES:
+        inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+        with Steps() as steps:
+            case.ours(*inputs)
+        silent |= {v.operation for v in steps.vertices if v.kind == "operation" and not v.formula}
+    assert not silent
