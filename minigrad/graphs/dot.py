@@ -18,12 +18,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.graphs.scale import DEAD, Limits, colour, in_words, is_noise
-from minigrad.graphs.text import notes
+from minigrad.graphs.scale import DEAD, colour, in_words
+from minigrad.graphs.text import notes, words_of
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box, Link
+    from minigrad.graphs.folding import Box, Link, Row
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 LONGEST = 60  # characters of a name that somebody typed
@@ -82,8 +82,7 @@ def _write(
     inner: list[Box] = []
     for k, box in enumerate(boxes):
         if len(box.frame) == depth:
-            label = _label(box, drawing.limits, drawing.largest)
-            digraph.node(box.id, label, **_style(box, drawing.limits, drawing.largest))
+            digraph.node(box.id, _label(box, drawing), **_style(box, drawing))
             continue
         inner.append(box)
         following = boxes[k + 1].frame if k + 1 < len(boxes) else ()
@@ -105,14 +104,14 @@ def _write(
         digraph.edge(link.source, link.target, id=f"e{number}", **words)
 
 
-def _label(box: Box, limits: Limits | None, largest: float) -> str:
+def _label(box: Box, drawing: Graph) -> str:
     """A table: the name and the operation, the shape and the gradient, and what is inside."""
-    words = [f"<B>{_text(box.title)}</B>"]
-    called = " ".join(x for x in (box.operation, box.options) if x)
-    if box.operation == box.title:
-        called = box.options
-    words += [_text(x) for x in (called, box.detail) if x]
-    gradient = in_words(box.grad, limits, largest)
+    called = [x for x in (box.operation, box.options) if x and x != box.title]
+    words = [
+        f"<B>{_text(box.title)}</B>",
+        *map(_text, [*called, box.detail] if box.detail else called),
+    ]
+    gradient = in_words(box.grad, drawing.limits, drawing.is_noise(box.grad))
     if box.kind in ("module", "repeat"):
         gradient = gradient.replace("grad", "grad up to")
     if box.norm is not None:
@@ -120,43 +119,45 @@ def _label(box: Box, limits: Limits | None, largest: float) -> str:
     if box.kind == "unrecorded":
         gradient = "no record"
     facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
-    rows = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
-    rows.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
+    lines = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
+    lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
     for row in box.rows:
-        grad = in_words(row.grad, limits, largest).removeprefix("grad ")
-        cell = f"<FONT {SMALL}>{_text(' '.join(x for x in (row.text, grad) if x))}</FONT>"
-        colours = f'COLOR="#999999"{_cell(row.grad, limits, largest)}'
-        rows.append(f'<TR><TD BORDER="1" {colours}>{cell}</TD></TR>')
+        cell = " ".join(x for x in (row.text, words_of(row, drawing)) if x)
+        colours = f'COLOR="#999999"{_cell(row.grad, drawing, row)}'
+        lines.append(f'<TR><TD BORDER="1" {colours}><FONT {SMALL}>{_text(cell)}</FONT></TD></TR>')
     if box.strip:
-        rows.append(f"<TR><TD>{_strip(box, limits, largest)}</TD></TR>")
-    return f"<{TABLE}{''.join(rows)}</TABLE>>"
+        lines.append(f"<TR><TD>{_strip(box, drawing)}</TD></TR>")
+    return f"<{TABLE}{''.join(lines)}</TABLE>>"
 
 
-def _strip(box: Box, limits: Limits | None, largest: float) -> str:
+def _strip(box: Box, drawing: Graph) -> str:
     """A row of small cells: the gradient at the output of each copy."""
     cells = "".join(
-        f'<TD BORDER="1" COLOR="#999999"{_cell(grad, limits, largest)}><FONT POINT-SIZE="8">'
+        f'<TD BORDER="1" COLOR="#999999"{_cell(grad, drawing)}><FONT POINT-SIZE="8">'
         f"{_text(label)}{f'<BR/>{grad:.2g}' if grad is not None else ''}</FONT></TD>"
         for label, grad in box.strip
     )
     return f"{TABLE}<TR>{cells}</TR></TABLE>"
 
 
-def _cell(grad: float | None, limits: Limits | None, largest: float) -> str:
-    return f' BGCOLOR="{_fill(grad, limits, largest)}"' if limits and grad is not None else ""
+def _cell(grad: float | None, drawing: Graph, row: Row | None = None) -> str:
+    if grad is None or drawing.limits is None:
+        return ""
+    return f' BGCOLOR="{_fill(grad, drawing, row)}"'
 
 
-def _fill(grad: float | None, limits: Limits | None, largest: float) -> str:
-    if grad is None or limits is None or is_noise(grad, largest):
+def _fill(grad: float, drawing: Graph, row: Row | None = None) -> str:
+    if drawing.limits is None or drawing.is_noise(grad, row):
         return DEAD
-    return colour(grad, limits)
+    return colour(grad, drawing.limits)
 
 
-def _style(box: Box, limits: Limits | None, largest: float) -> dict[str, str]:
+def _style(box: Box, drawing: Graph) -> dict[str, str]:
     if box.kind == "constant":
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
-    coloured = limits is not None and box.grad is not None
-    fill = _fill(box.grad, limits, largest) if coloured else FILL.get(box.kind, PLAIN)
+    fill = FILL.get(box.kind, PLAIN)
+    if drawing.limits is not None and box.grad is not None:
+        fill = _fill(box.grad, drawing)
     styles = ["filled"]
     attributes = {"shape": "box", "fillcolor": fill, "id": box.id}
     if box.kind == "leaf":
@@ -164,8 +165,7 @@ def _style(box: Box, limits: Limits | None, largest: float) -> dict[str, str]:
         attributes["penwidth"] = "1.6"
     if box.kind in ("module", "repeat"):
         attributes["peripheries"] = "2"
-    faint = box.grad is not None and (box.grad == 0 or is_noise(box.grad, largest))
-    if faint or box.kind == "unrecorded":
+    if box.grad == 0 or drawing.is_noise(box.grad) or box.kind == "unrecorded":
         styles.append("dashed")
     return attributes | {"style": ",".join(styles)}
 

@@ -9,9 +9,9 @@ it. `graph` puts them together.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,10 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.dot import dot_text
-from minigrad.graphs.folding import Box, Drawn, Link, fold
+from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
-from minigrad.graphs.scale import Limits, limits_around
+from minigrad.graphs.scale import Limits, is_noise, limits_around
 from minigrad.graphs.steps import Steps
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
@@ -83,6 +83,12 @@ class Graph:
         """The largest RMS of a gradient; far below it there is only rounding noise."""
         found = [v.grad_rms for v in self.vertices if v.grad_rms is not None]
         return max((g for g in found if np.isfinite(g)), default=0.0)
+
+    def is_noise(self, grad: float | None, row: Row | None = None) -> bool:
+        """Whether a gradient, perhaps that of a row, is what rounding has left of 0."""
+        return grad is not None and (
+            is_noise(grad, self.largest) or (row is not None and row.noise)
+        )
 
     @property
     def source(self) -> str:
@@ -175,9 +181,18 @@ def graph(
         seed = check_seed(y, gradient, "graph(grads=True)")
         gradients = replay(y, seed, set(walk(y)), retain_graph=True)
     vertices = (steps.behind if steps is not None else model)(y, gradients, given)
+    drawing = Graph(tuple(vertices), limits if grads else None, depth)
     if grads and limits is None:
-        limits = limits_around([v.grad_rms for v in vertices])
-    return Graph(tuple(vertices), limits if grads else None, depth)
+        drawing = replace(drawing, limits=limits_around(_drawn_gradients(drawing)))
+    return drawing
+
+
+def _drawn_gradients(drawing: Graph) -> Iterator[float | None]:
+    """Every gradient that has a colour in the drawing."""
+    for box in drawing.boxes:
+        yield box.grad
+        yield from (row.grad for row in box.rows if not row.noise)
+        yield from (grad for _, grad in box.strip)
 
 
 def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:

@@ -39,6 +39,7 @@ import numpy as np
 from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item, inside, nested
 from minigrad.graphs.repeats import Run, runs
+from minigrad.graphs.scale import is_lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
 SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
@@ -47,11 +48,15 @@ AVERAGING = ("cross_entropy", "mean")
 
 @dataclass(frozen=True)
 class Row:
-    """A parameter or a constant inside a box: its text, and the RMS of its gradient."""
+    """A parameter or a constant inside a box: its text, and the RMS of its gradient.
+
+    noise    whether that is what rounding has left of 0 (chapter 5.8)
+    """
 
     text: str
     vertex: int
     grad: float | None
+    noise: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,7 +214,10 @@ class _Folding:
             text = f"constant {x.shape}"
         elif v.modules:
             text = text.removeprefix(f"{v.modules[-1].path.partition('#')[0]}.")
-        return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms)
+        grad, terms = x.grad_rms, v.grad_rms
+        noise = x.title.endswith("bias") and grad is not None and terms is not None
+        noise = noise and is_lost(grad or 0.0, terms or 0.0, v.value.size, x.dtype)
+        return Row(f"{text}, {words}" if words else text, x.number, grad, noise)
 
     def _layer(self, group: Group, name: str, numbers: list[int], frame: tuple[str, ...]) -> None:
         assert group.scope is not None
@@ -286,8 +294,7 @@ class _Folding:
                         continue
                     self._leaf(x, self.boxes[target])
                 source = self.owner[x.number]
-                closed = n in self.hidden or x.number in self.hidden
-                if source == target or (closed and (source, target) in met):
+                if source == target or (n in self.hidden and (source, target) in met):
                     continue
                 met.add((source, target))
                 words = "" if n in self.hidden else self.words[v.inputs[i]]

@@ -115,11 +115,12 @@ def described(drawing: Graph) -> str:
     if not found:
         return text
     least, most = (pick(found, key=lambda pair: pair[0]) for pick in (min, max))
-    words = [
-        f"{in_words(grad, None, drawing.largest).removeprefix('grad ')} at {printable(box.title)}"
-        for grad, box in (least, most)
+    words = [in_words(g, None, drawing.is_noise(g)).removeprefix("grad ") for g, _ in (least, most)]
+    places = [
+        f"{word} at {printable(box.title)}"
+        for word, (_, box) in zip(words, (least, most), strict=True)
     ]
-    return f"{text}. The RMS of the gradient goes from {words[0]} to {words[1]}"
+    return f"{text}. The RMS of the gradient goes from {places[0]} to {places[1]}"
 
 
 # ---------------------------------------------------- A first reading may stop here.

@@ -17,6 +17,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+import numpy as np
+
 Limits = tuple[float, float]
 NOISE = 1e-12  # of the largest gradient: about what rounding leaves where the sum is 0 on paper
 
@@ -63,16 +65,25 @@ def is_noise(strength: float, largest: float) -> bool:
     return 0 < strength < NOISE * largest
 
 
-def in_words(strength: float | None, limits: Limits | None, largest: float = 0.0) -> str:
+def is_lost(sum_rms: float, rms: float, n: int, dtype: str) -> bool:
+    """Whether the sum of n gradients is no more than the rounding of its terms.
+
+    A bias is added to many rows, so its gradient is such a sum. Where it is 0 on paper, rounding
+    leaves about 1e-16 of the terms, and 1e-7 in float32.
+    """
+    return 0 < sum_rms < 4 * float(np.finfo(dtype).eps) * n * rms
+
+
+def in_words(strength: float | None, limits: Limits | None, noise: bool = False) -> str:
     """A gradient as a drawing says it; beyond the limits with an arrow.
 
     >>> from minigrad.graphs.scale import in_words
-    >>> [in_words(g, (1e-3, 1.0), largest=7.0) for g in (0.0123456, 7.0, 1e-4, 1e-17, 0.0)]
-    ['grad 0.0123', 'grad 7 ↑', 'grad 0.0001 ↓', 'grad ≈ 0', 'grad 0']
+    >>> [in_words(g, (1e-3, 1.0)) for g in (0.0123456, 7.0, 1e-4, 0.0)], in_words(1e-17, None, True)
+    (['grad 0.0123', 'grad 7 ↑', 'grad 0.0001 ↓', 'grad 0'], 'grad ≈ 0')
     """
     if strength is None:
         return ""
-    if is_noise(strength, largest):
+    if noise:
         return "grad ≈ 0"
     mark = ""
     if limits is not None and strength > 0:

@@ -18,6 +18,7 @@ statistics, with a map: the array cut into at most 16 × 16 pieces, and the mean
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,6 +63,11 @@ class Summary:
         if a.size <= WHOLE:
             return cls(a.shape, dtype_name(a.dtype), a.copy(), None, None)
         return cls(a.shape, dtype_name(a.dtype), None, map_of(a), statistics(a))
+
+    @property
+    def size(self) -> int:
+        """How many numbers the array had."""
+        return math.prod(self.shape)
 
     @cached_property
     def rms(self) -> float:

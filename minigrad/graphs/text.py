@@ -16,11 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minigrad.graphs.model import numbered
-from minigrad.graphs.scale import in_words, is_noise
+from minigrad.graphs.scale import in_words
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box
+    from minigrad.graphs.folding import Box, Row
 
 
 def as_text(drawing: Graph) -> str:
@@ -56,12 +56,18 @@ def notes(drawing: Graph) -> list[str]:
     """Sentences below a drawing: what was folded, and why a gradient is ≈ 0."""
     found = [drawing.note] if drawing.note else []
     rows = [row for box in drawing.boxes for row in box.rows]
-    noise = [row for row in rows if row.grad is not None and is_noise(row.grad, drawing.largest)]
+    noise = [row for row in rows if drawing.is_noise(row.grad, row)]
     if noise:
         found.append("≈ 0: the gradient is 0 on paper, and rounding leaves a little")
     if any(drawing.vertices[row.vertex].title.endswith("w_k.bias") for row in noise):
         found.append("w_k.bias learns nothing: softmax does not see a shift of all its scores")
     return found
+
+
+def words_of(row: Row, drawing: Graph) -> str:
+    """The gradient of a parameter inside a box."""
+    words = in_words(row.grad, drawing.limits, drawing.is_noise(row.grad, row))
+    return words.removeprefix("grad ")
 
 
 def _line(box: Box, name: str, inputs: list[str]) -> str:
@@ -75,15 +81,10 @@ def _line(box: Box, name: str, inputs: list[str]) -> str:
 
 
 def _gradients(box: Box, drawing: Graph) -> str:
-    limits, largest = drawing.limits, drawing.largest
-    words = in_words(box.grad, limits, largest)
+    words = in_words(box.grad, drawing.limits, drawing.is_noise(box.grad))
     if box.kind in ("module", "repeat"):
         words = words.replace("grad", "grad up to")
     if box.norm is not None:
         words += f", ‖g‖ {box.norm:.3g}"
-    rows = [
-        f"{row.text} {in_words(row.grad, limits, largest).removeprefix('grad ')}"
-        for row in box.rows
-        if row.grad is not None
-    ]
+    rows = [f"{row.text} {words_of(row, drawing)}" for row in box.rows if row.grad is not None]
     return "; ".join([words, *rows]) if words else ""

@@ -1,0 +1,260 @@
+"""Chapters 5.5 to 5.7 · Folding: what is a box, what stands inside one, and what is drawn once."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention import (
+    Block,
+    MultiHeadAttention,
+    Transformer,
+    attention,
+    bert,
+    gpt2,
+    llama,
+)
+from minigrad import Steps, Tensor, cross_entropy, graph
+from minigrad.graphs.folding import READABLE
+from minigrad.graphs.repeats import Run, runs
+from minigrad.nn import Linear, Module, Sequential
+from tests.cases import CASES
+
+rng = np.random.default_rng(0)
+WORDS = np.arange(4)[None]
+
+
+def leaf(*shape, name=None):
+    return Tensor(rng.standard_normal(shape), requires_grad=True, name=name)
+
+
+def sized(make, **options):
+    return make(11, 8, d_model=8, num_heads=2, rng=np.random.default_rng(0), **options)
+
+
+def passed(net, *inputs):
+    """The loss of a network, and the steps that led to it."""
+    with Steps(net) as steps:
+        y = net(*inputs)
+        loss = (y * y).sum()
+    return loss, steps
+
+
+MODELS = {
+    "layer": lambda: passed(MultiHeadAttention(8, 2, rng=rng), leaf(1, 4, 8, name="x")),
+    "block": lambda: passed(
+        Block(MultiHeadAttention(8, 2, rng=rng), Linear(8, 8, rng=rng)), leaf(1, 4, 8, name="x")
+    ),
+    "gpt2": lambda: passed(sized(gpt2, num_blocks=3), WORDS),
+    "gpt2 by steps": lambda: passed(sized(gpt2, num_blocks=3, attend=attention), WORDS),
+    "bert": lambda: passed(sized(bert, num_blocks=2), WORDS),
+    "llama": lambda: passed(
+        llama(11, d_model=8, num_heads=2, num_blocks=2, d_ff=12, rng=rng), WORDS
+    ),
+    "transformer": lambda: passed(
+        Transformer(11, 13, d_model=8, num_heads=2, num_blocks=2, rng=rng), WORDS, WORDS
+    ),
+}
+models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+depths = pytest.mark.parametrize("depth", [0, 1, 2, 3, None])
+
+
+def moves(vertex):
+    return vertex.operation in ("reshape", "swapaxes", "transpose", "broadcast_to")
+
+
+# ------------------------------------------------------------------ law
+
+
+@models
+@depths
+def test_each_operation_is_in_one_box_and_every_path_leads_to_the_result(make, depth):
+    loss, steps = make()
+    for drawing in (graph(loss, steps=steps, depth=depth), graph(loss, depth=depth)):
+        held = [n for box in drawing.boxes for n in box.vertices]
+        assert len(held) == len(set(held))
+        done = {v.number for v in drawing.vertices if v.operation and not moves(v)}
+        assert done == {n for n in held if drawing.vertices[n].operation}
+        ids = [box.id for box in drawing.boxes]
+        assert len(set(ids)) == len(ids)
+        reached = {ids[-1]}
+        for link in reversed(drawing.links):
+            assert ids.index(link.source) < ids.index(link.target)
+        for id in reversed(ids):
+            if any(link.source == id and link.target in reached for link in drawing.links):
+                reached.add(id)
+        assert reached == set(ids)
+
+
+@models
+@depths
+def test_the_boxes_of_a_frame_stand_together(make, depth):
+    loss, steps = make()
+    frames = [box.frame for box in graph(loss, steps=steps, depth=depth).boxes]
+    for frame in set(frames) - {()}:
+        inside = [f[: len(frame)] == frame for f in frames]
+        assert inside[inside.index(True) :].index(False) == sum(inside)  # (the loss stands outside)
+    if depth is not None:
+        assert max(map(len, frames)) <= depth
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside(case):
+    inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+    y = case.ours(*inputs)
+    if not (isinstance(y, Tensor) and y.node is not None):
+        return
+    drawing = graph(y * 1.0, depth=None)
+    done = [v for v in drawing.vertices if v.operation and not moves(v)]
+    uses = sum(len(v.inputs) for v in done)
+    left_out = sum(  # constants of 1 number that a fused operation has for options
+        not (x.operation or x.named or x.shape) and x.kind == "constant"
+        for v in done
+        if v.fused
+        for x in (drawing.vertices[i] for i in v.inputs)
+    )
+    assert uses == len(drawing.links) + sum(len(box.rows) for box in drawing.boxes) + left_out
+
+
+@given(st.lists(st.integers(0, 2), max_size=60))
+def test_runs_written_out_are_the_list_again_and_no_run_could_begin_at_a_single_place(numbers):
+    parts = runs(numbers, lambda run: True)
+    written = []
+    for part in parts:
+        if isinstance(part, Run):
+            copies = [numbers[copy] for copy in part.copies()]
+            assert part.count > 1 and all(copy == copies[0] for copy in copies)
+            written += [n for copy in copies for n in copy]
+        else:
+            following = numbers[part:]
+            for period in range(1, len(following) // 2 + 1):
+                assert following[:period] != following[period : 2 * period]
+            written.append(numbers[part])
+    assert written == numbers
+
+
+# ------------------------------------------------------------------ value
+
+
+@pytest.mark.parametrize("blocks", [3, 12])
+def test_a_gpt_of_any_size_opens_with_fifteen_boxes_and_its_first_attention_with_few_more(blocks):
+    model = sized(gpt2, num_blocks=blocks)
+    with Steps(model) as steps:
+        loss = cross_entropy(model(WORDS), WORDS)
+    drawing = graph(loss, grads=True, steps=steps)
+    assert len(drawing.boxes) == 15
+    (repeat,) = [box for box in drawing.boxes if box.kind == "repeat"]
+    assert [label for label, _ in repeat.strip] == [str(k) for k in range(1, blocks)]
+    ends = {v.modules[0].path: v.grad_rms for v in drawing.vertices if len(v.modules) == 1}
+    assert dict(repeat.strip) == {k: ends[f"blocks.{k}"] for k in map(str, range(1, blocks))}
+    opened = graph(loss, grads=True, steps=steps, depth=2)
+    assert len(opened.boxes) <= 60
+    assert any(box.frame[-1:] == ("blocks.0.attention",) for box in opened.boxes)
+    assert len(graph(loss, steps=steps, depth=None).boxes) > 12 * blocks
+
+
+def test_a_layers_parameters_stand_inside_with_their_own_gradients():
+    layer, x = Linear(3, 2, rng=rng), leaf(4, 3, name="x")
+    loss = layer(x).sum()
+    drawing = graph(loss, grads=True)
+    box = drawing.boxes[1]
+    loss.backward()
+    size = lambda p: np.sqrt(np.mean(p.grad**2))
+    rows = {row.text: row.grad for row in box.rows}
+    assert rows == pytest.approx({"weight": size(layer.weight), "bias": size(layer.bias)})
+    assert [b.title for b in drawing.boxes] == ["x", "linear", "sum"]
+
+
+def test_what_enters_a_closed_layer_stands_outside_and_its_parameters_do_not():
+    layer = MultiHeadAttention(8, 2, rng=rng)
+    net = Sequential(layer)
+    x, memory = leaf(1, 4, 8, name="x"), leaf(1, 4, 8, name="memory")
+
+    class Cross(Module):
+        def __init__(self):
+            self.layer = layer
+
+        def __call__(self, x, memory):
+            return self.layer(x, memory)
+
+    loss, steps = passed(Cross(), x, memory)
+    drawing = graph(loss, steps=steps, depth=0)
+    assert [box.title for box in drawing.boxes] == ["x", "memory", "layer", "multiply", "loss"]
+    assert not drawing.boxes[2].rows and len(drawing.links) == 5
+    loss, steps = passed(net, x)
+    drawing = graph(loss, steps=steps, depth=1)
+    assert (drawing.boxes[0].title, drawing.boxes[0].frame) == ("x", ())
+
+
+def test_equal_operations_without_layers_fold_above_150_boxes_and_it_says_so():
+    x = leaf(3, name="x")
+    y = x
+    for _ in range(100):
+        y = np.sin(y) * 2.0
+    drawing = graph(y.sum())
+    titles = [box.title for box in drawing.boxes]
+    # (The first sin has a leaf as its input, and so is not one of those that are alike.)
+    repeated = ["multiply", "sin", "the same 2 operations × 98"]
+    assert titles == ["x", "sin", *repeated, "multiply", "sum"]
+    assert drawing.note.startswith("202 boxes, of which repeated ones are folded")
+    assert drawing.note in str(drawing) and "202 boxes" in drawing.source
+    assert len(graph(y.sum(), depth=None).boxes) == 202
+    few = graph(np.sin(np.sin(np.sin(np.sin(x)))))
+    assert len(few.boxes) == 5 and not few.note
+    assert len(graph(y.sum()).boxes) < READABLE
+
+
+def test_a_hundred_thousand_additions_are_four_boxes():
+    y = leaf(1, name="x")
+    for _ in range(100_000):
+        y = y + 1.0
+    drawing = graph(y)
+    assert [box.title for box in drawing.boxes] == ["x", "add", "add", "add × 99,998"]
+
+
+def test_layers_that_differ_are_not_folded():
+    widths = [(3, 4), (4, 4), (4, 4), (4, 3)]
+
+    class Two(Module):
+        def __init__(self, n, m):
+            self.linear = Linear(n, m, rng=rng)
+
+        def __call__(self, x):
+            return np.tanh(self.linear(x))
+
+    loss, steps = passed(Sequential(*[Two(*w) for w in widths]), leaf(2, 3, name="x"))
+    titles = [box.title for box in graph(loss, steps=steps, depth=0).boxes]
+    assert titles == ["x", "layers.0", "layers.1", "layers.2", "layers.3", "multiply", "loss"]
+    assert graph(loss, steps=steps, depth=0).boxes[3].kind == "repeat"
+
+
+# ------------------------------------------------------------------ colours
+
+
+def test_noise_does_not_move_the_limits_and_is_explained():
+    model = sized(gpt2, num_blocks=2)
+    for name, p in model.named_parameters():
+        if name.endswith("bias"):
+            p.data = rng.standard_normal(p.shape)
+    with Steps(model) as steps:
+        loss = cross_entropy(model(WORDS), WORDS)
+    drawing = graph(loss, grads=True, steps=steps, depth=2)
+    assert drawing.limits[0] > 1e-10
+    rows = {row.text: row.grad for box in drawing.boxes for row in box.rows if box.title == "w_k"}
+    assert rows["bias"] < 1e-15
+    assert "bias ≈ 0" in drawing.source and "softmax does not see a shift" in drawing.source
+    assert "softmax does not see a shift" in str(drawing)
+
+
+def test_gradients_beyond_given_limits_are_marked():
+    x = leaf(3, name="x")
+    drawing = graph((x * 1e-3).sum() * 1e3, grads=True, limits=(1e-1, 10.0))
+    assert "grad 1e+03 ↑" in str(drawing) and "grad 1 " not in str(drawing)
+    drawing = graph((x * 1e-3).sum(), grads=True, limits=(1e-1, 10.0))
+    assert "grad 0.001 ↓" in str(drawing)
+
+
+def test_where_an_axis_is_averaged_the_length_of_the_gradient_is_shown():
+    x = leaf(100, name="x")
+    text = str(graph(np.sin(x).mean(), grads=True))
+    assert "sin(x)" in text and "grad 0.01, ‖g‖ 0.1" in text
