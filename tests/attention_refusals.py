@@ -124,8 +124,11 @@ f(q, k, v, score_bias=ones(3, 5, dtype=np.uint8))
     "fused attention": """
 f(q, k, v, drop=lambda w: w)
     → TypeError: fused_attention keeps no weights to drop: use attention for drop=
-f(q, k, v, block=0) → ValueError: block must be at least 1: got 0
-f(q, k, v, block=-1) → ValueError: block must be at least 1: got -1
+f(q, k, v, block=0) → ValueError: block must be a whole number, 1 or larger: got 0
+f(q, k, v, block=-1) → ValueError: block must be a whole number, 1 or larger: got -1
+f(q, k, v, block=2.5) → ValueError: block must be a whole number, 1 or larger: got 2.5
+f(q, k, v, block=True) → ValueError: block must be a whole number, 1 or larger: got True
+f(q, k, v, block="a") → ValueError: block must be a whole number, 1 or larger: got 'a'
 f(ones(2, 3, 11), ones(3, 5, 11), ones(3, 5, 13)) → ValueError: …broadcast…
 """,
     "additive attention": """

@@ -304,6 +304,74 @@ def test_the_most_extreme_scores_look_at_the_best_key_only(block, dtype, extreme
     np.testing.assert_array_equal(y.data, v.data[[3, 2]])
 
 
+WIDER = {np.float16: np.float64, np.float32: np.float64, np.float64: np.longdouble}
+
+
+def exact_and_size(q, k, v, g, mask):
+    """y, dQ, dK and dV in wider numbers, and as large as they are if nothing cancels."""
+    q, k, v, g = (x.astype(WIDER[x.dtype.type]) for x in (q, k, v, g))
+    z = np.where(mask, q @ k.T, -np.inf)
+    e = np.exp(z - z.max(axis=-1, keepdims=True))
+    p = e / e.sum(axis=-1, keepdims=True)
+    found = []
+    for q, k, v, g, sign in ((q, k, v, g, -1), (*map(np.abs, (q, k, v, g)), 1)):  # noqa: B020
+        dp = g @ v.T
+        dz = p * (dp + sign * (p * dp).sum(axis=-1, keepdims=True))
+        found.append([p @ v, dz @ k, dz.T @ q, p.T @ g])
+    return found
+
+
+def drawn(rng, power, ties, offset):
+    """Integers, whose scores are exact; the queries times 10^power, the keys moved by offset."""
+    q, k = rng.integers(-2, 3, (23, 8)) * 10.0**power, rng.integers(-2, 3, (29, 8))
+    k = k[rng.integers(0, 4, 29)] if ties else k
+    return q, k + offset, rng.standard_normal((29, 8)), rng.standard_normal((23, 8))
+
+
+@pytest.mark.parametrize("dtype", WIDER)
+@pytest.mark.parametrize("power", range(9))
+def test_at_every_size_of_the_scores_the_error_is_at_most_four_times_the_definitions(dtype, power):
+    """The saved numbers make each weight again: their rounding must not grow with the scores."""
+    masks = {"none": np.ones((23, 29), bool), "causal": causal_mask(23, 29)}
+    for (name, mask), ties, offset, seed in itertools.product(
+        masks.items(), (False, True), (0.0, 50.0), range(2)
+    ):
+        arrays = drawn(np.random.default_rng(seed), power, ties, offset)
+        if np.abs(arrays[0] @ arrays[1].T).max() > np.finfo(dtype).max:
+            continue
+        q, k, v, g = (x.astype(dtype) for x in arrays)
+        exact, size = exact_and_size(q, k, v, g, mask)
+        ways = [(attention, {})] + [(fused_attention, {"block": b}) for b in (2, 7, 64)]
+        errors = []
+        for attend, options in ways:
+            inputs = [Tensor(x, requires_grad=True) for x in (q, k, v)]
+            if name == "causal":
+                options["mask"] = mask
+            y = attend(*inputs, scale=1.0, **options)
+            found = [y.data, *gradients(y, inputs, g)]
+            errors.append([np.abs(x - e).max() for x, e in zip(found, exact, strict=True)])
+        for each in errors[1:]:
+            for error, definitions, terms in zip(each, errors[0], size, strict=True):
+                assert error <= 4 * (definitions + np.finfo(dtype).eps * terms.max())
+
+
+@pytest.mark.parametrize("dtype", WIDER)
+@pytest.mark.parametrize("positions", [4, 700, 70_000])
+def test_each_output_lies_between_the_least_and_the_largest_value(dtype, positions):
+    """Sums over the keys may be larger than any number of the dtype; averages may not."""
+    rng = np.random.default_rng(0)
+    limits, few = np.finfo(dtype), 4 * np.finfo(dtype).eps * np.sqrt(positions)
+    q, k = rng.standard_normal((2, 3)), rng.standard_normal((positions, 3))
+    for scale, least in itertools.product((0.0, 1.0, 30.0), (-1.0, 0.0, 1.0)):
+        for largest in (1.0, 100.0, np.sqrt(limits.max), limits.max / 2, limits.max):
+            v = rng.uniform(least, 1, (positions, 2)) * np.array(largest, np.longdouble)
+            q_, k_, v = (Tensor(x.astype(dtype)) for x in (q, k, v))
+            y = fused_attention(q_, k_, v, scale=scale).data
+            low, high = (f(v.data.astype(np.longdouble), axis=0) for f in (np.min, np.max))
+            room = few * np.maximum(np.abs(low), np.abs(high))
+            assert y.dtype == dtype and ((low - room <= y) & (y <= high + room)).all()
+
+
 def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
     q, k, v = qkv()
 

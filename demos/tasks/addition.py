@@ -5,7 +5,7 @@ depends only on what is known by then: two digits and a carry. At least 98 % of 
 it never saw are exactly right. Without positions almost none is right, because the model cannot
 tell units from hundreds.
 
-    python -m demos addition [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 30 s
+    python -m demos addition [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 16 s
 """
 
 # %% Set-up
@@ -26,9 +26,9 @@ from minigrad import cross_entropy
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
-chosen = options("addition", __doc__.splitlines()[0], steps=1200, quick=10)
+chosen = options("addition", __doc__.splitlines()[0], steps=1000, quick=10)
 marks = Marks(enforced=not chosen.quick)
-PLUS, EQUALS, BATCH = 10, 11, 64
+PLUS, EQUALS, BATCH = 10, 11, 32
 PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
 D_MODEL, HEADS, BLOCKS = 64, 4, 2
 
@@ -77,14 +77,14 @@ def train(positions, what):
     """A model, its losses, and which of 1,000 held-out sums it writes exactly."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(positions, rng).astype(np.float32)
-    optimizer = Adam(model.parameters())
+    optimizer = Adam(model.parameters(), betas=(0.9, 0.98))
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for step in run:
         tokens = sums(rng, BATCH, held_out=False)
         targets = np.where(np.arange(1, LENGTH) < PROMPT, -1, tokens[:, 1:])  # only the sum counts
         logits = model(tokens[:, :-1])
         loss = cross_entropy(logits, targets, ignore_index=-1)
-        optimizer.lr = warmup_cosine(step, peak=3e-3, warmup=50, total=chosen.steps)
+        optimizer.lr = warmup_cosine(step, peak=4e-3, warmup=50, total=chosen.steps)
         optimizer.zero_grad()
         loss.backward()
         clip_gradients(model.parameters(), 1.0)

@@ -10,7 +10,7 @@ width the scale makes gradients smaller, and at a large width 1/√d_k is not en
 The text is the notebook "Why we need Attention mechanism". We do not know its author: we have it as
 a text without an address.
 
-    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 11 s
+    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
 
 # %% Set-up
@@ -48,7 +48,7 @@ from minigrad import (
 from minigrad.nn import Dropout, Embedding, Linear, Module, Sequential
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
-chosen = options("your_journey", __doc__.splitlines()[0], steps=300, quick=5)
+chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
 marks = Marks(enforced=not chosen.quick)
 x = Tensor(INPUTS, requires_grad=True, name="X")
 one, two = source.version_1(), source.version_2()

@@ -223,12 +223,12 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
     assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
 
 
-def test_dropout_goes_on_where_it_was_stopped(tmp_path):
+def test_dropout_goes_on_where_it_was_stopped(quick, tmp_path):
     """`digits` draws its dropout from the generator that draws its batches."""
-    demo("digits", "--steps", 12, "--out", tmp_path / "whole")
-    stopped(tmp_path, "rows with positions", 4, signal.SIGINT, "digits", steps=12)
-    demo("digits", "--steps", 12, "--out", tmp_path, "--resume")
-    assert_same_trainings(tmp_path / "whole", tmp_path)
+    folder, _ = quick("digits")  # which takes 10 steps
+    stopped(tmp_path, "rows with positions", 4, signal.SIGINT, "digits", steps=10)
+    demo("digits", "--quick", "--out", tmp_path, "--resume")
+    assert_same_trainings(folder, tmp_path)
 
 
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(tmp_path):
@@ -306,9 +306,9 @@ def test_the_list_survives_whatever_files_an_editor_leaves(tmp_path):
     assert "half " in done.stdout and "folder" not in done.stdout and "v2" not in done.stdout
 
 
-def test_a_run_of_another_demo_in_the_same_folder_is_refused(tmp_path):
-    demo("reverse", "--quick", "--out", tmp_path)
-    done = demo("addition", "--quick", "--resume", "--out", tmp_path)
+def test_a_run_of_another_demo_in_the_same_folder_is_refused(quick):
+    folder, _ = quick("reverse")
+    done = demo("addition", "--quick", "--resume", "--out", folder)
     assert done.returncode == 2
     assert "was begun with another demo, reverse and not addition" in done.stderr
 
