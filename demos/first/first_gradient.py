@@ -25,11 +25,12 @@ marks = Marks(enforced=not chosen.quick)
 rng = np.random.default_rng(chosen.seed)
 x = np.linspace(-1.0, 2.0, 7)
 y = 2 * x + 1 + 0.1 * rng.standard_normal(7)
+X, Y = Tensor(x, name="x"), Tensor(y, name="y")  # (constants, with names for the graph)
 
 
 def loss(w, b):
     """The mean squared distance between the line and the points."""
-    return ((w * x + b - y) ** 2).mean()
+    return ((w * X + b - Y) ** 2).mean()
 
 
 w = Tensor(0.5, requires_grad=True, name="w")

@@ -22,7 +22,7 @@ from demos import options
 from demos._page import Section, write_page
 from demos.texts.sources import agreeing, beside
 from demos.texts.sources import love_transformers as source
-from minigrad import Tensor, gradcheck, gradients, graph, unfused
+from minigrad import Steps, Tensor, gradcheck, gradients, graph, unfused
 from minigrad.checks.differences import lengths, slopes
 
 chosen = options("scaling", __doc__.splitlines()[0])
@@ -189,7 +189,9 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
         tensors = [
             Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)
         ]
-        drawing = graph(loss(tensors, scale), grads=True, limits=LIMITS)
+        with Steps() as steps:
+            value = loss(tensors, scale)
+        drawing = graph(value, grads=True, limits=LIMITS, steps=steps)
         drawing.save(chosen.out / f"head_{title}.png")
         drawings.append((title, drawing.save(chosen.out / f"head_{title}.svg")))
         for i, exact in enumerate(gradients(loss(tensors, scale), tensors)):
@@ -216,9 +218,9 @@ print("\n".join(f"   {line}" for line in compared))
 rng = np.random.default_rng(chosen.seed)
 whole = MultiHeadAttention(12, 3, rng=rng)
 tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
-with unfused():  # each step of attention in a box of its own
+with Steps(whole) as steps, unfused():  # each step of attention in a box of its own
     loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
-drawing = graph(loss_of_layer, grads=True, limits=LIMITS)
+drawing = graph(loss_of_layer, grads=True, steps=steps)
 drawing.save(chosen.out / "multi_head.png")
 multi_head = drawing.save(chosen.out / "multi_head.svg")
 

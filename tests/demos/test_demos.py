@@ -1,6 +1,7 @@
 """Demos: run as a user runs them, without a display."""
 
 import os
+import json
 import re
 import shutil
 import subprocess
@@ -113,7 +114,7 @@ def test_a_browser_shows_the_page(scaling, tmp_path):
 # ------------------------------------------------------------------ the list
 
 TEXTS = {"love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"}
-NAMES = {"scaling", "first_gradient", "texts", "museum", "benchmark", *TEXTS, *TRAIN}
+NAMES = {"scaling", "first_gradient", "draw", "texts", "museum", "benchmark", *TEXTS, *TRAIN}
 
 
 def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
@@ -124,6 +125,42 @@ def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
     for row in rows:
         np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
     assert len(rows) == 2 and "FAILED" not in done.stdout
+
+
+PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(path):
+    """What an SVG shows, as data: it is in its metadata."""
+    return json.loads(ElementTree.parse(path).find(f"{SVG}metadata").text)
+
+
+def same(a, b):
+    """Equal but for the last digits of numbers, and for what is rounding noise in both."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == pytest.approx(b, rel=0.02) or max(abs(a), abs(b)) < 1e-12
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+def test_draw_draws_the_pictures_of_the_readme_again(tmp_path):
+    done = demo("draw", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    graphs = [path for path in PICTURES if path.stem != "map"]
+    assert {path.name for path in graphs} == {path.name for path in tmp_path.glob("*.svg")}
+    for path in graphs:
+        assert same(drawn(path), drawn(tmp_path / path.name)), path.name
+
+
+def test_the_readme_shows_every_picture_that_is_kept_and_none_is_large():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r'<img [^>]*src="demos/pictures/(\S+)" [^>]*alt="[^"]{40,}"', readme)
+    assert sorted(set(shown)) == [path.name for path in PICTURES]
+    assert all(path.stat().st_size < 100_000 for path in PICTURES)
 
 
 def test_every_demo_is_in_the_readme_and_tried_here():

@@ -1,0 +1,122 @@
+"""Computation graphs: from one expression to a GPT of twelve blocks.
+
+Claim. A record of any size can be read. An attention head is a dozen boxes, and their colours show
+where its gradient dies without the scale. A GPT of twelve blocks has 490 tensors, and a drawing of
+15 boxes. The pictures are those of README, which this command draws again:
+
+    python -m demos draw [--out demos/pictures] [--seed N]  # 2 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention import MultiHeadAttention, attention, gpt2
+from attention.scaling import typical_query
+from demos import options
+from demos._training import Marks
+from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, softmax, unfused
+
+chosen = options("draw", __doc__.splitlines()[0])
+marks = Marks(enforced=not chosen.quick)
+
+
+def save(drawing, name):
+    """The picture for README, in a format that a browser enlarges without loss."""
+    path = drawing.save(chosen.out / f"{name}.svg")
+    print(f"   {path}: {drawing!r}")
+
+
+# %% 1 · README's first lines
+
+rng = np.random.default_rng(0)
+q = Tensor(rng.standard_normal((1, 4)), requires_grad=True, name="q")
+k = Tensor(rng.standard_normal((3, 4)), requires_grad=True, name="k")
+weights = softmax(q @ k.mT / np.sqrt(4))
+loss = -np.log(weights[0, 2])
+first = graph(loss, grads=True)
+print("1 · One query, three keys. As text:\n")
+print(first, end="\n\n")
+save(first, "first")
+
+# %% 2 · One head, with and without √d_k
+# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. Both pictures
+# have one scale of colours. `Steps` notes the names of the lines that computed each tensor.
+
+D_K = 512
+arrays = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
+
+
+def head(scale):
+    """The drawing of L = ⟨g, attention(q, k, v)⟩, whose ∂L/∂output is g."""
+    q, k, v = (
+        Tensor(a, requires_grad=True, name=n) for a, n in zip(arrays[:3], "qkv", strict=True)
+    )
+    g = Tensor(arrays[3], name="g")
+    with Steps() as steps:
+        output = attention(q, k, v, scale=scale)
+        loss = (output * g).sum()
+    return graph(loss, grads=True, steps=steps, limits=(1e-6, 1.0))
+
+
+print("\n2 · One head, scaled by 1/√d_k and unscaled")
+scaled, unscaled = head(None), head(1.0)
+save(scaled, "head_scaled")
+save(unscaled, "head_unscaled")
+
+
+def at(drawing, title):
+    """The RMS of the gradient at a box."""
+    return next(box.grad for box in drawing.boxes if box.title == title)
+
+
+for title in ("weights", "scores", "q"):
+    print(f"   gradient at {title:<8} {at(scaled, title):9.2g} {at(unscaled, title):9.2g}")
+
+# %% 3 · A layer, by its steps
+# A layer computes attention by one fused operation. `unfused()` shows the steps inside.
+
+rng = np.random.default_rng(chosen.seed)
+layer = MultiHeadAttention(12, 3, bias=True, rng=rng)
+tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
+with Steps(layer) as steps, unfused():
+    loss = (layer(tokens) * rng.standard_normal((5, 12))).sum()
+print("\n3 · A multi-head layer. The bias of its keys learns nothing:\n")
+drawing = graph(loss, grads=True, steps=steps)
+print(drawing, end="\n\n")
+save(drawing, "layer")
+
+# %% 4 · A GPT
+# Equal blocks are drawn once. The strip below them shows the gradient at the output of the others.
+# (At its usual initial weights every weight of attention is nearly the same, so W_Q and W_K get
+# little. They are made ten times larger here.)
+
+model = gpt2(11, 8, d_model=16, num_heads=4, num_blocks=12, attend=attention, rng=rng)
+with no_grad():
+    for name, p in model.named_parameters():
+        if name.endswith(("w_q.weight", "w_k.weight")):
+            p *= 10.0
+words = np.arange(8)[None]
+with Steps(model) as steps:
+    logits = model(words[:, :-1])
+    loss = cross_entropy(logits, words[:, 1:])
+gpt, opened, everything = (
+    graph(loss, grads=True, steps=steps, depth=depth) for depth in (1, 2, None)
+)
+print("\n4 · GPT-2 with twelve blocks: folded, with its first block opened, and all of it")
+save(gpt, "gpt")
+save(opened, "gpt_opened")
+print(f"   all of it: {everything!r}, which would be a picture four screens wide")
+
+# %% What is claimed
+
+marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
+marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
+kept = at(scaled, "q") / at(unscaled, "q")
+marks.at_least("gradient of q, scaled over unscaled", kept, 1000.0, ".0f")
+marks.end()
+
+# %% Try it
+# - Print `steps` after `steps.backward(loss)`: in which order do the three uses of a block's input
+#   send their contributions?
+# - Give the layer of part 3 `bias=False`: which sentence below the picture is gone, and why?
