@@ -47,9 +47,8 @@ def linear(x, w, b):
 
 def masked_softmax(x, mask):
     e = np.where(mask, np.exp(x), 0)
-    return e / np.where(
-        np.broadcast_to(mask, x.shape).any(-1, keepdims=True), e.sum(-1, keepdims=True), 1
-    )
+    some = np.broadcast_to(mask, x.shape).any(-1, keepdims=True)
+    return np.where(mask, e / np.where(some, e.sum(-1, keepdims=True), 1), 0)
 
 
 def layer_norm(x, gain, bias, eps=1e-5):

@@ -311,6 +311,11 @@ linear.astype(bool) → ValueError: ^a model's parameters have a floating dtype:
 linear.astype(complex) → ValueError: ^a model's parameters have a floating dtype: got
 Linear(5, 7) → TypeError: rng
 
+LayerNorm(3, eps=-1) → ValueError: ^eps must be a number, 0 or larger, and finite: got -1$
+LayerNorm(3, eps=np.nan) → ValueError: ^eps must be a number, 0 or larger, and finite: got nan$
+RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 or larger, and finite: got 'a'$
+layer_norm(q, t, t, eps=-1.0) → ValueError: eps must be a number, 0 or larger, and finite: got -1.0$
+
 # 8 Optimizers
 Adam(Linear(2, 3, rng=rng)) → TypeError: such as model.parameters\(\): got a Linear$
 Linear(0, 0, rng=rng) → ValueError: a weight needs inputs or outputs

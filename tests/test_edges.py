@@ -3,24 +3,35 @@
 Everything is compared with the same numbers at an ordinary size.
 """
 
+import importlib
 import itertools
+import pkgutil
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
+import attention
+import minigrad
+from attention.positions import rotary
 from minigrad import (
     Tensor,
     cosine_similarity,
+    cross_entropy,
+    gelu_tanh,
     gradients,
     layer_norm,
     log_softmax,
     logsumexp,
+    masked_softmax,
     mse,
     norm,
     softmax,
     std,
+    unfused,
 )
 from minigrad.nn import RMSNorm
+from minigrad.nn.layers import _rms_norm
 from tests.coverage_table import CASES
 
 ROWS = np.random.default_rng(2).standard_normal((3, 5))
@@ -154,3 +165,103 @@ def test_rms_norm_does_not_lose_a_row_whose_squares_overflow(dtype, scale):
     held = large.data.astype(float) / scale  # (as this dtype has them)
     expected = held / np.sqrt((held**2).mean(axis=-1, keepdims=True))
     np.testing.assert_allclose(y, expected, rtol=30 * np.finfo(dtype).eps)
+
+
+# ---------------------------------------------------------------- every fused rule
+
+WIDER = {np.float16: np.float64, np.float32: np.float64, np.float64: np.longdouble}
+EVEN, LINE = np.arange(8) % 2 == 0, np.linspace(-1, 2, 8)
+FUSED = {  # of rows (5, 8)
+    "cross_entropy": lambda x: cross_entropy(x, [0, 3, 7, 7, 1], reduction="none"),
+    "gelu_tanh": gelu_tanh,
+    "layer_norm": lambda x: layer_norm(x, LINE.astype(x.dtype), LINE.astype(x.dtype)),
+    "masked_softmax": lambda x: masked_softmax(x, EVEN),
+    "rms_norm": lambda x: _rms_norm(x, Tensor(LINE.astype(x.dtype)), eps=1e-5),
+    "rotary": rotary,
+    "fused_attention": None,  # tests/test_fused_attention.py asks it the same
+}
+
+
+def test_every_fused_rule_is_asked():
+    names = set()
+    for package in (minigrad, attention):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.endswith("__main__") or ".graphs" in found.name:
+                continue
+            for f in vars(importlib.import_module(found.name)).values():
+                rule = getattr(f, "__wrapped__", None)
+                names |= {rule.__name__} if hasattr(rule, "definition") else set()
+    assert names == FUSED.keys()
+
+
+def rows_of(rng, power, ties, offset):
+    """Whole numbers times a power of ten, far from 0 if they have an offset."""
+    x = rng.integers(-5, 6, (5, 8)).astype(float)
+    x[:, 1::2] = x[:, ::2] if ties else x[:, 1::2]
+    return (x + offset) * 10.0**power
+
+
+@pytest.mark.parametrize("dtype", WIDER)
+@pytest.mark.parametrize("name", sorted(FUSED.keys() - {"fused_attention"}))
+def test_at_every_size_the_error_of_a_fused_rule_is_at_most_four_times_its_definitions(name, dtype):
+    f, few = FUSED[name], 8 * np.finfo(dtype).eps
+    for power, ties, offset, seed in itertools.product(
+        range(9), (False, True), (0.0, 50.0), range(3)
+    ):
+        rng = np.random.default_rng(seed)
+        values, g = rows_of(rng, power, ties, offset), rng.standard_normal((5, 8))
+        if np.abs(values).max() > np.finfo(dtype).max:
+            continue
+        found = []
+        for definition, each in ((False, dtype), (True, dtype), (True, WIDER[dtype])):
+            x = Tensor(values.astype(dtype), dtype=each, requires_grad=True)
+            with unfused() if definition else nullcontext(), np.errstate(all="ignore"):
+                y = f(x)
+                found.append(
+                    [y.data, *gradients(y, [x], g.astype(dtype).flat[: y.size].reshape(y.shape))]
+                )
+        for one, definitions, exact in zip(*found, strict=True):
+            error, allowed = (np.abs(each - exact).max() for each in (one, definitions))
+            assert not error > 4 * allowed + few * np.abs(exact).max(), (power, ties, offset)
+
+
+# ---------------------------------------------------------------- every curve at its ends
+
+CURVES = """
+    abs arctan cosh elu erf exp expm1 gelu gelu_tanh leaky_relu log1p logsigmoid relu sigmoid sign
+    silu sinh softplus sqrt square tanh
+"""
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("name", CURVES.split())
+def test_a_curve_overflows_only_where_its_value_or_its_slope_does(name, dtype):
+    """Its definition, in numbers that cannot overflow here, says where that is."""
+    f, limits = getattr(minigrad, name), np.finfo(dtype)
+    ends = [
+        1,
+        limits.max / 2,
+        limits.max,
+        np.sqrt(limits.max),
+        limits.tiny,
+        limits.smallest_subnormal,
+    ]
+    for value in np.array([*ends, *np.negative(ends)], dtype):
+        if value < 0 and name in ("sqrt", "log1p"):
+            continue
+        with np.errstate(all="ignore"):
+            x = Tensor(value, dtype=np.longdouble, requires_grad=True)
+            exact = [f(x).data, *gradients(f(x), [x])]
+        if name == "gelu" and abs(value) > 100:  # (erf of a longdouble has the digits of a double)
+            exact = [max(value, 0), float(value > 0)]
+        if not max(map(np.abs, exact)) <= limits.max:
+            continue
+        with np.errstate(over="raise", invalid="raise"):
+            x = Tensor(value, requires_grad=True)
+            found = [f(x).data, *gradients(f(x), [x])]
+        for one, other, atol in zip(
+            found, exact, (limits.smallest_subnormal, limits.eps), strict=True
+        ):
+            np.testing.assert_allclose(
+                one, other, rtol=8 * limits.eps, atol=atol, err_msg=str(value)
+            )

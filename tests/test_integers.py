@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradients
+from minigrad import Tensor, gradients, linear, nn, unfused
 from tests import oracles
 from tests.coverage_table import CASES
 
@@ -77,3 +77,68 @@ def test_beside_a_float_integers_are_floats_in_value_and_gradient(name):
                     answer(with_gradient, each, i) for each in in_integers(case, dtype, others)
                 ]
                 assert isinstance(found[0], Exception) or same(*found), (str(case), *found)
+
+
+RNG = np.random.default_rng(7)
+LAYERS = {  # (An Embedding takes integers as indices.)
+    "Linear": nn.Linear(5, 7, rng=RNG),
+    "Linear without bias": nn.Linear(5, 7, bias=False, rng=RNG),
+    "LayerNorm": nn.LayerNorm(5),
+    "RMSNorm": nn.RMSNorm(5),
+    "Dropout": nn.Dropout(0.5, rng=RNG),
+    "Sequential": nn.Sequential(nn.RMSNorm(5), nn.Linear(5, 7, rng=RNG), nn.LayerNorm(7)),
+}
+
+
+def test_each_layer_is_asked():
+    assert {name for name in LAYERS if " " not in name} == {
+        name for name in nn.__all__ if isinstance(getattr(nn, name), type)
+    } - {"Module", "Embedding"}
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.uint16, np.uint64])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_gives_for_integers_what_it_gives_for_the_same_floats(name, dtype):
+    layer = LAYERS[name]
+    limits = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else None
+    large = [0, 0, 0, 1, 1] if limits is None else [limits.min, limits.max, 1, 0, limits.max // 2]
+    x = np.array([[0, 1, 1, 0, 1], [1, 1, 1, 1, 1], large], dtype)
+
+    def answer_of(x):
+        if isinstance(layer, nn.Dropout):
+            layer.rng = np.random.default_rng(0)
+        y = layer(Tensor(x))
+        wanted = layer.parameters()
+        return [y.data, *(gradients(y.sum(), wanted) if wanted else [])]
+
+    for found, expected in zip(answer_of(x), answer_of(x.astype(float)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    with unfused():
+        for found, expected in zip(answer_of(x), answer_of(x.astype(float)), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+ALL = [np.bool_, np.int8, np.uint8, np.int64, np.float16, np.float32, np.float64]
+
+
+@pytest.mark.parametrize("dtypes", list(itertools.product(ALL, repeat=3)), ids=str)
+def test_linear_has_the_dtype_and_the_numbers_of_its_composition(dtypes):
+    arrays = [np.arange(np.prod(shape)).reshape(shape) % 2 for shape in ((2, 5, 3), (3, 7), (7,))]
+    inputs = [
+        Tensor(x, dtype=d, requires_grad=np.dtype(d).kind == "f")
+        for x, d in zip(arrays, dtypes, strict=True)
+    ]
+    x, w, b = inputs
+    y, composed = linear(x, w, b), x @ w + b
+    assert y.dtype == composed.dtype
+    if y.dtype != bool:  # then booleans are counted
+        x, w = (
+            Tensor(each.data.astype(np.int8)) if each.dtype == bool else each for each in (x, w)
+        )
+        composed = x @ w + b
+    np.testing.assert_array_equal(y.data, composed.data)
+    leaves = [each for each in inputs if each.requires_grad]
+    if leaves:
+        g = np.ones(y.shape)
+        for one, other in zip(gradients(y, leaves, g), gradients(composed, leaves, g), strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)

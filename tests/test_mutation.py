@@ -152,6 +152,19 @@ def its_definition_too_has_rows_without_a_key():
     assert {each.dtype for each in both[1]} == {np.dtype(np.float32)}
 
 
+def beside_a_nan_what_is_forbidden_is_0():
+    rows = [[1.0, np.nan, 2.0, 3.0], [1.0, np.nan, 2.0, 3.0]]
+    x = Tensor(rows, requires_grad=True)
+    mask = [[True, True, False, True], [True, False, False, True]]
+    for way in (contextlib.nullcontext, unfused):
+        with way():
+            y = ops.masked_softmax(x, mask=mask)
+            (g,) = gradients(y, [x], np.array([[1.0, 2.0, 3.0, 5.0]] * 2))
+        for found in (y.data, g):
+            np.testing.assert_array_equal(np.isnan(found), [[1, 1, 0, 1], [0, 0, 0, 0]])
+            assert found[0, 2] == 0 and (found[1] != 0).tolist() == [True, False, False, True]
+
+
 def it_is_flat(f, *places):
     """The slope is 0 there, whatever arrives: also where 0 arrives."""
 
@@ -299,7 +312,7 @@ CASES = {
         (lambda a, b: ops.einsum("...i,...i", a, b), S[:1], P),
         (lambda a, b, c: ops.einsum("ij,jk,k->i", a, b, c), S, P, ROW),
     ],
-    "erf": [*of_one(ops.erf), (ops.erf, LONE)],
+    "erf": [*of_one(ops.erf), (ops.erf, LONE), it_is_flat(ops.erf, 1e200, -1e300)],
     "exp": of_one(ops.exp),
     "expm1": of_one(ops.expm1),
     "gelu_tanh": [
@@ -356,6 +369,7 @@ CASES = {
         (lambda x: ops.masked_softmax(x, mask=np.eye(3, dtype=bool)[:, ::-1] | MASK), BOX),
         (lambda x: ops.masked_softmax(x, mask=np.array([True, False, True])), X),
         (lambda x: ops.masked_softmax(x, mask=np.zeros((3, 1), bool)), X),
+        beside_a_nan_what_is_forbidden_is_0,
         keeps_float32(lambda x: ops.masked_softmax(x, mask=MASK), X),
         its_definition_too_has_rows_without_a_key,
     ],
@@ -894,6 +908,8 @@ NO_MISTAKE_INSIDE = {
     "power: np.abs(a) < 1 / np.finfo(a.dtype).max → np.abs(a) <= 1 / np.finfo(a.dtype).max": BORDER,
     "power: 1 / np.finfo(a.dtype).max → 2 / np.finfo(a.dtype).max": BORDER,
     "arcsinh: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
+    "arctan: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
+    "erf: np.clip(x, -FAR_OUT, FAR_OUT) → np.clip(-FAR_OUT, x, FAR_OUT)": "max has no order",
     "arctan2: np.hypot(a, b) → np.hypot(b, a)": "a length has no order",
     "cholesky: np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2 → "
     "np.eye(n, dtype=a.dtype) / 2 - np.tril(np.ones((n, n), a.dtype))": "Φ acts twice, and -Φ too",
@@ -901,8 +917,10 @@ NO_MISTAKE_INSIDE = {
     "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
         "0 divided by either is 0"
     ),
-    "_gelu_tanh: np.minimum(x * x, _FAR) → np.minimum(_FAR, x * x)": "min has no order",
-    "gelu_tanh: np.minimum(f, _FAR, out=f) → np.minimum(_FAR, f, out=f)": "min has no order",
+    "_gelu_tanh: np.clip(x, -_FAR, _FAR) → np.clip(-_FAR, x, _FAR)": "max has no order",
+    "gelu_tanh: np.clip(x_part, -_FAR, _FAR, out=f) → np.clip(-_FAR, x_part, _FAR, out=f)": (
+        "max has no order"
+    ),
     "gelu_tanh: min(_AT_ONCE, flat.size) → min(flat.size, _AT_ONCE)": "min has no order",
     "gelu_tanh: min(_AT_ONCE, flat.size) → _AT_ONCE": "more room than is used",
     "gelu_tanh: np.multiply(t_part, t_part, out=space[:len(t_part)]) → "
@@ -910,6 +928,8 @@ NO_MISTAKE_INSIDE = {
     "_masked_softmax: np.vecdot(found, y) → np.vecdot(y, found)": "a product commutes",
     "layer_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
     "_masked_softmax: np.where(mask, g, 0) → np.where(mask, g, 1)": UNUSED,
+    "_masked_softmax: found if np.isfinite(average).all() else np.where(mask, found, 0) → "
+    "np.where(mask, found, 0)": "the same, slower where nothing is NaN",
     "_composed_masked_softmax: np.where(nowhere, 0.0, -np.inf) → "
     "np.where(nowhere, 1.0, -np.inf)": UNUSED,
     "power: floats(np.where((a == 0) & (b >= 0), 1, a)) → np.where((a == 0) & (b >= 0), 1, a)": (

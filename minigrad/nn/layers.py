@@ -26,7 +26,8 @@ from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module, renamed
 from minigrad.ops import layer_norm, linear
-from minigrad.ops.fused import deviation
+from minigrad.ops.elementwise import floats
+from minigrad.ops.fused import check_eps, deviation
 
 
 class Linear(Module):
@@ -86,6 +87,7 @@ class LayerNorm(Module):
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
         self.bias = _parameter(np.zeros(d_model), dtype, "bias")
+        check_eps(eps)
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -100,6 +102,8 @@ def _rms_norm_by_steps(x: Any, gain: Any, /, eps: float) -> Any:
 @fused(definition=_rms_norm_by_steps, name="rms_norm")
 def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
     """n ⊙ gain with n = x/σ: chapter 3.7's derivation of `layer_norm`, without the mean."""
+    dtype = np.result_type(x, gain)
+    x = x.astype(np.result_type(x, np.float32), copy=False)  # (squares of float16 overflow)
     sigma = deviation(x, eps)
     n = x / sigma
 
@@ -111,7 +115,7 @@ def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
             h /= sigma
         return h, g * n if needs[1] else None
 
-    return n * gain, backward
+    return (n * gain).astype(dtype, copy=False), backward
 
 
 class RMSNorm(Module):
@@ -122,11 +126,12 @@ class RMSNorm(Module):
 
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
+        check_eps(eps)
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
         """Bring each row of x to mean square 1, then scale it."""
-        return _rms_norm(_of_width(x, self.gain, "RMSNorm"), self.gain, eps=self.eps)
+        return _rms_norm(floats(_of_width(x, self.gain, "RMSNorm")), self.gain, eps=self.eps)
 
 
 class Dropout(Module):

@@ -13,8 +13,9 @@ The second quotient is a factor of 1 - erf(x), which is at most 0.51 here and fa
 so a relative error of the quotient changes erf(x) by less and less. The first has x as a factor,
 and keeps all digits near 0, where 1 minus something would lose them.
 
-Python's `math.erf` takes one number at a time. In NumPy's array operations the same work is about
-ten times faster: both quotients are computed for all elements, and the right one is chosen.
+Python's `math.erf` takes one number at a time. Here NumPy computes both quotients for all elements,
+and chooses the right one. For a thousand numbers and more that takes a half to a fifth of the time
+in float64, and less in float32. For ten numbers it takes longer.
 
     >>> import math
     >>> x = np.linspace(-6.0, 6.0, 1001)
@@ -71,6 +72,7 @@ FAR = (
         1.23033935480374942e3,
     ),
 )
+FAR_OUT = 110.0  # from here on exp(-x²) is 0 in every dtype, and x² might overflow
 AT_ONCE = 2**14  # numbers, whose intermediate results fit into the processor's cache
 
 
@@ -79,12 +81,18 @@ def erf(x, /):
     """y = 2/√π ∫₀ˣ exp(-t²) dt. An integral's slope is its integrand: f′ = 2/√π exp(-x²).
 
     ½ (1 + erf(x/√2)) is the probability that a standard normal number is below x, which is what
-    GELU weights its input by (chapter 6.1).
+    GELU weights its input by (chapter 6.1). Of float64 all digits but the last are right. The
+    coefficients have no more, so a longdouble gets the digits of a float64.
 
     >>> erf(0.0)
     array(0.)
     """
-    return lambda: _erf(floats(x)), lambda g, y: g * (2 / math.sqrt(math.pi)) * np.exp(-x * x)
+
+    def vjp(g, y):
+        near = np.clip(x, -FAR_OUT, FAR_OUT)
+        return g * (2 / math.sqrt(math.pi)) * np.exp(-near * near)
+
+    return lambda: _erf(floats(x)), vjp
 
 
 def _erf(x):

@@ -56,9 +56,15 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
     The gradient is divided by σ: a row twice as large gets a gradient half as large.
 
+    Rows of float16 are computed in float32, where their squares and sums do not overflow. (The
+    definition computes in float16: its x - μ is ∞ beyond 65,504.)
+
     >>> layer_norm([[1.0, 3.0]], [1.0, 1.0], [0.0, 10.0], eps=0.0)
     array([[-1., 11.]])
     """
+    x = floats(x)
+    dtype = np.result_type(x, gain, bias)
+    x = x.astype(np.result_type(x, np.float32), copy=False)
     n = x - x.mean(axis=-1, keepdims=True)
     sigma = deviation(n, eps)
     n /= sigma
@@ -73,11 +79,12 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
             h /= sigma
         return h, g * n if needs[1] else None, g if needs[2] else None
 
-    return n * gain + bias, backward
+    return (n * gain + bias).astype(dtype, copy=False), backward
 
 
 def deviation(centred: Any, eps: float) -> Any:
     """σ = √(mean(centred²) + eps) of each row of x - μ, even where squares would overflow."""
+    check_eps(eps)
     with np.errstate(over="ignore"):
         if isinstance(centred, Tensor):
             variance = np.mean(centred * centred, axis=-1, keepdims=True)
@@ -88,6 +95,12 @@ def deviation(centred: Any, eps: float) -> Any:
     scale = size_in_powers_of_two(centred, -1)
     centred = centred / scale
     return scale * np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + eps / scale / scale)
+
+
+def check_eps(eps: float) -> None:
+    """Refuse an eps that is not a number to add to a mean of squares."""
+    if not isinstance(eps, int | float | np.number) or not 0 <= eps < math.inf:
+        raise ValueError(f"eps must be a number, 0 or larger, and finite: got {eps!r}")
 
 
 def size_in_powers_of_two(x: Any, axis: Any) -> Any:
@@ -132,7 +145,7 @@ def linear(x, w, b, /):
         raise ValueError("x (…, d_in), w (d_in, d_out) and b (d_out,) are asked for")
 
     def value():
-        y = _rows(x) @ w
+        y = np.matmul(_rows(x), w, dtype=np.result_type(np.result_type(x, w), b))
         y += b
         return y.reshape(*x.shape[:-1], w.shape[1])
 
@@ -158,7 +171,9 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
 
         ∂L/∂z = y ⊙ (g - ⟨g, y⟩)
 
-    The definition has two `where`s around a softmax: five arrays of z's size, where here is one.
+    A NaN where the mask is True makes its row NaN there. Where the mask is False, the row and its
+    gradient are 0 whatever the numbers are. The definition records three nodes: a softmax between
+    two `where`s.
 
     >>> masked_softmax([[1.0, 5.0, 1.0], [1.0, 2.0, 3.0]], [[True, False, True], [False] * 3])
     array([[0.5, 0. , 0.5],
@@ -185,23 +200,28 @@ def _masked_softmax(z, /, mask):
     if y.size:
         y -= np.maximum(y.max(axis=-1, keepdims=True), np.finfo(z.dtype).min)  # (-∞ if no key)
         np.exp(y, out=y)
-        y /= np.where(mask.any(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True), 1)
+        total = np.where(mask.any(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True), 1)
+        y /= total
+        if np.isnan(total).any():
+            y[~np.broadcast_to(mask, y.shape)] = 0
 
     def backward(g, y, needs):
         found = np.where(mask, g, 0)
-        found -= np.vecdot(found, y)[..., None]
+        average = np.vecdot(found, y)[..., None]
+        found -= average
         found *= y
-        return (found,)
+        return (found if np.isfinite(average).all() else np.where(mask, found, 0),)
 
     return y, backward
 
 
 def _gelu_tanh(x, /):
-    return 0.5 * x * (1 + np.tanh(_ROOT * x * (1 + 0.044715 * np.minimum(x * x, _FAR))))
+    near = np.clip(x, -_FAR, _FAR)
+    return 0.5 * x * (1 + np.tanh(_ROOT * near * (1 + 0.044715 * near * near)))
 
 
 _ROOT = math.sqrt(2 / math.pi)
-_FAR = 1e3  # tanh(u) is ±1 from x² = 1e3 on, so x² is cut off there and cannot overflow
+_FAR = 10.0  # from |x| = 10 on tanh(u) is rounded to ±1, so x is cut off there: x³ cannot overflow
 
 
 @fused(definition=_gelu_tanh)
@@ -222,22 +242,23 @@ def gelu_tanh(x, /):
     t, y = np.empty_like(flat), np.empty_like(flat)
     for part in _parts(flat):
         x_part, t_part, y_part = flat[part], t[part], y[part]
-        np.multiply(x_part, x_part, out=t_part)
-        t_part *= _ROOT * 0.044715
-        t_part += _ROOT
-        t_part *= x_part
+        with np.errstate(over="ignore"):  # (tanh(±∞) is ±1, which is right)
+            np.multiply(x_part, x_part, out=t_part)
+            t_part *= _ROOT * 0.044715
+            t_part += _ROOT
+            t_part *= x_part
         np.tanh(t_part, out=t_part)
         np.add(t_part, 1, out=y_part)
+        y_part *= 0.5  # (before the factor x, since 2 x may overflow)
         y_part *= x_part
-        y_part *= 0.5
 
     def backward(g, y, needs):
         g, slope = g.ravel(), np.empty_like(flat)
         space = np.empty(min(_AT_ONCE, flat.size), flat.dtype)
         for part in _parts(flat):
             x_part, t_part, f = flat[part], t[part], slope[part]
-            np.multiply(x_part, x_part, out=f)  # u′ in the making
-            np.minimum(f, _FAR, out=f)
+            np.clip(x_part, -_FAR, _FAR, out=f)
+            f *= f  # u′ in the making
             f *= _ROOT * 0.134145
             f += _ROOT
             tanh_slope = np.multiply(t_part, t_part, out=space[: len(t_part)])
@@ -246,8 +267,8 @@ def gelu_tanh(x, /):
             f *= x_part
             f += t_part
             f += 1
-            f *= g[part]
             f *= 0.5
+            f *= g[part]
         return (slope.reshape(x.shape),)
 
     return y.reshape(x.shape), backward
