@@ -40,8 +40,8 @@ print(first, end="\n\n")
 save(first, "first")
 
 # %% 2 · One head, with and without √d_k
-# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. Both pictures
-# have one scale of colours. `Steps` notes the names of the lines that computed each tensor.
+# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. Both
+# pictures have one scale of colours. `Steps` notes the names of the lines that made each tensor.
 
 D_K = 512
 arrays = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))

@@ -2,7 +2,7 @@
 
 Where in a record does the gradient die? The parts of the answer are written: chapter 2.1 can
 replay the record without dropping it and return the gradient at every tensor, 5.2 turns the record
-into data, 5.7 folds it, 5.8 colours it, 5.9 and 5.10 write it as text, and 5.11 makes a picture of
+into data, 5.8 folds it, 5.7 colours it, 5.9 and 5.10 write it as text, and 5.11 makes a picture of
 it. `graph` puts them together.
 """
 
@@ -39,7 +39,7 @@ class Graph:
     """A record as data, and as what is drawn of it.
 
     vertices  every tensor of the record (chapter 5.2), in the order in which they were computed
-    boxes     what is drawn (chapter 5.7), and `links` the arrows between them
+    boxes     what is drawn (chapter 5.8), and `links` the arrows between them
     limits    the gradients at the two ends of the colour scale; None without gradients
     note      a sentence, if more was folded than was asked
 

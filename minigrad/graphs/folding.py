@@ -1,4 +1,4 @@
-"""5.7 · Folding: which of a record's tensors get a box of their own.
+"""5.8 · Folding: which of a record's tensors get a box of their own.
 
 A GPT of twelve blocks has 350 operations on 150 parameters. Who can read a picture of 500 boxes?
 Half of them tell the reader nothing. So a drawing has fewer boxes than the record has tensors:
@@ -50,7 +50,7 @@ AVERAGING = ("cross_entropy", "mean")
 class Row:
     """A parameter or a constant inside a box: its text, and the RMS of its gradient.
 
-    noise    whether that is what rounding has left of 0 (chapter 5.8)
+    noise    whether that is what rounding has left of 0 (chapter 5.7)
     """
 
     text: str
