@@ -51,7 +51,7 @@ def more_options(parser: argparse.ArgumentParser) -> None:
 
 
 chosen = options("benchmark", __doc__.splitlines()[0], add=more_options)
-measures = ("rows", "against", "threads", "rounds", "allocator", "json")  # and a file is measured
+measures = ("rows", "against", "threads", "rounds", "allocator", "json")  # options of a measurement
 asked = [f"--{name}" for name in measures if getattr(chosen, name) is not None]
 if chosen.source and (asked or chosen.quick):
     others = " and ".join(asked or ["--quick"])

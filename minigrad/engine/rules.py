@@ -164,7 +164,7 @@ def fused(
     >>> y, x.grad
     (Tensor(12., node=fast_scaled_sum), array(4.))
 
-    To test the rule against its definition, in values and in derivatives, use `gradcheck` (4.3):
+    `gradcheck` (chapter 4.3) compares the rule with its definition, in values and derivatives:
 
     >>> from minigrad import gradcheck
     >>> bool(gradcheck(fast_scaled_sum, 3.0, 5.0))

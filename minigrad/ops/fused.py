@@ -8,7 +8,7 @@ gradients of all inputs, because these gradients share most of their work (chapt
 
 Beside each such operation is its `definition`, the same function composed of other operations. The
 definition says what is meant, and it is used where the derivative itself is differentiated.
-`gradcheck` compares the operation with it:
+`gradcheck` (chapter 4.3) compares the operation with it:
 
     >>> from minigrad import gradcheck
     >>> bool(gradcheck(layer_norm, [[1.0, 3.0, 4.0]], [1.0, 2.0, 3.0], [0.0, 0.0, 0.0]))
