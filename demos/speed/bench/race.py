@@ -162,7 +162,7 @@ class Process:
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # it has ended, perhaps in the middle of an answer
             self.process.wait()
             self.errors.seek(0)
             said = self.errors.read().decode(errors="replace").strip().splitlines()
