@@ -1,4 +1,4 @@
-"""5.3 · Calls: the line, the module and the name of a step.
+"""5.12 · Calls: the line, the module and the name of a step.
 
 Which line of the program computed a tensor, in which layer, and what did the program call the
 result? The record (chapter 1.2) does not say, because no training needs it. But while an operation
@@ -8,7 +8,7 @@ its source line, and its variable `self`. If `self` is a module of the network, 
 operation that is computed while that line runs is the one whose result gets the name.
 
 Frames are read at each operation that is watched, which costs a few microseconds. So nobody pays
-for it but who asks (chapter 5.4).
+for it but who asks (chapter 5.13).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""5.10 · DOT: the boxes as text that Graphviz can draw.
+"""5.8 · DOT: the boxes as text that Graphviz can draw.
 
 How does a data structure become a drawing? Graphviz has laid out graphs for thirty years. So this
 chapter only says what there is, in Graphviz's DOT language: one statement for each box, one for

@@ -1,4 +1,4 @@
-"""5.8 · Folding: which of a record's tensors get a box of their own.
+"""5.6 · Folding: which of a record's tensors get a box of their own.
 
 A GPT of twelve blocks has 350 operations on 150 parameters. Who can read a picture of 500 boxes?
 Half of them tell the reader nothing. So a drawing has fewer boxes than the record has tensors:
@@ -50,7 +50,7 @@ AVERAGING = ("cross_entropy", "mean")
 class Row:
     """A parameter or a constant inside a box: its text, and the RMS of its gradient.
 
-    noise    whether that is what rounding has left of 0 (chapter 5.7)
+    noise    whether that is what rounding has left of 0 (chapter 5.5)
     """
 
     text: str
@@ -105,17 +105,17 @@ Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 
 def fold(vertices: Sequence[Vertex], depth: int | None) -> tuple[Drawn, str]:
     """The boxes and the arrows between them, and a sentence if more was folded than was asked."""
-    drawn = _Folding(vertices, depth, repeats=False).drawn()
+    drawn = Folding(vertices, depth, repeats=False).drawn()
     asked = len(drawn[0])
     if depth is None or asked <= READABLE:
         return drawn, ""
-    drawn = _Folding(vertices, depth, repeats=True).drawn()
+    drawn = Folding(vertices, depth, repeats=True).drawn()
     if len(drawn[0]) == asked:
         return drawn, ""
     return drawn, f"{asked:,} boxes, of which repeated ones are folded (depth=None draws all)"
 
 
-class _Folding:
+class Folding:
     """One folding of a list of vertices."""
 
     def __init__(self, vertices: Sequence[Vertex], depth: int | None, *, repeats: bool) -> None:
@@ -130,6 +130,7 @@ class _Folding:
         self.hidden: set[int] = set()  # operations inside a box of several
 
     def drawn(self) -> Drawn:
+        """All boxes, each after those from which an arrow leads to it, and all arrows."""
         scopes = [self.vertices[n].modules for n in self.operations]
         self._emit(nested(self.operations, scopes), (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
@@ -225,8 +226,17 @@ class _Folding:
         self._closed("module", f"m{numbers[0]}", name, detail, numbers, frame)
 
     def _repeat(self, copies: list[list[Item]], parent: Group, frame: tuple[str, ...]) -> None:
+        """A box for all copies of what was drawn before it."""
+        title, detail, labels = self._of_copies(copies, parent)
         each = [[n for item in copy for n in inside(item)] for copy in copies]
         numbers = [n for copy in each for n in copy]
+        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
+        strip = _some(list(zip(labels, ends, strict=True)))
+        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+
+    def _of_copies(self, copies: list[list[Item]], parent: Group) -> tuple[str, str, list[str]]:
+        """Title and detail of a box for these copies, and the name of each."""
+        first = [n for item in copies[0] for n in inside(item)]
         labels = [str(k + 2) for k in range(len(copies))]
         detail = "alike"
         layers = [copy[0] for copy in copies if isinstance(copy[0], Group) and len(copy) == 1]
@@ -235,13 +245,11 @@ class _Folding:
             labels = [_numeral(name) for name in names]
             title = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
             detail = "like the one before" if len(names) == 1 else f"{len(names)} more, alike"
-        elif len(each[0]) == 1:
-            title = f"{self.vertices[numbers[0]].operation} × {len(copies):,}"
+        elif len(first) == 1:
+            title = f"{self.vertices[first[0]].operation} × {len(copies):,}"
         else:
-            title = f"the same {len(each[0])} operations × {len(copies):,}"
-        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
-        strip = _some(list(zip(labels, ends, strict=True)))
-        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+            title = f"the same {len(first)} operations × {len(copies):,}"
+        return title, detail, labels
 
     def _closed(
         self,

@@ -40,7 +40,7 @@ class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
     kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps`, chapter 5.4, can see)
+              result of an operation under `no_grad`, which only `Steps`, chapter 5.13, can see)
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value

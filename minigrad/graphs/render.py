@@ -1,4 +1,4 @@
-"""5.11 · Rendering: DOT text in, picture out.
+"""5.9 · Rendering: DOT text in, picture out.
 
 Which program computes where the boxes go? One of Graphviz's: the system's `dot` if it is on PATH,
 otherwise `graphviz-pure`, a wheel that contains the same layout engine. The wheel draws SVG and

@@ -1,4 +1,4 @@
-"""5.7 · Scale: the colour of a gradient.
+"""5.5 · Scale: the colour of a gradient.
 
 Gradients differ by powers of ten, so the scale of colours is a logarithmic one. Where should its
 ends be? At the smallest and the largest gradient of the picture; but some gradients are 0 on paper,

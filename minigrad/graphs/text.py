@@ -1,4 +1,4 @@
-"""5.9 · Text: a graph to be read in a terminal.
+"""5.7 · Text: a graph to be read in a terminal.
 
 What can be shown where there is no picture? The same boxes in the same order, a line for each, with
 the layers as indentation. Each line reads like the assignment that computed the tensor.
