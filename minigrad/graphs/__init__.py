@@ -9,8 +9,8 @@ tensor is one arrow, so x · x shows two.
 With `grads=True` each box also shows the root mean square (RMS) of ∂L/∂(that tensor), and is
 coloured by it on a log scale (5.5): the smaller, the paler. That turns a vanishing gradient from a
 sentence into a picture. One kind of pale box is harmless: the mean over an axis of length n divides
-the gradient by n, so every box behind it has an RMS n times smaller, though nothing is lost. There
-the length ‖g‖ of the whole gradient is shown, too.
+the gradient by n, so every box behind it has an RMS n times smaller, though nothing is lost. So at
+the input of a mean the length of the whole gradient is shown, too: ‖g‖ = √n RMS.
 
     >>> from minigrad import Tensor, graph
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")

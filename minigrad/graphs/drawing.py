@@ -23,10 +23,10 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.dot import dot_text
-from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
+from minigrad.graphs.folding import Box, Drawn, Link, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
-from minigrad.graphs.scale import Limits, is_noise, limits_around
+from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
@@ -84,16 +84,9 @@ class Graph:
         return fold(self.vertices, self.depth)
 
     @cached_property
-    def largest(self) -> float:
-        """The largest RMS of a gradient; far below it there is only rounding noise."""
-        found = [v.grad_rms for v in self.vertices if v.grad_rms is not None]
-        return max((g for g in found if np.isfinite(g)), default=0.0)
-
-    def is_noise(self, grad: float | None, row: Row | None = None) -> bool:
-        """Whether a gradient, perhaps that of a row, is what rounding has left of 0."""
-        return grad is not None and (
-            is_noise(grad, self.largest) or (row is not None and row.noise)
-        )
+    def noise(self) -> frozenset[int]:
+        """The leaves whose gradients are what rounding has left of 0 (chapter 5.5)."""
+        return lost(self.vertices)
 
     @property
     def source(self) -> str:
@@ -195,7 +188,7 @@ def graph(
     """
     _check(y, limits, steps, depth)
     gradients: Mapping[Tensor, Any] = {}
-    given = {x: name for name, x in dict(names).items()}
+    given = {x: name for name, x in _pairs(names)}
     if grads:
         check_root(y, "graph(grads=True)")
         seed = check_seed(y, gradient, "graph(grads=True)")
@@ -210,9 +203,14 @@ def graph(
 def drawn_gradients(drawing: Graph) -> Iterator[float | None]:
     """Every gradient that has a colour in the drawing."""
     for box in drawing.boxes:
-        yield box.grad
-        yield from (row.grad for row in box.rows if not row.noise)
+        if drawing.noise.isdisjoint(box.vertices):
+            yield box.grad
+        yield from (row.grad for row in box.rows if row.vertex not in drawing.noise)
         yield from (grad for _, grad in box.strip)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: refusals, and data for JSON.
 
 
 def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
@@ -223,12 +221,26 @@ def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
     if steps is not None and not hasattr(steps, "behind"):
         raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
-    if depth is not None and (not isinstance(depth, int | np.integer) or depth < 0):
+    if depth is not None and (
+        type(depth) is bool or not isinstance(depth, int | np.integer) or depth < 0
+    ):
         raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
     if limits is not None:
-        two = np.ndim(limits) == 1 and len(limits) == 2
+        numbers = np.asarray(limits)
+        two = numbers.shape == (2,) and numbers.dtype.kind in "fiu"
         if not two or not 0 < limits[0] < limits[1] < np.inf:
             raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
+
+
+def _pairs(names: Any) -> list[tuple[str, Tensor]]:
+    pairs = list(names.items() if isinstance(names, Mapping) else names)
+    for pair in pairs:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Tensor)):
+            raise TypeError(
+                "names= takes a dict of Tensors, or pairs (name, Tensor) such as "
+                f"layer.named_parameters(): got {pair!r:.60}"
+            )
+    return pairs
 
 
 def _given(x: Any) -> dict[str, Any]:

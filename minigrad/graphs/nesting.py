@@ -62,7 +62,7 @@ Item = Group | int
 
 
 def nested(operations: Sequence[int], scopes: Sequence[tuple[Scope, ...]]) -> Group:
-    """The tree of some operations, of each of which the scopes are known, the outermost first."""
+    """The tree of operations whose scopes are known, for each the outermost first."""
     root = Group(None)
     opened = [root]
     for operation, around in zip(operations, scopes, strict=True):

@@ -26,7 +26,7 @@ from minigrad.graphs.dot import printable
 from minigrad.graphs.folding import Box, Folding, Link
 from minigrad.graphs.model import Vertex, numbered, unique_names
 from minigrad.graphs.nesting import Group, Item
-from minigrad.graphs.scale import SCALE, Limits
+from minigrad.graphs.scale import SCALE, Limits, lost
 from minigrad.graphs.summary import Summary
 
 if TYPE_CHECKING:
@@ -54,16 +54,12 @@ def page(
     """
     _check(passes)
     script, dagre = ((FOLDER / name).read_text("utf-8") for name in ("page.js", "dagre.min.js"))
-    largest = max(
-        (v.grad_rms or 0.0 for _, vertices, _ in passes for v in vertices if v.gradient),
-        default=0.0,
-    )
     data = {
         "passes": [_pass(*each, steps=steps) for each in passes],
         "groups": _groups(_opened(passes[0][1])[0], passes[0][1]),
         "limits": limits,
         "scale": SCALE,
-        "largest": largest,
+        "noise": sorted(lost(passes[0][1])),
         "start": start,
     }
     first = printable(title)

@@ -59,7 +59,7 @@ from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor, result
 from minigrad.graphs.calls import Call, Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
-from minigrad.graphs.model import Vertex, unique_names, vertex, walk
+from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, walk
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
@@ -75,7 +75,7 @@ class Contribution:
     before           what the target had received; None if this is the first contribution
     contribution     what the VJP of that input gave
     after            before + contribution
-    nth, of          the how manieth contribution to the target this is, and of how many
+    nth, of          which contribution to the target this is, and of how many
     """
 
     source: int | None
@@ -315,12 +315,17 @@ class Steps:
         yield "forward"
         operations = [v for v in self._vertices if v.operation]
         names = unique_names(self._vertices)
+        around: tuple[Scope, ...] = ()
         for n, v in enumerate(operations, 1):
+            for level, scope in enumerate(v.modules):
+                if v.modules[: level + 1] != around[: level + 1]:
+                    yield f"{' ' * 7}{'    ' * level}{scope.path}"
+            around = v.modules
             # (A layer's own weights are called as the layer calls them.)
             own = f"{v.modules[-1].path.partition('#')[0]}." if v.modules else ""
             inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
             options = f", {v.options}" if v.options else ""
-            where = f"{v.modules[-1].path}: " if v.modules else ""
+            where = "    " * len(v.modules)
             note = "  without a record" if v.kind == "unrecorded" else ""
             called = f"{names[v.number]} = {v.operation}({inputs}{options})"
             line = v.line or "before the block"
@@ -337,12 +342,21 @@ class Steps:
             uses = self._vertices[c.source].inputs.count(c.target)
             which = f", input {c.position}" if uses > 1 else ""
             count = f", {ordinal(c.nth)} of {cardinal(c.of)}" if c.of > 1 else ""
-            total = f"{c.before} + {c.contribution} = {c.after}" if c.before else f"{c.after}"
-            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {total}"
+            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
 
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: words.
+
+
+def _total(c: Contribution) -> str:
+    """The sum, if its numbers are shown; of large arrays what was there, comes, and results."""
+    if c.before is None:
+        return str(c.after)
+    if str(c.after).startswith("RMS"):
+        return f"had {c.before}, gets {c.contribution}, now {c.after}"
+    return f"{c.before} + {c.contribution} = {c.after}"
+
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -51,7 +51,6 @@
 
   const rms = summary => summary.rms;
   const short = x => typeof x !== "number" ? String(x) : x === 0 ? "0" : Math.abs(x) >= 1e4 || Math.abs(x) < 1e-3 ? x.toExponential(1) : String(+x.toPrecision(3));
-  const NOISE = 1e-12;
   function shade(strength) {
     if (!(strength > 0)) return "#ffffff";
     const [low, high] = data.limits.map(Math.log10), all = data.scale;
@@ -61,7 +60,8 @@
     const mix = i => Math.round(channel(all[left], i) + (channel(all[left + 1], i) - channel(all[left], i)) * (place - left));
     return `rgb(${mix(0)}, ${mix(1)}, ${mix(2)})`;
   }
-  const said = g => g === null || g === undefined ? "" : g > 0 && g < NOISE * data.largest ? "≈ 0" : short(g);
+  const noise = new Set(data.noise);  // leaves whose gradient is 0 but for rounding
+  const said = (g, vertex) => g === null || g === undefined ? "" : noise.has(vertex) ? "≈ 0" : short(g);
 
   // A heat map: blue below 0, orange above, white at 0; with numbers if there are at most 64.
   function heat(summary, caption, most) {
@@ -255,7 +255,8 @@
       });
       for (const [id, element] of place.elements) {
         const g = strength.get(id), has = g !== undefined;
-        const zero = has && (g === 0 || said(g) === "≈ 0");
+        const only = groups[id] === undefined ? main.boxes[+id.slice(1)].vertex : -1;
+        const zero = has && (g === 0 || noise.has(only));
         element.classList.toggle("value", ready.get(id) && !has);
         element.classList.toggle("gradient", has);
         element.classList.toggle("zero", zero);
@@ -263,11 +264,12 @@
         if (at.has(id)) element.setAttribute("aria-current", "step"); else element.removeAttribute("aria-current");
         element.style.background = has ? (zero ? "#ffffff" : shade(g)) : "";
         const label = element.querySelector(".grad");
-        if (label) label.textContent = has ? `grad ${groups[id] !== undefined ? "up to " : ""}${said(g)}` : "\u00a0";
+        if (label) label.textContent = has ? `grad ${groups[id] !== undefined ? "up to " : ""}${said(g, only)}` : "\u00a0";
         for (const row of element.querySelectorAll(".row")) {
           const mine = found.get(+row.dataset.vertex);
-          row.style.background = mine ? (said(rms(mine)) === "≈ 0" ? "#ffffff" : shade(rms(mine))) : "";
-          row.title = mine ? `grad ${said(rms(mine))}` : "";
+          const vertex = +row.dataset.vertex;
+          row.style.background = mine ? (noise.has(vertex) ? "#ffffff" : shade(rms(mine))) : "";
+          row.title = mine ? `grad ${said(rms(mine), vertex)}` : "";
         }
       }
       for (const part of place.querySelectorAll("path.edge, text.words")) {
