@@ -30,6 +30,7 @@ from minigrad.graphs.model import Vertex
 
 Limits = tuple[float, float]
 LEAST, MOST = 4, 12  # powers of ten between the ends of a scale
+ROUNDING = 1024  # of the last digits of a term
 
 # From the smallest gradient to the largest. Each is darker than the one before by the same step, so
 # the order is kept in print and for colour-blind eyes, and black text can be read on each.
@@ -72,8 +73,8 @@ def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
     """The leaves whose gradients are what rounding has left of 0, by number.
 
     A number that is added to n rows has the sum of their gradients. Rounding adds about √n times the
-    rounding of one term to the sum. (The factor 64 stands for the steps in which the terms were
-    computed.) If the sum is no larger than that, nothing is left of it.
+    rounding of one term. (The factor 1024 stands for the terms' own rounding: they are differences
+    of larger numbers.) If the sum is no larger than that, nothing is left of it.
     """
     found = set()
     for v in vertices:
@@ -84,7 +85,7 @@ def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
             is_added = position == 2 if v.operation in ("linear", "layer_norm") else True
             if x.kind == "leaf" and is_added and x.value.size < v.value.size:
                 terms = v.value.size // max(x.value.size, 1)
-                rounding = 64 * float(np.finfo(x.dtype).eps) * math.sqrt(terms) * v.grad_rms
+                rounding = ROUNDING * float(np.finfo(x.dtype).eps) * terms**0.5 * v.grad_rms
                 if x.grad_rms is not None and 0 < x.grad_rms < rounding:
                     found.add(i)
     return frozenset(found)
