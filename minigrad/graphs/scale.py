@@ -72,8 +72,8 @@ def limits_around(strengths: Iterable[float | None]) -> Limits:
 def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
     """The leaves whose gradients are what rounding has left of 0, by number.
 
-    A number that is added to n rows has the sum of their gradients. Rounding adds about √n times the
-    rounding of one term. (The factor 1024 stands for the terms' own rounding: they are differences
+    A number that is added to n rows has the sum of their gradients. Its rounding is about √n times
+    that of one term. (The factor 1024 stands for the terms' own rounding: they are differences
     of larger numbers.) If the sum is no larger than that, nothing is left of it.
     """
     found = set()
