@@ -5,6 +5,9 @@ sees only itself and those before it. So its key and its value are the same in e
 a layer that keeps them needs to compute only those of the new position. The saving is large: for a
 text of n tokens a layer computes n positions instead of 1 + 2 + … + n = n (n + 1) / 2.
 
+One new position needs no mask: it may see everything before it. Several at once do:
+mask=causal_mask(T, cache.length + T), without which they see each other's future.
+
 Legend: B batch, H heads, S keys so far, d_k features of a key.
 
     >>> import numpy as np
@@ -15,14 +18,17 @@ Legend: B batch, H heads, S keys so far, d_k features of a key.
     >>> x = Tensor(np.random.default_rng(1).standard_normal((2, 5, 6)))
     >>> whole, cache = layer(x, mask=causal_mask(5)), KVCache()
     >>> with no_grad():
-    ...     steps = [layer(x[:, t : t + 1], cache=cache) for t in range(5)]
+    ...     steps = [layer(x[:, :2], mask=causal_mask(2), cache=cache)]      # two at once
+    ...     steps += [layer(x[:, 2:4], mask=causal_mask(2, 4), cache=cache)]
+    ...     steps += [layer(x[:, 4:], cache=cache)]                          # one
     >>> cache.length, np.allclose(np.concatenate(steps, axis=1), whole)
     (5, True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -54,14 +60,22 @@ class KVCache:
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last. `k` and `v` stay the same."""
+        """The keys and values of all positions, the new ones last.
+
+        The cache itself is not changed: the layer sets cache.k and cache.v after its call has
+        succeeded.
+        """
+        if k.shape[-2] != v.shape[-2]:
+            raise ValueError(f"each new key needs a value: k has shape {k.shape}, v has {v.shape}")
         if self.k is None or self.v is None:
             return k, v
-        if self.k.shape[:-2] != k.shape[:-2]:
-            raise ValueError(
-                f"the cache holds keys (…, H, S, d_k) of shape {self.k.shape}, the new ones have "
-                f"{k.shape}: another batch needs another cache"
-            )
+        for name, held, new in (("keys", self.k, k), ("values", self.v, v)):
+            if (*held.shape[:-2], held.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
+                what = "batch" if held.shape[-1] == new.shape[-1] else "layer"
+                raise ValueError(
+                    f"the cache holds {name} (…, H, S, d) of shape {held.shape}, the new ones have "
+                    f"{new.shape}: another {what} needs another cache"
+                )
         return self._k_rows.joined(self.k, k), self._v_rows.joined(self.v, v)
 
     def rewind(self, length: int) -> None:
@@ -103,8 +117,28 @@ class _Rows:
         return Tensor(rows)
 
 
-def cached_length(caches: list[KVCache] | None, blocks: Sequence[Any]) -> int:
-    """How many positions the caches of some blocks hold, one cache for each block."""
-    if caches is not None and len(caches) != len(blocks):
+@contextmanager
+def one_step(caches: list[KVCache] | None, blocks: Sequence[Any]) -> Iterator[int]:
+    """A step through some blocks, with a cache for each: how many positions the caches hold.
+
+    If the step is interrupted, all caches are as they were before it. Otherwise some blocks would
+    have a position that others have not, or that the next attempt adds once more.
+    """
+    if caches is None:
+        yield 0
+        return
+    if len(caches) != len(blocks):
         raise ValueError(f"{len(blocks)} blocks need as many caches: got {len(caches)}")
-    return caches[0].length if caches else 0
+    lengths = [cache.length for cache in caches]
+    if len(set(lengths)) > 1:
+        raise ValueError(
+            f"the blocks' caches hold {', '.join(map(str, lengths))} positions: rewind all of "
+            f"them to {min(lengths)}, for instance"
+        )
+    before = [(cache.k, cache.v) for cache in caches]
+    try:
+        yield lengths[0] if lengths else 0
+    except BaseException:
+        for cache, (k, v) in zip(caches, before, strict=True):
+            cache.k, cache.v = k, v
+        raise

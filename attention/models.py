@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attention.blocks import Block, FeedForward, GatedFeedForward
-from attention.cache import KVCache, cached_length
+from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
@@ -75,19 +75,19 @@ class GPT(Module):
     @renamed(words="tokens")
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
-        start = cached_length(caches, self.blocks)
-        x = self.tokens(tokens)  # (B, T, d_model)
-        if self.positions is not None:
-            x = self.positions(x, start)  # (B, T, d_model)
-        if self.dropout is not None:
-            x = self.dropout(x)
-        T = x.shape[-2]
-        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
-        for i, block in enumerate(self.blocks):
-            cache = None if caches is None else caches[i]
-            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
-        x = self.norm(x)
-        return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+        with one_step(caches, self.blocks) as start:
+            x = self.tokens(tokens)  # (B, T, d_model)
+            if self.positions is not None:
+                x = self.positions(x, start)  # (B, T, d_model)
+            if self.dropout is not None:
+                x = self.dropout(x)
+            T = x.shape[-2]
+            mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
+            for i, block in enumerate(self.blocks):
+                cache = None if caches is None else caches[i]
+                x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
+            x = self.norm(x)
+            return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
     def caches(self) -> list[KVCache]:
         """An empty cache for each block."""

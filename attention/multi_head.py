@@ -208,9 +208,10 @@ class MultiHeadAttention(Module):
             scale=self.scale,
             **optional,
         )  # (…, H, T, d_v)
+        y = self.w_o(merge_heads(heads))  # (…, T, d_model)
         if cache is not None:  # only now: a call that is refused leaves the cache as it was
             cache.k, cache.v = k_heads, v_heads
-        return self.w_o(merge_heads(heads))  # (…, T, d_model)
+        return y
 
     @renamed(bias="score_bias")
     def weights(

@@ -97,6 +97,9 @@ def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
     array([[1.  , 0.  ],
            [0.54, 0.84]])
     """
+    if not isinstance(x, Tensor) or x.ndim < 2:
+        got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"rotary turns a Tensor (…, T, d_k): got {got}")
     if x.dtype.kind != "f":
         raise TypeError(f"rotary turns vectors of a floating dtype: got {x.dtype}")
     T, d_k = x.shape[-2:]
@@ -130,6 +133,8 @@ def _angles(positions: Array, d: int, base: float) -> Array:
     """position / base^(2i/d) for i = 0 … d/2 - 1."""
     if d % 2:
         raise ValueError(f"positions are written in pairs of features: {d} features are odd")
+    if not isinstance(base, int | float | np.number) or not 0 < base < np.inf:
+        raise ValueError(f"base must be a number above 0, and finite: got {base!r}")
     return positions[:, None] / base ** (np.arange(0, d, 2) / d)
 
 

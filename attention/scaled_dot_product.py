@@ -127,7 +127,7 @@ def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
     if np.shape(factor) != ():
         raise ValueError(f"scale must be a single number: it has shape {np.shape(factor)}")
-    return factor
+    return factor[()] if isinstance(factor, np.ndarray) else factor  # (the number, as it is now)
 
 
 def check_tensors(**given: Any) -> None:
@@ -180,7 +180,8 @@ def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any)
             f"score_bias is added to the scores and has a floating dtype: got {values.dtype}; a "
             "mask, with True where a query may look, is passed as mask="
         )
-    values = values if isinstance(values, Tensor) else Tensor(values, dtype=dtype)
+    if not isinstance(values, Tensor):  # copied as a mask is: the backward pass needs it
+        values = Tensor(frozen(values, dtype))
     if not np.isfinite(values.data).all():
         raise ValueError(
             "score_bias must be finite: to forbid a key pass mask=, with True where a query may "

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attention.blocks import Activation, Block, FeedForward
-from attention.cache import KVCache, cached_length
+from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
@@ -125,13 +125,14 @@ class Decoder(Stack):
         A position may look at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for cross-attention.
         """
-        T, start = x.shape[-2], cached_length(caches, self.blocks)
-        behind = causal_mask(T, start + T)
-        mask = behind if mask is None else behind & np.asarray(mask)
-        for i, block in enumerate(self.blocks):
-            cache = None if caches is None else caches[i]
-            x = block(x, memory, mask=mask, memory_mask=memory_mask, cache=cache)
-        return x if self.final_norm is None else self.final_norm(x)
+        T = x.shape[-2]
+        with one_step(caches, self.blocks) as start:
+            behind = causal_mask(T, start + T)
+            mask = behind if mask is None else behind & np.asarray(mask)
+            for i, block in enumerate(self.blocks):
+                cache = None if caches is None else caches[i]
+                x = block(x, memory, mask=mask, memory_mask=memory_mask, cache=cache)
+            return x if self.final_norm is None else self.final_norm(x)
 
 
 class Transformer(Module):
@@ -190,10 +191,10 @@ class Transformer(Module):
         caches: list[KVCache] | None = None,
     ) -> Tensor:
         """Scores of the next token at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
-        start = cached_length(caches, self.decoder.blocks)
-        x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
-        y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
-        return y @ self.target_tokens.weight.mT  # (B, T, V)
+        with one_step(caches, self.decoder.blocks) as start:
+            x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
+            y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
+            return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
         """Scores of the next token at each target position; source_mask is padding's, (B, 1, S)."""

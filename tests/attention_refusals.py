@@ -232,7 +232,21 @@ heads(8, 4, num_kv_heads=8) → ValueError: num_heads=4 cannot share num_kv_head
 heads(8, 4, num_kv_heads=0) → ValueError: num_heads=4 cannot share num_kv_heads=0 equally
 split_heads(ones(3, 8), 3) → ValueError: 8 features cannot be shared equally by num_heads=3…
 filled.joined(ones(3, 7, 1, 11), ones(3, 7, 1, 13))
-    → ValueError: the cache holds keys (…, H, S, d_k) of shape (2, 7, 5, 11), the new ones have …
+    → ValueError: the cache holds keys (…, H, S, d) of shape (2, 7, 5, 11), the new ones have
+    (3, 7, 1, 11): another batch needs another cache
+filled.joined(ones(2, 7, 1, 1), ones(2, 7, 1, 13))
+    → ValueError: the cache holds keys (…, H, S, d) of shape (2, 7, 5, 11), the new ones have
+    (2, 7, 1, 1): another layer needs another cache
+filled.joined(ones(2, 7, 1, 11), ones(2, 7, 1, 5))
+    → ValueError: the cache holds values (…, H, S, d) of shape (2, 7, 5, 13), the new ones have
+    (2, 7, 1, 5): another layer needs another cache
+filled.joined(ones(2, 7, 1, 11), ones(1, 7, 1, 13))
+    → ValueError: the cache holds values (…, H, S, d) of shape (2, 7, 5, 13), the new ones have
+    (1, 7, 1, 13): another batch needs another cache
+filled.joined(ones(2, 7, 1, 11), ones(2, 7, 3, 13))
+    → ValueError: each new key needs a value: k has shape (2, 7, 1, 11), v has (2, 7, 3, 13)
+KVCache().joined(ones(2, 7, 1, 11), ones(2, 7, 3, 13))
+    → ValueError: each new key needs a value: k has shape (2, 7, 1, 11), v has (2, 7, 3, 13)
 """,
     "positions": """
 sinusoidal(3, 5) → ValueError: positions are written in pairs of features: 5 features…
@@ -243,6 +257,12 @@ learned(ones(2, 3, 34), 9) → ValueError: x has positions up to 11, and the lea
 learned(ones(2, 1, 34), 11) → ValueError: x has positions up to 11, and the learned ones end at 10
 learned(ones(2, 3, 34), -1) → ValueError: learned positions of 34 features, from 0 on, do not fit…
 learned(ones(2, 3, 1)) → ValueError: learned positions of 34 features, from 0 on, do not fit…
+rotary(ones(4)) → TypeError: rotary turns a Tensor (…, T, d_k): got one of shape (4,)
+rotary([[1.0, 2.0]]) → TypeError: rotary turns a Tensor (…, T, d_k): got list
+rotary(ones(2, 4), base=-1) → ValueError: base must be a number above 0, and finite: got -1
+rotary(ones(2, 4), base=0) → ValueError: base must be a number above 0, and finite: got 0
+rotary(ones(2, 4), base=np.nan) → ValueError: base must be a number above 0, and finite: got nan
+sinusoidal(3, 4, base="a") → ValueError: base must be a number above 0, and finite: got 'a'
 rotary(ones(2, 4, dtype=int)) → TypeError: rotary turns vectors of a floating dtype: got int64
 fixed(ones(2, 4, dtype=int)) → TypeError: positions are added to vectors of a floating dtype…
 """,
@@ -251,6 +271,10 @@ f([[0, 19]]) → ValueError: embedding…
 f([[-1]]) → ValueError: embedding…
 f([[1.0]]) → TypeError: embedding: integers were asked for…
 f([[1]], caches=[]) → ValueError: 1 blocks need as many caches: got 0
+f([[1]], caches=[filled, KVCache()])
+    → ValueError: 1 blocks need as many caches: got 2
+gpt2(19, 11, **SIZES | {"num_blocks": 2})([[1]], caches=[filled, KVCache()])
+    → ValueError: the blocks' caches hold 5, 0 positions: rewind all of them to 0, for instance
 """,
     "models": """
 block(cross=heads(14))(ones(3, 14))
@@ -366,8 +390,8 @@ REFUSED = {
     **calls("fused heads", "layers", f=heads(**WIDE, attend=fused_attention), **SEQUENCES),
     **calls("weights of heads", "layers", f=heads(**WIDE).weights, **SEQUENCES),
     **calls("positions", "positions", learned=LEARNED, fixed=SinusoidalPositions()),
-    **calls("gpt2", "words", f=GPT2),
-    **calls("llama", "words", f=LLAMA),
+    **calls("gpt2", "words", f=GPT2, filled=FILLED),
+    **calls("llama", "words", f=LLAMA, filled=FILLED),
     **calls("models", "models"),
     **calls("generation", "generation", llama=LLAMA),
     **calls("layouts", "layouts"),

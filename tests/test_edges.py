@@ -265,3 +265,29 @@ def test_a_curve_overflows_only_where_its_value_or_its_slope_does(name, dtype):
             np.testing.assert_allclose(
                 one, other, rtol=8 * limits.eps, atol=atol, err_msg=str(value)
             )
+
+
+@pytest.mark.parametrize("largest", [1e-3, 1.0, 300.0, 6e4])
+@pytest.mark.parametrize("length", [4, 1000, LONG])
+@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
+def test_a_norm_of_float16_has_the_values_and_gradients_of_float64(name, length, largest):
+    rng = np.random.default_rng(0)
+    x = largest * rng.choice([-1, 1, 1, 1], (2, length)) * rng.uniform(0.5, 1, (2, length))
+    x[0, :4], g = largest * np.array([1, 1, 1, -1]), rng.standard_normal((2, length))
+    found = []
+    for dtype in (np.float16, np.float64):
+        t, one = (
+            Tensor(x.astype(np.float16), dtype=dtype, requires_grad=True),
+            np.ones(length, dtype),
+        )
+        if name == "layer_norm":
+            y = layer_norm(t, one, 0 * one, eps=1e-7)
+        else:
+            y = _rms_norm(t, Tensor(one), eps=1e-7)
+        assert y.dtype == dtype
+        found.append([y.data, *gradients(y, [t], g.astype(np.float16))])
+    for one, other, tiny in zip(
+        *found, (0, 2 * np.finfo(np.float16).smallest_subnormal), strict=True
+    ):
+        atol = 2e-3 * np.abs(other).max() + tiny
+        np.testing.assert_allclose(one.astype(float), other, rtol=0, atol=atol)

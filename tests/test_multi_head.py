@@ -597,7 +597,8 @@ def test_a_cache_that_is_rewound_has_forgotten_what_came_later():
 def test_what_a_cache_once_showed_never_changes_whatever_is_done_with_it_later(seed):
     rng, cache, shown = np.random.default_rng(seed), KVCache(), []
     for _ in range(60):
-        new = [Tensor(rng.standard_normal((2, 3, rng.integers(0, 4), d))) for d in (5, 7)]
+        rows = rng.integers(0, 4)
+        new = [Tensor(rng.standard_normal((2, 3, rows, d))) for d in (5, 7)]
         held = [None if x is None else x.data.copy() for x in (cache.k, cache.v)]
         found = cache.joined(*new)
         for old, more, joined in zip(held, new, found, strict=True):
@@ -651,6 +652,11 @@ def test_a_call_that_is_refused_leaves_the_cache_as_it_was():
     with pytest.raises(ValueError, match="mask"):
         made(x[:, 3:], mask=causal_mask(2), cache=cache)
     assert cache.length == 3
+    projection, made.w_o = made.w_o, lambda x: x @ np.ones((2, 2))
+    with pytest.raises(ValueError, match="matmul"):
+        made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
+    assert cache.length == 3
+    made.w_o = projection
     y = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
     whole = made(x, mask=causal_mask(S))
     np.testing.assert_allclose(y.data, whole.data[:, 3:], rtol=1e-10, atol=1e-12)

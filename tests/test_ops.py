@@ -424,7 +424,7 @@ def two_of_one_shape(*values):
 
 
 def between_0_and_1(*shape, rng):
-    return np.asarray(rng.uniform(0.3, 0.7, shape))  # (differences stay between 0 and 1)
+    return np.asarray(rng.uniform(0.45, 0.55, shape))  # (differences stay between 0 and 1)
 
 
 def targets(draw):

@@ -10,8 +10,32 @@ import threading
 import numpy as np
 import pytest
 
-from minigrad import Tensor, detect_anomaly, fused, gradients, no_grad, ops, primitive, recompute
+from attention import (
+    Decoder,
+    Encoder,
+    MultiHeadAttention,
+    additive_attention,
+    attention,
+    attention_weights,
+    fused_attention,
+    gpt2,
+    multi_head_attention,
+    qk_norm,
+)
+from minigrad import (
+    Tensor,
+    cross_entropy,
+    detect_anomaly,
+    fused,
+    gradients,
+    masked_softmax,
+    no_grad,
+    ops,
+    primitive,
+    recompute,
+)
 from minigrad.engine.record import WATCHERS
+from minigrad.engine.replay import behind
 from tests.cases import CASES as ALL_CASES
 from tests.making import A, B, leaf
 from tests.threads import in_threads
@@ -191,6 +215,69 @@ def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothin
         np.testing.assert_equal(gradients(ys[2], wanted, g), expected)
         found = gradients(ys[3], wanted, g, create_graph=True)
         np.testing.assert_equal([x.data for x in found], [x.data for x in again])
+
+
+HEADS = MultiHeadAttention(5, 1, rng=np.random.default_rng(0))
+GPT2 = gpt2(7, 3, d_model=4, num_heads=2, num_blocks=1, rng=np.random.default_rng(0))
+TAKES_ARRAYS = {  # with the options that each takes as arrays
+    "attention": (attention, {"mask", "score_bias", "scale"}),
+    "attention_weights": (lambda q, k, v, **o: attention_weights(q, k, **o), {"mask", "scale"}),
+    "additive_attention": (
+        lambda q, k, v, **o: additive_attention(q, k, v, v[0, 0], **o),
+        {"mask"},
+    ),
+    "fused_attention": (fused_attention, {"mask", "score_bias", "scale"}),
+    "qk_norm": (qk_norm(fused_attention), {"mask", "score_bias", "scale"}),
+    "multi_head_attention": (
+        lambda q, k, v, **o: multi_head_attention(q, k, v, *np.ones((4, 5, 5)), 1, **o),
+        {"mask", "score_bias", "scale"},
+    ),
+    "MultiHeadAttention": (lambda q, k, v, **o: HEADS(q, k, v, **o), {"mask", "score_bias"}),
+    "Decoder": (lambda q, k, v, **o: DECODER(q, k, **o), {"mask", "memory_mask"}),
+    "Encoder": (lambda q, k, v, **o: ENCODER(q, **o), {"mask"}),
+    "masked_softmax": (lambda q, k, v, **o: masked_softmax(q @ k.mT, **o), {"mask"}),
+}
+STACK = {"num_blocks": 1, "d_model": 5, "num_heads": 1, "d_ff": 7, "rng": np.random.default_rng(0)}
+DECODER, ENCODER = Decoder(**STACK), Encoder(**STACK)
+
+
+@pytest.mark.parametrize("name", TAKES_ARRAYS)
+def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_gradient(name):
+    f, options = TAKES_ARRAYS[name]
+    rng = np.random.default_rng(1)
+    q, k, v = (leaf(rng.standard_normal((2, 3, 5))) for _ in range(3))
+
+    def arrays():
+        mask = np.tri(3, dtype=bool)
+        given = {"mask": mask, "memory_mask": mask.copy(), "score_bias": np.cos(np.arange(9.0))}
+        given |= {"scale": np.array(0.5), "score_bias": given["score_bias"].reshape(3, 3)}
+        return {option: given[option] for option in options}
+
+    def found(write, **how):
+        given = arrays()
+        y = f(q, k, v, **given)
+        if write:
+            for array in given.values():
+                array[...] = 0
+        reached = [x for x in (q, k, v) if x in behind(y)]
+        g = np.cos(np.arange(y.size)).reshape(y.shape)
+        return [x.data if how else x for x in gradients(y, reached, g, **how)]
+
+    for how in ({}, {"create_graph": True}):
+        for one, other in zip(found(True, **how), found(False, **how), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_so_it_is_with_the_tokens_of_a_model():
+    found = []
+    for write in (False, True):
+        tokens, targets = np.array([[1, 2, 3]]), np.array([[2, 3, 4]])
+        loss = cross_entropy(GPT2(tokens), targets)
+        if write:
+            tokens[...] = targets[...] = 0
+        found.append(gradients(loss, GPT2.parameters()))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_changed_constant_is_noticed_in_a_fused_rule_too():

@@ -581,3 +581,54 @@ def test_with_a_cache_the_decoder_scores_as_it_does_the_whole_target(attend, chu
         found = model.decode(target, memory, source_mask=mask, caches=caches).data
         done += n
         np.testing.assert_allclose(found, whole[:, done - n : done], rtol=1e-10, atol=1e-12)
+
+
+def scores_of_the_decoder(model):
+    memory = model.encode(WORDS)
+    return lambda tokens, caches=None: model.decode(tokens, memory, caches=caches)
+
+
+WITH_CACHES = {name: (make, lambda model: model) for name, make in GPTS.items()}
+WITH_CACHES["transformer"] = (paper, scores_of_the_decoder)
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before the call", "after the call"])
+@pytest.mark.parametrize("done", [0, 2])
+@pytest.mark.parametrize("name", WITH_CACHES)
+def test_a_step_that_is_interrupted_at_any_call_gives_the_same_when_it_is_repeated(
+    name, done, after, monkeypatch
+):
+    make, scores_of = WITH_CACHES[name]
+    model = randomised(make())
+    scores = scores_of(model)
+    whole, calls, number = scores(SOURCE).data, 0, 0
+
+    def interrupted(call):
+        def counted(*args, **options):
+            nonlocal calls
+            y = call(*args, **options) if after else None
+            calls += 1
+            if calls == number:
+                raise KeyboardInterrupt
+            return y if after else call(*args, **options)
+
+        return counted
+
+    def step(caches):
+        return scores(SOURCE[:, done : done + 2], caches=caches)
+
+    while calls >= number:  # until the step has no call of this number
+        number, calls, caches = number + 1, 0, model.caches()
+        if done:
+            scores(SOURCE[:, :done], caches=caches)
+        with monkeypatch.context() as patch:
+            for kind in {type(m) for m in model.modules()} - {type(model)}:
+                patch.setattr(kind, "__call__", interrupted(kind.__call__))
+            try:
+                y = step(caches)
+            except KeyboardInterrupt:
+                assert {cache.length for cache in caches} == {done}
+                y = None
+        y = step(caches) if y is None else y
+        np.testing.assert_allclose(y.data, whole[:, done : done + 2], rtol=1e-10, atol=1e-12)
+    assert number > 10

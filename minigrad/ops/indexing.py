@@ -82,7 +82,8 @@ def _add_rows(y, index, x):
 
     Sorted by their places, the rows of each place lie together, and `reduceat` sums them.
     """
-    places = index.ravel() % len(y)  # (the last row may be called -1)
+    # (The last row may be called -1. An index of int8 or uint8 cannot hold every length.)
+    places = index.ravel().astype(np.intp) % len(y)
     order = np.argsort(places, kind="stable")
     places = places[order]
     first = np.flatnonzero(np.diff(places, prepend=-1))
