@@ -194,7 +194,7 @@ def _legend(drawing: Graph) -> str:
     lines += [
         f'<TR><TD COLSPAN="9">{html.escape(line)}</TD></TR>'
         for sentence in said
-        for line in textwrap.wrap(sentence, 52)
+        for line in textwrap.wrap(sentence, 60)
     ]
     if len(lines) == 1:
         return ""
