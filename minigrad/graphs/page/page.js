@@ -358,6 +358,7 @@
     if (remember) link();
   }
   function link() {
+    if (location.protocol === "about:") return;  // (a page inside of another has no address)
     const parts = [];
     if (STEPS) parts.push(`step=${step}`);
     if (open.size) parts.push(`open=${[...open].map(g => encodeURIComponent(groups[g].path)).join(",")}`);
