@@ -119,9 +119,9 @@ def _label(box: Box, drawing: Graph) -> str:
     facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
     lines = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
     lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
-    first_arrow = min((k.position for k in drawing.links if k.target == box.id), default=99)
+    first_arrow = drawing.first_arrows.get(box.id, -1)
     for row in box.rows:
-        is_before = 0 <= row.position < first_arrow != 99 and box.operation in ORDERED
+        is_before = 0 <= row.position < first_arrow and box.operation in ORDERED
         words_inside = (
             f"{ORDINALS[row.position]} input:" if is_before else "",
             row.text,

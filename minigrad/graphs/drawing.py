@@ -88,6 +88,14 @@ class Graph:
         """The leaves whose gradients are what rounding has left of 0 (chapter 5.5)."""
         return lost(self.vertices)
 
+    @cached_property
+    def first_arrows(self) -> dict[str, int]:
+        """For each box the position of the first input that comes by an arrow."""
+        found: dict[str, int] = {}
+        for link in self.links:
+            found[link.target] = min(link.position, found.get(link.target, link.position))
+        return found
+
     @property
     def source(self) -> str:
         """The graph in the DOT language. Equal records give equal text."""
