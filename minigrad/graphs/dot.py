@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import html
 import itertools
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minigrad.graphs.model import printable
 from minigrad.graphs.scale import DEAD, colour
 from minigrad.graphs.text import notes, words_of
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
     from minigrad.graphs.folding import Box, Link
 
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 LONGEST = 60  # characters of a name that somebody typed
 
 FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
@@ -203,11 +202,6 @@ def _legend(drawing: Graph) -> str:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: texts that somebody typed.
-
-
-def printable(text: str) -> str:
-    """A text that a user supplied, on one line, with a ? for what XML forbids."""
-    return FORBIDDEN.sub("?", " ".join(text.split()))
 
 
 def _text(text: str) -> str:
