@@ -35,7 +35,8 @@ What counts as a step:
   `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - The operations of a backward pass with `create_graph=True` are steps in the scope ∂.
-- A weight that is used in several places is one leaf.
+- A weight that is used in several places is one leaf. A leaf that is given another array in the
+  block is a leaf for each of its arrays.
 - A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
