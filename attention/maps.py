@@ -53,7 +53,7 @@ def plot_heads(
     queries  T names of rows, keys S names of columns; titles, one for each head, "head 1" … if not
              given
     mask     True where a query may look, for all heads (T, S) or for each (H, T, S)
-    largest  the weight that gets the darkest colour
+    largest  the weight from which on the colour is the darkest
     """
     weights = _checked(weights, queries, keys)
     H, T, S = weights.shape
@@ -63,9 +63,10 @@ def plot_heads(
     columns, cell = _arranged(H, queries, keys)
     names = titles or [f"head {head + 1}" for head in range(H)]
     spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))  # (H,)
+    decided = [f"entropy {s:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}") for s in spreads]
     said = [
-        _wrapped(f"{name}, entropy\N{NO-BREAK SPACE}{spread:.2f}\N{NO-BREAK SPACE}log\N{NO-BREAK SPACE}n", cell * S + GAP)
-        for name, spread in zip(names, spreads, strict=True)
+        _wrapped(f"{name}, {spread}", cell * S + GAP)
+        for name, spread in zip(names, decided, strict=True)
     ]
     rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
     beside, below = (LETTER * max(map(len, names)) for names in (queries, keys))
@@ -106,49 +107,46 @@ def animate_weights(
     *,
     titles: Sequence[str],
     mask: Any = None,
-    seconds: float = 0.25,
+    seconds: float = 4.5,
 ) -> Path:
     """Write maps of one head, (T, S) each, as an animated GIF, whole or not at all.
 
-    A frame that hardly differs from the one before it is left out. The animation runs once, and
-    rests on the last frame, which a viewer that repeats it shows for 3 seconds.
+    A frame that hardly differs from the one before it is left out. The animation runs once, in so
+    many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
     """
     try:
+        from matplotlib import colormaps
         from PIL import Image
     except ImportError:
         raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
-    seen = np.broadcast_to(True if mask is None else np.asarray(mask), np.shape(frames[0]))
-    _, cell = _arranged(1, queries, keys)
+    # All frames share one palette, so that no pale cell flickers: the map's colours, and greys.
+    shades = np.concatenate([colormaps["Blues"](range(256))[::2, :3], np.mgrid[0:1:18j, 0:3][0]])
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(np.round(255 * shades).astype(np.uint8).tobytes())
     pictures = []
     for i in changing(frames):
-        weights = _checked(np.asarray(frames[i])[None], queries, keys)[0]
-        figure = new_figure(cell * len(keys) + 1.5, cell * len(queries) + 1.0)
-        panel = figure.subplots()
-        _draw(panel, weights, seen, queries, keys, titles[i], cell, 1.0)
-        _scale(figure, [panel], seen)
-        content = io.BytesIO()
+        weights = np.asarray(frames[i])[None]
+        figure, content = plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask), io.BytesIO()
         figure.savefig(content, format="png", dpi=110)
-        pictures.append(Image.open(content).convert("RGB"))
-    # All frames share one palette, so that a pale cell does not flicker between two colours.
-    palette = pictures[-1].quantize(256, method=Image.Quantize.MEDIANCUT)
-    first, *others = (picture.quantize(palette=palette, dither=0) for picture in pictures)
+        picture = Image.open(content).convert("RGB")
+        pictures.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
     content = io.BytesIO()
-    durations = [int(1000 * seconds)] * len(others) + [3000]
-    first.save(
-        content, format="GIF", save_all=True, append_images=others, duration=durations
+    pictures[0].save(
+        content,
+        format="GIF",
+        save_all=True,
+        append_images=pictures[1:],
+        duration=[*[int(1000 * seconds / len(pictures))] * (len(pictures) - 1), 3000],
     )
     return write_whole(path, content.getvalue())
 
 
-def changing(frames: Sequence[Array], least: float = 0.1) -> list[int]:
-    """The frames worth a look: the first, the last, and each in which some weight has changed.
-
-    least  by how much a row's weights must have moved since the last frame that is shown
-    """
+def changing(frames: Sequence[Array]) -> list[int]:
+    """The first frame, each in which a row has moved a tenth of its weight, and the last."""
     shown = [0]
     for i in range(1, len(frames)):
         moved = np.abs(np.asarray(frames[i]) - frames[shown[-1]]).sum(axis=-1).max() / 2
-        if moved >= least or i == len(frames) - 1:
+        if moved >= 0.1 or i == len(frames) - 1:
             shown.append(i)
     return shown
 
@@ -232,6 +230,10 @@ def _draw(
 def _scale(figure: Figure, panels: Any, masks: Array) -> None:
     """The colour bar of all maps, and what rows, columns and hatching mean."""
     said = "weight of a key (column) for a query (row)" + "\nhatched: masked" * (not masks.all())
-    bar = figure.colorbar(panels[0].images[0], ax=list(panels), fraction=0.05, aspect=30)
+    images = [image for panel in panels for image in panel.images]
+    more = any(image.get_array().max() > image.get_clim()[1] for image in images)
+    bar = figure.colorbar(
+        images[0], ax=list(panels), fraction=0.05, aspect=30, extend="max" if more else "neither"
+    )
     bar.set_label(_wrapped(said, 0.8 * figure.get_figheight()), fontsize=8)
     bar.ax.tick_params(labelsize=8)

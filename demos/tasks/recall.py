@@ -13,10 +13,10 @@ breaks. At a rate of 0.1 the head learns without the scale as well, and sooner.
 import numpy as np
 
 from attention import MultiHeadAttention
-from attention.figures import save_figure
+from attention.figures import SCALED, UNSCALED, new_figure, save_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._training import Line, Marks, Run, draw_losses
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
@@ -124,11 +124,22 @@ save_figure(
     ),
     chosen.out / "weights",
 )
-plot_losses(
-    {f"{name}, rate {lr}": losses for (name, lr), (_, losses, _) in runs.items() if losses},
-    chosen.out / "loss",
-    f"associative recall, d_k = {D_K}; a line that ends early broke with NaN",
-)
+figure = new_figure(6.8, 6.6)
+for panel, lr, claim in zip(
+    figure.subplots(2, 1, sharex=True),
+    (1.0, 0.1),
+    ("At a rate of 1 only the scaled head learns", "At a rate of 0.1 both do, unscaled sooner"),
+    strict=True,
+):
+    lines = [
+        Line(f"{name}: {runs[name, lr][2]:.0%} right", runs[name, lr][1], colour, style)
+        for name, colour, style in (("scaled", SCALED, "-"), ("unscaled", UNSCALED, "--"))
+        if runs[name, lr][1]
+    ]
+    draw_losses(panel, lines, {f"chance: ln {VALUES}": np.log(VALUES)})
+    panel.set_title(claim, fontsize=11)
+panel.set_xlabel("step")
+save_figure(figure, chosen.out / "loss")
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 
