@@ -123,6 +123,15 @@ def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
         )
 
 
+def name_place(
+    panel: Any, x: float, name: str, colour: str = REFERENCE, ha: str = "center"
+) -> None:
+    """A dotted line from top to bottom, with its name above the frame, where `ha` is its side."""
+    panel.axvline(x, color=colour, linestyle=":", linewidth=1.4)
+    above = (name, (x, 1.0), (0, 3), ("data", "axes fraction"), "offset points")
+    panel.annotate(*above, color=colour, fontsize=9, ha=ha)
+
+
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as path.png and path.svg, each whole or not at all; return both paths."""
     written = []

@@ -12,7 +12,7 @@ Karpathy's engine of single numbers.)
 
 import numpy as np
 
-from attention.figures import new_figure, save_figure
+from attention.figures import KINDS, new_figure, save_figure
 from demos import options
 from demos._training import Marks, Run, plot_training
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
@@ -83,17 +83,20 @@ marks.at_most("the best of all lines", best_line, 0.92)
 
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 211), np.linspace(-1.2, 1.7, 146))
 places = Tensor(np.stack([across.ravel(), up.ravel()], axis=1))
-figure = new_figure(10.0, 3.6)
+figure = new_figure(7.4, 3.2)
 for panel, model, title in zip(
     figure.subplots(1, 2), (bent, straight), ("two hidden layers", "no hidden layer"), strict=True
 ):
     with no_grad():
         height = model(places).data.reshape(across.shape)
-    panel.contourf(across, up, height, levels=[-1e9, 0, 1e9], colors=["#dbe7f3", "#f8e3d3"])
+        wrong = (model(Tensor(points)).data[:, 0] > 0) != which
+    panel.contourf(across, up, height, [-1e9, 0, 1e9], colors=[KINDS[0], KINDS[4]], alpha=0.15)
     panel.contour(across, up, height, levels=[0], colors="#444444", linewidths=1)
-    for kind, colour in ((0, "#2b6ca3"), (1, "#c2571a")):
-        panel.scatter(*points[which == kind].T, s=8, color=colour)
-    panel.set_title(title, fontsize=10)
+    for kind, marker, colour in ((0, "o", KINDS[0]), (1, "^", KINDS[4])):
+        panel.scatter(*points[which == kind].T, s=9, color=colour, marker=marker)
+    panel.scatter(*points[wrong].T, s=50, facecolors="none", edgecolors="black", linewidths=0.8)
+    panel.set_title(f"{title}: {wrong.sum()} of {len(points)} wrong (ringed)", fontsize=10)
+    panel.set(xticks=[], yticks=[], aspect="equal")
 save_figure(figure, chosen.out / "boundary")
 plot_training(
     chosen.out / "loss",
