@@ -52,7 +52,12 @@ PANELS: tuple[tuple[tuple[str, ...], str, bool, str], ...] = (
         True,
         "the median gradient is {gradient_median:.2g}, the mean {gradient_mean:.2g}",
     ),
-    (("dead_share",), "share of ‖∂L/∂q‖ < 0.001", False, "{dead_share:.0%} of the queries are dead"),
+    (
+        ("dead_share",),
+        "share of ‖∂L/∂q‖ < 0.001",
+        False,
+        "{dead_share:.0%} of the queries are dead",
+    ),
     (
         ("top_tenth_share",),
         "share of ‖∂L/∂q‖²",

@@ -126,7 +126,10 @@ def animate_weights(
     pictures = []
     for i in changing(frames):
         weights = np.asarray(frames[i])[None]
-        figure, content = plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask), io.BytesIO()
+        figure, content = (
+            plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask),
+            io.BytesIO(),
+        )
         figure.savefig(content, format="png", dpi=110)
         picture = Image.open(content).convert("RGB")
         pictures.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
@@ -213,7 +216,7 @@ def _draw(
     from matplotlib.patches import Rectangle
 
     panel.imshow(np.ma.array(weights, mask=~mask), cmap="Blues", vmin=0.0, vmax=largest)
-    hatched = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0, "fill": False}
+    hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0, "fill": False}
     for t, s in np.argwhere(~mask):
         panel.add_patch(Rectangle((s - 0.5, t - 0.5), 1, 1, **hatched))
     for t, s in np.argwhere(mask) if weights.size <= FEW else ():

@@ -21,7 +21,8 @@ from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine

@@ -14,6 +14,7 @@ are the same.
 
 # %% Set-up
 
+import re
 import time
 import tracemalloc
 from collections import Counter, defaultdict
@@ -28,7 +29,8 @@ from attention.maps import block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
-from demos._training import Marks, Run, centred, draw_levels, draw_line
+from demos._losses import centred, draw_levels, draw_line
+from demos._training import Marks, Run
 from minigrad import cross_entropy, gradients, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
@@ -231,7 +233,8 @@ axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
 axes.set_title("Who is shown one character gets as far as counting with n = 1", fontsize=11)
 save_figure(figure, chosen.out / "bits")
 
-shown = held_out_ids[None, 1000:1020]
+start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
+shown = held_out_ids[None, start : start + 20]
 embedded, mask = model.tokens(shown), causal_mask(shown.size)
 maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
 names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]

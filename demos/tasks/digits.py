@@ -20,7 +20,8 @@ from attention.figures import KINDS, name_ends, name_place, new_figure, save_fig
 from attention.maps import block_weights
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Marks, Run, draw_levels, plot_training
+from demos._losses import draw_levels, plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
 from minigrad.optim import AdamW, warmup_cosine

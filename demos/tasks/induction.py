@@ -22,7 +22,8 @@ from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -81,7 +82,7 @@ def train(num_blocks, what):
     model = decoder(num_blocks, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
-    looked_at = np.geomspace(1, chosen.steps, 60).astype(int)  # most of them early
+    looked_at = np.geomspace(1, chosen.steps, 40).astype(int)  # most of them early
     for step in run:
         tokens, period = batch(rng, BATCH)
         known = repeats(period)

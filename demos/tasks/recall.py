@@ -16,7 +16,8 @@ from attention import MultiHeadAttention
 from attention.figures import SCALED, UNSCALED, new_figure, save_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._training import Line, Marks, Run, draw_losses
+from demos._losses import Line, draw_losses
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
@@ -110,20 +111,20 @@ marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
 
 rng = np.random.default_rng(chosen.seed + 2)
 keys, values, *_ = batch(rng, 1)
-model = runs["scaled", 1.0][0]
-with no_grad():
-    pairs = model.keys(keys) + model.values(values)
-    questions = Tensor(model.keys(keys).data)
-    weights = model.attention.weights(questions, pairs).data[0]  # (1, PAIRS, PAIRS)
-save_figure(
-    plot_heads(
-        weights,
-        [f"key {k}?" for k in keys[0]],
-        [f"{k}: {v}" for k, v in zip(keys[0], values[0], strict=True)],
-        titles=["scaled, rate 1"],
-    ),
-    chosen.out / "weights",
+shown = {"scaled, rate 1": runs["scaled", 1.0][0], "unscaled, rate 0.1": runs["unscaled", 0.1][0]}
+maps = []
+for model in shown.values():
+    with no_grad():
+        pairs = model.keys(keys) + model.values(values)
+        questions = Tensor(model.keys(keys).data)
+        maps.append(model.attention.weights(questions, pairs).data[0, 0])  # (PAIRS, PAIRS)
+drawn = plot_heads(
+    np.array(maps),
+    [f"key {k}?" for k in keys[0]],
+    [f"{k}:{v}" for k, v in zip(keys[0], values[0], strict=True)],  # key:value
+    titles=list(shown),
 )
+save_figure(drawn, chosen.out / "weights")
 figure = new_figure(6.8, 6.6)
 for panel, lr, claim in zip(
     figure.subplots(2, 1, sharex=True),

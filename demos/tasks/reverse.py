@@ -15,7 +15,8 @@ from attention.figures import save_figure
 from attention.maps import animate_weights, block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
@@ -59,7 +60,7 @@ def train(positions, what):
     optimizer = Adam(model.parameters())
     shown = np.random.default_rng(chosen.seed + 1).integers(0, VOCAB_SIZE, (1, LENGTH))
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
-    looked_at = np.geomspace(1, chosen.steps, 60).astype(int)  # most of them early
+    looked_at = np.geomspace(1, chosen.steps, 40).astype(int)  # most of them early
     for step in run:
         tokens = rng.integers(0, VOCAB_SIZE, (BATCH, LENGTH))
         logits = model(tokens)

@@ -15,7 +15,8 @@ from attention.figures import save_figure
 from attention.maps import block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine

@@ -19,7 +19,8 @@ from attention.maps import plot_heads
 from attention.masks import causal_mask
 from attention.transformer import Transformer
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 

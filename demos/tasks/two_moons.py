@@ -14,7 +14,8 @@ import numpy as np
 
 from attention.figures import KINDS, new_figure, save_figure
 from demos import options
-from demos._training import Marks, Run, plot_training
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
 from minigrad.optim import Adam

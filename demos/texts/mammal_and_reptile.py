@@ -32,7 +32,8 @@ from attention.figures import (
 from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
-from demos._training import Line, Marks, Run, draw_losses
+from demos._losses import Line, draw_losses
+from demos._training import Marks, Run
 from demos.texts.sources import beside, counted, say, teller
 from demos.texts.sources import mammal_and_reptile as source
 from demos.texts.sources.mammal_and_reptile import (

@@ -28,12 +28,12 @@ from attention.figures import (
 )
 from attention.maps import entropy, plot_heads
 from demos import options
-from demos._training import Marks, draw_levels
+from demos._losses import draw_levels
+from demos._training import Marks
 from demos.texts.sources import agreeing, of_weights, say
 from demos.texts.sources import sky_is_blue as source
 from demos.texts.sources.sky_is_blue import (
     IGNORED,
-    INITIAL,
     PRINTED,
     as_it_masks,
     complaint,

@@ -32,7 +32,8 @@ from attention.figures import (
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
-from demos._training import Marks, Run, draw_levels
+from demos._losses import draw_levels
+from demos._training import Marks, Run
 from demos.texts.sources import agreeing, beside, counted, of_weights, say, teller
 from demos.texts.sources import your_journey as source
 from demos.texts.sources.your_journey import (

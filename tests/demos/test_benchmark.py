@@ -163,6 +163,7 @@ def quick(tmp_path_factory):
 def test_the_data_has_times_faults_memory_ratios_machine_and_versions(quick):
     folder, printed, data = quick
     assert {path.name for path in folder.iterdir()} == {"all.json", "speed.png", "speed.svg"}
+    assert_light(folder)
     assert (data["threads"], data["rounds"], data["quick"], data["against"]) == (1, 2, True, [])
     assert data["machine"].keys() >= {"processor", "cores", "C library", "Python", "NumPy"}
     assert [row["name"] for row in data["rows"]] == ["attention-causal", "deep", "generation"]

@@ -14,7 +14,7 @@ import pytest
 
 from demos import files
 from demos.__main__ import FORMER
-from tests.demos.running import ENVIRONMENT, ROOT, demo, python
+from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, python
 from tests.demos.test_training_demos import TRAIN
 
 
@@ -68,6 +68,7 @@ def test_scaling_leaves_its_pictures_and_one_page(scaling):
     stems = {"sweep", "head_scaled", "head_unscaled", "multi_head"}
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("svg", "png")}
     assert {path.name for path in folder.iterdir()} == expected | {"index.html"}
+    assert_light(folder)
 
 
 def test_the_page_needs_nothing_from_outside(scaling):
@@ -122,6 +123,7 @@ def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
     done = demo("first_gradient", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in tmp_path.iterdir()} == {"graph.png", "graph.svg"}
+    assert_light(tmp_path)
     rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
     for row in rows:
         np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
