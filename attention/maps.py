@@ -62,7 +62,7 @@ def plot_heads(
     masks = np.broadcast_to(True if mask is None else np.asarray(mask), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
     names = titles or [f"head {head + 1}" for head in range(H)]
-    spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))  # (H,)
+    spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))
     decided = [f"entropy {s:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}") for s in spreads]
     said = [
         _wrapped(f"{name}, {spread}", cell * S + GAP)
@@ -162,6 +162,10 @@ def entropy(weights: Array) -> Array:
     array([-0.,  1.])
     """
     return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=-1)  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how large a cell is, how many maps stand side by side, and the drawing of one.
 
 
 def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:

@@ -16,7 +16,7 @@ from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.by_hand_models import erf
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import demo, python
+from tests.demos.running import assert_light, demo, python
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
