@@ -30,9 +30,9 @@ chapters 3.5 and 3.6 give, one after the other,
 and the gradient of score_bias is ∂L/∂Z, summed over the axes along which score_bias was stretched.
 Each formula needs P only a block at a time. A block of E = exp(Z - m) is computed again from Q and
 K: this costs one more product, and T² numbers need not be kept. P is E with each row divided by
-its l. (To divide the rows of G instead would be 4 % faster, but rounded otherwise than the
-definition. Where a head is dead, the two agree only if they round in the same way.) Only D is a sum
-over all keys. But
+its l. (Dividing the rows of G instead would take 2 to 4 % less time. But it rounds otherwise than
+the definition, and where a head is dead, rounding is much of what is left.) Only D is a sum over
+all keys. But
 
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 

@@ -54,7 +54,7 @@ def causal_mask(T: int, S: int | None = None) -> Mask:
     S = T if S is None else S
     if T > S:
         raise ValueError(f"a causal mask needs a key for each query: got T={T} queries, S={S} keys")
-    return _read_only(np.tril(np.ones((T, S), dtype=bool), S - T))  # (T, S)
+    return _read_only(np.tri(T, S, S - T, dtype=bool))  # (T, S)
 
 
 def padding_mask(lengths: Sequence[int], S: int) -> Mask:
@@ -101,5 +101,5 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
     S = T if S is None else S
     if operator.index(size) < 1:
         raise ValueError(f"a window holds at least one key: got size={size}")
-    too_far_back = np.tril(np.ones((T, S), dtype=bool), S - T - size)  # (T, S)
+    too_far_back = np.tri(T, S, S - T - size, dtype=bool)  # (T, S)
     return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)

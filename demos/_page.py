@@ -1,63 +1,189 @@
 """Demos · The page: one HTML file that shows what a demo found, and needs no other file.
 
-The pictures are inside the file, as data, so the page can be mailed or moved alone. Long columns of
-numbers are folded, so that the pictures are seen first. All text is escaped.
+A page is written from the top: a title, the claim, and then paragraphs, tables, figures, questions.
+Everything is inside the file, so it can be mailed or moved alone. Long columns of numbers are
+folded, so that the pictures are seen first. All text is escaped; `backticks` become code. Pictures
+are part of the page and follow its colours, light or dark. `write` also renews the list of pages in
+the folder above.
+
+    page = Page("Reverse", claim="With positions, one head learns to write backwards.")
+    page.figure(path, alt="The weights are an anti-diagonal.", caption="After 500 steps")
+    page.write(chosen.out, quick=chosen.quick)
 """
 
 from __future__ import annotations
 
-import base64
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
 from minigrad.runs.saving import write_whole
 
 STYLE = """
-body { font: 16px/1.5 Georgia, serif; color: #222; max-width: 66rem; margin: 2rem auto;
-       padding: 0 1rem; }
-h1, h2 { font-family: Helvetica, Arial, sans-serif; line-height: 1.2; }
-h2 { margin-top: 2.6rem; border-top: 1px solid #ccc; padding-top: 1rem; font-size: 1.25rem; }
-.pictures { display: flex; gap: 1.2rem; align-items: flex-start; }
-figure { margin: 0 0 1rem 0; flex: 0 1 auto; min-width: 0; }
-figure img { max-width: 100%; height: auto; border: 1px solid #e4e4e4; }
-figcaption { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #555; }
-summary { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #555; cursor: pointer; }
-details { margin-bottom: 1rem; }
-pre { background: #f6f6f4; padding: .8rem 1rem; overflow-x: auto; font: 12px/1.45 monospace; }
+:root { --paper: #fff; --ink: #1d1d22; --soft: #55555f; --line: #d5d5dc; --box: #f5f5f7;
+  --on: #0b57d0; }
+@media (prefers-color-scheme: dark) { :root { --paper: #17171b; --ink: #ececf1; --soft: #b5b5c0;
+  --line: #4a4a55; --box: #24242a; --on: #8ab4f8; } }
+* { box-sizing: border-box; }
+body { font: 17px/1.55 Georgia, 'DejaVu Serif', serif; color: var(--ink); background: var(--paper);
+  max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
+h1, h2, figcaption, summary, table, nav, .claim, .warning { font-family: system-ui, sans-serif; }
+h1, h2 { line-height: 1.2; }
+h2 { margin-top: 2.4rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: 1.25rem; }
+p { max-width: 44rem; }
+a { color: var(--on); }
+.claim { font-size: 1.1rem; border-left: 4px solid var(--on); padding-left: .8rem; }
+.warning { background: #fff3c4; color: #4a3800; padding: .5rem .8rem; border-radius: 6px; }
+code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
+pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; }
+.pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; }
+figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
+figure svg, figure img { max-width: 100%; height: auto; }
+figure .scroll { overflow-x: auto; }
+figcaption, summary { font-size: .9rem; color: var(--soft); }
+summary { cursor: pointer; min-height: 24px; }
+details { margin: .6rem 0 1rem; }
+details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
+  max-width: 46rem; }
+details.ask > summary { font-size: 1rem; color: var(--ink); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
+  vertical-align: top; }
+th:first-child, td:first-child, td.text { text-align: left; }
+caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
+iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radius: 8px; }
+@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; } }
+@media print { details { display: block; } iframe { display: none; } a { color: inherit; } }
 """
 
 
-@dataclass(frozen=True)
-class Section:
-    """A heading, its explanation, text in columns, and pictures (caption, path of an SVG)."""
+class Page:
+    """What a demo shows, in the order in which it is added."""
 
-    heading: str
-    explanation: str
-    columns: str = ""
-    pictures: tuple[tuple[str, Path], ...] = ()
+    def __init__(self, title: str, *, claim: str) -> None:
+        self.title, self.claim = title, claim
+        self._parts: list[str] = []
+        self._pictures = 0
+
+    def section(self, heading: str) -> None:
+        """A new heading."""
+        self._parts.append(f"<h2>{_marked(heading)}</h2>")
+
+    def say(self, *paragraphs: str) -> None:
+        """Paragraphs of text."""
+        self._parts += [f"<p>{_marked(text)}</p>" for text in paragraphs]
+
+    def ask(self, question: str, answer: str) -> None:
+        """A question, whose answer is shown when the reader has guessed and opens it."""
+        summary = f"<summary><b>What do you expect?</b> {_marked(question)}</summary>"
+        self._parts.append(f'<details class="ask">{summary}<p>{_marked(answer)}</p></details>')
+
+    def table(
+        self, header: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str
+    ) -> None:
+        """A real table. The first column is text, and numbers stand to the right."""
+        head = "".join(f'<th scope="col">{_marked(name)}</th>' for name in header)
+        lines = [
+            "<tr>" + "".join(f"<td>{_marked(str(cell))}</td>" for cell in row) + "</tr>"
+            for row in rows
+        ]
+        self._parts.append(
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+            f"<caption>{_marked(caption)}</caption><tr>{head}</tr>{''.join(lines)}</table></div>"
+        )
+
+    def figure(self, path: Path, *, alt: str, caption: str = "") -> None:
+        """An SVG, as a part of the page. `alt` says what it shows, for who cannot see it."""
+        self.figures([(path, alt, caption)])
+
+    def figures(self, pictures: Sequence[tuple[Path, str, str]]) -> None:
+        """Several SVGs side by side, below each other on a narrow screen: path, alt, caption."""
+        shown = [
+            f'<figure role="group"><div class="scroll">{self._inline(path, alt)}</div>'
+            f"<figcaption>{_marked(caption)}</figcaption></figure>"
+            for path, alt, caption in pictures
+        ]
+        self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
+
+    def fold(self, summary: str, text: str) -> None:
+        """Columns of text behind a line that opens them."""
+        shown = f"<summary>{_marked(summary)}</summary><pre tabindex='0'>{escape(text)}</pre>"
+        self._parts.append(f"<details>{shown}</details>")
+
+    def steps(self, path: Path, *, title: str) -> None:
+        """A page of both passes (chapter 5.10), to be walked through inside this one."""
+        inside = escape(path.read_text(encoding="utf-8"), quote=True)
+        self._parts.append(f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>')
+        self._parts.append(
+            f'<p>The same on <a href="{escape(path.name)}">a page of its own</a>.</p>'
+        )
+
+    def conclude(self, conclusion: str, try_it: Sequence[str]) -> None:
+        """What to conclude, and changes to try."""
+        self.section("What to conclude")
+        self.say(conclusion)
+        self.section("Try it")
+        items = "".join(f"<li><p>{_marked(text)}</p></li>" for text in try_it)
+        self._parts.append(f"<ul>{items}</ul>")
+
+    def write(self, folder: Path, *, quick: bool = False, note: str = "") -> Path:
+        """Write index.html to the folder, whole or not at all, and renew the list above it.
+
+        A page of a `--quick` run says so at its top; `note` is what else is to be said there.
+        """
+        warnings = [
+            "This is a --quick run, which only tests whether everything runs: its numbers mean "
+            "nothing."
+        ] * quick
+        warnings += [note] * bool(note)
+        body = [
+            '<nav><a href="../index.html">All pages</a></nav>',
+            f"<h1>{_marked(self.title)}</h1>",
+            *[f'<p class="warning">{_marked(text)}</p>' for text in warnings],
+            f'<p class="claim">{_marked(self.claim)}</p>',
+            *self._parts,
+        ]
+        path = write_whole(folder / "index.html", _document(self.title, body))
+        renew_list(folder.parent)
+        return path
+
+    def _inline(self, path: Path, alt: str) -> str:
+        """The SVG with ids of its own, and with the page's ink and paper."""
+        self._pictures += 1
+        svg = path.read_text(encoding="utf-8")
+        svg = svg[svg.index("<svg") :]
+        prefix = f"p{self._pictures}-"
+        svg = re.sub(r'\bid="([^"]+)"', lambda m: f'id="{prefix}{m[1]}"', svg)
+        svg = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}", svg)
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+        svg = re.sub(r'^<svg\b([^>]*?) aria-label="[^"]*"', r"<svg\1", svg)
+        svg = re.sub(r'^<svg\b([^>]*?) role="img"', r"<svg\1", svg)
+        return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
 
 
-def write_page(path: Path, title: str, opening: str, sections: list[Section]) -> Path:
-    """Write the sections as one page, whole or not at all."""
-    body = [f"<h1>{escape(title)}</h1>", f"<p>{escape(opening)}</p>"]
-    for section in sections:
-        body.append(f"<section><h2>{escape(section.heading)}</h2>")
-        body.append(f"<p>{escape(section.explanation)}</p>")
-        if section.columns:
-            folded = f"<summary>The numbers</summary><pre>{escape(section.columns)}</pre>"
-            body.append(f"<details>{folded}</details>")
-        body.append('<div class="pictures">')
-        for caption, picture in section.pictures:
-            data = base64.b64encode(picture.read_bytes()).decode()
-            body.append(
-                f'<figure><img alt="{escape(caption)}" src="data:image/svg+xml;base64,{data}">'
-                f"<figcaption>{escape(caption)}</figcaption></figure>"
-            )
-        body.append("</div></section>")
+def renew_list(folder: Path) -> None:
+    """index.html of the folder that holds the pages: each of them by its title."""
+    rows = []
+    for page in sorted(folder.glob("*/index.html")):
+        found = re.search("<title>(.*?)</title>", page.read_text(encoding="utf-8"), re.DOTALL)
+        title = found[1] if found else escape(page.parent.name)
+        rows.append(f'<li><a href="{escape(page.parent.name)}/index.html">{title}</a></li>')
+    body = ["<h1>Pages of the demos</h1>", f"<ul>{''.join(rows)}</ul>"]
+    write_whole(folder / "index.html", _document("Pages of the demos", body))
+
+
+def _document(title: str, body: Sequence[str]) -> str:
     head = (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
     )
-    return write_whole(path, head + "\n".join(body) + "\n</body></html>\n")
+    return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
+
+
+def _marked(text: str) -> str:
+    """Escaped text, in which `this` is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))

@@ -1,7 +1,4 @@
-"""Chapter 5.11 · Rendering, in a real browser: every label stays in its box, in any font."""
-
-import os
-import shutil
+"""Chapter 5.9 · Rendering, in a real browser: every label stays in its box, in any font."""
 
 import numpy as np
 import pytest
@@ -36,21 +33,9 @@ OUTSIDE = """font => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def page():
-    """A page of a browser without a network."""
-    needed = "MINIGRAD_NEEDS_BROWSER" in os.environ
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if not needed and not program:
-        pytest.skip("no Chromium on PATH")
-    if not needed:
-        pytest.importorskip("playwright", reason='needs pip install -e ".[browser]"')
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser.new_context(offline=True).new_page()
-        browser.close()
+@pytest.fixture
+def page(browser):
+    return browser.new_context(offline=True).new_page()
 
 
 def head():

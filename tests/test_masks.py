@@ -1,5 +1,6 @@
 """Chapter 11.1 · Masks: who may look at whom, and that True means may look."""
 
+import tracemalloc
 from contextlib import nullcontext
 from functools import partial
 
@@ -204,3 +205,11 @@ def test_layers_of_windows_reach_further_by_a_window_less_one_each():
         y = attention(y, y, y, mask=window_mask(11, size=3))
     (dx,) = gradients(y[9], [x], random.standard_normal(D_K))
     np.testing.assert_array_equal((dx != 0).any(axis=-1), [3 <= s <= 9 for s in range(11)])
+
+
+def test_a_causal_mask_is_made_without_a_second_array_of_its_size():
+    tracemalloc.start()
+    mask = causal_mask(1024)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert mask.nbytes == 1024 * 1024 and most < 1.1 * mask.nbytes

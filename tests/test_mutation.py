@@ -734,6 +734,18 @@ def test_a_definition_that_means_something_else_is_noticed(name, change):
     assert not survives({name: other}, CASES[name])
 
 
+@pytest.mark.parametrize("name", FUSED)
+def test_a_fused_rule_that_has_another_value_and_the_right_gradients_is_noticed(name):
+    rule = OPERATIONS[name].__wrapped__
+
+    def moved(*xs, **options):
+        y, backward = rule(*xs, **options)
+        return y + 1e-6, lambda g, _, needs: backward(g, y, needs)
+
+    gradient_checks = [case for case in CASES[name] if isinstance(case, tuple)]
+    assert not survives({name: functools.wraps(rule)(moved)}, gradient_checks)
+
+
 # ---------------------------------------------------------------- broken from inside
 
 SWAPS = {

@@ -1,4 +1,4 @@
-"""Chapters 5.3 and 5.4 · Calls and steps: what is noted of both passes, and under which names."""
+"""Chapters 5.12 and 5.13 · Calls and steps: what is noted of both passes, and under which names."""
 
 import json
 import threading

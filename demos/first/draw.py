@@ -1,7 +1,7 @@
 """Computation graphs: from one expression to a GPT of twelve blocks.
 
 Claim. A record of any size can be read. An attention head is a dozen boxes, and their colours show
-where its gradient dies without the scale. A GPT of twelve blocks has 490 tensors, and a drawing of
+where its gradient dies without the scale. A GPT of twelve blocks has 503 tensors, and a drawing of
 15 boxes. The pictures are those of README, which this command draws again:
 
     python -m demos draw [--out demos/pictures] [--seed N]  # 2 s
@@ -106,7 +106,7 @@ gpt, opened, everything = (
 print("\n4 · GPT-2 with twelve blocks: folded, with its first block opened, and all of it")
 save(gpt, "gpt")
 save(opened, "gpt_opened")
-print(f"   all of it: {everything!r}, which would be a picture four screens wide")
+print(f"   all of it: {everything!r}, which would be a picture eighteen screens high")
 
 # %% What is claimed
 

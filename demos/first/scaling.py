@@ -19,11 +19,12 @@ from attention import MultiHeadAttention, attention
 from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, summary, sweep, typical_query
 from demos import options
-from demos._page import Section, write_page
+from demos._page import Page
 from demos.texts.sources import agreeing, beside
 from demos.texts.sources import love_transformers as source
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, unfused
 from minigrad.checks.differences import lengths, slopes
+from minigrad.graphs.render import described
 
 chosen = options("scaling", __doc__.splitlines()[0])
 started = time.perf_counter()
@@ -183,7 +184,7 @@ def by_differences(i, inputs, scale):
     return found.reshape(2, *point.shape)
 
 
-drawings, compared = [], []
+drawings, passes, compared = [], [], []
 with tqdm(total=6, desc="3 · finite differences") as progress:
     for scale, title in ((None, "scaled"), (1.0, "unscaled")):
         tensors = [
@@ -193,7 +194,9 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
             value = loss(tensors, scale)
         drawing = graph(value, grads=True, limits=LIMITS, steps=steps)
         drawing.save(chosen.out / f"head_{title}.png")
-        drawings.append((title, drawing.save(chosen.out / f"head_{title}.svg")))
+        drawings.append((title, drawing, drawing.save(chosen.out / f"head_{title}.svg")))
+        steps.backward(value)
+        passes.append(steps)
         for i, exact in enumerate(gradients(loss(tensors, scale), tensors)):
             numeric, resolution = by_differences(i, tensors, scale)
             norm, apart = np.linalg.norm(exact), np.linalg.norm(exact - numeric)
@@ -208,6 +211,13 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
                 f"differences {np.linalg.norm(numeric):.9e}   {told}"
             )
             progress.update()
+both = passes[0].save(
+    chosen.out / "steps.html",
+    beside=passes[1],
+    titles=("scaled", "unscaled"),
+    title=f"One head at d_k = {D_K}, scaled and unscaled",
+    limits=LIMITS,
+)
 print(f"\n3 · One typical query over 5 keys, d_k = {D_K}: norms of the gradient\n")
 print("\n".join(f"   {line}" for line in compared))
 
@@ -226,51 +236,78 @@ multi_head = drawing.save(chosen.out / "multi_head.svg")
 
 # %% 4 · Everything on one page
 
-page = write_page(
-    chosen.out / "index.html",
+page = Page(
     "What √d_k does to gradients",
-    "Attention multiplies its scores by 1/√d_k before softmax. This page shows what that number "
-    "does, on one worked example, one sweep and one head, all computed by minigrad (seed "
-    f"{chosen.seed}). Chapters 11 and 16 of the project have the code and the reasons.",
+    claim="Attention multiplies its scores by 1/√d_k before softmax. Without that number most "
+    "queries get almost no gradient once keys are long.",
+)
+page.say(
+    "This page shows one head with and without the scale, a sweep over d_k, and a worked example, "
+    f"all computed by minigrad (seed {chosen.seed}). Chapters 11 and 16 of the project have the "
+    "code and the reasons.",
+)
+page.section(f"1 · One head, with and without the scale, at d_k = {D_K}")
+page.ask(
+    "The two heads differ in one number, the scale: 1/√512 = 0.044 on the left, 1 on the right. "
+    "How much smaller is the gradient of q on the right: 20 times, 500 times, or more?",
+    "About 1,300 times. It is the same at the weights, but softmax passes almost none of it on to "
+    "the scores.",
+)
+page.figures([(path, described(drawing), title) for title, drawing, path in drawings])
+page.say(
+    "The query is the median of 1001 random ones, so it is neither lucky nor unlucky. A box is a "
+    "tensor, and its colour the RMS of the gradient there: √mean(g²), the size of a typical "
+    "element. Finite differences find the same small gradient, so it is true and not a bug.",
+)
+page.fold("Norms of the gradient, and finite differences", "\n".join(compared))
+page.section("Both heads, step by step")
+page.say("One slider moves both. On the way back, the arrow in use says how far the two are apart.")
+page.steps(both, title="Both passes of the two heads, side by side")
+page.section("2 · Scores, weights and gradients over d_k")
+page.say(
+    "Without the scale the scores' variance is d_k, the weights become one-hot, and the median "
+    "query's gradient first rises and then dies, while the mean levels off. With 1/√d_k five of "
+    "the six measurements hardly change. There are 64 keys; the shaded band is ± one standard "
+    f"deviation of {REPEATS} repeats.",
+)
+page.figure(
+    sweep_svg,
+    alt="Six measurements over d_k from 4 to 1024. Without the scale the median gradient falls by "
+    f"orders of magnitude, and {lost:.0%} of the queries are dead at 1024; with it hardly anything "
+    "changes.",
+    caption="Six measurements over d_k",
+)
+page.fold("The numbers", "\n".join(table))
+page.section("3 · A complete multi-head layer")
+page.say(
+    "There are four projections, and between them the head axis is split off and merged again. The "
+    "gradient reaches `w_v` and `w_o` directly, and `w_q` and `w_k` only through the softmax.",
+)
+page.figure(
+    multi_head, alt=described(drawing), caption="Three heads, d_model = 12, inputs of variance 1"
+)
+page.section('4 · "I love Transformers", and its backward pass')
+page.say(
+    'A notebook, "A step to step guide to understand attention mechanisms", works out two heads by '
+    'hand for the sentence "I love Transformers". We found it without an author or an address; '
+    "`python -m demos love_transformers` shows all of it. "
+    f"{same} of its {total} printed numbers come out of our layer. The example is scaled, yet its "
+    "second head is one-hot, and that head's W_Q and W_K get almost no gradient. Finite "
+    "differences confirm this as far as they can resolve it.",
+)
+page.fold("The gradients of the two heads", "\n".join([*backward, "", *checked]))
+page.conclude(
+    "The scale keeps softmax where it passes gradients on. It is not needed where something else "
+    "does, such as small initial weights, and it is not enough where scores are large for another "
+    "reason, as in the worked example.",
     [
-        Section(
-            "1 · A worked example, and its backward pass",
-            'The example is from a notebook, "A step to step guide to understand attention '
-            'mechanisms", about the sentence "I love Transformers". We found the notebook without '
-            "an author or an address; `python -m demos love_transformers` shows all of it. It "
-            f"computes two heads by hand, and {same} of its {total} printed numbers come out of "
-            "our layer. The example is scaled, yet its second head is one-hot, and that head's W_Q "
-            "and W_K get almost no gradient. Finite differences confirm this as far as they can "
-            "resolve it.",
-            "\n".join([*backward, "", *checked]),
-        ),
-        Section(
-            "2 · Scores, weights and gradients over d_k",
-            "Without the scale the scores' variance is d_k, the weights become one-hot, and the "
-            "median query's gradient first rises and then dies, while the mean levels off. With "
-            "1/√d_k five of the six measurements hardly change. There are 64 keys; the shaded band "
-            f"is ± one standard deviation of {REPEATS} repeats.",
-            "\n".join(table),
-            (("Six measurements over d_k", sweep_svg),),
-        ),
-        Section(
-            f"3 · One typical query at d_k = {D_K}, on one colour scale",
-            "The two records differ in one number, the scale. The unscaled one loses its gradient "
-            "between softmax and its input. Finite differences find the same small gradient, so "
-            "the dead gradient is true and not a bug.",
-            "\n".join(compared),
-            tuple((title, path) for title, path in drawings),
-        ),
-        Section(
-            "4 · A complete multi-head layer",
-            "There are four projections, and between them the head axis is split off and merged "
-            "again. The gradient reaches w_v and w_o directly, and w_q and w_k only through the "
-            "softmax.",
-            pictures=(("Three heads, d_model 12", multi_head),),
-        ),
+        "Set `D_K` to 256, and then `keys` to 50 as well: which of the two revives the typical "
+        "query?",
+        "Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.",
     ],
 )
-print(f"\n4 · {page} shows all of it ({time.perf_counter() - started:.0f} s)")
+written = page.write(chosen.out, quick=chosen.quick)
+print(f"\n4 · {written} shows all of it ({time.perf_counter() - started:.0f} s)")
 
 # %% Try it
 # - Set `D_K` to 256, and then `keys` to 50 as well: which of the two revives the typical query?

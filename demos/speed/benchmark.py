@@ -2,18 +2,18 @@
 
 Claim. All contestants compute the same numbers, and the table says honestly how long each takes.
 "hand" is forward, backward and Adam derived on paper for one model and written in NumPy: how fast
-NumPy could be. "floor" is the matrix products of that program, back to back and nothing else.
-"fused" is attention in blocks, ours or PyTorch's. Each contestant of a row has its own process, all
-get the same weights and inputs, and their values and gradients are compared before anything is
-timed: a row with wrong numbers is not timed. Then they take turns. Everything is measured twice,
-with the C library's allocator as it is, and with freed memory kept. Python's cycle collector runs,
-as it does for a user, except in one row.
+NumPy could be. (Where a row has no backward pass, it is a plain program in NumPy.) "floor" is the
+matrix products of that program, back to back and nothing else. "fused" is attention in blocks, ours
+or PyTorch's. Each contestant of a row has its own process, all get the same weights and inputs, and
+their values and gradients are compared before anything is timed: a row with wrong numbers is not
+timed. Then they take turns. Each row is measured twice, with the C library's allocator as it is,
+and with freed memory kept. Python's cycle collector runs, as it does for a user, except in one row.
 
     python -m demos benchmark [--rows NAME …] [--against NAME …] [--threads N] [--quick]  # 400 s
 
 `--against torch autograd mygrad jax` chooses frameworks; without it PyTorch, if it is installed.
 `--json FILE` writes all numbers, `--markdown` prints README's table, and `--from FILE` shows what
-`--json` wrote, without measuring.
+`--json` wrote, and measures nothing.
 """
 
 # %% Set-up
@@ -29,21 +29,21 @@ from demos import options, stop
 from demos._training import Marks
 from demos.speed.bench import machine
 from demos.speed.bench.race import INSTALL, Outcome, missing, processes, race
-from demos.speed.bench.report import LEGEND, about, markdown, picture, ratios, table
-from demos.speed.bench.rows import NAMES, row_named, sizes_of
+from demos.speed.bench.report import FORMAT, STRANGE, markdown, picture, ratios, right, tables
+from demos.speed.bench.rows import NAMES, in_words, row_named, sizes_of
 from minigrad.runs.saving import write_whole
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:
     """What this demo can be asked besides."""
-    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
+    parser.add_argument("--rows", nargs="+", choices=NAMES, metavar="NAME",
                         help=f"which rows to measure: {', '.join(NAMES)} (all)")  # fmt: skip
     parser.add_argument("--against", nargs="*", choices=tuple(INSTALL), metavar="NAME",
                         help=f"frameworks to compare with: {', '.join(INSTALL)}")  # fmt: skip
-    parser.add_argument("--threads", type=int, default=1, help="threads of each process (1)")
+    parser.add_argument("--threads", type=int, help="threads of each process (1)")
     parser.add_argument("--rounds", type=int, help="turns of each contestant (9)")
-    parser.add_argument("--allocator", choices=("default", "kept", "both"), default="both",
-                        help="as it is, with freed memory kept, or both in turn")  # fmt: skip
+    parser.add_argument("--allocator", choices=("default", "kept", "both"),
+                        help="as it is, with freed memory kept, or (usually) both")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
     parser.add_argument("--markdown", action="store_true", help="print README's table at the end")
     parser.add_argument("--from", type=Path, metavar="FILE", dest="source",
@@ -51,47 +51,63 @@ def more_options(parser: argparse.ArgumentParser) -> None:
 
 
 chosen = options("benchmark", __doc__.splitlines()[0], add=more_options)
-marks = Marks(enforced=not chosen.quick)
+measures = ("rows", "against", "threads", "rounds", "allocator", "json")  # options of a measurement
+asked = [f"--{name}" for name in measures if getattr(chosen, name) is not None]
+if chosen.source and (asked or chosen.quick):
+    others = " and ".join(asked or ["--quick"])
+    stop(f"--from shows what was measured before, and measures nothing: leave out {others}")
 ROUNDS, TURN = (2, 0.002) if chosen.quick else (9, 0.1)  # turns, and seconds of a turn
-rounds = chosen.rounds or ROUNDS
-if chosen.threads < 1 or rounds < 1:
-    stop(f"--threads and --rounds must be 1 or larger: got {chosen.threads} and {rounds}")
-if chosen.against is None:
-    chosen.against = [] if missing("torch") else ["torch"]
+rounds = ROUNDS if chosen.rounds is None else chosen.rounds
+threads = 1 if chosen.threads is None else chosen.threads
+if threads < 1 or rounds < 1:
+    stop(f"--threads and --rounds must be 1 or larger: got {threads} and {rounds}")
+against = chosen.against
+if against is None:
+    against = [] if missing("torch") else ["torch"]
     if not chosen.source and missing("torch"):
-        print(f"{missing('torch')} compares with it; this run compares with NumPy by hand alone\n")
-for name in chosen.against:
+        print("PyTorch is not installed. This run compares with NumPy by hand alone.")
+        print(f"For PyTorch: {INSTALL['torch']}.\n")
+for name in against:
     if missing(name) and not chosen.source:
         stop(missing(name))
-if chosen.json and not chosen.json.parent.is_dir():
-    stop(f"there is no folder {chosen.json.parent} to write {chosen.json.name} to")
-allocators = ("default", "kept") if chosen.allocator == "both" else (chosen.allocator,)
+if chosen.json:
+    try:  # an error should come before the work
+        before = chosen.json.read_bytes() if chosen.json.is_file() else None
+        write_whole(chosen.json, before or b"")
+        if before is None:
+            chosen.json.unlink()
+    except OSError as error:
+        stop(str(error))
+both = chosen.allocator in (None, "both")
+allocators = ("default", "kept") if both else (chosen.allocator,)
 
 # %% The race
-# All rows with the allocator's defaults first, and then once more with freed memory kept.
+# Each row is measured with the allocator's defaults, and then with freed memory kept.
 
 
 def measured():
     """Everything that was found, as plain data."""
     data = {
+        "format": FORMAT,
         "date": date.today().isoformat(),
         "machine": machine.describe(),
         "versions": {},
         "blas": {},
         "allocators": {},
-        "against": chosen.against,
-        "threads": chosen.threads,
+        "against": against,
+        "threads": threads,
         "rounds": rounds,
         "quick": chosen.quick,
         "seed": chosen.seed,
         "rows": [],
     }
-    rows = [row_named(name) for name in NAMES if name in chosen.rows]
+    rows = [row_named(name) for name in NAMES if name in (chosen.rows or NAMES)]
     for row in rows:
         sizes = sizes_of(row, chosen.quick)
         data["rows"].append(
-            {name: getattr(row, name) for name in ("name", "kind", "what", "per", "unit")}
-            | {"sizes": sizes, "count": sizes.get(row.per, 1), "allocators": {}}
+            {name: getattr(row, name) for name in ("name", "kind", "per", "unit")}
+            | {"what": in_words(row, chosen.quick), "sizes": sizes}
+            | {"count": sizes.get(row.per, 1), "allocators": {}}
         )
     with tqdm(total=len(rows) * len(allocators) * (rounds + 1), desc="benchmark") as bar:
         for row, found in zip(rows, data["rows"], strict=True):
@@ -117,9 +133,9 @@ def raced(row, allocator, bar) -> Outcome:
     """One row under one allocator."""
     with processes(
         row,
-        chosen.against,
+        against,
         keep_memory=allocator == "kept",
-        threads=chosen.threads,
+        threads=threads,
         quick=chosen.quick,
         seed=chosen.seed,
     ) as taking_part:
@@ -129,35 +145,43 @@ def raced(row, allocator, bar) -> Outcome:
     return outcome
 
 
-if machine.warning():
-    print(f"Warning: {machine.warning()}\n")
+def made_of(data):
+    """The tables, README's table, in how many rows all is right, and the pictures."""
+    number = sum(map(right, data["rows"]))
+    return tables(data), markdown(data), number, picture(data, chosen.out / "speed")
+
+
 if chosen.source:
     try:
         data = json.loads(chosen.source.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         stop(f"{chosen.source} cannot be read: {error}")
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        stop(f"{chosen.source} was not written by --json of this version: measure again")
+    try:
+        text, for_readme, number, pictures = made_of(data)
+    except STRANGE as error:
+        stop(f"{chosen.source} was changed after --json had written it: {error!r}")
 else:
+    if machine.warning():
+        print(f"Warning: {machine.warning()}\n")
     data = measured()
+    text, for_readme, number, pictures = made_of(data)
 
 # %% What came of it
 
-print(f"\n{about(data)}\n\n{LEGEND}")
-for row in data["rows"]:
-    print(f"\n{row['name']}: {row['what']}")
-    for allocator in row["allocators"]:
-        print(table(row, allocator))
-if chosen.quick:
-    print("\n(--quick: tiny sizes and two turns. These times mean nothing.)")
-print()
-right = [row for row in data["rows"] if not any(o["wrong"] for o in row["allocators"].values())]
-marks.at_least("rows in which all compute the same", len(right), len(data["rows"]), "d")
-if chosen.json and not chosen.source:
-    text = json.dumps(data, indent=1, ensure_ascii=False)
-    print(f"\nNumbers: {write_whole(chosen.json, text + chr(10))}")
-picture(data, chosen.out / "speed")
-print(f"\nPictures: {chosen.out}/speed.png")
+print(f"\n{text}\n")
+marks = Marks(enforced=not data["quick"])
+marks.at_least("rows in which all compute the same", number, len(data["rows"]), "d")
+if chosen.json:
+    content = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    try:
+        print(f"\nNumbers: {write_whole(chosen.json, content)}")
+    except OSError as error:  # (a full disk)
+        stop(f"the numbers could not be written: {error}")
+print(f"\nPictures: {pictures[0]}")
 if chosen.markdown:
-    print(f"\n{markdown(data)}")
+    print(f"\n{for_readme}")
 marks.end()
 
 # %% Try it

@@ -16,6 +16,9 @@ mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 
 wrong: keep inputs away from its kink. Where a difference is too coarse to tell, the report says
 "unresolved".
 
+A fused rule (chapter 1.3) can have the right derivatives and the wrong value. So the value of each
+fused operation on the way is compared with that of its definition.
+
     >>> report = gradcheck(lambda a, b: a @ b, np.ones((2, 3)), np.ones((3, 5)))
     >>> bool(report), len(report.comparisons)        # 2 gradients, and 2 · 3 blocks of order 2
     (True, 8)
@@ -32,6 +35,7 @@ import numpy as np
 from minigrad.checks.claims import Claims, GradientError, first_order, second_order
 from minigrad.checks.differences import elementwise, lengths, slopes
 from minigrad.engine.record import recording
+from minigrad.engine.replay import behind
 from minigrad.engine.tensor import Array, Tensor
 
 DIRECTIONS = 3
@@ -106,8 +110,9 @@ def gradcheck(
 
     Returns a `Report`, which is true if everything agrees to `rtol`, and false if somewhere
     the finite difference was too coarse to tell. Raises GradientError where it could tell and
-    they differ, with the worst elements first; ValueError if f is not a pure function (two
-    calls must agree) or not finite at the inputs. `order=1` leaves out the second derivatives.
+    they differ, with the worst elements first, and where a fused rule and its definition differ;
+    ValueError if f is not a pure function (two calls must agree) or not finite at the inputs.
+    `order=1` leaves out the second derivatives.
 
     A gradient that is itself rounding, a difference of numbers that agree in their first twelve
     digits (softmax where one weight is 1 - 1e-13), may be called wrong: no digit of it is right.
@@ -121,12 +126,20 @@ def gradcheck(
     minigrad.checks.claims.GradientError: order 1: ∂L/∂(input 0) is wrong (argument 0 of f, ...
            index       analytic      numerical     difference     resolution
              [0]   1.000500e+00   1.000000e+00        5.0e-04 ...
+    >>> from minigrad import fused
+    >>> @fused(definition=np.exp)
+    ... def one_more(x, /):
+    ...     return np.exp(x) + 1, lambda g, y, needs: (g * np.exp(x),)
+    >>> gradcheck(one_more, [0.0])                        # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    minigrad.checks.claims.GradientError: the fused rule one_more and its definition differ: ...
     """
     if order not in (1, 2):
         raise ValueError(f"gradcheck checks order 1 or, with it, order 2: got order={order}")
     rng = np.random.default_rng(0) if rng is None else rng
     with recording():
         claims = first_order(f, inputs, rng)
+        _compare_with_definitions(claims, rtol)
         comparisons = _compare(claims, 1, rtol, rng)
         if order == 2:
             comparisons += _compare(second_order(claims, rng), 2, rtol, rng)
@@ -135,6 +148,24 @@ def gradcheck(
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: how each gradient is compared, and how the sentence of an error is made.
+
+
+def _compare_with_definitions(claims: Claims, rtol: float) -> None:
+    """Raise if a fused operation behind f's output has not the value of its definition."""
+    points = [Tensor(point, requires_grad=True) for point in claims.points[:-1]]
+    for t in behind(claims.output(*points)):
+        if t.node is not None and hasattr(t.node.rule, "definition"):
+            meant = np.asarray(t.node.rule.definition(*t.node.inputs, **t.node.options).data)
+            close = rtol * np.abs(meant[np.isfinite(meant)]).max(initial=0)
+            if meant.shape != t.shape or not np.allclose(t.data, meant, 0, close, equal_nan=True):
+                raise GradientError(
+                    f"the fused rule {t.node.name} and its definition differ: their values are "
+                    f"{_shortened(t.data)} and {_shortened(meant)}"
+                )
+
+
+def _shortened(x: Array) -> str:
+    return np.array2string(x, threshold=8, edgeitems=1, separator=", ").replace("\n", "")
 
 
 def _compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -> list[Comparison]:

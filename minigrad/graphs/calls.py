@@ -1,14 +1,15 @@
-"""5.3 · Calls: the line, the module and the name of a step.
+"""5.12 · Calls: the line, the module and the name of a step.
 
 Which line of the program computed a tensor, in which layer, and what did the program call the
 result? The record (chapter 1.2) does not say, because no training needs it. But while an operation
-runs, Python's call stack says it: the frames of the functions that are being called. A frame knows
-its source line, and its variable `self`. If `self` is a module of the network, and the function is
-`__call__`, the module is being called. The line may be an assignment, `scores = q @ k.mT`. The last
-operation that is computed while that line runs is the one whose result gets the name.
+runs, Python's call stack says it: it has a stack frame for each function that is being called. A
+stack frame knows its source line, and its variable `self`. If `self` is a module of the network,
+and the function is `__call__`, the module is being called. The line may be an assignment,
+`scores = q @ k.mT`. The last operation that is computed while that line runs is the one whose
+result gets the name.
 
-Frames are read at each operation that is watched, which costs a few microseconds. So nobody pays
-for it but who asks (chapter 5.4).
+The stack is read at each operation that is watched, which takes some ten microseconds. So it is
+read only for those who ask (chapter 5.13).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ Name = Callable[[str], None]  # gives a name to a step
 class Call:
     """Where an operation was called: its line, its modules, and the lines that assign its result.
 
-    `modules` are frames, the outermost first; `Calls.scopes` turns them into names at the end.
+    `modules` are stack frames, the outermost first. `Calls.scopes` turns them into names at the
+    end.
     """
 
     line: str
@@ -99,7 +101,8 @@ class Calls:
             elif not code.co_filename.startswith(PACKAGE):
                 line = line or f"{shown_path(code.co_filename)}, line {frame.f_lineno}"
                 start, name = _assignments(code.co_filename).get(frame.f_lineno, (0, ""))
-                if name:
+                # (A lambda's body stands on the line of an assignment, but is not what it assigns.)
+                if name and not code.co_name.startswith("<l"):
                     assignments.append(_Assignment(frame, start, name, frame.f_lasti, callee))
             if code.co_name == "__call__" and self._is_module(frame):
                 modules.append(frame)

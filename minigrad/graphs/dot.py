@@ -1,12 +1,12 @@
-"""5.10 · DOT: the boxes as text that Graphviz can draw.
+"""5.8 · DOT: the boxes as text that Graphviz can draw.
 
 How does a data structure become a drawing? Graphviz has laid out graphs for thirty years. So this
 chapter only says what there is, in Graphviz's DOT language: one statement for each box, one for
 each arrow, and a cluster for each layer's frame. The `graphviz` package writes and quotes them.
 
-Colour says one thing only, the size of the gradient. All else can be told without it: a leaf is
-rounded with a thick line, a closed layer has a double line, an operation without a record or a
-gradient of ≈ 0 a dashed one, and each gradient is written as a number.
+In a drawing with gradients, colour says one thing only, the size of a gradient. All else can be
+told without it: a leaf is rounded with a thick line, a closed layer has a double line, an operation
+without a record or a gradient of 0 a dashed one, and each gradient is written as a number.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.graphs.scale import DEAD, colour, in_words
+from minigrad.graphs.scale import DEAD, colour
 from minigrad.graphs.text import notes, words_of
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box, Link, Row
+    from minigrad.graphs.folding import Box, Link
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 LONGEST = 60  # characters of a name that somebody typed
 
 FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
 PLAIN = "#e4ecf5"  # operations and layers
+ORDERED = ("divide", "matmul", "power", "remainder", "subtract", "where")
+ORDINALS = ("first", "second", "third")
 SMALL = 'POINT-SIZE="9.5"'
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
@@ -106,12 +108,9 @@ def _write(
 
 def _label(box: Box, drawing: Graph) -> str:
     """A table: the name and the operation, the shape and the gradient, and what is inside."""
-    called = [x for x in (box.operation, box.options) if x and x != box.title]
-    words = [
-        f"<B>{_text(box.title)}</B>",
-        *map(_text, [*called, box.detail] if box.detail else called),
-    ]
-    gradient = in_words(box.grad, drawing.limits, drawing.is_noise(box.grad))
+    called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
+    words = [f"<B>{_text(box.title)}</B>", *map(_text, called)]
+    gradient = words_of(box.grad, box.vertices[-1], drawing)
     if box.kind in ("module", "repeat"):
         gradient = gradient.replace("grad", "grad up to")
     if box.norm is not None:
@@ -121,10 +120,17 @@ def _label(box: Box, drawing: Graph) -> str:
     facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
     lines = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
     lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
+    first_arrow = min((k.position for k in drawing.links if k.target == box.id), default=99)
     for row in box.rows:
-        cell = " ".join(x for x in (row.text, words_of(row, drawing)) if x)
-        colours = f'COLOR="#999999"{_cell(row.grad, drawing, row)}'
-        lines.append(f'<TR><TD BORDER="1" {colours}><FONT {SMALL}>{_text(cell)}</FONT></TD></TR>')
+        is_before = 0 <= row.position < first_arrow != 99 and box.operation in ORDERED
+        words_inside = (
+            f"{ORDINALS[row.position]} input:" if is_before else "",
+            row.text,
+            words_of(row.grad, row.vertex, drawing),
+        )
+        cell = f"<FONT {SMALL}>{_text(' '.join(x for x in words_inside if x))}</FONT>"
+        border = ' BORDER="1" COLOR="#999999"' if row.grad is not None else ""
+        lines.append(f"<TR><TD{border}{_cell(row.grad, row.vertex, drawing)}>{cell}</TD></TR>")
     if box.strip:
         lines.append(f"<TR><TD>{_strip(box, drawing)}</TD></TR>")
     return f"<{TABLE}{''.join(lines)}</TABLE>>"
@@ -133,21 +139,21 @@ def _label(box: Box, drawing: Graph) -> str:
 def _strip(box: Box, drawing: Graph) -> str:
     """A row of small cells: the gradient at the output of each copy."""
     cells = "".join(
-        f'<TD BORDER="1" COLOR="#999999"{_cell(grad, drawing)}><FONT POINT-SIZE="8">'
+        f'<TD BORDER="1" COLOR="#999999"{_cell(grad, -1, drawing)}><FONT POINT-SIZE="8">'
         f"{_text(label)}{f'<BR/>{grad:.2g}' if grad is not None else ''}</FONT></TD>"
         for label, grad in box.strip
     )
     return f"{TABLE}<TR>{cells}</TR></TABLE>"
 
 
-def _cell(grad: float | None, drawing: Graph, row: Row | None = None) -> str:
+def _cell(grad: float | None, vertex: int, drawing: Graph) -> str:
     if grad is None or drawing.limits is None:
         return ""
-    return f' BGCOLOR="{_fill(grad, drawing, row)}"'
+    return f' BGCOLOR="{_fill(grad, vertex, drawing)}"'
 
 
-def _fill(grad: float, drawing: Graph, row: Row | None = None) -> str:
-    if drawing.limits is None or drawing.is_noise(grad, row):
+def _fill(grad: float, vertex: int, drawing: Graph) -> str:
+    if drawing.limits is None or vertex in drawing.noise:
         return DEAD
     return colour(grad, drawing.limits)
 
@@ -157,7 +163,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
     fill = FILL.get(box.kind, PLAIN)
     if drawing.limits is not None and box.grad is not None:
-        fill = _fill(box.grad, drawing)
+        fill = _fill(box.grad, box.vertices[-1], drawing)
     styles = ["filled"]
     attributes = {"shape": "box", "fillcolor": fill, "id": box.id}
     if box.kind == "leaf":
@@ -165,29 +171,38 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
         attributes["penwidth"] = "1.6"
     if box.kind in ("module", "repeat"):
         attributes["peripheries"] = "2"
-    if box.grad == 0 or drawing.is_noise(box.grad) or box.kind == "unrecorded":
+    if box.grad == 0 or box.vertices[-1] in drawing.noise or box.kind == "unrecorded":
         styles.append("dashed")
     return attributes | {"style": ",".join(styles)}
 
 
 def _legend(drawing: Graph) -> str:
     """Below the drawing: a strip of colours from one limit to the other, and the notes."""
-    lines = [
-        f'<TR><TD COLSPAN="9">{html.escape(line)}</TD></TR>'
-        for note in notes(drawing)
-        for line in textwrap.wrap(note, 64)
-    ]
+    said = notes(drawing)
+    if any(box.kind in ("module", "repeat") for box in drawing.boxes):
+        said.append("double line: several operations")
+    lines = ['<TR><TD COLSPAN="9" HEIGHT="14"></TD></TR>']
     if drawing.limits is not None:
         low, high = drawing.limits
         shades = [colour(low * (high / low) ** (i / 6), drawing.limits) for i in range(7)]
         strip = "".join(f'<TD BGCOLOR="{shade}" WIDTH="20" HEIGHT="12"></TD>' for shade in shades)
         lines.append(
-            f"<TR><TD>{low:.0e} </TD>{strip}<TD> {high:.0e}</TD></TR>"
-            '<TR><TD COLSPAN="9">RMS of the gradient (log scale)</TD></TR>'
+            f"<TR><TD>{low:g} </TD>{strip}<TD> {high:g}</TD></TR>"
+            '<TR><TD COLSPAN="9">RMS of the gradient, on a logarithmic scale</TD></TR>'
         )
-    if not lines:
+        said.append("arrows: forward; the gradient goes back, upwards")
+    lines += [
+        f'<TR><TD COLSPAN="9">{html.escape(line)}</TD></TR>'
+        for sentence in said
+        for line in textwrap.wrap(sentence, 60)
+    ]
+    if len(lines) == 1:
         return ""
     return f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{"".join(lines)}</TABLE>>'
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: texts that somebody typed.
 
 
 def printable(text: str) -> str:

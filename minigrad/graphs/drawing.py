@@ -1,20 +1,21 @@
-"""5.12 · Drawing: `graph(y)`, all of it together.
+"""5.11 · Drawing: `graph(y)`, all of it together.
 
 Where in a record does the gradient die? The parts of the answer are written: chapter 2.1 can
 replay the record without dropping it and return the gradient at every tensor, 5.2 turns the record
-into data, 5.8 folds it, 5.7 colours it, 5.9 and 5.10 write it as text, and 5.11 makes a picture of
-it. `graph` puts them together.
+into data, 5.6 folds it, 5.5 colours it, 5.7 and 5.8 write it as text, 5.9 makes a picture of it and
+5.10 a page. `graph` puts them together.
 """
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,16 +23,19 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.dot import dot_text
-from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
+from minigrad.graphs.folding import Box, Drawn, Link, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
-from minigrad.graphs.scale import Limits, is_noise, limits_around
-from minigrad.graphs.steps import Steps
+from minigrad.graphs.scale import Limits, limits_around, lost
+from minigrad.graphs.stepping import page, table
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
+if TYPE_CHECKING:
+    from minigrad.graphs.steps import Steps
+
 DRAWABLE = 2000  # boxes; above it Graphviz takes minutes, and nobody could look at the picture
-ENDINGS = (".svg", ".png", ".pdf", ".dot", ".json")
+ENDINGS = (".svg", ".png", ".pdf", ".dot", ".json", ".html")
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,14 @@ class Graph:
     """A record as data, and as what is drawn of it.
 
     vertices  every tensor of the record (chapter 5.2), in the order in which they were computed
-    boxes     what is drawn (chapter 5.8), and `links` the arrows between them
+    boxes     what is drawn (chapter 5.6), and `links` the arrows between them
     limits    the gradients at the two ends of the colour scale; None without gradients
     note      a sentence, if more was folded than was asked
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
-    it, also as .png or .pdf; .dot is its text for Graphviz, and .json its data. Two drawings get
-    one colour scale by `dataclasses.replace(drawing, limits=…)`.
+    it, also as .png or .pdf; .html is a page on which layers open by a click, .dot the text for
+    Graphviz, and .json the data. Two drawings get one colour scale by
+    `dataclasses.replace(drawing, limits=…)`.
     """
 
     vertices: tuple[Vertex, ...]
@@ -79,16 +84,9 @@ class Graph:
         return fold(self.vertices, self.depth)
 
     @cached_property
-    def largest(self) -> float:
-        """The largest RMS of a gradient; far below it there is only rounding noise."""
-        found = [v.grad_rms for v in self.vertices if v.grad_rms is not None]
-        return max((g for g in found if np.isfinite(g)), default=0.0)
-
-    def is_noise(self, grad: float | None, row: Row | None = None) -> bool:
-        """Whether a gradient, perhaps that of a row, is what rounding has left of 0."""
-        return grad is not None and (
-            is_noise(grad, self.largest) or (row is not None and row.noise)
-        )
+    def noise(self) -> frozenset[int]:
+        """The leaves whose gradients are what rounding has left of 0 (chapter 5.5)."""
+        return lost(self.vertices)
 
     @property
     def source(self) -> str:
@@ -104,7 +102,7 @@ class Graph:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Draw to path, in the format that its ending names: .svg, .png, .pdf, .dot or .json.
+        """Draw to path, in the format of its ending: .svg, .png, .pdf, .dot, .json or .html.
 
         The file is written whole or not at all (chapter 9.1).
 
@@ -122,7 +120,22 @@ class Graph:
             return write_whole(path, self.source)
         if ending == ".json":
             return write_whole(path, json.dumps(self.data(), indent=1) + "\n")
+        if ending == ".html":
+            return write_whole(path, self._page())
         return write_whole(path, self._picture(ending[1:]))
+
+    def _page(self) -> str:
+        """A page on which layers open by a click (chapter 5.10)."""
+        static = f'<div class="static">{self.inline()}{table(self.vertices)}</div>'
+        passes = [("", self.vertices, ())]
+        return page(passes, title="A record", limits=self.limits, steps=False, static=static)
+
+    def inline(self) -> str:
+        """The SVG as a part of an HTML page, or the text where no program can draw."""
+        try:
+            return self._picture("svg").decode().partition("?>")[2]
+        except (ImportError, ValueError):
+            return f"<pre>{html.escape(str(self))}</pre>"
 
     def _picture(self, format: str) -> bytes:
         if len(self.boxes) > DRAWABLE:
@@ -165,7 +178,7 @@ def graph(
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
-    steps     the `Steps` (chapter 5.4) in which y was computed: its layers are drawn as frames
+    steps     the `Steps` (chapter 5.13) in which y was computed: its layers are drawn as frames
     depth     how many frames may stand inside each other; a layer below is one box. depth=None
               opens all, and folds nothing
 
@@ -175,7 +188,7 @@ def graph(
     """
     _check(y, limits, steps, depth)
     gradients: Mapping[Tensor, Any] = {}
-    given = {x: name for name, x in dict(names).items()}
+    given = {x: name for name, x in _pairs(names)}
     if grads:
         check_root(y, "graph(grads=True)")
         seed = check_seed(y, gradient, "graph(grads=True)")
@@ -183,16 +196,21 @@ def graph(
     vertices = (steps.behind if steps is not None else model)(y, gradients, given)
     drawing = Graph(tuple(vertices), limits if grads else None, depth)
     if grads and limits is None:
-        drawing = replace(drawing, limits=limits_around(_drawn_gradients(drawing)))
+        drawing = replace(drawing, limits=limits_around(drawn_gradients(drawing)))
     return drawing
 
 
-def _drawn_gradients(drawing: Graph) -> Iterator[float | None]:
+def drawn_gradients(drawing: Graph) -> Iterator[float | None]:
     """Every gradient that has a colour in the drawing."""
     for box in drawing.boxes:
-        yield box.grad
-        yield from (row.grad for row in box.rows if not row.noise)
+        if drawing.noise.isdisjoint(box.vertices):
+            yield box.grad
+        yield from (row.grad for row in box.rows if row.vertex not in drawing.noise)
         yield from (grad for _, grad in box.strip)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: refusals, and data for JSON.
 
 
 def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
@@ -201,14 +219,28 @@ def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    if steps is not None and not isinstance(steps, Steps):
+    if steps is not None and not hasattr(steps, "behind"):
         raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
-    if depth is not None and (not isinstance(depth, int | np.integer) or depth < 0):
+    if depth is not None and (
+        type(depth) is bool or not isinstance(depth, int | np.integer) or depth < 0
+    ):
         raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
     if limits is not None:
-        two = np.ndim(limits) == 1 and len(limits) == 2
+        numbers = np.asarray(limits)
+        two = numbers.shape == (2,) and numbers.dtype.kind in "fiu"
         if not two or not 0 < limits[0] < limits[1] < np.inf:
             raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
+
+
+def _pairs(names: Any) -> list[tuple[str, Tensor]]:
+    pairs = list(names.items() if isinstance(names, Mapping) else names)
+    for pair in pairs:
+        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Tensor)):
+            raise TypeError(
+                "names= takes a dict of Tensors, or pairs (name, Tensor) such as "
+                f"layer.named_parameters(): got {pair!r:.60}"
+            )
+    return pairs
 
 
 def _given(x: Any) -> dict[str, Any]:

@@ -1,15 +1,16 @@
-"""5.8 · Folding: which of a record's tensors get a box of their own.
+"""5.6 · Folding: which of a record's tensors get a box of their own.
 
-A GPT of twelve blocks has 350 operations on 150 parameters. Who can read a picture of 500 boxes?
+A GPT of twelve blocks has 295 operations on 196 parameters. Who can read a picture of 500 boxes?
 Half of them tell the reader nothing. So a drawing has fewer boxes than the record has tensors:
 
-- A parameter stands inside the box of the operation that uses it. (A leaf that is not a layer's, or
-  that is an operation's only input, is a box.)
+- A parameter stands inside the box of the operation that uses it. (A leaf that is not a layer's is
+  a box. So is one that meets no other input there, or else the operation would have no arrow.)
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow.
 - A constant without a name stands inside the box, too; small ones with their values.
-- With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
-- Equal layers that follow each other are drawn once. A second box stands for the others, with a
-  strip of the gradients at the output of each.
+- With `Steps` (chapter 5.13), each layer that was called is a frame down to a depth, and below it
+  one box.
+- Equal layers of several operations that follow each other are drawn once. A second box stands for
+  the others, with a strip of the gradients at the output of each.
 - If there are still more than 150 boxes, any operations that are repeated are drawn once.
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
@@ -39,7 +40,7 @@ import numpy as np
 from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item, inside, nested
 from minigrad.graphs.repeats import Run, runs
-from minigrad.graphs.scale import is_lost
+from minigrad.graphs.scale import lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
 SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
@@ -48,15 +49,15 @@ AVERAGING = ("cross_entropy", "mean")
 
 @dataclass(frozen=True)
 class Row:
-    """A parameter or a constant inside a box: its text, and the RMS of its gradient.
+    """A parameter or a constant inside a box: its text, which input it is, and its gradient's RMS.
 
-    noise    whether that is what rounding has left of 0 (chapter 5.7)
+    In the box of a closed layer it is the parameter or the result that gets least, at position -1.
     """
 
     text: str
     vertex: int
     grad: float | None
-    noise: bool = False
+    position: int = -1
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,15 @@ class Box:
 
 @dataclass(frozen=True)
 class Link:
-    """An arrow from one box to another, with the words on it: the shape operations between."""
+    """An arrow from one box to another, as its input at a position.
+
+    `words` are the shape operations between the two.
+    """
 
     source: str
     target: str
     words: str
+    position: int
 
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
@@ -105,17 +110,17 @@ Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 
 def fold(vertices: Sequence[Vertex], depth: int | None) -> tuple[Drawn, str]:
     """The boxes and the arrows between them, and a sentence if more was folded than was asked."""
-    drawn = _Folding(vertices, depth, repeats=False).drawn()
+    drawn = Folding(vertices, depth, repeats=False).drawn()
     asked = len(drawn[0])
     if depth is None or asked <= READABLE:
         return drawn, ""
-    drawn = _Folding(vertices, depth, repeats=True).drawn()
+    drawn = Folding(vertices, depth, repeats=True).drawn()
     if len(drawn[0]) == asked:
         return drawn, ""
     return drawn, f"{asked:,} boxes, of which repeated ones are folded (depth=None draws all)"
 
 
-class _Folding:
+class Folding:
     """One folding of a list of vertices."""
 
     def __init__(self, vertices: Sequence[Vertex], depth: int | None, *, repeats: bool) -> None:
@@ -128,8 +133,10 @@ class _Folding:
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
+        self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
+        """All boxes, each after those from which an arrow leads to it, and all arrows."""
         scopes = [self.vertices[n].modules for n in self.operations]
         self._emit(nested(self.operations, scopes), (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
@@ -148,8 +155,11 @@ class _Folding:
         bases = [self.vertices[self.base[i]] for i in v.inputs]
         arrows = [b.number for b in bases if b.operation or (b.kind == "leaf" and not b.parameter)]
         arrows += [b.number for b in bases if b.kind == "constant" and b.named]
-        if not arrows:
-            arrows = [b.number for b in bases if b.kind == "leaf"][:1]
+        if not arrows:  # (the data, if there are any, and otherwise the first parameter)
+            data = [
+                b.number for b in bases if b.kind == "constant" and b.shape and b.value.size > 1
+            ]
+            arrows = (data + [b.number for b in bases if b.kind == "leaf"])[:1]
         places = range(len(bases))
         return (
             [i for i in places if bases[i].number in arrows],
@@ -214,10 +224,7 @@ class _Folding:
             text = f"constant {x.shape}"
         elif v.modules:
             text = text.removeprefix(f"{v.modules[-1].path.partition('#')[0]}.")
-        grad, terms = x.grad_rms, v.grad_rms
-        noise = x.title.endswith("bias") and grad is not None and terms is not None
-        noise = noise and is_lost(grad or 0.0, terms or 0.0, v.value.size, x.dtype)
-        return Row(f"{text}, {words}" if words else text, x.number, grad, noise)
+        return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms, i)
 
     def _layer(self, group: Group, name: str, numbers: list[int], frame: tuple[str, ...]) -> None:
         assert group.scope is not None
@@ -225,8 +232,17 @@ class _Folding:
         self._closed("module", f"m{numbers[0]}", name, detail, numbers, frame)
 
     def _repeat(self, copies: list[list[Item]], parent: Group, frame: tuple[str, ...]) -> None:
+        """A box for all copies of what was drawn before it."""
+        title, detail, labels = self._of_copies(copies, parent)
         each = [[n for item in copy for n in inside(item)] for copy in copies]
         numbers = [n for copy in each for n in copy]
+        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
+        strip = _some(list(zip(labels, ends, strict=True)))
+        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+
+    def _of_copies(self, copies: list[list[Item]], parent: Group) -> tuple[str, str, list[str]]:
+        """Title and detail of a box for these copies, and the name of each."""
+        first = [n for item in copies[0] for n in inside(item)]
         labels = [str(k + 2) for k in range(len(copies))]
         detail = "alike"
         layers = [copy[0] for copy in copies if isinstance(copy[0], Group) and len(copy) == 1]
@@ -235,13 +251,11 @@ class _Folding:
             labels = [_numeral(name) for name in names]
             title = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
             detail = "like the one before" if len(names) == 1 else f"{len(names)} more, alike"
-        elif len(each[0]) == 1:
-            title = f"{self.vertices[numbers[0]].operation} × {len(copies):,}"
+        elif len(first) == 1:
+            title = f"{self.vertices[first[0]].operation} × {len(copies):,}"
         else:
-            title = f"the same {len(each[0])} operations × {len(copies):,}"
-        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
-        strip = _some(list(zip(labels, ends, strict=True)))
-        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+            title = f"the same {len(first)} operations × {len(copies):,}"
+        return title, detail, labels
 
     def _closed(
         self,
@@ -261,6 +275,7 @@ class _Folding:
                 title=title,
                 detail=detail,
                 shape=self.vertices[numbers[-1]].shape,
+                rows=self._least(numbers),
                 grad=self._largest(numbers),
                 frame=frame,
                 strip=tuple(strip),
@@ -275,10 +290,24 @@ class _Folding:
 
     def _largest(self, numbers: Sequence[int]) -> float | None:
         """The largest gradient at a result or a parameter of some operations."""
-        used = {self.base[i] for n in numbers for i in self.vertices[n].inputs}
-        parameters = [i for i in used if self.vertices[i].parameter]
-        found = [g for n in (*numbers, *parameters) if (g := self.vertices[n].grad_rms) is not None]
-        return float(np.max(found)) if found else None
+        found = [self.vertices[n].grad_rms for n in self._with_parameters(numbers)]
+        known = [g for g in found if g is not None]
+        return float(np.max(known)) if known else None
+
+    def _least(self, numbers: Sequence[int]) -> tuple[Row, ...]:
+        """A row for the result or the parameter that gets least, but for rounding noise."""
+        some = [self.vertices[n] for n in self._with_parameters(numbers) if n not in self.noise]
+        known = [v for v in some if v.grad_rms is not None]
+        if not known:
+            return ()
+        least = min(known, key=lambda v: v.grad_rms or 0.0)
+        path = least.modules[-1].path if least.modules and not least.parameter else ""
+        text = f"{path}: {least.title}" if path else least.title
+        return (Row(f"least: {text}", least.number, least.grad_rms),)
+
+    def _with_parameters(self, numbers: Sequence[int]) -> list[int]:
+        used = {self.base[i]: None for n in numbers for i in self.vertices[n].inputs}
+        return [*numbers, *(i for i in used if self.vertices[i].parameter)]
 
     # ---------------------------------------------------------------- arrows
 
@@ -298,7 +327,7 @@ class _Folding:
                     continue
                 met.add((source, target))
                 words = "" if n in self.hidden else self.words[v.inputs[i]]
-                links.append(Link(source, target, words))
+                links.append(Link(source, target, words, i))
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
@@ -365,7 +394,7 @@ class _Folding:
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
     """For each vertex the one whose numbers it has, and how they were moved, in words.
 
-    A shape operation has its input's numbers. (The result of all is drawn in any case.)
+    A shape operation has its input's numbers. (The last tensor is always drawn.)
     """
     base: list[int] = []
     moves: list[tuple[str, ...]] = []

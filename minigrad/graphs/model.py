@@ -2,8 +2,7 @@
 
 What does a drawing need? Which tensors there are, what each was computed from, and how large the
 gradient at each is. This chapter collects that as plain data, a `Vertex` for each tensor, in the
-order in which the tensors were computed. All that follows in chapter 5 reads this list, and no
-longer the record: the text, the picture, the page, and the tests.
+order in which the tensors were computed. A drawing reads only this list, and no longer the record.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
     kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps`, chapter 5.4, can see)
+              result of an operation under `no_grad`, which only `Steps` of chapter 5.13 can see)
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value

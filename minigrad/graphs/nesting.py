@@ -1,9 +1,10 @@
-"""5.5 · Nesting: the operations of a pass, by the layers that called them.
+"""5.3 · Nesting: the operations of a pass, by the layers that called them.
 
 What does a network look like from outside? As a block, and then another block; and inside of a
 block, as an attention layer and a feed-forward layer. `Steps` knows for each operation which layers
-were being called (chapter 5.4). Operations of one call follow each other, so the list of operations
-is turned into a tree by opening a group where a call begins, and closing it where it ends.
+were being called (chapter 5.13). Operations of one call follow each other, so the list of
+operations is turned into a tree by opening a group where a call begins, and closing it where it
+ends.
 
     >>> from minigrad.graphs.model import Scope
     >>> from minigrad.graphs.nesting import nested
@@ -61,7 +62,7 @@ Item = Group | int
 
 
 def nested(operations: Sequence[int], scopes: Sequence[tuple[Scope, ...]]) -> Group:
-    """The tree of some operations, of each of which the scopes are known, the outermost first."""
+    """The tree of operations whose scopes are known, for each the outermost first."""
     root = Group(None)
     opened = [root]
     for operation, around in zip(operations, scopes, strict=True):

@@ -1,4 +1,4 @@
-"""5.11 · Rendering: DOT text in, picture out.
+"""5.9 · Rendering: DOT text in, picture out.
 
 Which program computes where the boxes go? One of Graphviz's: the system's `dot` if it is on PATH,
 otherwise `graphviz-pure`, a wheel that contains the same layout engine. The wheel draws SVG and
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from minigrad.graphs.dot import printable
-from minigrad.graphs.scale import in_words
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
@@ -111,16 +110,14 @@ def described(drawing: Graph) -> str:
     """The drawing in a sentence: where it begins and ends, and where the gradient is smallest."""
     first, last = (printable(drawing.boxes[k].title) for k in (0, -1))
     text = f"Computation graph of {len(drawing.boxes)} boxes, from {first} to {last}"
-    found = [(box.grad, box) for box in drawing.boxes if box.grad is not None]
-    if not found:
-        return text
-    least, most = (pick(found, key=lambda pair: pair[0]) for pick in (min, max))
-    words = [in_words(g, None, drawing.is_noise(g)).removeprefix("grad ") for g, _ in (least, most)]
-    places = [
-        f"{word} at {printable(box.title)}"
-        for word, (_, box) in zip(words, (least, most), strict=True)
+    known = [
+        v for v in drawing.vertices if v.grad_rms is not None and v.number not in drawing.noise
     ]
-    return f"{text}. The RMS of the gradient goes from {places[0]} to {places[1]}"
+    if not known:
+        return text
+    least, most = (pick(known, key=lambda v: v.grad_rms or 0.0) for pick in (min, max))
+    ends = [f"{v.grad_rms:.3g} at {printable(v.title)}" for v in (least, most)]
+    return f"{text}. The RMS of the gradient goes from {ends[0]} to {ends[1]}"
 
 
 # ---------------------------------------------------- A first reading may stop here.

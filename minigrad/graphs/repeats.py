@@ -1,4 +1,4 @@
-"""5.6 · Repeats: stretches of a list that occur again right after themselves.
+"""5.4 · Repeats: stretches of a list that occur again right after themselves.
 
 Which part of a network is the same thing, again and again? Give each operation, or each layer, a
 number that is the same for those that do the same. Then the twelve blocks of a GPT are a stretch of

@@ -1,13 +1,20 @@
-"""5.7 · Scale: the colour of a gradient.
+"""5.5 · Scale: the colour of a gradient.
 
 Gradients differ by powers of ten, so the scale of colours is a logarithmic one. Where should its
-ends be? At the smallest and the largest gradient of the picture; but some gradients are 0 on paper,
-and rounding makes 1e-17 of them. An end there would give one colour to all others. So what is
-below 1e-12 of the largest is drawn as ≈ 0, and does not count.
+ends be? At the smallest and the largest gradient of the picture, four powers of ten apart at least,
+or a factor of two would look like a dying gradient. (Two pictures are compared on one scale: give
+both the same `limits=`.)
+
+One kind of gradient does not count: where it is 0 on paper, rounding makes 1e-17 of it, and an end
+there would give one colour to all others. The bias of attention's keys is the example. It adds one
+number to all scores of a query, and softmax does not see that. Such a gradient is a sum of many
+terms that cancel, and it is recognised by its size: it is no larger than the rounding of the terms.
+A gradient that has become small by factors, layer after layer, is not of that kind. It has all its
+digits, and is shown.
 
     >>> from minigrad.graphs.scale import colour, limits_around
-    >>> limits_around([1e-17, 2e-5, 0.3])
-    (1e-05, 1.0)
+    >>> limits_around([2e-5, 0.3]), limits_around([0.5, 1.0])
+    ((1e-05, 1.0), (0.0001, 1.0))
     >>> colour(1e-9, (1e-5, 1.0)) == colour(1e-5, (1e-5, 1.0))            # beyond an end: the end
     True
 """
@@ -15,12 +22,15 @@ below 1e-12 of the largest is drawn as ≈ 0, and does not count.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from minigrad.graphs.model import Vertex
+
 Limits = tuple[float, float]
-NOISE = 1e-12  # of the largest gradient: about what rounding leaves where the sum is 0 on paper
+LEAST, MOST = 4, 12  # powers of ten between the ends of a scale
+ROUNDING = 1024  # of the last digits of a term
 
 # From the smallest gradient to the largest. Each is darker than the one before by the same step, so
 # the order is kept in print and for colour-blind eyes, and black text can be read on each.
@@ -49,29 +59,67 @@ def colour(strength: float, limits: Limits) -> str:
 
 
 def limits_around(strengths: Iterable[float | None]) -> Limits:
-    """Whole powers of ten around the gradients found, at most twelve of them."""
+    """Whole powers of ten around the gradients found, at least four of them and at most twelve."""
     seen = [s for s in strengths if s is not None and s > 0 and math.isfinite(s)]
     if not seen:
-        return 0.1, 1.0
-    largest = max(seen)
-    top = math.ceil(math.log10(largest))
-    bottom = math.floor(math.log10(min(s for s in seen if not is_noise(s, largest))))
-    bottom = max(min(bottom, top - 1), top - 12)
+        return 1e-4, 1.0
+    top = math.ceil(round(math.log10(max(seen)), 6))
+    bottom = math.floor(math.log10(min(seen)))
+    bottom = max(min(bottom, top - LEAST), top - MOST)
     return 10.0**bottom, 10.0**top
 
 
-def is_noise(strength: float, largest: float) -> bool:
-    """Whether a gradient is what rounding has left of 0."""
-    return 0 < strength < NOISE * largest
+def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
+    """The leaves whose gradients are what rounding has left of 0, by number.
 
-
-def is_lost(sum_rms: float, rms: float, n: int, dtype: str) -> bool:
-    """Whether the sum of n gradients is no more than the rounding of its terms.
-
-    A bias is added to many rows, so its gradient is such a sum. Where it is 0 on paper, rounding
-    leaves about 1e-16 of the terms, and 1e-7 in float32.
+    A number that is added to n rows has the sum of their gradients. Its rounding is about √n times
+    that of one term. (The factor 1024 stands for the terms' own rounding: they are differences
+    of larger numbers.) If the sum is no larger than that, nothing is left of it.
     """
-    return 0 < sum_rms < 4 * float(np.finfo(dtype).eps) * n * rms
+    found = set()
+    for v in vertices:
+        if v.operation not in ("add", "subtract", "linear", "layer_norm") or v.grad_rms is None:
+            continue
+        for position, i in enumerate(v.inputs):
+            x = vertices[i]
+            is_added = position == 2 if v.operation in ("linear", "layer_norm") else True
+            if x.kind == "leaf" and is_added and x.value.size < v.value.size:
+                terms = v.value.size // max(x.value.size, 1)
+                rounding = ROUNDING * float(np.finfo(x.dtype).eps) * terms**0.5 * v.grad_rms
+                if x.grad_rms is not None and 0 < x.grad_rms < rounding:
+                    found.add(i)
+    return frozenset(found)
+
+
+def is_unseen_by_softmax(vertices: Sequence[Vertex], leaf: int) -> bool:
+    """Whether a leaf is added to what becomes the scores of a softmax."""
+    reached = {leaf}
+    for v in vertices:
+        if not reached.isdisjoint(v.inputs):
+            if "softmax" in v.operation or v.operation == "fused_attention":
+                return True
+            if v.operation in TO_SCORES:
+                reached.add(v.number)
+    return False
+
+
+# What can stand between keys and softmax.
+TO_SCORES = frozenset(
+    [
+        "add",
+        "broadcast_to",
+        "divide",
+        "linear",
+        "matmul",
+        "multiply",
+        "reshape",
+        "rotary",
+        "subtract",
+        "swapaxes",
+        "transpose",
+        "where",
+    ]
+)
 
 
 def in_words(strength: float | None, limits: Limits | None, noise: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""5.4 · Steps: everything that happens in a pass, in order, as data.
+"""5.13 · Steps: everything that happens in a pass, in order, as data.
 
 What would you see if you could watch a network forwards, and then backwards, one operation at a
 time? `Steps` notes each operation as it is computed: which layer called it, on which line, on what,
@@ -26,7 +26,7 @@ the last bit. Only `.grad` is not written, and the record is kept.
         4. square → x, input 1, second of two: [1, 2] + [1, 2] = [2, 4]
 
 `Steps(net)` knows the layers of net, and `graph(loss, steps=steps)` draws them as frames
-(chapter 5.12).
+(chapter 5.11).
 
 What counts as a step:
 
@@ -47,6 +47,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -57,8 +58,12 @@ from minigrad.engine.replay import Sent
 from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor, result
 from minigrad.graphs.calls import Call, Calls
-from minigrad.graphs.model import Vertex, unique_names, vertex, walk
+from minigrad.graphs.drawing import Graph, drawn_gradients
+from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, walk
+from minigrad.graphs.scale import Limits, limits_around
+from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
+from minigrad.runs.saving import write_whole
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Contribution:
     before           what the target had received; None if this is the first contribution
     contribution     what the VJP of that input gave
     after            before + contribution
-    nth, of          the how manieth contribution to the target this is, and of how many
+    nth, of          which contribution to the target this is, and of how many
     """
 
     source: int | None
@@ -175,7 +180,7 @@ class Steps:
     def behind(
         self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
     ) -> list[Vertex]:
-        """The vertices behind y, numbered anew, with gradients and more names: for chapter 5.12."""
+        """The vertices behind y, numbered anew, with gradients and more names: for chapter 5.11."""
         root = self.number_of(y)
         grads = {self.number_of(x): g for x, g in gradients.items()}
         given = {self.number_of(x): name for x, name in names.items() if self._known(x) is not None}
@@ -252,6 +257,40 @@ class Steps:
         if not v.named:
             self._vertices[number] = replace(v, title=name, named=True)
 
+    def save(
+        self,
+        path: str | Path,
+        *,
+        beside: Steps | None = None,
+        titles: tuple[str, str] = ("", ""),
+        title: str = "Both passes, step by step",
+        limits: Limits | None = None,
+    ) -> Path:
+        """Write a page (.html) on which a reader walks through both passes (chapter 5.10).
+
+        beside   Steps of a second pass that did the same on other numbers, to be shown beside
+                 these, on one slider and one scale of colours; `titles` are the names of the two
+        limits   the gradients at the ends of the scale
+
+        The file is written whole or not at all. ValueError for another ending, for passes that did
+        not do the same, and for more than 5,000 operations.
+        """
+        path = Path(path)
+        if path.suffix.lower() != ".html":
+            raise ValueError(f"steps are saved as .html: {path.name!r} is not")
+        both = [self] if beside is None else [self, beside]
+        drawings = [Graph(each.vertices, None) for each in both]
+        found = [g for drawing in drawings for g in drawn_gradients(drawing)]
+        scale = limits or (limits_around(found) if any(g is not None for g in found) else None)
+        static = "".join(
+            f'<div class="static">{replace(drawing, limits=scale).inline()}</div>'
+            f'<div class="static">{table(drawing.vertices)}</div>'
+            for drawing in drawings
+        )
+        passes = [(t, s.vertices, s.contributions) for t, s in zip(titles, both, strict=False)]
+        text = page(passes, title=title, limits=scale, steps=True, static=static)
+        return write_whole(path, text)
+
     def __str__(self) -> str:
         """Both passes, a line for each operation and for each contribution."""
         return "\n".join([*self._forward(), *self._backward()])
@@ -276,12 +315,17 @@ class Steps:
         yield "forward"
         operations = [v for v in self._vertices if v.operation]
         names = unique_names(self._vertices)
+        around: tuple[Scope, ...] = ()
         for n, v in enumerate(operations, 1):
+            for level, scope in enumerate(v.modules):
+                if v.modules[: level + 1] != around[: level + 1]:
+                    yield f"{' ' * 7}{'    ' * level}{scope.path}"
+            around = v.modules
             # (A layer's own weights are called as the layer calls them.)
             own = f"{v.modules[-1].path.partition('#')[0]}." if v.modules else ""
             inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
             options = f", {v.options}" if v.options else ""
-            where = f"{v.modules[-1].path}: " if v.modules else ""
+            where = "    " * len(v.modules)
             note = "  without a record" if v.kind == "unrecorded" else ""
             called = f"{names[v.number]} = {v.operation}({inputs}{options})"
             line = v.line or "before the block"
@@ -298,12 +342,21 @@ class Steps:
             uses = self._vertices[c.source].inputs.count(c.target)
             which = f", input {c.position}" if uses > 1 else ""
             count = f", {ordinal(c.nth)} of {cardinal(c.of)}" if c.of > 1 else ""
-            total = f"{c.before} + {c.contribution} = {c.after}" if c.before else f"{c.after}"
-            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {total}"
+            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
 
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: words.
+
+
+def _total(c: Contribution) -> str:
+    """The sum, if its numbers are shown; of large arrays what was there, comes, and results."""
+    if c.before is None:
+        return str(c.after)
+    if str(c.after).startswith("RMS"):
+        return f"had {c.before}, gets {c.contribution}, now {c.after}"
+    return f"{c.before} + {c.contribution} = {c.after}"
+
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

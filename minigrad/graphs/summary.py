@@ -35,7 +35,7 @@ MAP = 16  # rows and columns of the map of a larger one
 class Statistics:
     """Of the finite numbers of an array: the ends, the mean, √mean(x²) and √Σx². How many are not.
 
-    An array without finite numbers has NaN for the first three, and 0 for the others.
+    An array without finite numbers has NaN for the first three, and 0 for `rms` and `norm`.
     """
 
     low: float

@@ -40,19 +40,21 @@ def cross_entropy(
     weight     (C,): how much each class counts, where some are rare
     reduction  "mean"; or "sum" over the rows; or "none", the loss of each row, (…)
 
-    The row t is the truth (one-hot, smoothed, or as it was given) divided by n, the number of rows
-    that count: so the sum is the mean. log softmax has the VJP g - p Σ g (chapter 3.6), here with
-    g = -t, and the t of a row that counts sum to 1/n:
+    A row of t is the truth: one-hot, smoothed, or as it was given. n is the number of rows that
+    count. With p = softmax(z),
 
-        ∂L/∂z = p/n - t        (0 in a row that does not count)
+        L = -1/n Σ t ⊙ log p
 
-    The gradient is prediction minus truth. It is 0 only if the two are equal, however sure the
-    model is.
+    log softmax has the VJP g - p Σ g (chapter 3.6), here with g = -t/n, and a row of t sums to 1:
+
+        ∂L/∂z = (p - t)/n        (0 in a row that does not count)
+
+    The gradient is prediction minus truth. Where a model is sure and wrong, p - t is still near 1.
 
     With weights, t is multiplied by them, and n is the sum of the weights of the rows' classes. (If
     the truth is given as probabilities, n stays the number of rows. So one-hot rows do not give the
-    loss that their classes give.) With "sum" and "none" n is 1. Where the t of a row do not sum to
-    1/n, as with weights, ∂L/∂z = p Σ t - t, with the sum over the row's classes.
+    loss that their classes give.) A row of t then sums to another number, and
+    ∂L/∂z = (p Σ t - t)/n, with the sum over the row's classes. With "sum" and "none" n is 1.
 
     The targets are constants: for a gradient with respect to them use `kl_div` (chapter 6.4).
     ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
@@ -119,11 +121,11 @@ def _cross_entropy(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the truth t, and sentences for what does not fit.
+# What follows: the truth, and sentences for what does not fit.
 
 
 def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
-    """t, as the docstring above says, and which rows count, (…, 1)."""
+    """t/n, with the t and n of the docstring above, and which rows count, (…, 1)."""
     shape = logits.shape
     if not 0.0 <= label_smoothing < 1.0:
         raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")

@@ -35,7 +35,7 @@ def demo(*arguments):
 
 def assert_light(folder):
     """No picture and no page is above 2 MB, so a browser opens it. (Checkpoints may be larger.)"""
-    sizes = {p.name: p.stat().st_size for p in folder.iterdir() if p.suffix != ".safetensors"}
+    sizes = {p.name: p.stat().st_size for p in folder.rglob("*.*") if p.suffix != ".safetensors"}
     assert all(0 < size < 2_000_000 for size in sizes.values()), sizes
 
 

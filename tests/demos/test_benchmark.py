@@ -1,5 +1,6 @@
 """The benchmark: its contestants compute the same, and what is wrong is not timed."""
 
+import contextlib
 import gc
 import importlib
 import importlib.util
@@ -108,7 +109,9 @@ WRONG = {
     "one NaN": (GOOD | {"q": np.array([np.nan, 1, 1, 1, 1, 1])}, "differ in q by inf of its"),
     "a shape": (GOOD | {"q": np.ones((1, 6))}, r"ours: q is \(1, 6\), and \(6,\) by hand"),
     "a small gradient": (GOOD | {"k_bias": np.full(6, 0.01)}, "differ in k_bias by"),
-    "nothing in common": ({"z": np.ones(1)}, "ours computes nothing that hand computes"),
+    "nothing in common": ({"z": np.ones(1)}, "ours leaves out y, q, k_bias, which hand computes"),
+    "no gradients": ({"y": GOOD["y"]}, "ours leaves out q, k_bias, which hand computes"),
+    "one gradient more": (GOOD | {"v": np.ones(6)}, "hand leaves out v, which ours computes"),
 }
 
 
@@ -117,10 +120,20 @@ def test_a_row_with_wrong_numbers_is_reported_and_nobody_is_timed(what):
     wrong, said = WRONG[what]
     others = {"hand": Planted(GOOD), "ours": Planted(wrong), "floor": Planted({})}
     outcome = race.race(row_named("tiny"), others, rounds=3, turn=0.1)
-    assert len(outcome.wrong) == 1 and re.search(said, outcome.wrong[0])
+    assert any(re.search(said, each) for each in outcome.wrong)
     assert not outcome.times and not any(each.timed for each in others.values())
     row = {"allocators": {"default": {"wrong": outcome.wrong, "times": {}, "failed": {}}}}
-    assert report.table(row, "default") == f"   WRONG, and not timed: {outcome.wrong[0]}"
+    assert report.table(row, "default").startswith(f"   WRONG, and not timed: {outcome.wrong[0]}")
+    assert not report.right(row)
+
+
+@pytest.mark.parametrize("left", [(), ("losses",), ("y",), ("losses", "q")])
+def test_whatever_two_contestants_compute_is_compared(left):
+    found = {name: GOOD.get(name, np.arange(3.0)) for name in left}
+    assert not race.differences({"hand": found, "ours": dict(found)}, 1e-4)
+    for name in left:
+        changed = found | {name: found[name] + 1}
+        assert race.differences({"hand": found, "ours": changed}, 1e-4)
 
 
 def test_rounding_is_not_wrong():
@@ -135,6 +148,40 @@ def test_a_contestant_that_cannot_do_a_row_leaves_the_others_in_the_race(when):
     assert list(outcome.times) == ["hand"] and list(outcome.failed) == ["ours"]
     assert outcome.times["hand"]["calls"] == 10 and others["hand"].timed == 6
     assert outcome.times["hand"]["rounds"] == [0.01] * 3 and outcome.times["hand"]["faults"] == 3
+    outcomes = [{"wrong": [], "failed": {name: "MemoryError"}} for name in ("minigrad", "torch")]
+    assert [report.right({"allocators": {"kept": each}}) for each in outcomes] == [False, True]
+
+
+class KilledAt:
+    """A contestant's process that is killed before something is asked of it, or at the end."""
+
+    def __init__(self, process, when):
+        self.process, self.when = process, when
+
+    def __getattr__(self, name):
+        if name in self.when:
+            self.process.process.kill()
+            self.process.process.wait()
+        return getattr(self.process, name)
+
+
+@pytest.mark.parametrize("when", ["prepare", "time", "close"])
+def test_a_process_that_is_killed_is_said_in_the_table_and_the_others_are_timed(when):
+    row = row_named("tiny")
+    with race.processes(row, [], seed=0, keep_memory=False, threads=1, quick=True) as found:
+        taking_part = found | {"minigrad": KilledAt(found["minigrad"], [when])}
+        outcome = race.race(row, taking_part, rounds=2, turn=0.001)
+        if when == "close":
+            found["minigrad"].process.kill()
+            found["minigrad"].process.wait()
+            found["minigrad"].process.stdin.write("a line that nobody reads")
+    assert list(outcome.times) == ["hand", "minigrad"] if when == "close" else ["hand"]
+    if when != "close":
+        assert outcome.failed == {"minigrad": "its process ended with -9"}
+        shown = {"allocators": {"kept": vars(outcome)}, "unit": "µs", "per": "nodes", "count": 9}
+        for name, each in report.ratios(outcome.times).items():
+            outcome.times[name]["ratios"] = each
+        assert "minigrad: could not do it: its process ended with -9" in report.table(shown, "kept")
 
 
 def test_the_collector_is_off_only_where_the_row_says_so():
@@ -204,7 +251,9 @@ def test_pytorch_takes_part_if_it_is_installed(tmp_path):
     assert done.returncode == 0, done.stderr
     torch = "torch" in INSTALLED
     assert bool(re.search(r"^   torch  .*", done.stdout, re.MULTILINE)) == torch
-    assert done.stdout.startswith("torch is not installed: pip install torch") == (not torch)
+    assert done.stdout.startswith("PyTorch is not installed.") == (not torch)
+    assert done.stdout.lstrip().startswith("(--quick: tiny sizes") == torch
+    assert "tiny: 100 elementwise products" in done.stdout  # what was measured
 
 
 def test_a_wrong_number_is_found_between_processes_too(monkeypatch):
@@ -237,8 +286,10 @@ def test_a_missing_framework_is_one_sentence_with_its_command(tmp_path):
     ("words", "said"),
     [
         (["--threads", 0], "--threads and --rounds must be 1 or larger: got 0 and 9\n"),
+        (["--rounds", 0], "--threads and --rounds must be 1 or larger: got 1 and 0\n"),
         (["--json", "{}/none/a.json"], "there is no folder {}/none to write a.json to\n"),
-        (["--from", "{}/a.json"], "{}/a.json cannot be read: "),
+        (["--json", "{}"], "{} is not a regular file: it would be replaced by one\n"),
+        (["--json", "/dev/full"], "/dev/full is not a regular file: it would be replaced by one\n"),
     ],
 )
 def test_an_impossible_option_is_one_sentence(words, said, tmp_path):
@@ -246,6 +297,53 @@ def test_an_impossible_option_is_one_sentence(words, said, tmp_path):
     done = demo("benchmark", "--against", "--out", tmp_path / "out", *words)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(said.format(tmp_path)) and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "said"),
+    [
+        (None, [], "{} cannot be read: "),
+        ("no JSON", [], "{} cannot be read: "),
+        ("[1]", [], "{} was not written by --json of this version: measure again\n"),
+        ('{"rows": []}', [], "{} was not written by --json of this version: measure again\n"),
+        ('{"format": 1, "rows": []}', [], "{} was changed after --json had written it: KeyError"),
+        ("{}", ["--rows", "toy", "--rounds", "3"], "--from shows what was measured before, and "
+         "measures nothing: leave out --rows and --rounds\n"),
+        ("{}", ["--json", "{}.json"], "--from shows what was measured before, and measures "
+         "nothing: leave out --json\n"),
+        ("{}", ["--quick"], "--from shows what was measured before, and measures nothing: leave "
+         "out --quick\n"),
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_shown_is_one_sentence(content, more, said, tmp_path):
+    file = tmp_path / "a.json"
+    if content is not None:
+        file.write_text(content, encoding="utf-8")
+    done = demo("benchmark", "--out", tmp_path / "out", "--from", file, *more)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith(said.format(file)) and done.stderr.count("\n") == 1
+
+
+def changed(data):
+    """The data with each of its parts, however deep, left out or replaced."""
+    keys = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+    for key in keys:
+        without = data.copy()
+        del without[key]
+        yield without
+        for other in (None, "text", -1, [], {}):
+            yield data | {key: other} if isinstance(data, dict) else [other]
+        for inner in changed(data[key]):
+            yield data | {key: inner} if isinstance(data, dict) else [inner]
+
+
+def test_data_that_were_edited_are_shown_or_refused(quick):
+    _, _, data = quick
+    one = data | {"rows": data["rows"][:1]}
+    for n, each in enumerate(changed(one)):
+        if n % 7 == 0:  # (there are thousands)
+            with contextlib.suppress(report.STRANGE):
+                report.tables(each), report.markdown(each), sum(map(report.right, each["rows"]))
 
 
 def test_a_kernel_that_the_environment_fixes_is_warned_of(monkeypatch):

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -145,7 +145,8 @@ class Process:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.kill()
         self.process.wait()
-        self.process.stdin.close()
+        with suppress(OSError):  # (what was asked of a process that had already ended)
+            self.process.stdin.close()
         self.process.stdout.close()
         self.errors.close()
 
@@ -161,7 +162,7 @@ class Process:
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        if not line:
+        if not line.endswith("\n"):  # it has ended, perhaps in the middle of an answer
             self.process.wait()
             self.errors.seek(0)
             said = self.errors.read().decode(errors="replace").strip().splitlines()
@@ -192,7 +193,7 @@ class Outcome:
 
 
 def differences(results: dict[str, Given], tolerance: float) -> list[str]:
-    """A sentence for each contestant that differs from the first one.
+    """A sentence for each contestant that differs from the first one, or leaves out an array.
 
     Each array is compared as a vector: the length of the difference may be `tolerance` times the
     vector's length. Gradients that are 0 but for rounding, such as that of a key's bias, are
@@ -203,14 +204,15 @@ def differences(results: dict[str, Given], tolerance: float) -> list[str]:
         return []
     first, *others = known
     truth = {name: np.asarray(x, float) for name, x in known[first].items()}
-    floor = 0.01 * max(np.linalg.norm(x) for name, x in truth.items() if name != "losses")
+    lengths = [float(np.linalg.norm(x)) for name, x in truth.items() if name != "losses"]
+    floor = 0.01 * max(lengths, default=0.0)
     said = []
     for other in others:
-        shared = [name for name in truth if name in known[other]]
-        if not shared:
-            said.append(f"{other} computes nothing that {first} computes")
+        for one, two in ((first, other), (other, first)):
+            if left_out := [name for name in known[one] if name not in known[two]]:
+                said.append(f"{two} leaves out {', '.join(left_out)}, which {one} computes")
         worst, where = 0.0, ""
-        for name in shared:
+        for name in truth.keys() & known[other].keys():
             x = np.asarray(known[other][name], float)
             if x.shape != truth[name].shape:
                 said.append(f"{other}: {name} is {x.shape}, and {truth[name].shape} by {first}")

@@ -9,6 +9,7 @@ from typing import Any
 from attention.figures import new_figure, save_figure
 
 BASES = ("hand", "torch", "torch fused", "floor")  # what times are divided by
+HEADS = {"torch fused": "torch-f"}  # in the head of a column
 TITLES = {"torch": "PyTorch", "torch fused": "PyTorch fused", "hand": "hand", "floor": "floor"}
 ALLOCATORS = {"default": "the allocator's defaults", "kept": "freed memory kept (mallopt)"}
 COLOURS = {
@@ -18,11 +19,17 @@ COLOURS = {
     "torch": "#6a4a9c",
     "torch fused": "#b39ddb",
 }
+# What is raised where data are not as --json wrote them.
+STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+FORMAT = 1  # of what --json writes; another number where an older program could not read it
 LEGEND = """\
 Times are of one call, node or token, the median and the least of all rounds. Ratios are medians of
-the rounds' ratios: to the program by hand, to PyTorch, to PyTorch's fused attention, and to the
-floor, the products of the program by hand alone. "faults" are page faults of a call, and "MB" is
-the peak of resident memory above the weights and inputs."""
+the rounds' ratios: to the program by hand, to PyTorch, to PyTorch's fused attention ("/torch-f"),
+and to the floor, the products of the program by hand alone. By hand, a backward pass is derived on
+paper. The rows "encoder" and "generation" have none, and "hand" is a plain program in NumPy there.
+"faults" are page faults of a call, and "MB" is the peak of resident memory above the weights and
+inputs."""
+QUICK = "(--quick: tiny sizes and two turns. These times mean nothing.)"
 OTHER = "#c9a227"  # autograd, MyGrad, JAX
 
 Data = dict[str, Any]
@@ -68,25 +75,49 @@ def _megabytes(n: int | None) -> str:
 
 
 def table(row: Data, allocator: str) -> str:
-    """One row under one allocator, a line for each contestant."""
+    """One row under one allocator, a line for each contestant. Empty columns are left out."""
     outcome = row["allocators"][allocator]
     if outcome["wrong"]:
         return "\n".join(f"   WRONG, and not timed: {each}" for each in outcome["wrong"])
     times = outcome["times"]
-    lines = [
-        f"   {ALLOCATORS[allocator]:28}{'median':>10}{'least':>10} {unit(row):10}"
-        f"{'/hand':>8}{'/torch':>8}{'/fused':>8}{'/floor':>8}{'faults':>10}{'MB':>9}"
+    columns = {
+        f"/{HEADS.get(base, base)}": [_ratio(found["ratios"], base) for found in times.values()]
+        for base in BASES
+    }
+    columns["faults"] = [
+        "" if found["faults"] is None else f"{found['faults']:,.0f}" for found in times.values()
     ]
-    for name, found in times.items():
-        faults = "" if found["faults"] is None else f"{found['faults']:,.0f}"
-        columns = "".join(f"{_ratio(found['ratios'], base):>8}" for base in BASES)
+    columns["MB"] = [_megabytes(found["peak"]) for found in times.values()]
+    columns = {head: column for head, column in columns.items() if any(column)}
+    heads = "".join(f"{head:>9}" for head in columns)
+    lines = [f"   {ALLOCATORS[allocator]:28}{'median':>10}{'least':>10} {unit(row):10}{heads}"]
+    for i, (name, found) in enumerate(times.items()):
+        cells = "".join(f"{column[i]:>9}" for column in columns.values())
         lines.append(
             f"   {name:28}{shown(found['median'], row):10.3f}{shown(found['minimum'], row):10.3f} "
-            f"{'':10}{columns}{faults:>10}{_megabytes(found['peak']):>9}"
+            f"{'':10}{cells}".rstrip()
         )
     for name, said in outcome["failed"].items():
         lines.append(f"   {name}: could not do it: {said}")
     return "\n".join(lines)
+
+
+def right(row: Data) -> bool:
+    """Whether all numbers of a row agree, and this engine could compute them."""
+    return not any(
+        outcome["wrong"] or any(name.startswith("minigrad") for name in outcome["failed"])
+        for outcome in row["allocators"].values()
+    )
+
+
+def tables(data: Data) -> str:
+    """All that is printed of the measurements."""
+    parts = [QUICK] if data["quick"] else []
+    parts += [about(data), LEGEND]
+    for row in data["rows"]:
+        lines = [table(row, allocator) for allocator in row["allocators"]]
+        parts.append("\n".join([f"{row['name']}: {row['what']}", *lines]))
+    return "\n\n".join(parts)
 
 
 def about(data: Data) -> str:
@@ -148,17 +179,15 @@ def picture(data: Data, path: Path) -> list[Path]:
     """
     names = [n for n in data["allocators"] if any(n in row["allocators"] for row in data["rows"])]
     base = "torch" if "torch" in data["against"] else "hand"
-    groups = [
-        (row["name"], [n for n in _contestants(row) if n not in (base, "floor")])
-        for row in data["rows"]
-    ]
+    rows = [row for row in data["rows"] if _compared(row, base)]
+    groups = [(row["name"], _compared(row, base)) for row in rows]
     height = sum(0.9 + 0.75 * len(each) for _, each in groups)
     figure = new_figure(5.2 * len(names) + 1.0, 0.9 + 0.21 * height)
     panels = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
     labelled: set[str] = set()
     for panel, allocator in zip(panels, names, strict=True):
         ticks, y = [], 0.0
-        for row, (_, group) in zip(data["rows"], groups, strict=True):
+        for row, (_, group) in zip(rows, groups, strict=True):
             outcome = row["allocators"].get(allocator, {"times": {}, "wrong": []})
             first = y
             for name in group:
@@ -192,18 +221,20 @@ def picture(data: Data, path: Path) -> list[Path]:
         panel.set_yticks(ticks, [name for name, _ in groups], fontsize=9)
         panel.margins(x=0.12)
         panel.set_title(ALLOCATORS[allocator], fontsize=10)
-        panel.set_xlabel(f"time / {TITLES[base]} (logarithmic)", fontsize=9)
+        panel.set_xlabel(f"time / {TITLES[base]} (left of 1 is faster)", fontsize=9)
         panel.grid(axis="x", alpha=0.25)
     panels[0].invert_yaxis()
     if labelled:
         figure.legend(loc="outside lower center", ncols=6, fontsize=8)
     threads = f"{data['threads']} thread{'s' if data['threads'] != 1 else ''}"
-    figure.suptitle(f"{data['machine']['processor']}, {threads}, {data['date']}", fontsize=9)
+    title = f"{data['machine']['processor']}, {threads}, {data['date']}"
+    figure.suptitle(f"{title}\n{QUICK}" if data["quick"] else title, fontsize=9)
     return save_figure(figure, path)
 
 
-def _contestants(row: Data) -> list[str]:
+def _compared(row: Data, base: str) -> list[str]:
+    """The contestants of a row that have a ratio to the base, except the floor."""
     found: dict[str, None] = {}
     for outcome in row["allocators"].values():
-        found |= dict.fromkeys(outcome["times"])
-    return list(found)
+        found |= {n: None for n, each in outcome["times"].items() if base in each["ratios"]}
+    return [name for name in found if name != "floor"]

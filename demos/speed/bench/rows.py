@@ -20,6 +20,7 @@ class Row:
     """One line of the table.
 
     kind       what is computed; each contestant has a program for each kind that it knows
+    what       the same in words, with the names of sizes in braces
     sizes      of the full measurement; `quick` are those of --quick
     per        the size by which the time is divided, such as the number of tokens; "" for none
     unit       of the printed time: "ms" or "µs"
@@ -38,9 +39,9 @@ class Row:
     tolerance: float = 1e-4
 
 
-def _attention(name: str, what: str, shape: Any, quick: Any, causal: bool) -> Row:
+def _attention(name: str, shape: Any, quick: Any, causal: bool) -> Row:
     sizes = {"shape": shape, "causal": causal}
-    what = f"attention, forward and backward, {what}"
+    what = "attention, forward and backward, {shape}" + (", causal" if causal else "")
     return Row(name, "attention", what, sizes, {"shape": quick, "causal": causal})
 
 
@@ -55,26 +56,26 @@ SMALL = {"V": 11, "B": 3, "T": 7, "d": 20, "heads": 4, "blocks": 2}
 BERT = {"V": 1000, "B": 10, "T": 14, "d": 384, "heads": 12, "blocks": 6, "kinds": 2}
 LLAMA = {"V": 65, "d": 128, "heads": 4, "kv_heads": 2, "d_ff": 416, "blocks": 4}
 
+STEP = "training step: V {V}, B {B}, T {T}, d {d}, {heads} heads, {blocks} blocks, Adam"
+
 ROWS = (
     Row(
         "tiny",
         "products",
-        "1,000 elementwise products of (4, 4), forward and backward",
+        "{nodes:,} elementwise products of (4, 4), forward and backward",
         {"nodes": 1000},
         {"nodes": 100},
         per="nodes",
         unit="µs",
         tolerance=1e-3,
     ),
-    _attention("attention-128", "(8, 8, 128, 64)", (8, 8, 128, 64), (2, 3, 5, 7), False),
-    _attention("attention-512", "(1, 8, 512, 64)", (1, 8, 512, 64), (1, 3, 300, 8), False),
-    _attention(
-        "attention-causal", "(16, 4, 128, 32), causal", (16, 4, 128, 32), (2, 3, 7, 5), True
-    ),
+    _attention("attention-128", (8, 8, 128, 64), (2, 3, 5, 7), False),
+    _attention("attention-512", (1, 8, 512, 64), (1, 3, 300, 8), False),
+    _attention("attention-causal", (16, 4, 128, 32), (2, 3, 7, 5), True),
     Row(
         "toy",
         "step",
-        "training step: V 16, B 64, T 16, d 64, 4 heads, 2 blocks, Adam",
+        STEP,
         TOY,
         SMALL,
         tolerance=1e-3,
@@ -82,18 +83,18 @@ ROWS = (
     Row(
         "char-gpt",
         "step",
-        "training step: V 65, B 16, T 128, d 128, 4 heads, 4 blocks, Adam",
+        STEP,
         CHAR,
         SMALL | {"V": 13, "B": 2, "T": 11, "blocks": 1},
         tolerance=1e-3,
     ),
-    _attention("long", "(1, 4, 4096, 32), causal", (1, 4, 4096, 32), (1, 2, 600, 5), True),
-    _deep("deep", "100,000 additions of a number to (4, 4)", True),
+    _attention("long", (1, 4, 4096, 32), (1, 2, 600, 5), True),
+    _deep("deep", "{nodes:,} additions of a number to (4, 4)", True),
     _deep("deep-uncollected", "the same, with Python's cycle collector off", False),
     Row(
         "second-order",
         "second_order",
-        "gradient of ½‖∇L‖², 2-layer tanh MLP, x (32, 64)",
+        "gradient of ½‖∇L‖², 2-layer tanh MLP, x ({B}, {d})",
         {"B": 32, "d": 64},
         {"B": 5, "d": 7},
         tolerance=1e-3,
@@ -101,7 +102,7 @@ ROWS = (
     Row(
         "encoder",
         "encoder",
-        "BERT: 6 blocks, d 384, 12 heads, 10 × 14 tokens, no record",
+        "BERT: {blocks} blocks, d {d}, {heads} heads, {B} × {T} tokens, no record",
         BERT,
         BERT | {"V": 17, "B": 3, "T": 5, "d": 20, "heads": 4, "blocks": 2},
         tolerance=1e-3,
@@ -109,7 +110,7 @@ ROWS = (
     Row(
         "generation",
         "generation",
-        "a token of a GPT of 850,000 weights: RoPE, 4:2 heads, SwiGLU, cached",
+        "a token of a GPT: {blocks} blocks, d {d}, RoPE, {heads}:{kv_heads} heads, SwiGLU, cached",
         LLAMA | {"prompt": 8, "tokens": 120},
         LLAMA | {"d": 16, "d_ff": 24, "blocks": 2, "prompt": 3, "tokens": 7},
         per="tokens",
@@ -127,6 +128,11 @@ def row_named(name: str) -> Row:
 def sizes_of(row: Row, quick: bool) -> dict[str, Any]:
     """The sizes of a measurement."""
     return row.quick if quick else row.sizes
+
+
+def in_words(row: Row, quick: bool) -> str:
+    """What is computed, with the sizes of the measurement."""
+    return row.what.format(**sizes_of(row, quick))
 
 
 def given(row: Row, quick: bool, seed: int) -> Given:

@@ -1,0 +1,333 @@
+"""Chapter 5.10 · Stepping: the page of both passes, as a real browser shows it."""
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from attention import attention, gpt2
+from minigrad import Steps, Tensor, cross_entropy, graph
+from minigrad.graphs import stepping
+from minigrad.nn import Linear
+from tests.demos.running import ROOT
+
+WORDS = np.arange(4)[None]
+HOSTILE = "</script><b>&\"'<img src=x onerror=alert(1)>"
+
+
+def gpt_steps(blocks=2, scale=1.0):
+    rng = np.random.default_rng(0)
+    sizes = {"d_model": 8, "num_heads": 2, "num_blocks": blocks}
+    model = gpt2(11, 8, **sizes, attend=attention, rng=rng)
+    with Steps(model) as steps:
+        logits = model(WORDS)
+        loss = cross_entropy(logits, WORDS) * scale
+    return steps, loss, model
+
+
+def line_steps():
+    """(w x + b - y)², where x is used by w and by another term: six operations."""
+    w = Tensor(0.5, requires_grad=True, name="w")
+    x = Tensor([1.0, 2.0, 4.0], requires_grad=True, name="x")
+    with Steps() as steps:
+        h = w * x
+        loss = (h * h + x).mean()
+    return steps, loss, {"w": w, "x": x}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+    for name, (steps, loss, leaves) in {"line": line_steps(), "gpt": gpt_steps()}.items():
+        steps.backward(loss)
+        made[name] = steps.save(folder / f"{name}.html", title=f"A {name}"), steps, loss, leaves
+    steps, loss, model = gpt_steps(12)
+    steps.backward(loss)
+    made["gpt12"] = steps.save(folder / "gpt12.html"), steps, loss, model
+    return made
+
+
+def step_to(page, n):
+    page.evaluate(f"location.hash = '#step={n}'")
+    page.wait_for_function(f"document.getElementById('place').textContent.startsWith('step {n} ')")
+
+
+def tables(page):
+    """The heat maps of the panel: caption and numbers."""
+    return page.eval_on_selector_all(
+        "#panel figure",
+        """all => all.map(f => [f.querySelector("figcaption").textContent,
+            [...f.querySelectorAll("td")].map(td => Number(td.title))])""",
+    )
+
+
+# ------------------------------------------------------------------ what it shows
+
+
+def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
+    path, steps, _, _ = pages["line"]
+    page = visit(path)
+    done = [v for v in steps.vertices if v.operation]
+    assert page.get_attribute("#slider", "max") == str(len(done) + len(steps.contributions))
+    for n, v in enumerate(done, 1):
+        step_to(page, n)
+        assert page.inner_text("#place").endswith(f"forward {n} of {len(done)}")
+        text = page.inner_text("#panel")
+        assert v.operation in text and "test_stepping.py, line" in text
+        ((_, numbers),) = tables(page)
+        np.testing.assert_allclose(numbers, v.value.whole.ravel(), rtol=1e-3)
+
+
+def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit):
+    path, steps, loss, leaves = pages["line"]
+    page = visit(path)
+    forward = sum(bool(v.operation) for v in steps.vertices)
+    received, sums = {}, 0
+    for n, c in enumerate(steps.contributions, forward + 1):
+        step_to(page, n)
+        shown = [numbers for _, numbers in tables(page)]
+        if len(shown) == 3:
+            sums += 1
+            assert "(+=)" in page.inner_text("#panel")
+            np.testing.assert_allclose(np.add(shown[0], shown[1]), shown[2], rtol=2e-3)
+        received[steps.vertices[c.target].title] = shown[-1]
+    assert sums == 2  # h · h, and x in two places
+    loss.backward(retain_graph=True)
+    for name, leaf in leaves.items():
+        np.testing.assert_allclose(received[name], leaf.grad.ravel(), rtol=1e-3)
+        leaf.grad = None
+
+
+def test_the_current_arrow_is_thick_and_boxes_become_white_and_then_coloured(pages, visit):
+    page = visit(pages["line"][0])
+    step_to(page, 0)
+    assert page.locator(".box.value").count() == 2  # the leaves have a value from the start
+    step_to(page, 1)
+    assert page.locator("path.edge.now").count() == 2 and page.locator(".box.now").count() == 1
+    page.keyboard.press("End")
+    assert page.locator(".box.gradient").count() == page.locator(".box").count()
+
+
+def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
+    scaled, unscaled = (gpt_steps(1, scale)[:2] for scale in (1.0, 1e-3))
+    for steps, loss in (scaled, unscaled):
+        steps.backward(loss)
+    titles = ("as it is", "a thousandth")
+    path = scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles)
+    page = visit(path)
+    assert page.locator(".lane h2").all_inner_texts() == list(titles)
+    step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
+    assert "× 1000" in page.inner_text("#graph0")
+    page.keyboard.press("End")
+    colours = page.evaluate(
+        """() => [0, 1].map(p => [...document.querySelectorAll(`#graph${p} .box`)]
+            .map(b => b.style.background))"""
+    )
+    assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
+
+
+def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
+    steps, loss, _ = gpt_steps(3)
+    page = visit(graph(loss, grads=True, steps=steps).save(tmp_path / "x.html"))
+    assert page.locator("#slider").count() == 0
+    before = page.locator(".box").count()
+    page.locator("[data-id='g/blocks.0']").click()
+    assert page.locator(".box").count() > before
+    assert "grad" in page.locator(".box").first.inner_text()
+
+
+# ------------------------------------------------------------------ folding
+
+
+BOXES = """() => [...document.querySelectorAll("#graph0 .box")].map(b => {
+    const r = b.getBoundingClientRect();
+    const outside = [b.scrollWidth - b.clientWidth, b.scrollHeight - b.clientHeight];
+    return [r.x, r.y, r.right, r.bottom, ...outside];
+})"""
+
+
+def no_overlap(boxes):
+    for i, a in enumerate(boxes):
+        assert a[4] <= 1 and a[5] <= 1  # the label is inside
+        for b in boxes[:i]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
+    page = visit(pages["gpt12"][0])
+    assert page.locator("#graph0 .box").count() <= 15
+    no_overlap(page.evaluate(BOXES))
+    closed = page.inner_html("#graph0")
+    page.locator("[data-id='g/blocks.0']").click()
+    page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()
+    assert page.locator("#graph0 .box").count() <= 60
+    no_overlap(page.evaluate(BOXES))
+    page.click("#close")
+    assert page.inner_html("#graph0") == closed
+
+
+def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
+    page = visit(pages["gpt12"][0])
+    page.locator("[data-id='g/blocks.1 … blocks.11']").click()
+    for k in range(1, 12):
+        inside = f"g/blocks.1 … blocks.11/blocks.{k}"
+        for name in ("", f"/blocks.{k}.attention", f"/blocks.{k}.feed_forward"):
+            page.evaluate(
+                "id => document.querySelector(`[data-id='${id}']`)?.click()", inside + name
+            )
+    assert page.locator("#graph0 .box").count() <= 150
+    assert "more than 150 boxes" in page.inner_text("#message")
+
+
+# ------------------------------------------------------------------ keyboard, links, search
+
+
+def test_the_keyboard_alone_does_everything(pages, visit):
+    page = visit(pages["gpt"][0])
+    last = int(page.get_attribute("#slider", "max"))
+    for key, step in (("End", last), ("ArrowLeft", last - 1), ("Home", 0), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        assert page.inner_text("#place").startswith(f"step {step} ")
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "find"
+    page.keyboard.type("scores")
+    assert "2 found" in page.inner_text("#hits")
+    page.keyboard.press("Enter")
+    assert page.locator(".box.hit").count() >= 1
+    page.keyboard.press("Escape")
+    page.click("#close")
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.dataset.id"))
+    ids = page.eval_on_selector_all("#graph0 .box", "all => all.map(b => b.dataset.id)")
+    assert set(ids) <= reached
+    page.focus("[data-id='g/blocks.0']")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.dataset.id") == "g/blocks.0"
+    assert page.get_attribute("[data-id='g/blocks.0']", "aria-expanded") == "true"
+    page.keyboard.press("Enter")
+    assert page.get_attribute("[data-id='g/blocks.0']", "aria-expanded") == "false"
+
+
+def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
+    page = visit(pages["gpt"][0], "#step=7&open=blocks.0.attention")
+    assert page.inner_text("#place").startswith("step 7 ")
+    assert page.locator("[data-id='g/blocks.0/blocks.0.attention']").count() == 1
+    assert page.evaluate("location.hash").startswith("#step=7&open=")
+    for wrong, said in (
+        ("#step=9999", "There is no step 9999: the last one is"),
+        ("#step=-1", "There is no step -1"),
+        ("#step=x", "There is no step x"),
+        ("#open=nothing", "There is no layer nothing"),
+    ):
+        page = visit(pages["gpt"][0], wrong)
+        assert said in page.inner_text("#message")
+
+
+# ------------------------------------------------------------------ everywhere
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 400, 1000, 1600])
+def test_it_fits_every_width(pages, visit, width, scheme):
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    page = visit(pages["gpt"][0], "#step=60&open=blocks.0.attention", **options)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(pages, visit, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    for name, step in (("line", 9), ("gpt", 60)):
+        page = visit(pages[name][0], f"#step={step}", color_scheme=scheme, bypass_csp=True)
+        found = axe.Axe().run(page).response["violations"]
+        serious = [f for f in found if f["impact"] in ("serious", "critical")]
+        assert not [(f["id"], f["nodes"][0]["html"][:80]) for f in serious]
+
+
+def test_without_javascript_there_is_the_graph_and_a_table(pages, visit):
+    page = visit(pages["gpt"][0], java_script_enabled=False)
+    assert page.locator("noscript svg, .static svg").count() >= 1
+    assert "RMS of the gradient" in page.content() and "tokens.weight" in page.inner_text("main")
+
+
+def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
+    x = Tensor([1.0, -2.0], requires_grad=True, name=HOSTILE)
+    with Steps() as steps:
+        loss = (x * x).sum()
+    steps.backward(loss)
+    page = visit(steps.save(tmp_path / "x.html", title=HOSTILE, titles=(HOSTILE, "")))
+    assert page.inner_text("h1") == HOSTILE == page.title()
+    assert HOSTILE in page.locator(".box").first.inner_text()
+    page.keyboard.press("End")
+    assert HOSTILE in page.inner_text("#panel") and page.locator("img").count() == 0
+
+
+# ------------------------------------------------------------------ the file
+
+
+def test_equal_passes_give_equal_bytes_and_sizes_are_bounded(pages, tmp_path):
+    steps, loss, _ = gpt_steps()
+    steps.backward(loss)
+    again = steps.save(tmp_path / "gpt.html", title="A gpt").read_bytes()
+    kept = pages["gpt"][0].read_bytes()
+    assert re.sub(rb"line \d+", b"", again) == re.sub(rb"line \d+", b"", kept)
+    assert len(kept) < 450_000 and pages["gpt12"][0].stat().st_size < 1_400_000
+
+
+def test_its_policy_allows_its_own_script_and_no_other(pages):
+    text = pages["line"][0].read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', text).group(1)
+    assert "default-src 'none'" in policy and "script-src 'sha256-" in policy
+    assert not re.search(r"(?:src|href)=[\"']?https?:|@import|url\((?!#)", text)
+
+
+def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
+    dagre = (stepping.FOLDER / "dagre.min.js").read_bytes()
+    assert hashlib.sha256(dagre).hexdigest() == DAGRE
+    assert "Chris Pettitt" in (stepping.FOLDER / "dagre.LICENSE").read_text("utf-8")
+    pytest.importorskip("hatchling")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    for name in ("dagre.min.js", "dagre.LICENSE", "page.html", "page.js", "page.css"):
+        assert f"minigrad/graphs/page/{name}" in names
+
+
+DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"
+
+
+# ------------------------------------------------------------------ refusal
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    steps, loss, _ = line_steps()
+    steps.backward(loss)
+    other, loss_of_other, _ = gpt_steps(1)
+    other.backward(loss_of_other)
+    with pytest.raises(ValueError, match=r"steps are saved as .html: 'x.svg' is not"):
+        steps.save(tmp_path / "x.svg")
+    with pytest.raises(ValueError, match="must have made the same operations on the same shapes"):
+        steps.save(tmp_path / "x.html", beside=other)
+    layer = Linear(1, 1, rng=np.random.default_rng(0))
+    with Steps(layer) as many:
+        y = Tensor([[1.0]])
+        for _ in range(5001):
+            y = layer(y)
+    with pytest.raises(ValueError, match="can hold 5,000 operations, and this pass has 5,001"):
+        many.save(tmp_path / "x.html")
+    assert not list(tmp_path.iterdir())
+
+
+def test_its_data_is_strict_json(pages):
+    text = pages["gpt"][0].read_text("utf-8")
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL).group(1)
+    json.loads(data, parse_constant=lambda name: pytest.fail(name))
