@@ -105,20 +105,8 @@ def is_unseen_by_softmax(vertices: Sequence[Vertex], leaf: int) -> bool:
 
 # What can stand between keys and softmax.
 TO_SCORES = frozenset(
-    [
-        "add",
-        "broadcast_to",
-        "divide",
-        "linear",
-        "matmul",
-        "multiply",
-        "reshape",
-        "rotary",
-        "subtract",
-        "swapaxes",
-        "transpose",
-        "where",
-    ]
+    "add broadcast_to divide linear matmul multiply reshape rotary subtract swapaxes transpose "
+    "where".split()
 )
 
 
