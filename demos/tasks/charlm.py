@@ -230,7 +230,7 @@ levels = {f"counting, n = {n}": by_counting[n] for n in sorted({0, 1, 2, best})}
 axes.set_ylim(1.5, 5.5)
 name_ends(axes, ends + draw_levels(axes, levels))
 axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
-axes.set_title("Who is shown one character gets as far as counting with n = 1", fontsize=11)
+axes.set_title("Shown one character, a GPT learns what counting with n = 1 knows", fontsize=11)
 save_figure(figure, chosen.out / "bits")
 
 start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
