@@ -179,9 +179,10 @@ def same(a, b):
 def test_draw_draws_the_pictures_of_the_readme_again(tmp_path):
     done = demo("draw", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    graphs = [path for path in PICTURES if path.stem != "map"]
-    assert {path.name for path in graphs} == {path.name for path in tmp_path.glob("*.svg")}
-    for path in graphs:
+    assert {path.name for path in PICTURES} == {path.name for path in tmp_path.iterdir()}
+    for path in PICTURES:
+        if path.stem == "map":  # (matplotlib's, without data)
+            continue
         assert same(drawn(path), drawn(tmp_path / path.name)), path.name
 
 
