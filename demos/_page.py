@@ -38,13 +38,16 @@ a { color: var(--on); }
 .warning { background: #fff3c4; color: #4a3800; padding: .5rem .8rem; border-radius: 6px; }
 code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
 pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
+.scroll { overflow-x: auto; margin: .6rem 0 1.2rem; }
+td, th { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal;
+  overflow-wrap: normal; min-width: 13rem; }
 td code.lines { white-space: pre; display: inline-block; text-align: left; }
 del, ins { text-decoration: none; display: block; margin: 0 -1rem; padding: 0 1rem; }
 del { background: var(--wrong); } ins { background: var(--right); }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; }
 figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
-@media (prefers-color-scheme: dark) { svg.plot { filter: invert(1) hue-rotate(180deg);
+@media (prefers-color-scheme: dark) { svg.light { filter: invert(1) hue-rotate(180deg);
   mix-blend-mode: screen; } }
 figure .scroll { overflow-x: auto; }
 figcaption, summary { font-size: .9rem; color: var(--soft); }
@@ -53,7 +56,6 @@ details { margin: .6rem 0 1rem; }
 details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
   max-width: 46rem; }
 details.ask > summary { font-size: 1rem; color: var(--ink); }
-.scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: top; }
@@ -65,7 +67,7 @@ iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radiu
 th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid var(--line); }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
-  figure { flex-basis: auto; width: 100%; } svg.plot { min-width: 34rem; } }
+  figure { flex-basis: auto; width: 100%; } figure svg { min-width: min(34rem, var(--width, 34rem)); } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
   pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; } }
@@ -111,7 +113,12 @@ class Page:
         groups   names above the header, each with the number of columns that it is for
         """
         starts = {sum(width for _, width in groups[:i]) for i in range(1, len(groups))}
-        side = [' class="next"' if column in starts else "" for column in range(len(header))]
+        texts = [[cell if isinstance(cell, str) else str(cell) for cell in row] for row in rows]
+        side = []
+        for column in range(len(header)):
+            words = any(len(_shown(row[column])) > 24 for row in texts)
+            kinds = ["next"] * (column in starts) + ["words"] * words
+            side.append(f' class="{" ".join(kinds)}"' if kinds else "")
         above = "".join(
             f'<th class="next" scope="colgroup" colspan="{width}">{_marked(name)}</th>'
             if name
@@ -125,7 +132,7 @@ class Page:
                 for name, at in zip(header, side, strict=True)
             )
         )
-        for row in rows:
+        for row in texts:
             cells = zip(row, side, strict=True)
             lines.append("".join(f"<td{at}>{_cell(cell)}</td>" for cell, at in cells))
         self._parts.append(
@@ -207,15 +214,17 @@ class Page:
         """The SVG with ids of its own, and with the page's ink and paper."""
         self._pictures += 1
         svg = path.read_text(encoding="utf-8")
-        plot = ' class="plot"' if 'id="figure_1"' in svg else ""  # (it has colours of its own)
         svg = svg[svg.index("<svg") :]
+        kind = "" if "prefers-color-scheme" in svg else ' class="light"'  # it has no dark colours
+        if width := re.match(r'<svg\b[^>]*? width="([\d.]+pt)"', svg):
+            kind += f' style="--width: {width[1]}"'
         prefix = f"p{self._pictures}-"
         svg = re.sub(r'\bid="([^"]+)"', lambda m: f'id="{prefix}{m[1]}"', svg)
         svg = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}", svg)
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r'^<svg\b([^>]*?) aria-label="[^"]*"', r"<svg\1", svg)
         svg = re.sub(r'^<svg\b([^>]*?) role="img"', r"<svg\1", svg)
-        return svg.replace("<svg", f'<svg{plot} role="img" aria-label="{escape(alt)}"', 1)
+        return svg.replace("<svg", f'<svg{kind} role="img" aria-label="{escape(alt)}"', 1)
 
 
 class Html(str):
@@ -248,9 +257,14 @@ def _document(title: str, body: Sequence[str]) -> str:
     return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
 
 
-def _cell(cell: object) -> str:
+def _shown(text: str) -> str:
+    """What is seen of a text, line by line the widest."""
+    plain = re.sub("<[^>]*>", "", text) if isinstance(text, Html) else text
+    return max(plain.split("\n"), key=len)
+
+
+def _cell(text: str) -> str:
     """A table's cell; a text of several lines is shown in columns."""
-    text = cell if isinstance(cell, str) else str(cell)
     return f'<code class="lines">{escape(text)}</code>' if "\n" in text else _marked(text)
 
 

@@ -131,7 +131,10 @@ class Teller:
         self._listening.close()
 
     def _keep(self, copy: io.StringIO) -> None:
-        printed = textwrap.dedent(copy.getvalue()).strip("\n")
+        lines = copy.getvalue().strip("\n").split("\n")
+        marks = [line.strip() for line in lines if ": expected at " in line]
+        others = "\n".join(line for line in lines if ": expected at " not in line)
+        printed = "\n".join([*textwrap.dedent(others).strip("\n").split("\n"), *marks]).strip("\n")
         self.doubts[-1] = self.doubts[-1]._replace(printed=printed)
 
 
