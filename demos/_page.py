@@ -3,8 +3,8 @@
 A page is written from the top: a title, the claim, and then paragraphs, tables, figures, questions.
 Everything is inside the file, so it can be mailed or moved alone. Long columns of numbers are
 folded, so that the pictures are seen first. All text is escaped; `backticks` become code, and a
-`link` leads to another page. Pictures are part of the page and follow its colours, light or dark. `write` also renews the list of pages in
-the folder above.
+`link` leads to another page. Pictures are part of the page and follow its colours, light or dark.
+`write` also renews the list of pages in the folder above.
 
     page = Page("Reverse", claim="With positions, one head learns to write backwards.")
     page.figure(path, alt="The weights are an anti-diagonal.", caption="After 500 steps")
@@ -39,6 +39,7 @@ a { color: var(--on); }
 code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
 pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
 .scroll { overflow-x: auto; margin: .6rem 0 1.2rem; }
+figure .scroll { margin: 0 0 .3rem; }
 td, th { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal;
   overflow-wrap: normal; min-width: 13rem; }
 td code.lines { white-space: pre; display: inline-block; text-align: left; }
@@ -49,7 +50,6 @@ figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { svg.light { filter: invert(1) hue-rotate(180deg);
   mix-blend-mode: screen; } }
-figure .scroll { overflow-x: auto; }
 figcaption, summary { font-size: .9rem; color: var(--soft); }
 summary { cursor: pointer; min-height: 24px; }
 details { margin: .6rem 0 1rem; }
@@ -67,7 +67,8 @@ iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radiu
 th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid var(--line); }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
-  figure { flex-basis: auto; width: 100%; } figure svg { min-width: min(34rem, var(--width, 34rem)); } }
+  figure { flex-basis: auto; width: 100%; }
+  figure svg { min-width: min(34rem, var(--width, 34rem)); } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
   pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; } }

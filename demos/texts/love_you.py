@@ -333,7 +333,7 @@ page.ask(
 )
 page.table(
     ["scale of QKᵀ", "second word behind", "entropy / log 3", "∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"],
-    by_scale,
+    [[cell.replace("0.0e+00", "0") for cell in row] for row in by_scale],
     caption="The gradients of one head: largest elements. L is the sum of its context vectors",
 )
 page.figures(
@@ -371,8 +371,8 @@ page.conclude(
     "different. Weights have to differ before the training, because equal weights get equal "
     "gradients.",
     [
-        "Let W_O differ before the training: call `source.trained` with `w_o=mixed.w_o.weight.data` "
-        "too. The other three stay constant. Do the heads part?",
+        "Let W_O differ before the training: call `source.trained` with "
+        "`w_o=mixed.w_o.weight.data` too. The other three stay constant. Do the heads part?",
         "Take the mean away, `rows -= rows.mean()` after the rows are made: which word does “I” "
         "look at now, at which scale does the gradient return, and is it 0 at 1/8 all the same?",
     ],
