@@ -60,7 +60,8 @@ table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabul
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: top; }
 th:first-child, td:first-child, td.text { text-align: left; }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
+caption { text-align: left; color: var(--soft); padding-bottom: .3rem;
+  max-width: calc(100vw - 2.2rem); }
 iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radius: 8px; }
 .kind { font-size: .8rem; border: 1px solid; border-radius: 999px; padding: .1rem .6rem;
   vertical-align: .08em; }

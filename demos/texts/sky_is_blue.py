@@ -404,7 +404,10 @@ page.ask(
     f"{lost} of them: their ‖∂L/∂q‖ is below 0.001. A variance of about a thousand is still far "
     "from 1, so softmax is almost one-hot.",
 )
-page.numbers("token ids", "variances")
+page.numbers(
+    *("token ids", "variances"),
+    names={"token ids": ((), words), "variances": (("unscaled", "scaled"), ("variance",))},
+)
 page.say(
     f"Nothing is seeded, so the recipe is drawn {DRAWS} times. Unscaled, the variance is "
     f"{mean:,.0f} ± {error:,.0f} on average, and theory says {theory:,.0f}. Nine draws of ten lie "
