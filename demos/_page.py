@@ -55,6 +55,7 @@ summary { cursor: pointer; min-height: 24px; }
 details { margin: .6rem 0 1rem; }
 details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
   max-width: 46rem; }
+details.ask.whole[open] { max-width: none; }
 details.ask > summary { font-size: 1rem; color: var(--ink); }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
@@ -118,7 +119,7 @@ class Page:
         texts = [[cell if isinstance(cell, str) else str(cell) for cell in row] for row in rows]
         side = []
         for column in range(len(header)):
-            words = any(len(_shown(row[column])) > 24 for row in texts)
+            words = any(_is_sentence(row[column]) for row in texts)
             kinds = ["next"] * (column in starts) + ["words"] * words
             side.append(f' class="{" ".join(kinds)}"' if kinds else "")
         above = "".join(
@@ -161,9 +162,10 @@ class Page:
         self._parts.append(f"<details>{shown}</details>")
 
     @contextmanager
-    def folded(self, summary: str) -> Iterator[None]:
-        """Whatever is added inside is behind a line that opens it."""
-        self._parts.append(f"<details><summary>{_marked(summary)}</summary>")
+    def folded(self, summary: str, *, asked: bool = False) -> Iterator[None]:
+        """Whatever is added inside is behind a line that opens it, which may be a question."""
+        kind = ' class="ask whole"' if asked else ""
+        self._parts.append(f"<details{kind}><summary>{_marked(summary)}</summary>")
         yield
         self._parts.append("</details>")
 
@@ -183,13 +185,17 @@ class Page:
             f'<p>The same on <a href="{escape(path.name)}">a page of its own</a>.</p>'
         )
 
+    def list(self, items: Sequence[str]) -> None:
+        """Sentences, each with a mark."""
+        shown = "".join(f"<li><p>{_marked(text)}</p></li>" for text in items)
+        self._parts.append(f"<ul>{shown}</ul>")
+
     def conclude(self, conclusion: str, try_it: Sequence[str]) -> None:
         """What to conclude, and changes to try."""
         self.section("What to conclude")
         self.say(conclusion)
         self.section("Try it")
-        items = "".join(f"<li><p>{_marked(text)}</p></li>" for text in try_it)
-        self._parts.append(f"<ul>{items}</ul>")
+        self.list(try_it)
 
     def write(self, folder: Path, *, quick: bool = False, note: str = "") -> Path:
         """Write index.html to the folder, whole or not at all, and renew the list above it.
@@ -259,10 +265,10 @@ def _document(title: str, body: Sequence[str]) -> str:
     return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
 
 
-def _shown(text: str) -> str:
-    """What is seen of a text, line by line the widest."""
+def _is_sentence(text: str) -> bool:
+    """Whether a cell holds words that may need several lines, and not numbers or columns."""
     plain = re.sub("<[^>]*>", "", text) if isinstance(text, Html) else text
-    return max(plain.split("\n"), key=len)
+    return len(plain) > 24 and "\n" not in plain and bool(re.search(r"[^\W\d]{2}", plain))
 
 
 def _cell(text: str) -> str:
@@ -271,7 +277,8 @@ def _cell(text: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Escaped text, in which `this` is code."""
+    """Escaped text, in which `this` is code and *this* is stressed."""
     if isinstance(text, Html):
         return text
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    escaped = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    return re.sub(r"(?<![\w*])\*(\w+)\*(?![\w*])", r"<em>\1</em>", escaped)

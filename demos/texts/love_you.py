@@ -281,8 +281,8 @@ save_figure(figure, chosen.out / "scale")
 page = TextPage(
     source,
     "“I love you”: eight heads that are one, and a gradient of exactly 0",
-    claim="With weights that are 1, 3 and 5 everywhere, eight heads are one head. Their scores "
-    "follow from three sums, and W_Q and W_K get a gradient of exactly 0.",
+    claim="With weights that are 1, 3 and 5 everywhere, eight heads are one head, and no scale "
+    "changes that. What is missing is unit variance, and weights that differ.",
 )
 page.section("The text")
 page.say(

@@ -364,8 +364,8 @@ save_figure(figure, chosen.out / "scale")
 page = TextPage(
     source,
     "“mammal and reptile”: made-up weights, trained",
-    claim="With the weights that the text makes up, all animals look at one of them. Trained, one "
-    "head looks at the right animal, if questions are measured from the average animal.",
+    claim="With the weights that the text makes up, all animals look at one of them. The same "
+    f"head, trained, looks at the right animal in {runs['one head'][2][0]:.0%} of noisy questions.",
 )
 page.section("The text")
 page.say(

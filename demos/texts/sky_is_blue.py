@@ -387,8 +387,8 @@ say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are 
 page = TextPage(
     source,
     "“The sky is blue …”: a scale that is not enough",
-    claim="1/√d_k divides the variance of the scores by 32, and most queries are dead all the "
-    "same: the weights are drawn from N(0, 1). Scale and initial values are needed together.",
+    claim="1/√d_k divides the variance of the scores by 32, and that is not enough where W is "
+    "drawn from N(0, 1). Scale and initial values are needed together.",
 )
 page.section("The text")
 page.say(

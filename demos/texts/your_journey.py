@@ -451,8 +451,8 @@ save_figure(figure, chosen.out / "scale")
 page = TextPage(
     source,
     "“Your journey starts with one step”: what one vector forgets",
-    claim="One vector keeps about three words of a sentence, however long it is, and attention "
-    "finds all of them. At the text's width its scale makes gradients smaller, and not larger.",
+    claim="One vector forgets a long sentence, and attention over all states does not. The scale "
+    "1/√d_k is for large widths, and there it is enough for one of the text's two recipes.",
 )
 page.section("The text")
 page.say(
