@@ -70,7 +70,8 @@ th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid va
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
   figure { flex-basis: auto; width: 100%; }
-  figure svg { min-width: min(34rem, var(--width, 34rem)); } }
+  figure svg { min-width: min(34rem, var(--width, 34rem)); }
+  th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
   pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; } }
@@ -119,8 +120,8 @@ class Page:
         texts = [[cell if isinstance(cell, str) else str(cell) for cell in row] for row in rows]
         side = []
         for column in range(len(header)):
-            words = any(_is_sentence(row[column]) for row in texts)
-            kinds = ["next"] * (column in starts) + ["words"] * words
+            kinds = ["next"] * (column in starts)
+            kinds += sorted({_kind(row[column]) for row in texts} - {""}, reverse=True)[:1]
             side.append(f' class="{" ".join(kinds)}"' if kinds else "")
         above = "".join(
             f'<th class="next" scope="colgroup" colspan="{width}">{_marked(name)}</th>'
@@ -265,10 +266,12 @@ def _document(title: str, body: Sequence[str]) -> str:
     return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
 
 
-def _is_sentence(text: str) -> bool:
-    """Whether a cell holds words that may need several lines, and not numbers or columns."""
+def _kind(text: str) -> str:
+    """Whether a cell holds words that need several lines, or numbers that do on a narrow screen."""
     plain = re.sub("<[^>]*>", "", text) if isinstance(text, Html) else text
-    return len(plain) > 24 and "\n" not in plain and bool(re.search(r"[^\W\d]{2}", plain))
+    if len(plain) <= 24 or "\n" in plain:
+        return ""
+    return "words" if re.search(r"[^\W\d]{2}", plain) else "wide"
 
 
 def _cell(text: str) -> str:
