@@ -14,7 +14,7 @@ folded, so that the pictures are seen first. All text is escaped; `backticks` be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
@@ -67,10 +67,15 @@ iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radiu
 .kind { font-size: .8rem; border: 1px solid; border-radius: 999px; padding: .1rem .6rem;
   vertical-align: .08em; }
 th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid var(--line); }
+dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width: 46rem;
+  margin: .4rem 0 .8rem; }
+dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
+dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
   figure { flex-basis: auto; width: 100%; }
   figure svg { min-width: min(34rem, var(--width, 34rem)); }
+  dl { grid-template-columns: 1fr; } dd { grid-column: 1; }
   th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
@@ -190,6 +195,14 @@ class Page:
         """Sentences, each with a mark."""
         shown = "".join(f"<li><p>{_marked(text)}</p></li>" for text in items)
         self._parts.append(f"<ul>{shown}</ul>")
+
+    def facts(self, facts: Mapping[str, Sequence[str]]) -> None:
+        """Names, and beside each name its sentences."""
+        shown = "".join(
+            f"<dt>{_marked(name)}</dt>" + "".join(f"<dd>{_marked(text)}</dd>" for text in texts)
+            for name, texts in facts.items()
+        )
+        self._parts.append(f"<dl>{shown}</dl>")
 
     def conclude(self, conclusion: str, try_it: Sequence[str]) -> None:
         """What to conclude, and changes to try."""

@@ -90,8 +90,7 @@ class TextPage(Page):
             kind = escape(slip.kind)
             label = f'<span class="kind {kind.replace(" ", "-")}">{kind}</span>'
             self.head(Html(f"{number} {label}"))
-            self.say(slip.sentence)
-            for sentence in shown:
-                self.say(f"→ {sentence}")
+            facts = {"The text": [slip.says], "What is so": [slip.so], "Computed": shown}
+            self.facts({name: sentences for name, sentences in facts.items() if sentences})
             if printed:
                 self.code(printed.splitlines())

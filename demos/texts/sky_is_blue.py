@@ -153,6 +153,8 @@ shown(
 products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
 shown(f"Q Kᵀ takes {products[0]:,} multiplications with one head and {products[1]:,} with four")
 
+shown.end()
+
 # The text splits its heads rightly. Its printed shapes could not tell: with T = d_k = 8, heads
 # without their swap of axes have the same shape.
 

@@ -109,8 +109,8 @@ for name, text in zip(counts, TEXTS, strict=True):
         page.say(f"What cannot come back: {text.LOST}.")
     with page.folded(f"{len(text.SLIPS)} lines that are wrong, unclear or left open"):
         page.table(
-            ["kind", "line"],
-            [list(slip) for slip in text.SLIPS],
+            ["kind", "the text", "what is so"],
+            [[slip.kind, slip.says, slip.so] for slip in text.SLIPS],
             caption=f"The doubtful lines of {name}",
         )
     with page.folded(f"{len(text.COMPLETED)} steps that the text leaves undone"):

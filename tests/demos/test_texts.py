@@ -136,8 +136,9 @@ def test_all_numbers_of_both_sides_are_shown_row_by_row(wide):
 def test_slips_and_completed_steps_are_sentences(name):
     source = TEXTS[name].source
     assert source.SLIPS and source.COMPLETED
-    for sentence in (*(slip.sentence for slip in source.SLIPS), *source.COMPLETED):
-        assert re.match(r'[A-Z`".√\d]|d_model', sentence) and sentence.endswith("."), sentence
+    parts = [part for slip in source.SLIPS for part in (slip.says, slip.so)]
+    for sentence in (*parts, *source.COMPLETED):
+        assert re.match(r'[A-Z`".√\d]|d_model|Var', sentence) and sentence.endswith("."), sentence
 
 
 @every_text

@@ -42,7 +42,13 @@ class Slip(NamedTuple):
     """
 
     kind: Kind
-    sentence: str
+    says: str  # what the text says or does, or leaves out
+    so: str  # what is so
+
+    @property
+    def sentence(self) -> str:
+        """Both, one after the other."""
+        return f"{self.says} {self.so}"
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.sentence}"
