@@ -24,7 +24,17 @@ from demos._training import Marks, Run
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, beside, counted, say
 from demos.texts.sources import love_transformers as source
-from minigrad import Steps, Tensor, concatenate, gradcheck, gradients, graph, jacobian, softmax
+from minigrad import (
+    Steps,
+    Tensor,
+    concatenate,
+    gradcheck,
+    gradients,
+    graph,
+    jacobian,
+    softmax,
+    unfused,
+)
 from minigrad.graphs.render import described
 from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
@@ -213,7 +223,7 @@ marks.at_most("  order 2, the furthest of 25 off by", off.max(), 4e-4, ".1e")
 drawings, passes = {}, []
 for case, name in (("text, head 2", "text"), ("unit, head 2", "unit")):
     total, points = examples[case]
-    with Steps() as steps:
+    with Steps() as steps, unfused():  # softmax in a box of its own
         output = total(*points)
     drawing = drawings[name] = graph(output, grads=True, limits=(1e-9, 1e2), steps=steps)
     steps.backward(output)
@@ -350,9 +360,10 @@ page.figures(
     ]
 )
 page.say(
-    "On the left the gradient that reaches softmax does not pass it: W_Q and W_K stay pale. On the "
-    "right nothing but the inputs is different, and everything learns. Finite differences confirm "
-    f"all 35 derivatives of three of the four heads. Of the text's head 2 they confirm "
+    "In the first picture the gradient that reaches softmax does not pass it: W_Q and W_K stay "
+    "pale. In the second nothing but the inputs is different, and everything learns. Finite "
+    f"differences confirm all 35 derivatives of three of the four heads. Of the text's head 2 "
+    "they confirm "
     f"{35 - len(reports['text, head 2'].unresolved)}; the others are too small for 16 digits, and "
     "100 digits confirm their norms.",
 )

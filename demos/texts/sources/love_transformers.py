@@ -145,8 +145,8 @@ SLIPS = (
     ),
     Slip(
         "wrong",
-        "The scale is said to ensure numerical stability.",
-        "It does not; the subtraction of the maximum does.",
+        "The scale is said to give numerical stability.",
+        "Subtracting the maximum gives it.",
     ),
     Slip(
         "wrong",

@@ -49,8 +49,8 @@ LOST = (
 SLIPS = (
     Slip(
         "wrong",
-        "The text prints token ids for its sentence.",
-        'They are those of "… world is blue"; the printed sentence has others.',
+        "The printed token ids are not those of the sentence.",
+        'They belong to "… world is blue".',
     ),
     Slip(
         "left open",
@@ -91,7 +91,7 @@ SLIPS = (
         "wrong",
         "The text says that values may have any width, and that the shape of (8, 8) weights and"
         " the shape of (8, 32) values are the same.",
-        "They are not: only the inner axes have to agree.",
+        "They are not, and need not be.",
     ),
     Slip(
         "wrong",
