@@ -70,8 +70,9 @@ class KVCache:
         if self.k is None or self.v is None:
             return k, v
         for name, held, new in (("keys", self.k, k), ("values", self.v, v)):
-            if (*held.shape[:-2], held.shape[-1]) != (*new.shape[:-2], new.shape[-1]):
-                what = "batch" if held.shape[-1] == new.shape[-1] else "layer"
+            (*batch, _, d), (*new_batch, _, new_d) = held.shape, new.shape
+            if batch != new_batch or d != new_d:
+                what = "batch" if d == new_d else "layer"
                 raise ValueError(
                     f"the cache holds {name} (…, H, S, d) of shape {held.shape}, the new ones have "
                     f"{new.shape}: another {what} needs another cache"

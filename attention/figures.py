@@ -1,8 +1,13 @@
 """17.1 · Figures: pictures of what chapter 16 measured.
 
 What should a picture of a measurement show? The numbers, their spread over repeats, and the
-comparison that the text makes, with a name on every axis. Each function here takes data and returns
-a matplotlib `Figure`; `save_figure` writes it, without a display.
+comparison that the text makes, with a name on every axis and at the end of every line. Its title
+says what it shows. Each function here takes data and returns a matplotlib `Figure`; `save_figure`
+writes it, without a display.
+
+All pictures of this project take their colours from one palette, in which a colour has one meaning.
+Colours that occur together differ in lightness, so a grey print shows the difference, and so does
+an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white.
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,21 +25,45 @@ from minigrad.runs.saving import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RAW, SCALED = "#c2571a", "#2b6ca3"  # without and with the scale, told apart by lightness too
+UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
+MODEL, ABLATION = "#0b4f4a", "#c2559d"  # what a demo trains, and the same with one part missing
+TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#4b2a86"  # a source's numbers, repaired in two steps
+MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
+KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
+REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
+PALETTE = (
+    (UNSCALED, SCALED, SCALED_TWICE),
+    (MODEL, ABLATION),
+    (TEXT, HALFWAY, UNIT),
+    (MAMMAL, REPTILE),
+    KINDS,
+    (REFERENCE,),
+)
 
-
-# The six panels: the lines each holds, its title, and whether its y axis is logarithmic.
-PANELS: tuple[tuple[tuple[tuple[str, str], ...], str, bool], ...] = (
-    ((("score_variance", "o-"),), "variance of the scores", True),
-    ((("entropy", "o-"),), "entropy of the weights / log n", False),
-    ((("largest_weight", "o-"),), "largest weight (median query)", False),
+# The six panels. Each has its lines, the name of its y axis, whether that axis is logarithmic, and
+# what is found without the scale at the largest d_k.
+PANELS: tuple[tuple[tuple[str, ...], str, bool, str], ...] = (
+    (("score_variance",), "variance", True, "the scores have variance {score_variance:,.0f}"),
+    (("entropy",), "entropy / log n", False, "the weights' entropy is {entropy:.2f} log n"),
+    (("largest_weight",), "weight", False, "a median query puts {largest_weight:.2f} on one key"),
     (
-        (("gradient_mean", "s:"), ("gradient_median", "o-")),
-        "‖∂L/∂q‖: mean (dotted) and median",
+        ("gradient_median", "gradient_mean"),
+        "‖∂L/∂q‖",
         True,
+        "the median gradient is {gradient_median:.2g}, the mean {gradient_mean:.2g}",
     ),
-    ((("dead_share", "o-"),), "dead queries (‖∂L/∂q‖ < 0.001)", False),
-    ((("top_tenth_share", "o-"),), "squared gradient held by the top tenth", False),
+    (
+        ("dead_share",),
+        "share of ‖∂L/∂q‖ < 0.001",
+        False,
+        "{dead_share:.0%} of the queries are dead",
+    ),
+    (
+        ("top_tenth_share",),
+        "share of ‖∂L/∂q‖²",
+        False,
+        "a tenth of the queries has {top_tenth_share:.0%} of ‖∂L/∂q‖²",
+    ),
 )
 
 
@@ -42,33 +71,70 @@ def plot_sweep(rows: Sequence[Saturation]) -> Figure:
     """Chapter 16's sweep in six panels: each measurement over d_k, raw and scaled, ± spread."""
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
-    figure = new_figure(11.0, 6.4)
-    for panel, (lines, title, logarithmic) in zip(
-        figure.subplots(2, 3).ravel(), PANELS, strict=True
+    last = {name: mean for name, (mean, _) in found[d_ks[-1], False].items()}
+    figure = new_figure(7.4, 8.4)
+    for panel, (names, axis, logarithmic, finding) in zip(
+        figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
-        for scaled, colour, label in ((False, RAW, "no scale"), (True, SCALED, "1/√d_k")):
-            for name, style in lines:
+        ends = []
+        for scaled, colour, label, style in (
+            (False, UNSCALED, "no scale", "o--"),
+            (True, SCALED, "1/√d_k", "s-"),
+        ):
+            for name in names:
                 mean, spread = np.array([found[d_k, scaled][name] for d_k in d_ks]).T
-                panel.plot(d_ks, mean, style, color=colour, label=label, markersize=4)
-                panel.fill_between(
-                    d_ks,
-                    np.maximum(mean - spread, mean / 10 if logarithmic else 0.0),
-                    mean + spread,
-                    color=colour,
-                    alpha=0.15,
-                    linewidth=0,
-                )
+                is_mean = name == "gradient_mean"
+                panel.plot(d_ks, mean, "^:" if is_mean else style, color=colour, markersize=4)
+                low = np.maximum(mean - spread, mean / 10 if logarithmic else 0.0)
+                panel.fill_between(d_ks, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
+                what = f"\n{name.removeprefix('gradient_')}" if len(names) > 1 else ""
+                ends.append((mean[-1], label + what, colour))
         panel.set_xscale("log", base=2)
-        panel.set_xticks(d_ks, [str(d_k) for d_k in d_ks], fontsize=8)
+        panel.set_xticks(d_ks[::2], [str(d_k) for d_k in d_ks[::2]])
         if logarithmic:
             panel.set_yscale("log")
         else:
             panel.set_ylim(-0.03, 1.03)
-        panel.set_title(title, fontsize=10)
+        panel.set_title(finding.format(**last), fontsize=9)
         panel.set_xlabel("d_k", fontsize=9)
+        panel.set_ylabel(axis, fontsize=9)
         panel.grid(alpha=0.25)
-    figure.axes[0].legend(fontsize=9)
+        name_ends(panel, ends)
+    figure.suptitle(f"Without the scale, at d_k = {d_ks[-1]}:", fontsize=11)
     return figure
+
+
+def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names at the right edge, each at the height where its line ends; they do not touch.
+
+    ends  (height, name, colour) of each line. The panel's limits must be as they will stay.
+    """
+    panel.set_ylim(panel.get_ylim())
+    inches = panel.get_position().height * panel.figure.get_figheight()
+    ends = sorted(ends, key=lambda end: end[0])
+    heights = panel.transData.transform([(1.0, height) for height, _, _ in ends])
+    at = np.clip(panel.transAxes.inverted().transform(heights)[:, 1], 0, 1)
+    sizes = np.array([name.count("\n") + 1 for _, name, _ in ends]) * 12 / 72 / inches
+    for _ in range(100):  # two names that touch move apart, each by half of what is missing
+        for i in range(len(ends) - 1):
+            missing = (sizes[i] + sizes[i + 1]) / 2 - (at[i + 1] - at[i])
+            at[i : i + 2] += np.array([-0.5, 0.5]) * max(missing, 0.0)
+    for y, (_, name, colour) in zip(at, ends, strict=True):
+        panel.annotate(
+            *(name, (1.0, y), (5, 0), "axes fraction", "offset points"),
+            color=colour,
+            fontsize=9,
+            va="center",
+        )
+
+
+def name_place(
+    panel: Any, x: float, name: str, colour: str = REFERENCE, ha: str = "center"
+) -> None:
+    """A dotted line from top to bottom, with its name above the frame, where `ha` is its side."""
+    panel.axvline(x, color=colour, linestyle=":", linewidth=1.4)
+    above = (name, (x, 1.0), (0, 3), ("data", "axes fraction"), "offset points")
+    panel.annotate(*above, color=colour, fontsize=9, ha=ha)
 
 
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:

@@ -29,10 +29,8 @@ chapters 3.5 and 3.6 give, one after the other,
 
 and the gradient of score_bias is ∂L/∂Z, summed over the axes along which score_bias was stretched.
 Each formula needs P only a block at a time. A block of E = exp(Z - m) is computed again from Q and
-K: this costs one more product, and T² numbers need not be kept. P is E with each row divided by
-its l. (Dividing the rows of G instead would take 2 to 4 % less time. But it rounds otherwise than
-the definition, and where a head is dead, rounding is much of what is left.) Only D is a sum over
-all keys. But
+K: this costs one more product, and T² numbers need not be kept. P is E with each row divided by its
+l. Only D is a sum over all keys. But
 
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
@@ -40,8 +38,13 @@ needs only the output and its gradient, one row of each, and both are known befo
 (Dao et al. 2022, appendix B.2). The two sums are equal in exact arithmetic, and differ in rounding.
 The difference matters where softmax is saturated. If a query has a single key, its weight is 1
 whatever its score, so ∂L/∂Z = 0. The first sum gives exactly 0, because ∂L/∂P - D is a number
-minus itself. The second sum leaves a rounding error, about 1e-16 of ∂L/∂P (1e-7 in float32). So
-where one block holds all keys, the code takes the first sum.
+minus itself. The second sum leaves a rounding error, about 1e-16 of ∂L/∂P (1e-7 in float32).
+
+So where one block holds all keys, the code takes the first sum, and divides E by l: it rounds as
+the definition does. Where there are several blocks, it takes the second sum, and divides the rows
+of G and D by l instead of those of E. They are smaller, which saves about 4 % of the time:
+
+    ∂L/∂V = Eᵀ (G/l)        ∂L/∂Z = E ⊙ ((G/l) Vᵀ - D/l)
 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and m = ∞ makes each of its exp(z - m) = 0 in the backward pass.
@@ -68,8 +71,8 @@ This takes a quarter of the time of writing -∞ where a mask says so, if the ma
 two thirds if it is causal. A whole call then takes 3 to 12 % less time.
 
 Legend: N members of the batch, of which n are computed at once; T queries, S keys, d_k features of
-a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z, E
-and P have the keys first.
+a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z and
+E have the keys first.
 
     >>> from attention import attention, causal_mask
     >>> rng = np.random.default_rng(0)
@@ -218,7 +221,9 @@ def _fused_attention(
         Y = np.clip(Y, -bound, bound) * power
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
+        in_one_block = block >= S
         G = g.reshape(Y.shape)  # (N, T, d_v)
+        G = G if in_one_block else G / L.mT  # (N, T, d_v)
         row_sums = np.vecdot(G, Y)[:, None]  # (N, 1, T)
         dQ, dK, dV = (np.zeros((N, *x.shape[-2:]), dtype) for x in (Q, K, V))
         add_to_bias, d_bias = _sum_of_blocks(score_bias, batch)
@@ -227,15 +232,16 @@ def _fused_attention(
             g_t = np.ascontiguousarray(G[members, rows].mT)  # (n, d_v, R)
             for columns, Z in key_blocks(members, rows, space[0]):
                 E = np.exp(np.subtract(Z, M[members, :, rows], out=Z), out=Z)  # (n, C, R)
-                P = np.divide(E, L[members, :, rows], out=E)  # (n, C, R)
-                dV[members, columns] += P @ G[members, rows]  # (n, C, d_v)
+                if in_one_block:
+                    E /= L[members, :, rows]
+                dV[members, columns] += E @ G[members, rows]  # (n, C, d_v)
                 dP = _part(space[1], members, columns, rows)
                 np.matmul(v_of(members, columns), g_t, out=dP)  # (n, C, R)
                 D = row_sums[members, :, rows]  # (n, 1, R)
-                if block >= S:
-                    D = np.einsum("ncr,ncr->nr", P, dP)[:, None]
+                if in_one_block:
+                    D = np.einsum("ncr,ncr->nr", E, dP)[:, None]
                 dP -= D
-                dZ = np.multiply(dP, P, out=dP)  # (n, C, R)
+                dZ = np.multiply(dP, E, out=dP)  # (n, C, R)
                 dQ[members, rows] += dZ.mT @ k_of(members, columns)  # (n, R, d_k)
                 dK[members, columns] += dZ @ q_of(members, rows)  # (n, C, d_k)
                 if needs[3] and added is not None:  # (a score_bias of one number has gradient 0)

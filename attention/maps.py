@@ -8,6 +8,9 @@ causal map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not
 *does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
 Wallace 2019, Wiegreffe & Pinter 2019).
 
+A key that a query may not look at is hatched, since a weight of 0 is something else: the query
+could have looked there, and did not. Where a map has few cells, each cell shows its number.
+
 Names of tokens are drawn as they are given: a $ in them is not read as mathematics.
 """
 
@@ -16,6 +19,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,32 +34,54 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
+WIDTH, GAP = 7.6, 0.2  # inches: of a figure at most, and between maps
+LETTER = 0.068  # inches, the width of a letter in a cell's name
+FEW = 64  # cells, which leave room for a number in each
+
+
 def plot_heads(
     weights: Array,
     queries: Sequence[str],
     keys: Sequence[str],
     *,
     titles: Sequence[str] = (),
+    mask: Any = None,
+    largest: float = 1.0,
 ) -> Figure:
     """A map for each head, all on one colour scale.   (H, T, S)
 
     queries  T names of rows, keys S names of columns; titles, one for each head, "head 1" … if not
              given
+    mask     True where a query may look, for all heads (T, S) or for each (H, T, S)
+    largest  the weight from which on the colour is the darkest
     """
     weights = _checked(weights, queries, keys)
     H, T, S = weights.shape
     if titles and len(titles) != H:
         raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
-    columns = min(H, 4)
-    rows = -(-H // columns)
-    figure = new_figure(max(3.1, 0.9 + 0.26 * S) * columns, max(2.0, 1.1 + 0.24 * T) * rows)
+    masks = np.broadcast_to(True if mask is None else np.asarray(mask), (H, T, S))
+    columns, cell = _arranged(H, queries, keys)
+    names = titles or [f"head {head + 1}" for head in range(H)]
+    spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))
+    decided = [f"entropy {s:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}") for s in spreads]
+    said = [
+        _wrapped(f"{name}, {spread}", cell * S + GAP)
+        for name, spread in zip(names, decided, strict=True)
+    ]
+    rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
+    beside, below = (LETTER * max(map(len, names)) for names in (queries, keys))
+    figure = new_figure(
+        columns * (cell * S + GAP) + beside + 1.1,
+        rows * (cell * T + 0.15 * lines + 0.2) + (below if _turned(keys, cell) else 0.2) + 0.1,
+    )
+    figure.set_layout_engine("compressed")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel in panels[H:]:
         panel.axis("off")
     for head in range(H):
-        name = titles[head] if titles else f"head {head + 1}"
-        spread = float(np.mean(entropy(weights[head]))) / np.log(S) if S > 1 else 0.0
-        _draw(panels[head], weights[head], queries, keys, f"{name}, entropy {spread:.2f} log n")
+        _draw(panels[head], weights[head], masks[head], queries, keys, said[head], cell, largest)
+        panels[head].tick_params(labelleft=head % columns == 0, labelbottom=head + columns >= H)
+    _scale(figure, panels, masks)
     return figure
 
 
@@ -80,31 +106,52 @@ def animate_weights(
     path: str | Path,
     *,
     titles: Sequence[str],
-    seconds: float = 0.15,
+    mask: Any = None,
+    seconds: float = 4.5,
 ) -> Path:
-    """Write maps of one head, (T, S) each, as an animated GIF, whole or not at all."""
+    """Write maps of one head, (T, S) each, as an animated GIF, whole or not at all.
+
+    A frame that hardly differs from the one before it is left out. The animation runs once, in so
+    many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
+    """
     try:
+        from matplotlib import colormaps
         from PIL import Image
     except ImportError:
         raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
+    # All frames share one palette, so that no pale cell flickers: the map's colours, and greys.
+    shades = np.concatenate([colormaps["Blues"](range(256))[::2, :3], np.mgrid[0:1:18j, 0:3][0]])
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(np.round(255 * shades).astype(np.uint8).tobytes())
     pictures = []
-    for weights, title in zip(frames, titles, strict=True):
-        weights = _checked(weights[None], queries, keys)
-        figure = new_figure(1.2 + 0.3 * len(keys), 1.4 + 0.28 * len(queries))
-        _draw(figure.subplots(), weights[0], queries, keys, title)
-        content = io.BytesIO()
-        figure.savefig(content, format="png", dpi=90)
-        pictures.append(Image.open(content).convert("P", palette=Image.Palette.ADAPTIVE))
+    for i in changing(frames):
+        weights = np.asarray(frames[i])[None]
+        figure, content = (
+            plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask),
+            io.BytesIO(),
+        )
+        figure.savefig(content, format="png", dpi=110)
+        picture = Image.open(content).convert("RGB")
+        pictures.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
     content = io.BytesIO()
     pictures[0].save(
         content,
         format="GIF",
         save_all=True,
-        append_images=[*pictures[1:], *[pictures[-1]] * 8],  # rest on the last one
-        duration=int(1000 * seconds),
-        loop=0,
+        append_images=pictures[1:],
+        duration=[*[int(1000 * seconds / len(pictures))] * (len(pictures) - 1), 3000],
     )
     return write_whole(path, content.getvalue())
+
+
+def changing(frames: Sequence[Array]) -> list[int]:
+    """The first frame, each in which a row has moved a tenth of its weight, and the last."""
+    shown = [0]
+    for i in range(1, len(frames)):
+        moved = np.abs(np.asarray(frames[i]) - frames[shown[-1]]).sum(axis=-1).max() / 2
+        if moved >= 0.1 or i == len(frames) - 1:
+            shown.append(i)
+    return shown
 
 
 def entropy(weights: Array) -> Array:
@@ -115,6 +162,10 @@ def entropy(weights: Array) -> Array:
     array([-0.,  1.])
     """
     return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=-1)  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how large a cell is, how many maps stand side by side, and the drawing of one.
 
 
 def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:
@@ -128,17 +179,68 @@ def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Arr
     return weights
 
 
+def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int, float]:
+    """How many maps stand side by side, and the side of a cell in inches: as many as fit."""
+    T, S = len(queries), len(keys)
+    few = T * S <= FEW
+    least, most = (0.34, 0.45) if few else (0.2 if H <= 4 else 0.13, min(0.26, 4 / S))
+    if few and S <= 5:  # room for the names of the columns
+        least = most = max(most, LETTER * max(map(len, keys)) + 0.05)
+    room = WIDTH - LETTER * max(map(len, queries)) - 0.9
+    for columns in range(min(H, 4), 0, -1):
+        cell = (room / columns - GAP) / S
+        if cell >= least:
+            break
+    return columns, max(min(cell, most), 0.1)
+
+
+def _turned(names: Sequence[str], cell: float) -> bool:
+    """Whether the names of columns are too long to stand side by side. (A letter never is.)"""
+    longest = max(map(len, names))
+    return longest > 2 and LETTER * longest > cell
+
+
+def _wrapped(title: str, width: float) -> str:
+    """The title in lines that are as wide as a map."""
+    parts = [wrap(part, max(int(width / 0.075), 12)) for part in title.split("\n")]
+    return "\n".join(line for part in parts for line in part)
+
+
 def _draw(
-    panel: Any, weights: Array, queries: Sequence[str], keys: Sequence[str], title: str
+    panel: Any,
+    weights: Array,
+    mask: Array,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    cell: float,
+    largest: float,
 ) -> None:
-    panel.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    for ticks, labels, names in (
-        (panel.set_xticks, panel.set_xticklabels, keys),
-        (panel.set_yticks, panel.set_yticklabels, queries),
-    ):
-        ticks(range(len(names)))
-        labels(list(names), fontsize=8, parse_math=False)
-    panel.tick_params(axis="x", rotation=90 if max(map(len, keys), default=0) > 2 else 0)
+    """One map, with square cells: hatched where it is masked, with numbers if they are few."""
+    from matplotlib.patches import Rectangle
+
+    panel.imshow(np.ma.array(weights, mask=~mask), cmap="Blues", vmin=0.0, vmax=largest)
+    hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0, "fill": False}
+    for t, s in np.argwhere(~mask):
+        panel.add_patch(Rectangle((s - 0.5, t - 0.5), 1, 1, **hatched))
+    for t, s in np.argwhere(mask) if weights.size <= FEW else ():
+        colour = "white" if weights[t, s] > 0.55 * largest else "black"
+        number = f"{weights[t, s]:.2f}".replace("0.", ".")
+        panel.text(s, t, number, color=colour, fontsize=8, ha="center", va="center")
+    for ticks, names in ((panel.set_xticks, keys), (panel.set_yticks, queries)):
+        ticks(range(len(names)), list(names), fontsize=8 if cell > 0.2 else 7, parse_math=False)
+    panel.tick_params(axis="x", rotation=90 if _turned(keys, cell) else 0)
+    panel.tick_params(length=2)
     panel.set_title(title, fontsize=9, parse_math=False)
-    panel.set_xlabel("keys", fontsize=8)
-    panel.set_ylabel("queries", fontsize=8)
+
+
+def _scale(figure: Figure, panels: Any, masks: Array) -> None:
+    """The colour bar of all maps, and what rows, columns and hatching mean."""
+    said = "weight of a key (column) for a query (row)" + "\nhatched: masked" * (not masks.all())
+    images = [image for panel in panels for image in panel.images]
+    more = any(image.get_array().max() > image.get_clim()[1] for image in images)
+    bar = figure.colorbar(
+        images[0], ax=list(panels), fraction=0.05, aspect=30, extend="max" if more else "neither"
+    )
+    bar.set_label(_wrapped(said, 0.8 * figure.get_figheight()), fontsize=8)
+    bar.ax.tick_params(labelsize=8)

@@ -1,4 +1,4 @@
-"""Demos · Training: a run that can be stopped, pass marks, and a picture of the loss.
+"""Demos · Training: a run that can be stopped, and pass marks.
 
 The training loop itself is not here. Each demo writes its own loop in a dozen lines.
 """
@@ -9,14 +9,12 @@ import re
 import signal
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
-from attention.figures import new_figure, save_figure
 from demos import stop
 from minigrad import keep_memory
 from minigrad.nn import Module
@@ -177,39 +175,3 @@ class Marks:
         if self.failed and self.enforced:
             print("\nFailed:", *self.failed, sep="\n   ", file=sys.stderr)
             raise SystemExit(1)
-
-
-def plot_losses(losses: Mapping[str, Sequence[float]], path: Path, note: str = "") -> list[Path]:
-    """Every training's loss on a logarithmic axis: a pale line of all steps, a bold smooth one."""
-    figure = new_figure(7.0, 4.2)
-    axes = figure.subplots()
-    for number, (name, values) in enumerate(losses.items()):
-        steps = np.arange(1, len(values) + 1)
-        colour = f"C{number}"
-        axes.plot(steps, values, color=colour, alpha=0.25, linewidth=0.8)
-        axes.plot(steps, smoothed(values), color=colour, linewidth=1.8, label=name)
-    axes.plot([], [], color="black", alpha=0.4, linewidth=0.8, label="pale: each step")
-    axes.set_yscale("log")
-    firsts = [values[0] for values in losses.values() if values and np.isfinite(values[0])]
-    axes.set_ylim(top=5 * max(firsts, default=1.0))  # not up to where one broke
-    axes.set_xlabel("step")
-    axes.set_ylabel("loss")
-    axes.set_title(note, fontsize=10)
-    axes.grid(alpha=0.25)
-    axes.legend(fontsize=9)
-    return save_figure(figure, path)
-
-
-def smoothed(values: Sequence[float], share: float = 0.04) -> Any:
-    """The geometric mean of each value and its neighbours, a twenty-fifth of them all.
-
-    The window is centred, so the smoothed line does not lag. It grows from the first value alone,
-    since losses fall fast there, and is cut off at the end. The mean is geometric because the axis
-    is logarithmic: an exponential decay is kept.
-    """
-    n, at = len(values), np.arange(len(values))
-    reach = np.minimum(at, int(n * share / 2))
-    starts, ends = at - reach, np.minimum(at + reach + 1, n)
-    logarithms = np.log(np.maximum(np.asarray(values, float), np.finfo(float).tiny))
-    sums = np.cumsum(np.concatenate([np.zeros(1), logarithms]))
-    return np.exp((sums[ends] - sums[starts]) / (ends - starts))

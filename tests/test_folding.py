@@ -1,5 +1,8 @@
 """Chapters 5.3 to 5.5 · Folding: what is a box, what stands inside one, and what is drawn once."""
 
+import json
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +17,7 @@ from attention import (
     gpt2,
     llama,
 )
-from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
+from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
 from minigrad.graphs.folding import READABLE
 from minigrad.graphs.repeats import Run, runs
 from minigrad.nn import Linear, Module, Sequential
@@ -226,6 +229,112 @@ def test_layers_that_differ_are_not_folded():
     titles = [box.title for box in graph(loss, steps=steps, depth=0).boxes]
     assert titles == ["x", "layers.0", "layers.1", "layers.2", "layers.3", "multiply", "loss"]
     assert graph(loss, steps=steps, depth=0).boxes[3].kind == "repeat"
+
+
+class Scaled(Module):
+    """x + factor · linear(tanh(linear(x))); what else may differ is given."""
+
+    def __init__(self, factor=1.0, *, index=None, shared=False):
+        self.a = Linear(4, 4, rng=rng)
+        self.b = self.a if shared else Linear(4, 4, rng=rng)
+        self.factor, self.index = factor, index
+
+    def __call__(self, x):
+        h = self.b(np.tanh(self.a(x))) * self.factor
+        return x + (h if self.index is None else h[:, self.index])
+
+
+ORDERS = [np.array(order) for order in ([0, 1, 2, 3], [0, 0, 0, 0], [3, 2, 1, 0])]
+UNLIKE = {
+    "constants": [Scaled(1.0), Scaled(1.0), Scaled(0.0), Scaled(-5.0)],
+    "indices": [Scaled(index=order) for order in ORDERS],
+    "weights shared within": [Scaled(), Scaled(shared=True), Scaled()],
+}
+
+
+def repeated(drawing):
+    """The numbers of the blocks that each box of copies stands for, after the one drawn before."""
+    for box in drawing.boxes:
+        if box.kind == "repeat" and box.title.startswith("layers."):
+            labels = [int(label) for label, _ in box.strip]
+            yield [labels[0] - 1, *labels]
+
+
+@pytest.mark.parametrize("blocks", UNLIKE.values(), ids=UNLIKE)
+def test_blocks_that_differ_are_not_called_alike(blocks):
+    loss, steps = passed(Sequential(*blocks), leaf(2, 4, name="x"))
+    for numbers in repeated(graph(loss, steps=steps)):
+        some = [blocks[k] for k in numbers]
+        assert len({(b.factor, b.a is b.b, id(b.index)) for b in some}) == 1
+
+
+def test_blocks_that_read_another_result_of_the_block_before_are_not_alike():
+    class Three(Module):
+        def __init__(self, pick):
+            self.pick, self.linear = pick, Linear(4, 4, rng=rng)
+
+        def __call__(self, xs):
+            h = self.linear(xs[self.pick])
+            return h, np.tanh(h), np.tanh(h) * h  # (the last one needs both)
+
+    x = leaf(2, 4, name="x")
+    picks = [0, 0, 1, 0, 1, 1, 1]
+    net = Sequential(*[Three(pick) for pick in picks])
+    with Steps(net) as steps:
+        xs, total = (x, x, x), 0.0
+        for block in net.layers:
+            xs = block(xs)
+            total = total + xs[2].sum()
+        loss = total * 1.0
+    for numbers in repeated(graph(loss, steps=steps, depth=0)):
+        assert len({picks[k] for k in numbers}) == 1
+
+
+def test_a_users_rule_is_drawn_whatever_it_is_called():
+    @primitive
+    def squeeze(x, /):
+        s = 1 + np.abs(x)
+        return x / s, lambda g, y: g / s**2
+
+    drawing = graph((squeeze(leaf(2, name="x")) * 2.0).sum())
+    assert [box.title for box in drawing.boxes] == ["x", "squeeze", "multiply", "sum"]
+
+
+def test_arrows_into_a_closed_layer_do_not_depend_on_what_comes_later():
+    w = leaf(3, name="w.weight")
+
+    class Uses(Module):
+        def __call__(self, x):
+            return np.tanh(x * w)
+
+    net = Sequential(Uses(), Uses())
+    x = leaf(3, name="x")
+    found = []
+    for first in (True, False):
+        with Steps(net) as steps:
+            parts = [np.exp(w), net(x)] if first else [net(x), np.exp(w)][::-1]
+            loss = (parts[1] + parts[0]).sum()
+        drawing = graph(loss, steps=steps, depth=0)
+        titles = {box.id: box.title for box in drawing.boxes}
+        found.append(sorted((titles[k.source], titles[k.target]) for k in drawing.links))
+    assert [pair for pair in found[0] if pair[1] != "exp"] == [
+        pair for pair in found[1] if pair[1] != "exp"
+    ]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324, 1e308])
+def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
+    x = leaf(2, name="x")
+    with np.errstate(all="ignore"):
+        y = (x * 1.0).sum()
+        drawing = graph(y, grads=True, gradient=value)
+        for ending in ("svg", "json", "dot", "html"):
+            drawing.save(tmp_path / f"x.{ending}")
+    refuse = lambda name: pytest.fail(name)
+    json.loads((tmp_path / "x.json").read_text(), parse_constant=refuse)
+    root = ElementTree.parse(tmp_path / "x.svg")
+    json.loads(root.find("{http://www.w3.org/2000/svg}metadata").text, parse_constant=refuse)
+    assert "nan" not in root.getroot().get("aria-label")
 
 
 # ------------------------------------------------------------------ colours

@@ -57,6 +57,10 @@ def gpt(depth):
 
 def named():
     names = [
+        "скорость обучения",
+        "γωνία λοξοδρομίας",
+        "cafe\u0301 e\u0301te\u0301",
+        "שלום",
         "WWWWWWWWWWWWWWW",
         "iiiiiiiiii",
         "∂L/∂x → ‖g‖ ≈ ½ · ηθ",

@@ -14,6 +14,7 @@ from minigrad import (
     gradients,
     graph,
     no_grad,
+    primitive,
     recompute,
     softmax,
     unfused,
@@ -127,7 +128,7 @@ def test_what_was_computed_before_the_block_is_noted_without_a_line():
     np.testing.assert_allclose(found[x], 2 * np.sin(x.data) * np.cos(x.data))
     lines = {v.operation: v.line for v in operations(steps)}
     assert lines["sin"] == "" and "test_steps.py, line" in lines["multiply"]
-    assert "before the block" in str(steps)
+    assert "outside of the block" in str(steps)
 
 
 # ------------------------------------------------------------------ value: names and places
@@ -193,6 +194,37 @@ def test_an_inner_line_names_before_an_outer_one_and_two_names_at_once_name_none
     ]
 
 
+NAMED = {  # a line, and the names that its operations get
+    "y = (h := x * 2.0) + 1.0": ["h", "y"],
+    "if (n := (x * x).sum()).item() > -1: s = n * 2.0": ["multiply", "n", "s"],
+    "net = (lambda t: t * t); net(x)": ["multiply"],
+    "y = x * 2.0; z = y.sum(); w = 3": ["y", "z"],
+    "d = {'k': np.cos(x)}": ["cos"],
+    "many = [np.sin(x), x * 2.0]": ["sin", "multiply"],
+    "many = [x * k for k in (1.0, 2.0)]": ["multiply"] * 2,
+    "gen = (x * k for k in (1.0, 2.0)); list(gen)": ["multiply"] * 2,
+    "y = np.concatenate([np.sin(x), x])": ["sin", "y"],
+    "x_ = y_ = x * 2.0": ["multiply"],
+    "(a, b) = x * 1.0, x * 2.0": ["multiply"] * 2,
+    "y = (lambda t: t * 2.0)(x) + 1.0": ["multiply", "y"],
+    "y = x.sum() if True else None": ["y"],
+    "y: object = x * 2.0": ["y"],
+    "y = x; y += 1.0": ["y"],
+    "self.y = x * 2.0": ["multiply"],
+}
+
+
+@pytest.mark.parametrize("source", NAMED)
+def test_what_a_line_assigns_gets_the_name_and_nothing_else_does(source, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    code = compile(source, str(path), "exec")
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x") * 1.0  # (a result, which += may replace)
+    with Steps() as steps:
+        exec(code, {"np": np, "x": x, "self": type("S", (), {})()})
+    assert [v.title for v in operations(steps) if v.line] == NAMED[source]
+
+
 def test_a_name_that_its_owner_gave_is_kept():
     x = leaf(2, name="mine")
     with Steps() as steps:
@@ -234,6 +266,62 @@ def test_the_whole_network_called_twice_is_numbered_too():
 def test_without_a_network_there_are_no_layers():
     with Steps() as steps:
         gpt()(WORDS)
+    assert set(paths(steps)) == {""}
+
+
+class Doubled(Linear):
+    """Calls the __call__ that it inherits."""
+
+    def __call__(self, x):
+        return super().__call__(x) * 2.0
+
+
+class Energy(Module):
+    """Takes a gradient in the middle of its call."""
+
+    def __init__(self):
+        self.inner, self.outer = Linear(3, 3, rng=rng), Linear(3, 3, rng=rng)
+
+    def __call__(self, x):
+        energy = np.tanh(self.inner(x)).sum()
+        (force,) = gradients(energy, [x], create_graph=True)
+        return self.outer(force)
+
+
+def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():
+    net = Sequential(Doubled(3, 3, rng=rng), Linear(3, 3, rng=rng))
+    with Steps(net) as steps:
+        recompute(net.layers[1], net.layers[0](leaf(2, 3)))
+        net(leaf(2, 3))
+    assert paths(steps) == [
+        *("layers.0#1", "layers.0#1", ""),
+        *("layers.0#2", "layers.0#2", "layers.1"),
+    ]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, None])
+def test_each_call_of_a_layer_is_one_frame_or_one_box_whatever_stands_between(depth):
+    net = Sequential(Energy())
+    x = leaf(2, 3)
+    with Steps(net) as steps:
+        y = net(x)
+        y = net(y + 1.0).sum()
+    drawing = graph(y, steps=steps, depth=depth)
+    frames = [box.frame for box in drawing.boxes]
+    for frame in set(frames) - {()}:
+        inside = [f[: len(frame)] == frame for f in frames]
+        first = inside.index(True)
+        assert all(inside[first : first + sum(inside)])
+    closed = [box.title for box in drawing.boxes if box.kind == "module"]
+    assert len(closed) == len(set(closed))
+
+
+def test_a_module_that_left_the_network_gives_its_name_to_nobody():
+    net = Sequential(*[Linear(2, 2, rng=rng) for _ in range(3)])
+    with Steps(net) as steps:
+        for _ in range(20):
+            del net.layers[1:]
+            Linear(2, 2, rng=rng)(leaf(1, 2))
     assert set(paths(steps)) == {""}
 
 
@@ -304,6 +392,91 @@ def test_a_tied_weight_is_one_leaf():
 
 
 # ------------------------------------------------------------------ law
+
+
+def stepped(w):
+    with no_grad():
+        w -= 0.1
+
+
+def doubled(w):
+    w.data = w.data * 2.0
+
+
+@pytest.mark.parametrize("change", [stepped, doubled, lambda w: None])
+def test_with_steps_a_graph_has_the_leaves_and_the_gradients_that_it_has_without(change):
+    w, x = leaf(3, name="w"), leaf(3, name="x")
+    with Steps() as steps:
+        first = (w * x).sum()
+        change(w)
+        with no_grad():
+            frozen = np.exp(x)
+        start = Tensor(frozen.data, requires_grad=True, name="start")
+        second = (w * w * start * frozen).sum()
+        change(w)
+    for y in (first, second):
+        plain, noted = (graph(y, grads=True, **known) for known in ({}, {"steps": steps}))
+        found = [
+            sorted((v.title, v.gradient.key) for v in drawing.vertices if v.gradient is not None)
+            for drawing in (plain, noted)
+        ]
+        leaves = [[pair for pair in each if pair[0] in ("w", "x", "start")] for each in found]
+        assert leaves[0] == leaves[1] and leaves[0]
+        for t, g in steps.backward(y).items():
+            (expected,) = gradients(y, [t], retain_graph=True)
+            np.testing.assert_array_equal(g, expected)
+
+
+def test_after_another_backward_the_gradients_are_those_of_the_last():
+    a, b = leaf(2, name="a"), leaf(2, name="b")
+    with Steps() as steps:
+        first, second = (a * a).sum(), (b * b).sum()
+    steps.backward(first)
+    steps.backward(second)
+    known = {v.title: v.gradient for v in steps.vertices if v.kind == "leaf"}
+    assert known["a"] is None and known["b"] is not None
+
+
+def test_a_record_that_was_half_dropped_is_no_obstacle():
+    a = leaf(2, name="a")
+    h = a * a
+    later = h * 3.0
+    h.sum().backward()
+    with Steps() as steps:
+        y = later * 2.0
+    assert titles(steps)[-1] == "y"
+    np.testing.assert_allclose(y.data, a.data**2 * 6.0)
+
+
+def test_results_under_no_grad_are_not_kept():
+    import tracemalloc
+
+    x = Tensor(np.ones(10_000))
+    with Steps():
+        tracemalloc.start()
+        for _ in range(50):
+            x = x * 1.0001
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 20 * x.data.nbytes
+
+
+def test_what_users_define_is_told_by_its_own_docstring():
+    def rule(factor):
+        def swish(x, /):
+            return x * factor, lambda g, y: g * factor
+
+        swish.__doc__ = f"y = {factor} x: f′ = {factor}."
+        return primitive(swish)
+
+    x = leaf(2, name="x")
+    with Steps() as steps:
+        rule(2.0)(x)
+        rule(3.0)(x)
+    assert [v.formula for v in operations(steps)] == [
+        "y = 2.0 x: f′ = 2.0.",
+        "y = 3.0 x: f′ = 3.0.",
+    ]
 
 
 def test_only_the_thread_that_entered_is_watched():

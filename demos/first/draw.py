@@ -113,7 +113,7 @@ print(f"   all of it: {everything!r}, which would be a picture eighteen screens 
 marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
 marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
 kept = at(scaled, "q") / at(unscaled, "q")
-marks.at_least("gradient of q, scaled over unscaled", kept, 1000.0, ".0f")
+marks.at_least("gradient of q, scaled over unscaled", kept, 100.0, ".0f")
 marks.end()
 
 # %% Try it

@@ -21,7 +21,8 @@ from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -74,7 +75,7 @@ def decoder(positions, rng):
 
 
 def train(positions, what):
-    """A model, its losses, and which of 1,000 held-out sums it writes exactly."""
+    """A model, its run, and which of 1,000 held-out sums it writes exactly."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(positions, rng).astype(np.float32)
     optimizer = Adam(model.parameters(), betas=(0.9, 0.98))
@@ -93,11 +94,11 @@ def train(positions, what):
         run.show(loss=loss.item(), accuracy=np.mean(right))
     questions = sums(np.random.default_rng(chosen.seed + 1), 1000, held_out=True)
     written = generate(model, questions[:, :PROMPT], 4, temperature=0.0)
-    return model, run.losses, np.all(written == questions, axis=1)  # (1000,)
+    return model, run, np.all(written == questions, axis=1)  # (1000,)
 
 
-model, losses, exact = train(True, "with positions")
-_, losses_without, exact_without = train(False, "without positions")
+model, run, exact = train(True, "with positions")
+_, without, exact_without = train(False, "without positions")
 
 # %% What came of it
 
@@ -110,7 +111,7 @@ print("\nExact held-out sums, of 1,000")
 marks.at_least("with positions", float(exact.mean()), 0.98)
 marks.at_least("sums that carry three times", float(exact[carries.all(axis=0)].mean()), 0.95)
 marks.at_most("ablation, without positions", float(exact_without.mean()), 0.05)
-marks.trained("ablation", losses_without)
+marks.trained("ablation", without.losses)
 
 # %% One sum, and where the heads look while writing it
 # Each row is a token that was read, and predicts the next token. The digits of the sum are in the
@@ -125,8 +126,17 @@ read, names = written[:, :-1], names[:-1]
 embedded, mask = model.positions(model.tokens(read)), causal_mask(read.shape[1])
 maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
-save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")
-plot_losses({"with positions": losses, "without": losses_without}, chosen.out / "loss", "addition")
+drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
+save_figure(drawn, chosen.out / "weights")
+plot_training(
+    chosen.out / "loss",
+    "Without positions the model cannot tell units from hundreds",
+    {"with positions": (run, exact.mean()), "without positions": (without, exact_without.mean())},
+    choices=10,
+    mark=0.98,
+    counted="digits",
+    scored="sums, held out",
+)
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 

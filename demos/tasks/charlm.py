@@ -14,6 +14,7 @@ are the same.
 
 # %% Set-up
 
+import re
 import time
 import tracemalloc
 from collections import Counter, defaultdict
@@ -22,12 +23,13 @@ from pydoc_data.topics import topics
 import numpy as np
 
 from attention import attention
-from attention.figures import new_figure, save_figure
+from attention.figures import ABLATION, MODEL, name_ends, new_figure, save_figure
 from attention.generation import generate
 from attention.maps import block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
+from demos._losses import centred, draw_levels, draw_line
 from demos._training import Marks, Run
 from minigrad import cross_entropy, gradients, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -215,32 +217,30 @@ marks.at_most("largest difference of the gradients, over the largest", apart, 1e
 
 # %% Pictures: the loss beside what counting reaches, and where the heads look
 
-figure = new_figure(7.4, 4.4)
+figure, ends = new_figure(6.8, 4.6), []
 axes = figure.subplots()
-for name, one, colour in ((f"{T} characters", run, "C0"), ("one character", run_of_one, "C1")):
-    in_bits = np.array(one.losses) / np.log(2)
-    axes.plot(np.arange(1, len(in_bits) + 1), in_bits, color=colour, alpha=0.25)
-    axes.plot(one.history["at"], one.history["held_out"], "o-", color=colour, label=name)
-for n in sorted({0, 1, 2, best}):
-    axes.axhline(by_counting[n], color="#777777", linewidth=0.8, linestyle=":")
-    axes.annotate(
-        f" n = {n}", (1.0, by_counting[n]), xycoords=("axes fraction", "data"), fontsize=8
-    )
+for name, one, colour, style in (
+    (f"shown {T} characters", run, MODEL, "-"),
+    ("shown one character", run_of_one, ABLATION, "--"),
+):
+    draw_line(axes, np.array(one.losses) / np.log(2), colour, centred, style)
+    axes.plot(one.history["at"], one.history["held_out"], "D", color=colour)
+    ends.append((one.history["held_out"][-1], name, colour))
+levels = {f"counting, n = {n}": by_counting[n] for n in sorted({0, 1, 2, best})}
 axes.set_ylim(1.5, 5.5)
-axes.set_xlabel("step")
-axes.set_ylabel("bits per character")
-axes.set_title("training (pale) and held out (dots); dotted, counting", fontsize=10)
-axes.legend(fontsize=9)
+name_ends(axes, ends + draw_levels(axes, levels))
+axes.set(xlabel="step", ylabel="bits per character (◆ held out)")
+axes.set_title("Shown one character, a GPT learns what counting with n = 1 knows", fontsize=11)
 save_figure(figure, chosen.out / "bits")
 
-shown = held_out_ids[None, 1000:1020]
-embedded = model.tokens(shown)
-maps = [
-    weights[0] for weights in block_weights(model.blocks, embedded, mask=causal_mask(shown.size))
-]
+start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
+shown = held_out_ids[None, start : start + 20]
+embedded, mask = model.tokens(shown), causal_mask(shown.size)
+maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
 names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
-save_figure(plot_heads(np.concatenate(maps), names, names, titles=titles), chosen.out / "weights")
+drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
+save_figure(drawn, chosen.out / "weights")
 print(f"\nPictures: {chosen.out}/bits.png, weights.png")
 marks.end()
 

@@ -15,14 +15,15 @@ sequence. The distance of the repetition differs between sequences, so positions
 import numpy as np
 
 from attention.blocks import Block, FeedForward
-from attention.figures import save_figure
+from attention.figures import REFERENCE, save_figure
 from attention.maps import animate_weights, block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -76,11 +77,12 @@ def weights(model, tokens):
 
 
 def train(num_blocks, what):
-    """A model, its losses, its accuracy where the next token can be known, and maps on the way."""
+    """A model, its run, and its accuracy where the next token can be known."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(num_blocks, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    looked_at = np.geomspace(1, chosen.steps, 40).astype(int)  # most of them early
     for step in run:
         tokens, period = batch(rng, BATCH)
         known = repeats(period)
@@ -92,25 +94,25 @@ def train(num_blocks, what):
         clip_gradients(model.parameters(), 1.0)
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean((logits.argmax(-1) == tokens[:, 1:])[known]))
-        if step == 1 or step % max(chosen.steps // 25, 1) == 0:
+        if step in looked_at:
             run.keep(frames=weights(model, shown[:1])[-1][0], steps=step)
     tokens, period = batch(np.random.default_rng(chosen.seed + 1), 1000)
     with no_grad():
         right = model(tokens[:, :-1]).argmax(-1) == tokens[:, 1:]
-    return model, run.losses, float(right[repeats(period)].mean()), run.history
+    return model, run, float(right[repeats(period)].mean())
 
 
 shown, period = batch(np.random.default_rng(chosen.seed + 2), 200)
 shown = shown[:, :-1]
-model, losses, right, history = train(2, "two blocks")
-_, losses_one, right_one, _ = train(1, "one block")
+model, run, right = train(2, "two blocks")
+_, one, right_one = train(1, "one block")
 
 # %% What came of it
 
 print("\nNext tokens predicted, where they can be known, in 1,000 sequences never seen")
 marks.at_least("two blocks", right, 0.95)
 marks.at_most("ablation, one block", right_one, 0.6)
-marks.trained("ablation", losses_one)
+marks.trained("ablation", one.losses)
 
 # %% The two heads
 # In block 1 we measure the weight one token back, before the repetition begins. Block 2 uses these
@@ -130,14 +132,25 @@ marks.at_least("block 1: weight one token back", float(np.mean(back)), 0.5)
 marks.at_least("block 2: weight on what followed the token", float(np.mean(after)), 0.8)
 
 names = [str(token) for token in shown[0]]
-names[period[0]] += " again"
-maps = np.array([first[0], second[0]])
-save_figure(plot_heads(maps, names, names, titles=["block 1", "block 2"]), chosen.out / "weights")
-frames = np.array(history["frames"])
-titles = [f"block 2, step {step}" for step in history["steps"]]
-animate_weights(frames, names, names, chosen.out / "weights.gif", titles=titles)
-plot_losses(
-    {"two blocks": losses, "one block": losses_one}, chosen.out / "loss", "continue a repetition"
+maps, mask = np.array([first[0], second[0]]), causal_mask(len(names))
+titles = ["block 1: one token back", "block 2: what followed the token before"]
+figure = plot_heads(maps, names, names, titles=titles, mask=mask)
+for panel in figure.axes[:2]:  # the last is the colour bar
+    panel.axhline(period[0] - 0.5, color=REFERENCE, linestyle="--", linewidth=1)
+    at, ground = (LENGTH - 1.8, period[0] - 0.8), {"facecolor": "white", "linewidth": 0}
+    panel.annotate("below, the tokens repeat", at, ha="right", fontsize=8, bbox=ground)
+save_figure(figure, chosen.out / "weights")
+frames = np.array(run.history["frames"])
+titles = [f"block 2, step {step}" for step in run.history["steps"]]
+animate_weights(frames, names, names, chosen.out / "weights.gif", titles=titles, mask=mask)
+plot_training(
+    chosen.out / "loss",
+    "It takes two looks in sequence: one block stays behind",
+    {"two blocks": (run, right), "one block": (one, right_one)},
+    choices=VOCAB_SIZE,
+    mark=0.95,
+    counted="tokens",
+    scored="tokens, held out",
 )
 print(f"\nPictures: {chosen.out}/weights.png, weights.gif, loss.png")
 marks.end()

@@ -13,10 +13,11 @@ breaks. At a rate of 0.1 the head learns without the scale as well, and sooner.
 import numpy as np
 
 from attention import MultiHeadAttention
-from attention.figures import save_figure
+from attention.figures import SCALED, UNSCALED, new_figure, save_figure
 from attention.maps import plot_heads
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import Line, draw_losses
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
@@ -110,25 +111,36 @@ marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
 
 rng = np.random.default_rng(chosen.seed + 2)
 keys, values, *_ = batch(rng, 1)
-model = runs["scaled", 1.0][0]
-with no_grad():
-    pairs = model.keys(keys) + model.values(values)
-    questions = Tensor(model.keys(keys).data)
-    weights = model.attention.weights(questions, pairs).data[0]  # (1, PAIRS, PAIRS)
-save_figure(
-    plot_heads(
-        weights,
-        [f"key {k}?" for k in keys[0]],
-        [f"{k}: {v}" for k, v in zip(keys[0], values[0], strict=True)],
-        titles=["scaled, rate 1"],
-    ),
-    chosen.out / "weights",
+shown = {"scaled, rate 1": runs["scaled", 1.0][0], "unscaled, rate 0.1": runs["unscaled", 0.1][0]}
+maps = []
+for model in shown.values():
+    with no_grad():
+        pairs = model.keys(keys) + model.values(values)
+        questions = Tensor(model.keys(keys).data)
+        maps.append(model.attention.weights(questions, pairs).data[0, 0])  # (PAIRS, PAIRS)
+drawn = plot_heads(
+    np.array(maps),
+    [f"key {k}?" for k in keys[0]],
+    [f"{k}:{v}" for k, v in zip(keys[0], values[0], strict=True)],  # key:value
+    titles=list(shown),
 )
-plot_losses(
-    {f"{name}, rate {lr}": losses for (name, lr), (_, losses, _) in runs.items() if losses},
-    chosen.out / "loss",
-    f"associative recall, d_k = {D_K}; a line that ends early broke with NaN",
-)
+save_figure(drawn, chosen.out / "weights")
+figure = new_figure(6.8, 6.6)
+for panel, lr, claim in zip(
+    figure.subplots(2, 1, sharex=True),
+    (1.0, 0.1),
+    ("At a rate of 1 only the scaled head learns", "At a rate of 0.1 both do, unscaled sooner"),
+    strict=True,
+):
+    lines = [
+        Line(f"{name}: {runs[name, lr][2]:.0%} right", runs[name, lr][1], colour, style)
+        for name, colour, style in (("scaled", SCALED, "-"), ("unscaled", UNSCALED, "--"))
+        if runs[name, lr][1]
+    ]
+    draw_losses(panel, lines, {f"chance: ln {VALUES}": np.log(VALUES)})
+    panel.set_title(claim, fontsize=11)
+panel.set_xlabel("step")
+save_figure(figure, chosen.out / "loss")
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 

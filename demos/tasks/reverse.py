@@ -15,7 +15,8 @@ from attention.figures import save_figure
 from attention.maps import animate_weights, block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
@@ -53,12 +54,13 @@ class Reverser(Module):
 
 
 def train(positions, what):
-    """A model, its losses, the share of exact held-out sequences, and its weights on the way."""
+    """The run, the share of exact held-out sequences, and a sequence to look at."""
     rng = np.random.default_rng(chosen.seed)
     model = Reverser(positions=positions, rng=rng).astype(np.float32)
     optimizer = Adam(model.parameters())
     shown = np.random.default_rng(chosen.seed + 1).integers(0, VOCAB_SIZE, (1, LENGTH))
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
+    looked_at = np.geomspace(1, chosen.steps, 40).astype(int)  # most of them early
     for step in run:
         tokens = rng.integers(0, VOCAB_SIZE, (BATCH, LENGTH))
         logits = model(tokens)
@@ -68,24 +70,24 @@ def train(positions, what):
         loss.backward()
         optimizer.step()
         run.show(loss=loss.item(), accuracy=np.mean(logits.argmax(-1) == tokens[:, ::-1]))
-        if step == 1 or step % max(chosen.steps // 25, 1) == 0:
+        if step in looked_at:
             run.keep(frames=model.weights(shown)[0], steps=step)
     held_out = np.random.default_rng(chosen.seed + 2).integers(0, VOCAB_SIZE, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == held_out[:, ::-1], axis=-1).mean()
-    return model, run.losses, float(exact), (shown[0], run.history)
+    return run, float(exact), shown[0]
 
 
-model, losses, exact, (shown, history) = train(True, "with positions")
-_, losses_without, exact_without, _ = train(False, "without positions")
+run, exact, shown = train(True, "with positions")
+without, exact_without, _ = train(False, "without positions")
 
 # %% What came of it
 
 print("\nExact held-out sequences, of 1,000")
 marks.at_least("with positions", exact, 0.99)
 marks.at_most("ablation, without positions", exact_without, 0.01)
-marks.trained("ablation", losses_without)
-frames, steps = np.array(history["frames"]), history["steps"]
+marks.trained("ablation", without.losses)
+frames, steps = np.array(run.history["frames"]), run.history["steps"]
 mirror = float(np.mean([frames[-1][t, LENGTH - 1 - t] for t in range(LENGTH)]))
 marks.at_least("weight on the mirror image", mirror, 0.8)
 
@@ -96,8 +98,14 @@ save_figure(plot_heads(frames[-1][None], names, names, titles=["reverse"]), chos
 animate_weights(
     frames, names, names, chosen.out / "weights.gif", titles=[f"step {step}" for step in steps]
 )
-plot_losses(
-    {"with positions": losses, "without": losses_without}, chosen.out / "loss", "reverse a sequence"
+plot_training(
+    chosen.out / "loss",
+    "Without positions no place has a mirror image",
+    {"with positions": (run, exact), "without positions": (without, exact_without)},
+    choices=VOCAB_SIZE,
+    mark=0.99,
+    counted="tokens",
+    scored="sequences, held out",
 )
 print(f"\nPictures: {chosen.out}/weights.png, weights.gif, loss.png")
 marks.end()

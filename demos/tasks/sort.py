@@ -15,7 +15,8 @@ from attention.figures import save_figure
 from attention.maps import block_weights, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
@@ -43,7 +44,7 @@ class Sorter(Module):
 
 
 def train(model, rng, what):
-    """The losses on the way, and the share of held-out sequences that come out exactly."""
+    """The run, and the share of held-out sequences that come out exactly."""
     model.astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
@@ -59,40 +60,51 @@ def train(model, rng, what):
     held_out = np.random.default_rng(chosen.seed + 1).integers(0, DIGITS, (1000, LENGTH))
     with no_grad():
         exact = np.all(model(held_out).argmax(-1) == np.sort(held_out), axis=-1).mean()
-    return run.losses, float(exact)
+    return run, float(exact)
 
 
 rng = np.random.default_rng(chosen.seed)
 model = Sorter(None, rng)
-losses, exact = train(model, rng, "all places")
+run, exact = train(model, rng, "all places")
 itself = np.eye(LENGTH, dtype=bool)
-losses_alone, exact_alone = train(Sorter(itself, rng), rng, "each place alone")
+alone, exact_alone = train(Sorter(itself, rng), rng, "each place alone")
 
 # %% What came of it
 
 print("\nExact held-out sequences, of 1,000")
 marks.at_least("all places", exact, 0.98)
 marks.at_most("ablation, each place alone", exact_alone, 0.01)
-marks.trained("ablation", losses_alone)
+marks.trained("ablation", alone.losses)
 
 # %% Where the heads look
-# The rows are places of the sorted sequence, the columns the digits as they were given. Block 1
-# looks everywhere about equally: to sort is to count, and counts are averages.
+# The rows are places of the sorted sequence, the columns the given digits, brought into order here,
+# so that a place that looks at its own digit is on the diagonal. Block 1 looks everywhere about
+# equally: to sort is to count, and counts are averages.
 
 shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
 embedded = model.embedding(shown) + model.positions
-maps = [weights[0] for weights in block_weights(model.encoder.blocks, embedded)]
+order = np.argsort(shown[0], kind="stable")
+maps = [weights[0][..., order] for weights in block_weights(model.encoder.blocks, embedded)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
 save_figure(
     plot_heads(
         np.concatenate(maps),
-        [f"place {t}: {n}" for t, n in enumerate(np.sort(shown[0]))],
-        [str(n) for n in shown[0]],
+        [f"place {t}: {n}" for t, n in enumerate(shown[0][order])],
+        [str(n) for n in shown[0][order]],
         titles=titles,
+        largest=float(np.quantile(maps, 0.98)),
     ),
     chosen.out / "weights",
 )
-plot_losses({"all places": losses, "each place alone": losses_alone}, chosen.out / "loss", "sort")
+plot_training(
+    chosen.out / "loss",
+    "Only attention connects the places: alone, none can sort",
+    {"all places": (run, exact), "each place alone": (alone, exact_alone)},
+    choices=DIGITS,
+    mark=0.98,
+    counted="places",
+    scored="sequences, held out",
+)
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
 marks.end()
 

@@ -12,9 +12,10 @@ Karpathy's engine of single numbers.)
 
 import numpy as np
 
-from attention.figures import new_figure, save_figure
+from attention.figures import KINDS, new_figure, save_figure
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import plot_training
+from demos._training import Marks, Run
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
 from minigrad.optim import Adam
@@ -42,7 +43,7 @@ held_out, held_out_which = moons(rng, 2000)
 
 
 def train(model, what):
-    """The losses on the way, and the share of held-out points on the right side."""
+    """The run, and the share of held-out points on the right side."""
     optimizer = Adam(model.parameters(), lr=0.02)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for _ in run:
@@ -54,22 +55,22 @@ def train(model, what):
         run.show(loss=loss.item(), accuracy=np.mean((logits > 0) == which))
     with no_grad():
         right = np.mean((model(Tensor(held_out))[:, 0] > 0) == held_out_which)
-    return run.losses, float(right)
+    return run, float(right)
 
 
 bent = Sequential(
     Linear(2, 16, rng=rng), tanh, Linear(16, 16, rng=rng), tanh, Linear(16, 1, rng=rng)
 )
 straight = Linear(2, 1, rng=rng)
-losses, right = train(bent, "two hidden layers")
-losses_straight, right_straight = train(straight, "no hidden layer")
+run, right = train(bent, "two hidden layers")
+run_straight, right_straight = train(straight, "no hidden layer")
 
 # %% What came of it
 
 print("\nHeld-out points on the right side, of 2,000")
 marks.at_least("with hidden layers", right, 0.97)
 marks.at_most("ablation, no hidden layer", right_straight, 0.92)
-marks.trained("ablation", losses_straight)
+marks.trained("ablation", run_straight.losses)
 angles = np.linspace(0, np.pi, 181)
 across = held_out @ [np.cos(angles), np.sin(angles)]  # (2000, 181): along the normal of each line
 best_line = 0.0
@@ -83,20 +84,29 @@ marks.at_most("the best of all lines", best_line, 0.92)
 
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 211), np.linspace(-1.2, 1.7, 146))
 places = Tensor(np.stack([across.ravel(), up.ravel()], axis=1))
-figure = new_figure(10.0, 3.6)
+figure = new_figure(7.4, 3.2)
 for panel, model, title in zip(
     figure.subplots(1, 2), (bent, straight), ("two hidden layers", "no hidden layer"), strict=True
 ):
     with no_grad():
         height = model(places).data.reshape(across.shape)
-    panel.contourf(across, up, height, levels=[-1e9, 0, 1e9], colors=["#dbe7f3", "#f8e3d3"])
+        wrong = (model(Tensor(points)).data[:, 0] > 0) != which
+    panel.contourf(across, up, height, [-1e9, 0, 1e9], colors=[KINDS[0], KINDS[4]], alpha=0.15)
     panel.contour(across, up, height, levels=[0], colors="#444444", linewidths=1)
-    for kind, colour in ((0, "#2b6ca3"), (1, "#c2571a")):
-        panel.scatter(*points[which == kind].T, s=8, color=colour)
-    panel.set_title(title, fontsize=10)
+    for kind, marker, colour in ((0, "o", KINDS[0]), (1, "^", KINDS[4])):
+        panel.scatter(*points[which == kind].T, s=9, color=colour, marker=marker)
+    panel.scatter(*points[wrong].T, s=50, facecolors="none", edgecolors="black", linewidths=0.8)
+    panel.set_title(f"{title}: {wrong.sum()} of {len(points)} wrong (ringed)", fontsize=10)
+    panel.set(xticks=[], yticks=[], aspect="equal")
 save_figure(figure, chosen.out / "boundary")
-plot_losses(
-    {"two hidden layers": losses, "none": losses_straight}, chosen.out / "loss", "two moons"
+plot_training(
+    chosen.out / "loss",
+    "Without hidden layers no training passes the best line",
+    {"two hidden layers": (run, right), "no hidden layer": (run_straight, right_straight)},
+    choices=2,
+    mark=0.97,
+    counted="points",
+    scored="points, held out",
 )
 print(f"\nPictures: {chosen.out}/boundary.png, loss.png")
 marks.end()

@@ -17,7 +17,7 @@ its author: we have it as a text without an address.
 import numpy as np
 
 from attention import merge_heads, sinusoidal, split_heads
-from attention.figures import RAW, SCALED, new_figure, save_figure
+from attention.figures import TEXT, UNIT, name_ends, name_place, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
@@ -259,21 +259,26 @@ marks.at_least("  the text's inputs: a quarter of the heads or more", dead["text
 marks.at_most("  the text's inputs: and not half of them", dead["text"], 0.45)
 marks.at_most("  unit inputs: none", dead["unit"], 0.0)
 
-figure = new_figure(9.5, 3.6)
-scales, panels = 2.0 ** np.linspace(-10, 1, 45), figure.subplots(1, 2)
-for name, colour in (("text", RAW), ("unit", SCALED)):
+figure = new_figure(6.8, 6.6)
+scales, panels = 2.0 ** np.linspace(-10, 1, 45), figure.subplots(2, 1, sharex=True)
+ends = [[], []]
+for name, colour in (("text", TEXT), ("unit", UNIT)):
     values = INPUTS[name](digits)
     lines = np.array([source.measure(values, scale=s) for s in scales])  # (scales, 2, H)
     for n, head in np.ndindex(2, H):
-        style, label = ("--", "-")[head], f"{name}, head {head + 1}"
-        panels[n].plot(scales, lines[:, n, head], style, color=colour, label=label)
-for panel, title in zip(panels, ("entropy / log n", "‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖"), strict=True):
-    panel.axvline(2**-0.5, color="gray", linewidth=0.8)
-    panel.set(xlabel="scale (the line is 1/√d_k)", title=title)
-    panel.set_xscale("log", base=2)
+        panels[n].plot(scales, lines[:, n, head], ("--", "-")[head], color=colour)
+        ends[n].append((lines[-1, n, head], f"{name}, head {head + 1}", colour))
+panels[1].set(yscale="log", ylim=(1e-12, 10), xlabel="scale")
+panels[1].set_xscale("log", base=2)
+for panel, its_ends, axis in zip(
+    panels, ends, ("entropy / log n", "‖∂L/∂W_Q‖ / ‖∂L/∂W_V‖"), strict=True
+):
+    name_ends(panel, its_ends)
+    name_place(panel, 2**-0.5, "1/√d_k")
+    panel.set_ylabel(axis)
     panel.grid(alpha=0.25)
-panels[0].legend(fontsize=8)
-panels[1].set_yscale("log")
+panels[0].set_title("At 1/√d_k the text's heads look at one word", fontsize=10, pad=18)
+panels[1].set_title("and its head 2 gets no gradient", fontsize=10, pad=18)
 save_figure(figure, chosen.out / "scale")
 
 # %% What a dead head learns

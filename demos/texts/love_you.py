@@ -17,7 +17,15 @@ its author; its first line links to the repository TransDiffTemp of the account 
 import numpy as np
 
 from attention import merge_heads
-from attention.figures import RAW, SCALED, new_figure, save_figure
+from attention.figures import (
+    HALFWAY,
+    TEXT,
+    UNIT,
+    name_ends,
+    name_place,
+    new_figure,
+    save_figure,
+)
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
@@ -159,8 +167,8 @@ say(
 )
 marks.at_most("constant weights: heads apart", apart(fixed, x), 1e-12, ".0e")
 marks.at_least("weights that are not constant: heads apart", apart(mixed, unit), 0.5, ".2f")
-titles = [f"Xavier weights, unit variance\nhead {h}" for h in range(1, NUM_HEADS + 1)]
-maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS, titles=titles)
+maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS)
+maps.suptitle("Xavier weights and unit variance: eight heads, and no two alike", fontsize=11)
 save_figure(maps, chosen.out / "weights")
 
 # %% 4 · What no text shows: the way back
@@ -251,29 +259,31 @@ for name, tensors in (("text", text), ("unit", inputs(mixed, unit))):
     for ending in ("png", "svg"):
         drawing.save(chosen.out / f"head_{name}.{ending}")
 
-figure = new_figure(9.6, 3.9)
-panels = figure.subplots(1, 2)
-scales = np.logspace(-11, 0, 111)
-for label, tensors, style in (
-    ("constant weights, integers", text, {"color": RAW}),
-    ("Xavier weights, integers", inputs(mixed, x), {"color": "#777777", "linestyle": "--"}),
-    ("Xavier weights, unit variance", inputs(mixed, unit), {"color": SCALED}),
+figure = new_figure(6.8, 6.6)
+panels = figure.subplots(2, 1, sharex=True)
+scales, ends = np.logspace(-11, 0, 111), [[], []]
+for name, tensors, colour, style in (
+    ("constant weights,\nintegers", text, TEXT, "-"),
+    ("Xavier weights,\nintegers", inputs(mixed, x), HALFWAY, "--"),
+    ("Xavier weights,\nunit variance", inputs(mixed, unit), UNIT, "-."),
 ):
     found = [measure(scale, tensors) for scale in scales]
-    panels[0].plot(scales, [spread for spread, _ in found], label=label, **style)
-    panels[1].plot(scales, [largest(g[1]) / largest(g[3]) for _, g in found], **style)
-for panel, title in zip(
-    panels, ("entropy of the weights / log 3", "largest ∂L/∂W_Q / largest ∂L/∂W_V"), strict=True
+    spreads = [spread for spread, _ in found]
+    ratios = [largest(g[1]) / largest(g[3]) for _, g in found]
+    for panel, values, its_ends in zip(panels, (spreads, ratios), ends, strict=True):
+        panel.plot(scales, values, style, color=colour)
+        its_ends.append((values[-1], name, colour))
+panels[1].set(yscale="log", ylim=(1e-12, 1e2), xscale="log", xlabel="scale of QKᵀ")
+for panel, its_ends, axis in zip(
+    panels, ends, ("entropy / log 3", "largest ∂L/∂W_Q / largest ∂L/∂W_V"), strict=True
 ):
-    panel.axvline(1 / 8, color="black", linewidth=0.8)
-    panel.set_xscale("log")
-    panel.set_title(title, fontsize=10)
-    panel.set_xlabel("scale of QKᵀ (black line: 1/√d_k = 1/8)", fontsize=9)
+    name_ends(panel, its_ends)
+    name_place(panel, 1 / 8, "1/√d_k")
+    panel.set_ylabel(axis)
     panel.grid(alpha=0.25)
-panels[1].set_yscale("log")
-panels[1].set_ylim(1e-12, 1e2)
-panels[1].set_ylabel(f"the plot ends at 1e-12\n(constant weights: 0 from {low:.2e} on)", fontsize=9)
-figure.legend(loc="outside upper center", ncols=3, fontsize=9)
+panels[0].set_title("1/√d_k is right for unit variance alone", fontsize=10, pad=18)
+said = f"With the text's weights W_Q gets exactly 0 from a scale of {low:.1e} on"
+panels[1].set_title(said, fontsize=10, pad=18)
 save_figure(figure, chosen.out / "scale")
 
 # %% The page

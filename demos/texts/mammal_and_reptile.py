@@ -18,11 +18,22 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from attention import attention, attention_weights
-from attention.figures import new_figure, save_figure
+from attention.figures import (
+    ABLATION,
+    KINDS,
+    MAMMAL,
+    MODEL,
+    REPTILE,
+    name_ends,
+    name_place,
+    new_figure,
+    save_figure,
+)
 from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
-from demos._training import Marks, Run, plot_losses
+from demos._losses import Line, draw_losses
+from demos._training import Marks, Run
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, beside, counted
 from demos.texts.sources import mammal_and_reptile as source
@@ -44,7 +55,6 @@ marks = Marks(enforced=not chosen.quick)
 NOISE = 0.3
 animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
 ASKED = ("mammal", "reptile")
-COLOURS = ("#c2571a", "#3c8d40", "#2b6ca3", "#7a4fa3", "#8c6d31")  # an animal each
 
 # %% 1 · The text's numbers beside ours
 
@@ -245,13 +255,19 @@ print("   So the training says nothing about the answer to reptile.")
 maps = np.stack([untrained, trained])
 save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
 save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")
-losses = {name: run[0] for name, run in runs.items()}
-plot_losses(losses, chosen.out / "loss", "an animal's attributes by its noisy features")
+figure = new_figure(6.8, 4.8)
+panel = figure.subplots()
+drawn = ((MODEL, "-"), (MODEL, "--"), (ABLATION, "-"), (ABLATION, "--"))
+lines = [Line(n, run[0], *how) for (n, run), how in zip(runs.items(), drawn, strict=True)]
+draw_losses(panel, lines, {"always the mean": ATTRIBUTES.var(axis=0).mean()})
+panel.set_xlabel("step")
+panel.set_title("Questions from the average animal are learned, from 0 they are not", fontsize=11)
+save_figure(figure, chosen.out / "loss")
 
 # %% The plane of W_Q and W_K, before and after
 # A score is linear in its key, so only a corner of the keys' hull can win.
 
-figure = new_figure(9.0, 7.6)
+figure = new_figure(7.6, 7.0)
 print()
 for (top, below), title, model, origin in zip(
     figure.subplots(2, 2).T, titles, (Lookup(), one), (0.0, AVERAGE), strict=True
@@ -261,20 +277,20 @@ for (top, below), title, model, origin in zip(
     corners = source.corners(keys)
     print(f"   {title}: {len(corners)} of 5 keys are corners of their hull")
     top.fill(*keys[corners].T, facecolor="#eeeeee", edgecolor="#999999")
-    top.scatter(*keys.T, color=COLOURS, zorder=2)
+    top.scatter(*keys.T, color=KINDS, zorder=2)
     for key, name in zip(keys, NAMES, strict=True):
         left = name in ("lizard", "wolf")  # where the label has room
         side = {"xytext": (-7 if left else 7, -3), "ha": "right" if left else "left"}
         top.annotate(name, key, textcoords="offset points", fontsize=9, **side)
-    top.margins(0.2)
+    top.margins(0.3, 0.2)
     low, high = asked.min(axis=0), asked.max(axis=0)
     edge = 0.1 * (high - low)
     x, y = np.linspace(low - edge, high + edge, 300).T
     winner = (np.stack(np.meshgrid(x, y), axis=-1) @ keys.T).argmax(axis=-1)  # (300, 300)
     below.pcolormesh(
-        x, y, winner, cmap=ListedColormap(COLOURS), vmin=0, vmax=4, alpha=0.3, rasterized=True
+        x, y, winner, cmap=ListedColormap(KINDS), vmin=0, vmax=4, alpha=0.3, rasterized=True
     )
-    below.scatter(*asked.T, c=[COLOURS[i] for i in right], s=5)
+    below.scatter(*asked.T, c=[KINDS[i] for i in right], s=5)
     top.set_title(f"keys, {title}\nonly a corner of the hull can win", fontsize=10)
     legend = "queries: a dot has the colour of its animal,\nthe ground that of the winning key"
     below.set_title(legend, fontsize=10)
@@ -346,17 +362,22 @@ print(f"""
 """)
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")
-figure = new_figure(9.0, 3.6)
-for number, panel in enumerate(figure.subplots(1, 2)):
-    for name, line, colour in zip(ASKED, curves[..., number], COLOURS[::2], strict=False):
-        panel.plot(over, line, color=colour, label=name)
-    panel.axvline(1 / np.sqrt(3), color="#999999", linestyle=":", label="1/√3")
-    panel.set_xscale("log")
-    panel.set_xlabel("scale")
-    panel.set_title(("entropy / log 5", "‖∂output/∂query‖")[number], fontsize=10)
-figure.axes[0].legend(fontsize=9)
-figure.axes[1].set_yscale("log")
-figure.axes[1].set_ylim(1e-4, 5)
+figure = new_figure(6.8, 6.4)
+panels = figure.subplots(2, 1, sharex=True)
+panels[1].set(yscale="log", ylim=(1e-4, 5), xscale="log", xlabel="scale")
+for number, panel in enumerate(panels):
+    ends = []
+    for name, line, colour, style in zip(
+        ASKED, curves[..., number], (MAMMAL, REPTILE), ("-", "--"), strict=True
+    ):
+        panel.plot(over, line, style, color=colour)
+        ends.append((line[-1], name, colour))
+    name_ends(panel, ends)
+    name_place(panel, 1 / np.sqrt(3), "1/√3")
+    panel.set_ylabel(("entropy / log 5", "‖∂output/∂query‖")[number])
+    panel.grid(alpha=0.25)
+panels[0].set_title("At 1/√3 reptile looks at one animal alone", fontsize=10, pad=18)
+panels[1].set_title("and its answer no longer moves: no one scale suits both", fontsize=10, pad=18)
 save_figure(figure, chosen.out / "scale")
 
 # %% The page

@@ -17,16 +17,24 @@ Ashvanth.S, of June 23, 2024. We have it as a text without an address.
 import numpy as np
 
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
-from attention.figures import new_figure, save_figure
+from attention.figures import (
+    HALFWAY,
+    TEXT,
+    UNIT,
+    name_ends,
+    name_place,
+    new_figure,
+    save_figure,
+)
 from attention.maps import entropy, plot_heads
 from demos import options
+from demos._losses import draw_levels
 from demos._training import Marks
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, agreeing, of_weights, say
 from demos.texts.sources import sky_is_blue as source
 from demos.texts.sources.sky_is_blue import (
     IGNORED,
-    INITIAL,
     PRINTED,
     as_it_masks,
     complaint,
@@ -357,29 +365,30 @@ drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")
 maps = np.array([TABLE[key].weights[0] for key in drawn])
 one_draw = ", ".join(f"{spread / np.log(len(words)):.2f}" for spread in entropy(maps).mean(axis=-1))
 means = ", ".join(f"{TABLE[key].entropy:.2f}" for key in drawn)
-titles = [f"{', '.join(key)}\none draw" for key in drawn]
+titles = [f"W from {initial}, scale {name}" for initial, name in drawn]
 save_figure(plot_heads(maps, words, words, titles=titles), chosen.out / "weights")
 
-figure = new_figure(12.0, 4.2)
-left, right = figure.subplots(1, 2)
-left.hist(
-    raw.variance, np.geomspace(theory / 8, theory * 8, 80), color="0.6", label=f"{DRAWS} draws"
-)
-left.axvline(theory, color="C0", label=f"theory, their mean: {theory:,.0f}")
-left.axvline(its_raw, color="C1", label=f"the text's: {its_raw:,.0f}")
-left.set(xscale="log", xlabel="variance of the unscaled scores", ylabel="draws")
+figure = new_figure(6.8, 8.0)
+above, below = figure.subplots(2, 1, height_ratios=(2, 3))
+above.hist(raw.variance, np.geomspace(theory / 8, theory * 8, 80), color="#c4c4c4")
+above.set(xscale="log", xlabel="variance of the unscaled scores", ylabel=f"of {DRAWS} draws")
+name_place(above, theory, f"theory: {theory:,.0f}", "black", "right")
+name_place(above, its_raw, f" the text's: {its_raw:,.0f}", TEXT, "left")
+above.set_title("The text's draw is an ordinary one", fontsize=10, pad=18)
+colours = {"N(0, 1)": TEXT, "U(±1/√d)": HALFWAY, "N(0, 1/d)": UNIT}
+styles, ends = {"1": "-", "1/√d": "--", "1/d√d": ":"}, []
 for (initial, name), m in TABLE.items():
-    ordered = np.maximum(np.sort(m.gradient, axis=None), 1e-12)
-    below = np.linspace(0, 1, len(ordered))
-    colour = f"C{list(INITIAL).index(initial)}"
-    style = {"1": "-", "1/√d": "--", "1/d√d": ":"}[name]
-    width = 4 if name == "1/d√d" else 1.5  # it lies under the line of N(0, 1/d), 1/√d
-    label = f"{initial}, scale {name}"
-    right.plot(ordered, below, style, color=colour, linewidth=width, label=label)
-right.axvline(1e-3, color="0.5", linewidth=0.8, label="dead to the left")
-right.set(xscale="log", xlim=(1e-9, 1e2), xlabel="‖∂L/∂q‖", ylabel="share of queries with less")
-left.legend(fontsize=8)
-right.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ordered = np.maximum(np.sort(m.gradient, axis=None)[::-1], 1e-12)
+    width = 4 if name == "1/d√d" else 1.8  # it lies under the line of N(0, 1/d), 1/√d
+    how = {"color": colours[initial], "linestyle": styles[name], "linewidth": width}
+    below.plot(np.linspace(0, 1, len(ordered)), ordered, **how)
+    ends.append((ordered[-1], f"{initial}, {name}", colours[initial]))
+below.set(yscale="log", ylim=(1e-9, 1e2), xlabel="share of queries, the largest gradient first")
+name_ends(below, ends + draw_levels(below, {"dead below": 1e-3}))
+below.set_ylabel("‖∂L/∂q‖, by initial values and scale")
+said = f"Scaled by 1/√d, {scaled.dead():.0%} of its queries are dead; from N(0, 1/d) none is"
+below.set_title(said, fontsize=10)
+below.grid(alpha=0.25)
 save_figure(figure, chosen.out / "spread")
 print()
 say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are {means}.")

@@ -18,10 +18,21 @@ a text without an address.
 import numpy as np
 
 from attention import additive_attention, attention, attention_weights, causal_mask
-from attention.figures import RAW, SCALED, new_figure, save_figure
+from attention.figures import (
+    ABLATION,
+    MODEL,
+    SCALED,
+    SCALED_TWICE,
+    UNSCALED,
+    name_ends,
+    name_place,
+    new_figure,
+    save_figure,
+)
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
+from demos._losses import draw_levels
 from demos._training import Marks, Run
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, agreeing, beside, counted, of_weights, say
@@ -129,18 +140,25 @@ marks.at_most("most words known from the last state", most, 4, ".1f")
 gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
 marks.at_most("the last state: right words, gained from a length to the next", gains.max(), -0.05)
 
-figure = new_figure(9.0, 3.4)
+figure = new_figure(7.6, 3.4)
 by_length, by_place = figure.subplots(1, 2, sharey=True)
-for kind, label, colour in (("all", "all states", SCALED), ("last", "the last state", RAW)):
-    means = [right[T, kind].mean() for T in LENGTHS]
-    by_length.plot(LENGTHS, means, "o-", color=colour, label=label)
-    by_place.plot(range(1, 17), right[16, kind], "o-", color=colour, markersize=4)
-by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words (dotted: chance)")
+ends = []
+for kind, label, colour, style in (
+    ("all", "all states", MODEL, "s-"),
+    ("last", "the last state", ABLATION, "o--"),
+):
+    by_length.plot(LENGTHS, [right[T, kind].mean() for T in LENGTHS], style, color=colour)
+    by_place.plot(range(1, 17), right[16, kind], style, color=colour, markersize=4)
+    ends.append((right[16, kind][-1], label, colour))
+by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words")
 by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
+chance = {"chance": 1 / VOCABULARY}
+draw_levels(by_length, chance)
+name_ends(by_place, ends + draw_levels(by_place, chance))
+by_length.set_title("One vector forgets long sentences", fontsize=10)
+by_place.set_title("and keeps the last words only", fontsize=10)
 for panel in (by_length, by_place):
-    panel.axhline(1 / VOCABULARY, color="#999999", linewidth=0.8, linestyle=":")
     panel.grid(alpha=0.25)
-by_length.legend(fontsize=9)
 save_figure(figure, chosen.out / "one_vector")
 
 # %% 1 · The text's numbers, and ours
@@ -316,7 +334,9 @@ marks.at_least("numbers of V1 and V2 that two heads print", agreed, 24, ".0f")
 layer.w_o = w_o
 maps = np.stack([ours["weights"], one.weights(x).data, two.weights(x).data, masked])
 titles = ["without weights", "V1", "V2", "V1, causal"]
-save_figure(plot_heads(maps, WORDS, WORDS, titles=titles), chosen.out / "weights")
+masks = np.stack([np.ones_like(mask)] * 3 + [mask])
+drawn = plot_heads(maps, WORDS, WORDS, titles=titles, mask=masks)
+save_figure(drawn, chosen.out / "weights")
 
 # %% 4 · What no text shows: the way back
 # L is the sum of all contexts. Derivatives are checked to second order, each by its own size, the
@@ -374,9 +394,9 @@ slip.end()
 WIDTHS, SHIFT, DRAWS = (2, 8, 32, 128, 512, 2048), 0.0, 10
 RECIPES = {"V1": (source.version_1, "-"), "V2": (source.version_2, "--")}
 SCALES = {
-    "1": (lambda d: 1.0, RAW),
+    "1": (lambda d: 1.0, UNSCALED),
     "1/√d_k": (None, SCALED),
-    "1/d_k": (lambda d: 1 / d, "#4f8a4f"),
+    "1/d_k": (lambda d: 1 / d, SCALED_TWICE),
 }
 slip()
 print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
@@ -423,27 +443,30 @@ slip.end()
 
 # %% Both, as one picture
 
-figure = new_figure(10.5, 3.6)
-narrow, wider = figure.subplots(1, 2)
-factors = np.geomspace(0.05, 200, 60)
+figure = new_figure(6.8, 6.8)
+narrow, wider = figure.subplots(2, 1)
+factors, ends, wide_ends = np.geomspace(0.05, 200, 60), [], []
 for name, head in (("V1", one), ("V2", two)):
     style = RECIPES[name][1]
     sizes = [np.linalg.norm(gradients(head(x, scale=f).sum(), [head.w_q])[0]) for f in factors]
-    narrow.plot(factors, sizes, style, color="#444444", label=name)
+    narrow.plot(factors, sizes, style, color="black")
+    ends.append((sizes[-1], name, "black"))
     largest_at = factors[np.argmax(sizes)]
     marks.at_least(f"{name}: ‖∂L/∂W_q‖ is largest at the scale", largest_at, 1.0, ".1f")
     for said, (_, colour) in SCALES.items():
-        label = f"{name}, {said}"
-        wider.plot(wide[name, said], f"o{style}", color=colour, markersize=4, label=label)
-for scale, colour in ((1.0, RAW), (2**-0.5, SCALED)):
-    narrow.axvline(scale, color=colour, linewidth=0.8)
-narrow.set(xscale="log", yscale="log", ylim=(1e-5, 5), xlabel="scale (lines: 1 and 1/√2)")
-narrow.set_title("the text's d_k = 2: ‖∂L/∂W_q‖", fontsize=10)
+        wider.plot(wide[name, said], f"o{style}", color=colour, markersize=4)
+        wide_ends.append((wide[name, said][-1], f"{name}, {said}", colour))
+narrow.set(xscale="log", yscale="log", ylim=(1e-5, 5), xlabel="scale", ylabel="‖∂L/∂W_q‖")
+name_ends(narrow, ends)
+name_place(narrow, 1.0, "1", UNSCALED, "left")
+name_place(narrow, 2**-0.5, "1/√2", SCALED, "right")
+narrow.set_title("At the text's d_k = 2 the scale makes the gradient smaller", fontsize=10, pad=18)
 wider.set(xticks=range(len(WIDTHS)), xticklabels=WIDTHS, xlabel="d_k", ylim=(-0.03, 1.05))
-wider.set_title("the same recipes, wider: entropy / log n (three coincide)", fontsize=10)
+wider.set_ylabel("entropy / log n")
+name_ends(wider, wide_ends)
+wider.set_title("At a large d_k, V1 needs 1/d_k", fontsize=10)
 for panel in (narrow, wider):
     panel.grid(alpha=0.25)
-    panel.legend(fontsize=8)
 save_figure(figure, chosen.out / "scale")
 
 # %% The page

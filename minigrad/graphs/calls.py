@@ -17,6 +17,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,39 +28,46 @@ from minigrad.engine import recomputing, replay
 from minigrad.engine.safety import PACKAGE
 from minigrad.graphs.model import Scope
 
-GRADIENT = Scope("∂", "operations that compute a gradient")
+GRADIENT = "∂"  # the path of operations that compute a gradient, in the place of a layer's
 Name = Callable[[str], None]  # gives a name to a step
+Place = tuple[int, int]  # of a character in a file: its line, and its column in bytes
 
 
 @dataclass(frozen=True)
 class Call:
     """Where an operation was called: its line, its modules, and the lines that assign its result.
 
-    `modules` are stack frames, the outermost first. `Calls.scopes` turns them into names at the
-    end.
+    `modules` are the names of layers, the outermost first, each with the number of its call.
     """
 
     line: str
-    modules: tuple[FrameType, ...]
-    of_gradient: bool
-    assignments: tuple[_Assignment, ...]
+    modules: tuple[tuple[str, int], ...]
+    assignments: tuple[_Running, ...]
 
 
 @dataclass(frozen=True)
 class _Assignment:
-    """A line `name = …` that is running. Equal ones are one run of the line."""
+    """A statement `name = value` in a file: the name, and where the value stands."""
+
+    name: str
+    start: Place
+    end: Place
+
+
+@dataclass(frozen=True)
+class _Running:
+    """An assignment that is running, in a stack frame."""
 
     frame: FrameType
-    start: int  # the first line of the statement
-    name: str
-    place: int  # how far the frame has come, in its bytecode
-    callee: FrameType | None  # the function that the frame has called
+    assignment: _Assignment
+    place: int  # how far the stack frame has come, in its bytecode
+    callee: FrameType | None  # the function that it has called
 
-    def goes_on_as(self, later: _Assignment) -> bool:
+    def goes_on_as(self, later: _Running) -> bool:
         """Whether `later` is the same run of the line. A loop that runs it again jumps back."""
         return (
             self.frame is later.frame
-            and self.start == later.start
+            and self.assignment is later.assignment
             and (
                 self.place < later.place
                 or (self.place == later.place and self.callee is later.callee)
@@ -73,12 +81,13 @@ class Calls:
     def __init__(self, modules: Mapping[str, Any], outermost: FrameType) -> None:
         self.outermost = outermost
         self.kinds = {name: type(module).__name__ for name, module in modules.items()}
+        self._modules = modules  # (held, so that no other object takes their ids)
         self._names = {id(module): name for name, module in modules.items()}
-        # One frame is one call of a module. The frames are held until the end, so that a later
-        # call cannot be taken for an earlier one.
-        self._calls: dict[str, list[FrameType]] = {}
-        self._of_frame: dict[FrameType, str] = {}
-        self._running: list[tuple[_Assignment, Name]] = []
+        # One stack frame is one call of a module. They are held until the end, so that a later call
+        # cannot be taken for an earlier one.
+        self._of_frame: dict[FrameType, tuple[str, int]] = {}  # its path, and the how many-th call
+        self._count: Counter[str] = Counter()
+        self._running: list[tuple[_Running, Name]] = []
 
     def now(self, frame: FrameType | None) -> Call | None:
         """What the stack says of the operation that is called in `frame`.
@@ -86,9 +95,9 @@ class Calls:
         None inside of `recompute`, whose steps are not steps of the pass, unless they are computed
         to be differentiated again.
         """
-        line, of_gradient, inside_recompute = "", False, False
-        modules: list[FrameType] = []
-        assignments: list[_Assignment] = []
+        line, inside_recompute = "", False
+        modules: list[tuple[FrameType, str]] = []
+        running: list[_Running] = []
         callee = None
         while frame is not None:
             code = frame.f_code
@@ -97,21 +106,29 @@ class Calls:
             elif code is _BY_DEFINITION:
                 inside_recompute = False
             elif code is _REPLAY:
-                of_gradient = True
+                modules = [(frame, GRADIENT)]  # (of passes inside each other, the outer one)
             elif not code.co_filename.startswith(PACKAGE):
                 line = line or f"{shown_path(code.co_filename)}, line {frame.f_lineno}"
-                start, name = _assignments(code.co_filename).get(frame.f_lineno, (0, ""))
-                # (A lambda's body stands on the line of an assignment, but is not what it assigns.)
-                if name and not code.co_name.startswith("<l"):
-                    assignments.append(_Assignment(frame, start, name, frame.f_lasti, callee))
-            if code.co_name == "__call__" and self._is_module(frame):
-                modules.append(frame)
+                assignment = _assignment_at(code, frame.f_lasti)
+                if assignment is not None:
+                    running.append(_Running(frame, assignment, frame.f_lasti, callee))
+            if code.co_name == "__call__":
+                path = self._names.get(id(frame.f_locals.get("self")))
+                if path is not None:
+                    if modules and modules[-1][1] == path:  # super().__call__
+                        modules.pop()
+                    modules.append((frame, path))
             if frame is self.outermost:
                 break
             callee, frame = frame, frame.f_back
         if inside_recompute:
             return None
-        return Call(line, tuple(modules[::-1]), of_gradient, tuple(assignments[::-1]))
+        for module, path in reversed(modules):
+            if module not in self._of_frame:
+                self._count[path] += 1
+                self._of_frame[module] = (path, self._count[path])
+        calls = [self._of_frame[module] for module, _ in reversed(modules)]
+        return Call(line, tuple(calls), tuple(running[::-1]))
 
     def assign(self, call: Call | None, name: Name | None) -> None:
         """Note the lines that run; lines that have ended give their names to their last steps.
@@ -125,32 +142,19 @@ class Calls:
             lines[same]
         ):
             same += 1
-        for assignment, give in self._running[same:][::-1]:
-            give(assignment.name)
+        for running, give in self._running[same:][::-1]:
+            give(running.assignment.name)
         self._running = [(line, name) for line in lines] if name is not None else []
 
-    def scopes(self, call: Call) -> tuple[Scope, ...]:
+    def scopes(self, modules: tuple[tuple[str, int], ...]) -> tuple[Scope, ...]:
         """The modules of a call, by name. To be asked when all calls have been made."""
-        if call.of_gradient:
-            return (GRADIENT,)
         found = []
-        for frame in call.modules:
-            path = self._of_frame[frame]
-            calls = self._calls[path]
-            count = f"#{calls.index(frame) + 1}" if len(calls) > 1 else ""
+        for path, nth in modules:
+            count = f"#{nth}" if self._count[path] > 1 else ""
+            kind = self.kinds.get(path, "gradient")
             if path or count:  # (the network itself is not worth a frame)
-                found.append(Scope(f"{path or self.kinds[path]}{count}", self.kinds[path]))
+                found.append(Scope(f"{path or kind}{count}", kind))
         return tuple(found)
-
-    def _is_module(self, frame: FrameType) -> bool:
-        if frame in self._of_frame:
-            return True
-        path = self._names.get(id(frame.f_locals.get("self")))
-        if path is None:
-            return False
-        self._of_frame[frame] = path
-        self._calls.setdefault(path, []).append(frame)
-        return True
 
 
 @functools.cache
@@ -179,41 +183,65 @@ def shown_path(filename: str) -> str:
 _REPLAY: CodeType = replay.replay.__code__
 _RECOMPUTED: CodeType = recomputing.called.__code__
 _BY_DEFINITION: CodeType = replay.by_definition.__code__  # (in a pass with create_graph=True)
-_FILES: dict[str, tuple[list[str], dict[int, tuple[int, str]]]] = {}
+_FILES: dict[str, tuple[list[str], list[_Assignment]]] = {}
+_PLACES: dict[tuple[CodeType, int], _Assignment | None] = {}
+# What has results of its own, or several: an operation in it is not what is assigned.
+OTHERS = (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
+OTHERS += (ast.Dict, ast.List, ast.Set, ast.Tuple)  # type: ignore[assignment]
 
 
-def _assignments(filename: str) -> dict[int, tuple[int, str]]:
-    """For each line of a file that is part of an assignment to one name: its start, and the name.
+def _assignment_at(code: CodeType, instruction: int) -> _Assignment | None:
+    """The assignment whose value is being computed at an instruction of some bytecode."""
+    if (code, instruction) not in _PLACES:
+        first, _, column, _ = list(code.co_positions())[instruction // 2]
+        found = None
+        if (
+            first is not None
+            and column is not None
+            and code.co_name not in ("<lambda>", "<genexpr>")
+        ):
+            inside = [x for x in _assignments(code) if x.start <= (first, column) < x.end]
+            found = max(inside[::-1], key=lambda x: x.start, default=None)  # the innermost
+        _PLACES[code, instruction] = found if found is not None and found.name else None
+    return _PLACES[code, instruction]
+
+
+def _assignments(code: CodeType) -> list[_Assignment]:
+    """The assignments of a file, and under the name "" what is not to be named.
 
     Empty for a source that cannot be read. A notebook's cells and doctests have sources, too.
     """
-    lines = linecache.getlines(filename)
-    known = _FILES.get(filename)
+    lines = linecache.getlines(code.co_filename)
+    known = _FILES.get(code.co_filename)
     if known is None or (known[0] is not lines and known[0] != lines):
-        known = _FILES[filename] = lines, _assignments_in("".join(lines))
+        known = _FILES[code.co_filename] = lines, _assignments_in("".join(lines))
     return known[1]
 
 
-def _assignments_in(source: str) -> dict[int, tuple[int, str]]:
-    found: dict[int, tuple[int, str]] = {}
+def _assignments_in(source: str) -> list[_Assignment]:
     try:
-        statements = ast.walk(ast.parse(source))
+        nodes = list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError):
-        return found
-    for statement in statements:
-        name = _assigned(statement)
-        if name:
-            first, last = statement.lineno, statement.end_lineno  # type: ignore[attr-defined]
-            found |= dict.fromkeys(range(first, last + 1), (first, name))
+        return []
+    found = []
+    for node in nodes:
+        name, value = _assigned(node)
+        if value is not None:
+            start = (value.lineno, value.col_offset)
+            found.append(_Assignment(name, start, (value.end_lineno, value.end_col_offset)))
     return found
 
 
-def _assigned(statement: ast.AST) -> str:
-    """The one name that a statement assigns to, or ""."""
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target: Any = statement.targets[0]
-    elif isinstance(statement, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
-        target = statement.target
+def _assigned(node: ast.AST) -> tuple[str, Any]:
+    """The one name that a node assigns to, and the value; "" for what is not to be named."""
+    if isinstance(node, OTHERS):
+        return "", node
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target: Any = node.targets[0]
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+        target = node.target
+    elif isinstance(node, ast.AugAssign):  # (the operation stands at the whole statement)
+        return (node.target.id, node) if isinstance(node.target, ast.Name) else ("", None)
     else:
-        return ""
-    return target.id if isinstance(target, ast.Name) else ""
+        return "", None
+    return (target.id, node.value) if isinstance(target, ast.Name) else ("", node.value)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import html
 import itertools
-import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minigrad.graphs.model import printable
 from minigrad.graphs.scale import DEAD, colour
 from minigrad.graphs.text import notes, words_of
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
     from minigrad.graphs.folding import Box, Link
 
-FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
 LONGEST = 60  # characters of a name that somebody typed
 
 FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
@@ -120,9 +119,9 @@ def _label(box: Box, drawing: Graph) -> str:
     facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
     lines = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
     lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
-    first_arrow = min((k.position for k in drawing.links if k.target == box.id), default=99)
+    first_arrow = drawing.first_arrows.get(box.id, -1)
     for row in box.rows:
-        is_before = 0 <= row.position < first_arrow != 99 and box.operation in ORDERED
+        is_before = 0 <= row.position < first_arrow and box.operation in ORDERED
         words_inside = (
             f"{ORDINALS[row.position]} input:" if is_before else "",
             row.text,
@@ -203,11 +202,6 @@ def _legend(drawing: Graph) -> str:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: texts that somebody typed.
-
-
-def printable(text: str) -> str:
-    """A text that a user supplied, on one line, with a ? for what XML forbids."""
-    return FORBIDDEN.sub("?", " ".join(text.split()))
 
 
 def _text(text: str) -> str:

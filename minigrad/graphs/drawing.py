@@ -23,7 +23,7 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.dot import dot_text
-from minigrad.graphs.folding import Box, Drawn, Link, fold
+from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import Limits, limits_around, lost
@@ -88,6 +88,14 @@ class Graph:
         """The leaves whose gradients are what rounding has left of 0 (chapter 5.5)."""
         return lost(self.vertices)
 
+    @cached_property
+    def first_arrows(self) -> dict[str, int]:
+        """For each box the position of the first input that comes by an arrow."""
+        found: dict[str, int] = {}
+        for link in self.links:
+            found[link.target] = min(link.position, found.get(link.target, link.position))
+        return found
+
     @property
     def source(self) -> str:
         """The graph in the DOT language. Equal records give equal text."""
@@ -134,7 +142,7 @@ class Graph:
         """The SVG as a part of an HTML page, or the text where no program can draw."""
         try:
             return self._picture("svg").decode().partition("?>")[2]
-        except (ImportError, ValueError):
+        except (ImportError, ValueError, RuntimeError, OSError):
             return f"<pre>{html.escape(str(self))}</pre>"
 
     def _picture(self, format: str) -> bytes:
@@ -149,7 +157,7 @@ class Graph:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: the picture, or the text where no program can draw."""
         shown = {"text/plain": str(self)}
-        with suppress(ImportError, ValueError):
+        with suppress(ImportError, ValueError, RuntimeError, OSError):
             shown["image/svg+xml"] = self._picture("svg").decode()
         return shown
 
@@ -171,7 +179,7 @@ def graph(
     steps: Steps | None = None,
     depth: int | None = 1,
 ) -> Graph:
-    """The record behind y, as a `Graph`: walked once, in time linear in its size.
+    """The record behind y, as a `Graph`, in time linear in its size.
 
     grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
               separate backward pass, which changes no `.grad` and keeps the record.
@@ -194,7 +202,8 @@ def graph(
         seed = check_seed(y, gradient, "graph(grads=True)")
         gradients = replay(y, seed, set(walk(y)), retain_graph=True)
     vertices = (steps.behind if steps is not None else model)(y, gradients, given)
-    drawing = Graph(tuple(vertices), limits if grads else None, depth)
+    ends = (float(limits[0]), float(limits[1])) if limits is not None else None
+    drawing = Graph(tuple(vertices), ends if grads else None, depth)
     if grads and limits is None:
         drawing = replace(drawing, limits=limits_around(drawn_gradients(drawing)))
     return drawing
@@ -243,8 +252,12 @@ def _pairs(names: Any) -> list[tuple[str, Tensor]]:
     return pairs
 
 
-def _given(x: Any) -> dict[str, Any]:
-    """The fields that are set, with numbers rounded to 3 digits."""
-    text = json.dumps(vars(x), default=vars)
-    plain = json.loads(text, parse_float=lambda number: float(f"{float(number):.3g}"))
-    return {name: value for name, value in plain.items() if value not in (None, [], "")}
+def _given(x: Any) -> Any:
+    """What is set, for JSON: numbers rounded to 3 digits, and NaN and ∞ as text."""
+    if isinstance(x, Box | Link | Row):
+        return {name: _given(y) for name, y in vars(x).items() if y not in (None, (), "")}
+    if isinstance(x, tuple):
+        return [_given(y) for y in x]
+    if isinstance(x, float):
+        return float(f"{x:.3g}") if np.isfinite(x) else str(x)
+    return x

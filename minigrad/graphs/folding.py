@@ -43,8 +43,6 @@ from minigrad.graphs.repeats import Run, runs
 from minigrad.graphs.scale import lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
-SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
-AVERAGING = ("cross_entropy", "mean")
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Folding:
         self.vertices, self.depth, self.repeats = vertices, depth, repeats
         self.base, self.words = _bases(vertices)
         self.operations = [v.number for v in vertices if v.operation and self._is_base(v)]
-        averaging = [v for v in vertices if v.operation in AVERAGING]
+        averaging = [v for v in vertices if v.averages]
         self.averaged = {self.base[i] for v in averaging for i in v.inputs}
         self.inputs = {n: self._split(vertices[n]) for n in self.operations}
         self.boxes: dict[str, Box] = {}
@@ -140,6 +138,8 @@ class Folding:
         scopes = [self.vertices[n].modules for n in self.operations]
         self._emit(nested(self.operations, scopes), (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
+        framed = [box for box in self.boxes.values() if box.frame]
+        self.first = {box.frame[0]: self.order[box.id] for box in reversed(framed)}
         links = self._links()
         boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
         return tuple(boxes), tuple(links)
@@ -212,9 +212,9 @@ class Folding:
         )
 
     def _tells(self, v: Vertex, i: int) -> bool:
-        """Whether an input says something: a fused operation has constants that were left out."""
+        """Whether an input says something. (Fused attention adds 0 if there is no score_bias.)"""
         x = self.vertices[self.base[v.inputs[i]]]
-        return not (v.fused and x.kind == "constant" and not x.named and x.shape == ())
+        return not (v.fused and x.kind == "constant" and x.title == "0")
 
     def _row(self, v: Vertex, i: int) -> Row:
         x = self.vertices[self.base[v.inputs[i]]]
@@ -312,31 +312,27 @@ class Folding:
     # ---------------------------------------------------------------- arrows
 
     def _links(self) -> list[Link]:
+        uses = [(n, i) for n in self.operations for i in self.inputs[n][0]]
+        for n, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
+            x = self.vertices[self.base[self.vertices[n].inputs[i]]]
+            if x.number not in self.owner and not (x.parameter and n in self.hidden):
+                self._leaf(x, self.boxes[self.owner[n]])
         links: list[Link] = []
         met: set[tuple[str, str]] = set()
-        for n in self.operations:
-            v, target = self.vertices[n], self.owner[n]
-            for i in self.inputs[n][0]:
-                x = self.vertices[self.base[v.inputs[i]]]
-                if x.number not in self.owner:
-                    if x.parameter and n in self.hidden:
-                        continue
-                    self._leaf(x, self.boxes[target])
-                source = self.owner[x.number]
-                if source == target or (n in self.hidden and (source, target) in met):
-                    continue
-                met.add((source, target))
-                words = "" if n in self.hidden else self.words[v.inputs[i]]
-                links.append(Link(source, target, words, i))
+        for n, i in uses:
+            used = self.vertices[n].inputs[i]
+            source, target = self.owner.get(self.base[used]), self.owner[n]
+            if source is None or source == target or (n in self.hidden and (source, target) in met):
+                continue
+            met.add((source, target))
+            links.append(Link(source, target, "" if n in self.hidden else self.words[used], i))
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
         """A box for a leaf: of a layer's own in its frame, of another one before all frames."""
-        anchor = self.order[target.id]
         frame = target.frame if x.parameter else ()
-        if frame != target.frame:
-            first = target.frame[:1]
-            anchor = min(self.order[id] for id, box in self.boxes.items() if box.frame[:1] == first)
+        # (Boxes stand in the order of their frames, so the first one of a frame is known.)
+        anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
         few = x.value.whole is not None and x.value.whole.size <= 4
         box = Box(
             id=f"t{x.number}",
@@ -373,16 +369,24 @@ class Folding:
         for k, item in enumerate(items):
             within = {n: number for number, n in enumerate(inside(item))}
             what: list[Any] = [item.stem if isinstance(item, Group) else ""]
+            leaves: dict[int, int] = {}
             for n in within:
                 v = self.vertices[n]
                 sources = []
                 for i in v.inputs:
                     x = self.vertices[self.base[i]]
-                    where: Any = (x.kind, x.shape)
-                    if x.number in place:
-                        where = within.get(x.number, f"{k - place[x.number]} items before")
+                    if x.number in within:
+                        where: Any = within[x.number]
+                    elif x.number in place:  # which item, and which operation from its end
+                        item_before = inside(items[place[x.number]])
+                        from_end = len(item_before) - item_before.index(x.number)
+                        where = (k - place[x.number], from_end)
+                    elif x.kind == "constant":
+                        where = x.value.key
+                    else:  # which of the leaves of this item
+                        where = (x.kind, x.shape, leaves.setdefault(x.number, len(leaves)))
                     sources.append((where, self.words[i]))
-                what.append((v.kind, v.operation, v.options, v.shape, v.dtype, *sources))
+                what.append((v.kind, v.operation, v.likeness, v.shape, v.dtype, *sources))
             found.append(numbers.setdefault(tuple(what), len(numbers)))
         return found
 
@@ -399,7 +403,7 @@ def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
     base: list[int] = []
     moves: list[tuple[str, ...]] = []
     for v in vertices:
-        moved = v.operation in SHAPES and len(v.inputs) == 1 and v is not vertices[-1]
+        moved = v.moves and len(v.inputs) == 1 and v is not vertices[-1]
         base.append(base[v.inputs[0]] if moved else v.number)
         moves.append((*moves[v.inputs[0]], _move(v)) if moved else ())
     words = [

@@ -7,15 +7,15 @@ order in which the tensors were computed. A drawing reads only this list, and no
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class Vertex:
     formula   the first line of the operation's docstring, and `vjp` the lines in it that say how
               the gradient goes back
     fused     whether the operation does several steps at once, which `unfused()` shows
+    moves     whether it only moves numbers, as `reshape` does, and `averages`, whether it is a mean
+    likeness  equal for operations with equal options, also where the text is shortened
     """
 
     number: int
@@ -73,6 +75,9 @@ class Vertex:
     formula: str = ""
     vjp: str = ""
     fused: bool = False
+    moves: bool = False
+    averages: bool = False
+    likeness: int = 0
 
     @property
     def grad_rms(self) -> float | None:
@@ -88,6 +93,7 @@ class Vertex:
         """The same for JSON."""
         found = {name: x for name, x in vars(self).items() if x not in ("", None, (), False)}
         found["number"], found["value"] = self.number, self.value.data()
+        found.pop("likeness", None)
         if self.gradient is not None:
             found["gradient"] = self.gradient.data()
         if self.modules:
@@ -106,6 +112,9 @@ class Arrow(NamedTuple):
 Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 # The names that the layers of chapter 7.3 give their own leaves.
 OF_LAYERS = ("weight", "bias", "gain")
+SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
+AVERAGING = ("cross_entropy", "mean")
+FORBIDDEN = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]) -> list[Vertex]:
@@ -183,9 +192,46 @@ def vertex(
         parameter=is_parameter,
         formula=formulas(node.rule)[0] if node is not None else "",
         vjp=formulas(node.rule)[1] if node is not None else "",
-        fused=hasattr(node and node.rule, "definition") and plain != "recompute",
+        **(_of_rule(node.rule, node.options) if node is not None else {}),
         **known,
     )
+
+
+def without_record(made: Vertex, rule: Any) -> Vertex:
+    """The vertex of a result under `no_grad`, which has no node that says how it was made."""
+    name = rule.__name__
+    known = _of_rule(rule, {})
+    return replace(made, kind="unrecorded", title=name, operation=name, **known)
+
+
+def _of_rule(rule: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What an operation's rule says. (A rule of a user's may have the name of one of ours.)"""
+    name, ours = rule.__name__, rule.__module__.startswith("minigrad.")
+    return {
+        "fused": hasattr(rule, "definition") and name != "recompute",
+        "moves": ours and name in SHAPES,
+        "averages": ours and name in AVERAGING,
+        "likeness": hash(tuple((key, _whole(x)) for key, x in options.items())),
+    }
+
+
+def _whole(option: Any) -> Any:
+    """An option as something to compare, not shortened."""
+    if isinstance(option, np.ndarray):
+        return (option.shape, option.dtype.str, option.tobytes())
+    if isinstance(option, tuple | list):
+        return tuple(map(_whole, option))
+    return repr(option)
+
+
+def printable(text: str) -> str:
+    """A text that a user supplied, on one line, with a ? for control characters and their like.
+
+    >>> from minigrad.graphs.model import printable
+    >>> printable("two\\nlines"), printable("\\x1b[31mred")
+    ('two lines', '?[31mred')
+    """
+    return FORBIDDEN.sub("?", " ".join(text.split()))
 
 
 def unique_names(vertices: Sequence[Vertex]) -> list[str]:
@@ -193,7 +239,7 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
 
     Of several that have one title the first is x#1, and so on.
     """
-    plain = [f"t{v.number}" if v.operation else _unnamed(v) for v in vertices]
+    plain = [f"t{v.number}" if v.operation else printable(_unnamed(v)) for v in vertices]
     return numbered([v.title if v.named else None for v in vertices], plain)
 
 
@@ -205,12 +251,15 @@ def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
     ['x#1', 't1', 'x#2', 'loss']
     """
     count, met = Counter(titles), Counter[str]()
+    taken = {name for name, title in zip(plain, titles, strict=True) if title is None}
     names = []
     for title, otherwise in zip(titles, plain, strict=True):
-        if title is not None:
-            met[title] += 1
-        name = otherwise if title is None else title
-        names.append(f"{name}#{met[name]}" if title is not None and count[title] > 1 else name)
+        if title is None:
+            names.append(otherwise)
+            continue
+        met[title] += 1
+        several = count[title] > 1 or title in taken
+        names.append(printable(f"{title}#{met[title]}" if several else title))
     return names
 
 
@@ -229,7 +278,7 @@ def options_shown(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...])
     """
     if not options:
         return ""
-    usual = _usual(rule)
+    usual = [inspect.signature(f).parameters for f in (rule, _public(rule))]
     return ", ".join(
         f"{name}={_option(value)}"
         for name, value in options.items()
@@ -238,11 +287,6 @@ def options_shown(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...])
             or (name == "shape" and isinstance(value, tuple) and value == shape)
         )
     )
-
-
-@functools.lru_cache(512)
-def _usual(rule: Any) -> list[Mapping[str, inspect.Parameter]]:
-    return [inspect.signature(f).parameters for f in (rule, _public(rule))]
 
 
 def formulas(rule: Any) -> tuple[str, str]:
@@ -254,23 +298,25 @@ def formulas(rule: Any) -> tuple[str, str]:
     ('yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.',
     '∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)')
     """
-    place = (rule.__module__, rule.__name__)
-    if place not in _FORMULAS:
+    if rule not in _FORMULAS:
         lines = (inspect.getdoc(_public(rule)) or "").splitlines()
         first = lines[0] if lines else ""
         back = [" ".join(x.split()) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
-        _FORMULAS[place] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
-    return _FORMULAS[place]
+        _FORMULAS[rule] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
+    return _FORMULAS[rule]
 
 
-_FORMULAS: dict[tuple[str, str], tuple[str, str]] = {}
+# (Weak: a rule may be a closure that holds much.)
+_FORMULAS: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
 _WAY_BACK = re.compile("∂L/∂|∂y/∂|f′")
 
 
 def _public(rule: Any) -> Any:
-    """The function of the operation's name in the module of its rule, or the rule itself."""
+    """The function that a user calls: the rule's own operation, or ours that calls the rule."""
     public = getattr(sys.modules.get(rule.__module__), rule.__name__, None)
-    return public if callable(public) else rule
+    ours = rule.__module__.startswith(("minigrad.", "attention."))
+    is_it = callable(public) and (ours or getattr(public, "__wrapped__", None) is rule)
+    return public if is_it else rule
 
 
 def _same(value: Any, default: Any) -> bool:

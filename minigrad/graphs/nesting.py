@@ -62,19 +62,18 @@ Item = Group | int
 
 
 def nested(operations: Sequence[int], scopes: Sequence[tuple[Scope, ...]]) -> Group:
-    """The tree of operations whose scopes are known, for each the outermost first."""
+    """The tree of operations whose scopes are known, for each the outermost first.
+
+    A call is one group, also if something from elsewhere stands between its operations.
+    """
     root = Group(None)
-    opened = [root]
+    groups: dict[tuple[Scope, ...], Group] = {(): root}
     for operation, around in zip(operations, scopes, strict=True):
-        same = 0
-        while same < min(len(around), len(opened) - 1) and opened[same + 1].scope == around[same]:
-            same += 1
-        del opened[same + 1 :]
-        for scope in around[same:]:
-            group = Group(scope)
-            opened[-1].items.append(group)
-            opened.append(group)
-        opened[-1].items.append(operation)
+        for depth, scope in enumerate(around):
+            if around[: depth + 1] not in groups:
+                groups[around[: depth + 1]] = Group(scope)
+                groups[around[:depth]].items.append(groups[around[: depth + 1]])
+        groups[around].items.append(operation)
     return root
 
 

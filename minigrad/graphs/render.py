@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from minigrad.graphs.dot import printable
+import numpy as np
+
+from minigrad.graphs.model import printable
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # graphviz-pure prints a line like this for a symbol outside ASCII in a label, whose width it has to
 # guess. The guess is near enough.
 HARMLESS = "Warning: Warning: no"
+PATIENCE = 60  # seconds
 SVG = "http://www.w3.org/2000/svg"
 
 
@@ -49,7 +52,15 @@ def _laid_out(source: str, format: str) -> bytes:
         )
     # 110 dots an inch: a PNG then has the size that a screen shows the SVG at, a little sharper.
     command = [program, f"-T{format}", *(["-Gdpi=110"] if format == "png" else [])]
-    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
+    try:
+        done = subprocess.run(
+            command, input=source.encode(), capture_output=True, check=False, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(
+            f"{Path(program).name} did not lay out the graph within {PATIENCE} seconds: draw it "
+            "folded, with depth=1 and steps=, or print() it"
+        ) from None
     complaints = [
         line for line in done.stderr.decode().splitlines() if not line.startswith(HARMLESS)
     ]
@@ -111,7 +122,9 @@ def described(drawing: Graph) -> str:
     first, last = (printable(drawing.boxes[k].title) for k in (0, -1))
     text = f"Computation graph of {len(drawing.boxes)} boxes, from {first} to {last}"
     known = [
-        v for v in drawing.vertices if v.grad_rms is not None and v.number not in drawing.noise
+        v
+        for v in drawing.vertices
+        if v.grad_rms is not None and np.isfinite(v.grad_rms) and v.number not in drawing.noise
     ]
     if not known:
         return text
@@ -143,7 +156,7 @@ WIDTHS = {
     bold: dict(zip(map(chr, range(32, 127)), map(int, table.split()), strict=True))
     for bold, table in ((False, REGULAR), (True, BOLD))
 }
-LATIN, OTHER = 556, 833  # what Graphviz takes for é or ×, and for any other character
+OTHER = 278  # what Graphviz takes for each byte of another character
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
@@ -154,7 +167,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     (35.01, 38.34)
     """
     known = WIDTHS[bold]
-    widths = [known.get(c, LATIN if ord(c) < 256 else OTHER) for c in text]
+    widths = [known.get(c, OTHER * len(c.encode())) for c in text]
     return size * sum(widths) / 1000
 
 

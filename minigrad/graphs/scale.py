@@ -36,6 +36,7 @@ ROUNDING = 1024  # of the last digits of a term
 # the order is kept in print and for colour-blind eyes, and black text can be read on each.
 SCALE = ("#efe6d3", "#f6d07a", "#f3b94f", "#ea983f", "#e17c3a")
 DEAD = "#ffffff"
+LOST = "#e79aa0"  # a NaN: no place on the scale
 
 
 def colour(strength: float, limits: Limits) -> str:
@@ -45,6 +46,8 @@ def colour(strength: float, limits: Limits) -> str:
     >>> colour(1e-3, (1e-3, 1e3)), colour(1.0, (1e-3, 1e3)), colour(1e9, (1e-3, 1e3))
     ('#efe6d3', '#f3b94f', '#e17c3a')
     """
+    if math.isnan(strength):
+        return LOST
     low, high = (math.log10(limit) for limit in limits)
     if not strength > 0:
         return DEAD
@@ -63,7 +66,7 @@ def limits_around(strengths: Iterable[float | None]) -> Limits:
     seen = [s for s in strengths if s is not None and s > 0 and math.isfinite(s)]
     if not seen:
         return 1e-4, 1.0
-    top = math.ceil(round(math.log10(max(seen)), 6))
+    top = max(math.ceil(round(math.log10(max(seen)), 6)), -300)
     bottom = math.floor(math.log10(min(seen)))
     bottom = max(min(bottom, top - LEAST), top - MOST)
     return 10.0**bottom, 10.0**top
@@ -104,10 +107,8 @@ def is_unseen_by_softmax(vertices: Sequence[Vertex], leaf: int) -> bool:
 
 
 # What can stand between keys and softmax.
-TO_SCORES = frozenset(
-    "add broadcast_to divide linear matmul multiply reshape rotary subtract swapaxes transpose "
-    "where".split()
-)
+TO_SCORES = frozenset(("add", "broadcast_to", "divide", "linear", "matmul", "multiply", "reshape"))
+TO_SCORES |= {"rotary", "subtract", "swapaxes", "transpose", "where"}
 
 
 def in_words(strength: float | None, limits: Limits | None, noise: bool = False) -> str:

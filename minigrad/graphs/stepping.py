@@ -22,9 +22,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from minigrad.graphs.dot import printable
 from minigrad.graphs.folding import Box, Folding, Link
-from minigrad.graphs.model import Vertex, numbered, unique_names
+from minigrad.graphs.model import Vertex, numbered, printable, unique_names
 from minigrad.graphs.nesting import Group, Item
 from minigrad.graphs.scale import SCALE, Limits, lost
 from minigrad.graphs.summary import Summary

@@ -35,7 +35,8 @@ What counts as a step:
   `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - The operations of a backward pass with `create_graph=True` are steps in the scope ∂.
-- A weight that is used in several places is one leaf.
+- A weight that is used in several places is one leaf. A leaf that is given another array in the
+  block is a leaf for each of its arrays.
 - A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
@@ -44,6 +45,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,9 +59,9 @@ from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import Sent
 from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor, result
-from minigrad.graphs.calls import Call, Calls
+from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
-from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, walk
+from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, without_record
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
@@ -93,7 +95,9 @@ class Steps:
 
     `net` is the Module whose layers are to be named; without it no step has a layer. The operations
     of the thread that entered the block are noted until the block ends, also by an exception. A
-    step costs some ten microseconds, and a copy of a small result (chapter 5.1).
+    step costs some fifty microseconds, and a copy of a small result (chapter 5.1). Steps keep the
+    record alive, and so all that it holds, until they are freed; and until the block ends also the
+    variables of layers that were called in it.
 
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
                    `Vertex` (chapter 5.2), each after those that it was computed from
@@ -105,9 +109,11 @@ class Steps:
             raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
         self._net = net
         self._vertices: list[Vertex] = []
-        self._where: dict[int, Call] = {}  # a vertex's number: where it was computed
-        self._numbers: dict[Any, int] = {}  # a node, a leaf, or the id of an unrecorded array
-        self._unrecorded: list[Array] = []  # (held, so that no other array takes their ids)
+        self._where: dict[int, Any] = {}  # a vertex's number: the layers that were called
+        # The number of a node, of a leaf and the time of its array, or of an unrecorded array's id.
+        self._numbers: dict[Any, int] = {}
+        self._unrecorded: dict[int, Any] = {}  # weak references: an id is forgotten with its array
+        self._outside: set[int] = set()  # what was not computed in the block
         self._calls: Calls | None = None
         self._classes: dict[str, str] = {}
         self._entered = False
@@ -124,17 +130,29 @@ class Steps:
         self._classes = self._calls.kinds
         self._thread = threading.get_ident()
         self._look = self._noted  # (one object: each self._noted would be another)
-        WATCHERS.append(self._look)
-        return self
+        try:
+            WATCHERS.append(self._look)
+            return self
+        except BaseException:  # Ctrl-C
+            self._stop()
+            raise
 
     def __exit__(self, *_: object) -> None:
-        WATCHERS.remove(self._look)
-        calls = self._calls
-        assert calls is not None
-        calls.assign(None, None)
-        for number, call in self._where.items():
-            self._vertices[number] = replace(self._vertices[number], modules=calls.scopes(call))
-        self._calls, self._where = None, {}  # (frames hold everything that their functions held)
+        calls, where = self._calls, self._where
+        try:
+            assert calls is not None
+            calls.assign(None, None)
+            for number, modules in where.items():
+                scopes = calls.scopes(modules)
+                self._vertices[number] = replace(self._vertices[number], modules=scopes)
+        finally:  # also after Ctrl-C
+            self._stop()
+
+    def _stop(self) -> None:
+        """Watch no longer, and let go of stack frames, which hold all that their functions held."""
+        while self._look in WATCHERS:
+            WATCHERS.remove(self._look)
+        self._calls, self._where, self._net = None, {}, None
         self._unrecorded.clear()
         self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
 
@@ -168,11 +186,15 @@ class Steps:
             for x, i, contribution in sent:
                 before = gradients.get(x)
                 yield x, i, contribution
-                note(source, self.number_of(x), i, before, contribution, gradients[x])
+                # (The vertex of x, if x is a leaf that was given another array meanwhile, is the
+                # one that the operation used.)
+                target = self._vertices[source].inputs[i]
+                note(source, target, i, before, contribution, gradients[x])
 
         note(None, self.number_of(loss), 0, None, seed, seed)
         found = send_back(loss, seed, retain_graph=True, observe=observe)
         self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
+        self._vertices = [replace(v, gradient=None) for v in self._vertices]
         for c in self.contributions:
             self._vertices[c.target] = replace(self._vertices[c.target], gradient=c.after)
         return {x: np.array(g) for x, g in found.items()}
@@ -182,14 +204,19 @@ class Steps:
     ) -> list[Vertex]:
         """The vertices behind y, numbered anew, with gradients and more names: for chapter 5.11."""
         root = self.number_of(y)
-        grads = {self.number_of(x): g for x, g in gradients.items()}
-        given = {self.number_of(x): name for x, name in names.items() if self._known(x) is not None}
         met, stack = {root}, [root]
         while stack:
             new = set(self._vertices[stack.pop()].inputs) - met
             met |= new
             stack += new
-        order = sorted(met)
+        # (What was computed outside of the block comes first.)
+        order = sorted(met, key=lambda n: (n not in self._outside, n))
+        of_leaf: dict[Any, list[int]] = {}  # a leaf has a number for each array that it had
+        for key, n in self._numbers.items():
+            if n in met:
+                of_leaf.setdefault(key[0] if isinstance(key, tuple) else key, []).append(n)
+        grads = {n: g for x, g in gradients.items() for n in of_leaf.get(x.node or x, ())}
+        given = {n: name for x, name in names.items() for n in of_leaf.get(x.node or x, ())}
         number = {old: n for n, old in enumerate(order)}
         found = []
         for old in order:
@@ -211,22 +238,43 @@ class Steps:
         known = self._known(x)
         if known is not None:
             return known
-        for t in walk(x) if x.node is not None and x.node.spent is None else [x]:
-            if self._known(t) is None:
-                inputs = () if t.node is None else t.node.inputs
-                numbers = tuple([self.number_of(z) for z in inputs])
-                made = vertex(t, len(self._vertices), numbers, given=self._names.get(t))
-                self._add(t.node or t, made)
-        return self._numbers[x.node or x]
+        for t in self._unknown(x):
+            numbers = tuple([self._numbers[self._key(z)] for z in _inputs(t)])
+            number = len(self._vertices)
+            self._add(self._key(t), vertex(t, number, numbers, given=self._names.get(t)))
+            if x.node is not None:
+                self._outside.add(number)
+        return self._numbers[self._key(x)]
+
+    def _unknown(self, x: Tensor) -> list[Tensor]:
+        """x and all behind it that was not met yet, in the order in which they were computed.
+
+        What another pass has dropped from the record is not there any more.
+        """
+        found: set[Tensor] = set()
+        stack = [x]
+        while stack:
+            t = stack.pop()
+            if t not in found and self._known(t) is None:
+                found.add(t)
+                stack += _inputs(t)
+        leaves = [t for t in found if t.node is None]
+        return leaves + sorted((t for t in found if t.node is not None), key=lambda t: t._time)
+
+    def _key(self, x: Tensor) -> Any:
+        """What a tensor is known by: its node; of a leaf the array, which has a time of its own."""
+        if x.node is not None:
+            return x.node
+        number = id(x._array)
+        is_result = not x._requires_grad and number in self._unrecorded
+        return number if is_result else (x, x._time)
 
     def _known(self, x: Tensor) -> int | None:
-        if x.node is None and id(x._array) in self._numbers:
-            return self._numbers[id(x._array)]
-        return self._numbers.get(x.node or x)
+        return self._numbers.get(self._key(x))
 
     def _add(self, key: Any, made: Vertex) -> None:
-        self._numbers[key] = made.number
         self._vertices.append(made)
+        self._numbers[key] = made.number
 
     def _noted(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
@@ -242,12 +290,20 @@ class Steps:
         number = len(self._vertices)
         made = vertex(result(value, node), number, numbers, line=call.line)
         if node is None:
-            made = replace(made, kind="unrecorded", title=rule.__name__, operation=rule.__name__)
+            made = without_record(made, rule)
+            self._unrecorded[id(value)] = weakref.ref(value, self._forget(id(value)))
         self._add(node if node is not None else id(value), made)
-        if node is None:
-            self._unrecorded.append(value)
-        self._where[number] = call
+        self._where[number] = call.modules
         self._calls.assign(call, lambda name: self._name(number, name))
+
+    def _forget(self, number: int) -> Callable[[Any], None]:
+        """What is called when an unrecorded array is freed: another may get its id."""
+
+        def forget(_: Any) -> None:
+            self._unrecorded.pop(number, None)
+            self._numbers.pop(number, None)
+
+        return forget
 
     def _number_of_input(self, x: Any) -> int:
         return self.number_of(x if isinstance(x, Tensor) else Tensor(x))
@@ -328,7 +384,7 @@ class Steps:
             where = "    " * len(v.modules)
             note = "  without a record" if v.kind == "unrecorded" else ""
             called = f"{names[v.number]} = {v.operation}({inputs}{options})"
-            line = v.line or "before the block"
+            line = v.line or "outside of the block"
             yield f"{n:5}. {where}{called}  {v.shape}  {v.value}  {line}{note}"
 
     def _backward(self) -> Iterator[str]:
@@ -347,6 +403,11 @@ class Steps:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: words.
+
+
+def _inputs(t: Tensor) -> tuple[Tensor, ...]:
+    """What t was made from, if no pass has dropped it."""
+    return () if t.node is None or t.node.spent is not None else t.node.inputs
 
 
 def _total(c: Contribution) -> str:

@@ -86,6 +86,12 @@ class Summary:
         assert self.whole is not None
         return statistics(self.whole)
 
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Equal for equal arrays, and for large ones of equal maps."""
+        kept = self.whole if self.whole is not None else self.map
+        return self.shape, self.dtype, b"" if kept is None else kept.tobytes()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Summary) and self.data() == other.data()
 
@@ -153,6 +159,7 @@ def rms(x: Array) -> float:
 
 def length(x: Array) -> float:
     """√Σx², the length of x as a vector, computed with the same care."""
+    x = np.asarray(x, np.result_type(x, float))  # (the sum of many float16 overflows)
     largest = float(np.abs(x).max(initial=0))
     if largest == 0 or not np.isfinite(largest):
         return largest

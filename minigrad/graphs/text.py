@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minigrad.graphs.model import numbered
+from minigrad.graphs.model import numbered, printable
 from minigrad.graphs.scale import in_words, is_unseen_by_softmax
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def as_text(drawing: Graph) -> str:
     unique = numbered(titles, [box.id for box in drawing.boxes])
     names = {box.id: name for box, name in zip(drawing.boxes, unique, strict=True)}
     inputs: dict[str, list[tuple[int, str]]] = {
-        box.id: [(row.position, row.text) for row in box.rows if row.position >= 0]
+        box.id: [(row.position, printable(row.text)) for row in box.rows if row.position >= 0]
         for box in drawing.boxes
     }
     for link in drawing.links:
@@ -43,7 +43,7 @@ def as_text(drawing: Graph) -> str:
         while same < min(len(frame), len(box.frame)) and frame[same] == box.frame[same]:
             same += 1
         for level in range(same, len(box.frame)):
-            rows.append(("    " * level + box.frame[level], "", ""))
+            rows.append(("    " * level + printable(box.frame[level]), "", ""))
         frame = box.frame
         shape = str(box.shape) if box.kind != "repeat" else ""
         text = "    " * len(frame) + _line(box, names[box.id], sorted(inputs[box.id]))
@@ -76,7 +76,7 @@ def words_of(grad: float | None, vertex: int, drawing: Graph) -> str:
 
 
 def _line(box: Box, name: str, inputs: list[tuple[int, str]]) -> str:
-    options = [box.options] if box.options else []
+    options = [printable(box.options)] if box.options else []
     inside = ", ".join([*(text for _, text in inputs), *options])
     if box.kind in ("leaf", "constant"):
         return f"{name} = {box.detail}" if box.detail else name
@@ -93,7 +93,7 @@ def _gradients(box: Box, drawing: Graph) -> str:
     if box.norm is not None:
         words += f", ‖g‖ {box.norm:.3g}"
     rows = [
-        f"{row.text} {words_of(row.grad, row.vertex, drawing).removeprefix('grad ')}"
+        f"{printable(row.text)} {words_of(row.grad, row.vertex, drawing).removeprefix('grad ')}"
         for row in box.rows
         if row.grad is not None
     ]

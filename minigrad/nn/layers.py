@@ -102,8 +102,8 @@ def _rms_norm_by_steps(x: Any, gain: Any, /, eps: float) -> Any:
 @fused(definition=_rms_norm_by_steps, name="rms_norm")
 def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
     """n ⊙ gain with n = x/σ: chapter 3.7's derivation of `layer_norm`, without the mean."""
-    dtype = np.result_type(x, gain)
-    x = x.astype(np.result_type(x, np.float32), copy=False)  # (squares of float16 overflow)
+    narrow = x.dtype == np.float16  # whose squares overflow
+    x = x.astype(np.float32) if narrow else x
     sigma = deviation(x, eps)
     n = x / sigma
 
@@ -115,7 +115,8 @@ def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
             h /= sigma
         return h, g * n if needs[1] else None
 
-    return (n * gain).astype(dtype, copy=False), backward
+    y = n * gain
+    return y.astype(np.result_type(np.float16, gain)) if narrow else y, backward
 
 
 class RMSNorm(Module):

@@ -69,8 +69,8 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
     array([[-1., 11.]])
     """
     x = floats(x)
-    dtype = np.result_type(x, gain, bias)
-    x = x.astype(np.result_type(x, np.float32), copy=False)
+    narrow = x.dtype == np.float16
+    x = x.astype(np.float32) if narrow else x
     n = x - x.mean(axis=-1, keepdims=True)
     sigma = deviation(n, eps)
     n /= sigma
@@ -85,7 +85,8 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
             h /= sigma
         return h, g * n if needs[1] else None, g if needs[2] else None
 
-    return (n * gain + bias).astype(dtype, copy=False), backward
+    y = n * gain + bias
+    return y.astype(np.result_type(np.float16, gain, bias)) if narrow else y, backward
 
 
 def deviation(centred: Any, eps: float) -> Any:

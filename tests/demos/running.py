@@ -33,6 +33,12 @@ def demo(*arguments):
     return python("-m", "demos", *arguments)
 
 
+def assert_light(folder):
+    """No picture and no page is above 2 MB, so a browser opens it. (Checkpoints may be larger.)"""
+    sizes = {p.name: p.stat().st_size for p in folder.rglob("*.*") if p.suffix != ".safetensors"}
+    assert all(0 < size < 2_000_000 for size in sizes.values()), sizes
+
+
 def whole(name, tmp_path_factory, *arguments):
     """A demo that runs to its end and keeps its marks: its folder, and what it printed."""
     folder = tmp_path_factory.mktemp(name)

@@ -17,7 +17,7 @@ from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.by_hand_models import erf
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import demo, python
+from tests.demos.running import assert_light, demo, python
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
@@ -210,6 +210,7 @@ def quick(tmp_path_factory):
 def test_the_data_has_times_faults_memory_ratios_machine_and_versions(quick):
     folder, printed, data = quick
     assert {path.name for path in folder.iterdir()} == {"all.json", "speed.png", "speed.svg"}
+    assert_light(folder)
     assert (data["threads"], data["rounds"], data["quick"], data["against"]) == (1, 2, True, [])
     assert data["machine"].keys() >= {"processor", "cores", "C library", "Python", "NumPy"}
     assert [row["name"] for row in data["rows"]] == ["attention-causal", "deep", "generation"]

@@ -14,7 +14,7 @@ import pytest
 
 from demos import files
 from demos.__main__ import FORMER
-from tests.demos.running import ENVIRONMENT, ROOT, demo, python
+from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, python
 from tests.demos.test_training_demos import TRAIN
 
 
@@ -69,6 +69,7 @@ def test_scaling_leaves_its_pictures_and_one_page(scaling):
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("svg", "png")}
     assert {path.name for path in folder.iterdir()} == expected | {"index.html", "steps.html"}
     assert f'href="{folder.name}/index.html"' in (folder.parent / "index.html").read_text("utf-8")
+    assert_light(folder)
 
 
 def pages_of(folder):
@@ -148,6 +149,7 @@ def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
     assert done.returncode == 0, done.stderr
     kept = {"graph.png", "graph.svg", "index.html", "steps.html"}
     assert {path.name for path in (tmp_path / "one").iterdir()} == kept
+    assert_light(tmp_path)
     rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
     for row in rows:
         np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from attention.figures import new_figure
 from demos import files, fingerprint
-from demos._training import smoothed
+from demos._losses import Line, centred, draw_losses, smoothed
 from minigrad.runs.checkpoints import checkpoint_facts
-from tests.demos.running import ENVIRONMENT, ROOT, command, demo, python
+from tests.demos.running import ENVIRONMENT, ROOT, assert_light, command, demo, python
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
@@ -88,6 +89,7 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, qui
     expected |= {f"{stem}.safetensors" for stem in trainings}
     expected |= {"weights.gif"} if name in ANIMATED else set()
     assert {path.name for path in folder.iterdir()} == expected
+    assert_light(folder)
     assert re.search(r"expected at (least|most) \S+, got \S+: (passed|not reached)", done.stdout)
 
 
@@ -97,6 +99,7 @@ def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
     done = demo(name, "--out", tmp_path)
     print(done.stdout)
     assert done.returncode == 0, done.stderr[done.stderr.rfind("\nFailed:") :]
+    assert_light(tmp_path)
     judged = re.findall(
         r"^   (.+): expected (at (?:least|most)) \S+, got \S+: passed$", done.stdout, re.M
     )
@@ -118,6 +121,25 @@ def test_the_smoothed_loss_does_not_lag():
     losses = decay * np.random.default_rng(0).uniform(0.9, 1.1, 100)
     np.testing.assert_allclose(smoothed(decay)[:-2], decay[:-2])
     assert np.std(np.log(smoothed(losses) / decay)[:-2]) < 0.6 * np.std(np.log(losses / decay))
+
+
+def test_the_mean_of_a_step_is_centred_at_the_step():
+    step = np.where(np.arange(500) < 200, 1.0, 1e-4)
+    between = smoothed(step)[199:201]  # the last value before the fall, and the first after it
+    assert between[0] > 1e-2 > between[1] and between[0] * between[1] == pytest.approx(1e-4)
+    np.testing.assert_allclose(centred(step)[199:201].mean(), step[199:201].mean())
+
+
+def test_a_run_that_breaks_ends_in_a_cross_with_its_step():
+    panel = new_figure(6, 4).subplots()
+    lines = [Line("whole", [2.0] * 50, "black"), Line("broken", [2.0] * 30 + [900.0], "black")]
+    draw_losses(panel, lines, {"chance": 3.0})
+    said = {text.get_text(): text for text in panel.texts}
+    assert said.keys() == {"whole", "broken, NaN at step 32", "chance"}
+    crosses = [line for line in panel.lines if line.get_marker() == "X"]
+    assert [line.get_xdata()[0] for line in crosses] == [31]
+    bottom, top = panel.get_ylim()
+    assert bottom < crosses[0].get_ydata()[0] < top < 100  # not up to where it broke
 
 
 def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):

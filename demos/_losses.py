@@ -1,0 +1,138 @@
+"""Demos · Losses: pictures of trainings, with what they must reach and what chance reaches.
+
+A line is a mean over neighbouring steps, and the band around it goes from their lower to their
+upper quartile. Each line has its name at its end. On a logarithmic axis the mean is that of the
+logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attention.figures import ABLATION, MODEL, REFERENCE, name_ends, new_figure, save_figure
+from demos._training import Run
+
+
+class Line(NamedTuple):
+    """What was measured at each step, as a line of a picture."""
+
+    name: str
+    values: Sequence[float]
+    colour: str
+    style: str = "-"
+
+
+def plot_training(
+    path: Path,
+    claim: str,
+    runs: Mapping[str, tuple[Run, float]],
+    *,
+    choices: int,
+    mark: float,
+    counted: str,
+    scored: str,
+) -> list[Path]:
+    """The losses of the model and its ablation, and below them how much of the answers is right.
+
+    runs     name → its run, and its score in the end; the model first
+    choices  how many answers there are: chance is one of them
+    mark     the pass mark of the score, which is a diamond behind the last step
+    counted  what is right or wrong in a step; `scored`, what is so in the score
+    """
+    figure = new_figure(6.8, 6.4)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    lines, ends = [], []
+    for (name, (run, score)), colour, style in zip(
+        runs.items(), (MODEL, ABLATION), ("-", "--"), strict=True
+    ):
+        lines.append(Line(name, run.losses, colour, style))
+        draw_line(below, run.history["accuracy"], colour, centred, style)
+        below.plot(1.02 * run.steps, score, "D", color=colour, markersize=6, clip_on=False)
+        ends.append((score, f"{name}: {score:.1%}", colour))
+    draw_losses(above, lines, {f"chance: ln {choices}": np.log(choices)})
+    levels = {f"chance: {1 / choices:.0%}": 1 / choices, f"pass mark: {mark:.0%}": mark}
+    below.set_ylim(-0.04, 1.04)
+    name_ends(below, ends + draw_levels(below, levels))
+    below.set(xlabel="step", ylabel=f"{counted} right\n◆ {scored}")
+    below.grid(alpha=0.25)
+    figure.suptitle(claim, fontsize=11)
+    return save_figure(figure, path)
+
+
+def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) -> None:
+    """Losses on a logarithmic axis, with their names; a run that broke with NaN ends in a ✕."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    panel.set_yscale("log")
+    last = max(len(line.values) for line in lines)
+    drawn = [draw_line(panel, line.values, line.colour, smoothed, line.style) for line in lines]
+    top = 3 * max(*(values[0] for values in drawn), *levels.values())
+    bottom = 0.6 * min(values.min() for values in drawn)
+    panel.set_ylim(bottom, top)
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if top < 30 * bottom else (1,)))
+    ends = []
+    for line, values in zip(lines, drawn, strict=True):
+        if len(values) == last:
+            ends.append((values[-1], line.name, line.colour))
+            continue
+        at = len(values), min(values[-1], 0.6 * top)
+        panel.plot(*at, "X", color=line.colour, markersize=9)
+        said = f"{line.name}, NaN at step {len(values) + 1}"
+        panel.annotate(said, at, (8, 0), textcoords="offset points", color=line.colour, va="center")
+    name_ends(panel, ends + draw_levels(panel, levels))
+    panel.yaxis.set_major_formatter("{x:g}")
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    panel.set_ylabel("loss")
+    panel.grid(alpha=0.25)
+
+
+def draw_levels(panel: Any, levels: Mapping[str, float]) -> list[tuple[float, str, str]]:
+    """A dotted line at each height, and what `name_ends` needs for its name."""
+    for height in levels.values():
+        panel.axhline(height, color=REFERENCE, linestyle=":", linewidth=1.2)
+    return [(height, name, REFERENCE) for name, height in levels.items()]
+
+
+def draw_line(
+    panel: Any,
+    values: Sequence[float],
+    colour: str,
+    mean: Callable[[Any], Any],
+    style: str = "-",
+) -> Any:
+    """The mean of each value and its neighbours, over a band from their lower to upper quartile."""
+    steps, middle = np.arange(1, len(values) + 1), mean(values)
+    starts, ends = neighbours(len(values))
+    near = [np.quantile(values[a:b], (0.25, 0.75)) for a, b in zip(starts, ends, strict=True)]
+    panel.fill_between(steps, *np.transpose(near), color=colour, alpha=0.2, linewidth=0)
+    panel.plot(steps, middle, style, color=colour, linewidth=1.8)
+    return middle
+
+
+def smoothed(values: Sequence[float]) -> Any:
+    """The geometric mean of each value and its neighbours, as the axis is logarithmic.
+
+    So an exponential decay is kept.
+    """
+    return np.exp(centred(np.log(np.maximum(values, np.finfo(float).tiny))))
+
+
+def centred(values: Sequence[float]) -> Any:
+    """The mean of each value and its neighbours. The window is centred: the mean does not lag."""
+    starts, ends = neighbours(len(values))
+    sums = np.cumsum([0.0, *values])
+    return (sums[ends] - sums[starts]) / (ends - starts)
+
+
+def neighbours(n: int, share: float = 0.04) -> tuple[Any, Any]:
+    """Where the window of each of n values starts and ends: a twenty-fifth of them all.
+
+    It grows from the first value alone, since losses fall fast there, and is cut off at the end.
+    """
+    at = np.arange(n)
+    reach = np.minimum(at, int(n * share / 2))
+    return at - reach, np.minimum(at + reach + 1, n)

@@ -1,0 +1,176 @@
+"""Chapter 17 · Figures and maps: what can be read in them, by any eye and in print."""
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+
+from attention.figures import PALETTE, name_ends, new_figure, save_figure
+from attention.maps import animate_weights, changing, plot_heads
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def luminance(colour):
+    """The relative luminance of "#rrggbb", as WCAG 2 defines it."""
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(colour, other="#ffffff"):
+    light, dark = sorted([luminance(colour), luminance(other)], reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def drawn_weights(*shape, mask=True):
+    weights = np.exp(np.random.default_rng(0).standard_normal(shape)) * mask
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def letters(n):
+    return [chr(ord("a") + i) for i in range(n)]
+
+
+def apart(boxes):
+    return not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+# ------------------------------------------------------------------ the palette
+
+
+def test_a_colour_has_one_meaning_and_is_seen_on_white():
+    colours = [colour for group in PALETTE for colour in group]
+    assert len(set(colours)) == len(colours)
+    assert min(map(contrast, colours)) >= 3
+
+
+def test_colours_that_occur_together_differ_in_lightness():
+    assert contrast("#d62728", "#2ca02c") < 1.5  # the red and green that were side by side
+    for group in PALETTE:
+        for one, other in combinations(group, 2):
+            assert contrast(one, other) > 1.35, (one, other)
+
+
+def test_names_at_the_ends_of_lines_do_not_touch_and_keep_their_order():
+    figure = new_figure(5, 3)
+    panel = figure.subplots()
+    panel.plot([1, 2], [0, 1])
+    heights = [0.5, 0.51, 0.5, 0.98, 0.1]
+    name_ends(panel, [(height, f"line {i}", "black") for i, height in enumerate(heights)])
+    figure.draw_without_rendering()
+    names = sorted(panel.texts, key=lambda text: text.get_window_extent().y0)
+    assert apart([text.get_window_extent() for text in names])
+    at = [heights[int(text.get_text()[-1])] for text in names]
+    assert at == sorted(at)
+
+
+# ------------------------------------------------------------------ maps
+
+
+def test_masked_cells_are_hatched_and_have_no_colour_and_no_number():
+    mask = np.tril(np.ones((5, 5), bool))
+    figure = plot_heads(drawn_weights(2, 5, 5, mask=mask), letters(5), letters(5), mask=mask)
+    for panel in figure.axes[:2]:
+        hatched = {
+            tuple(np.add(p.get_xy(), 0.5).astype(int)) for p in panel.patches if p.get_hatch()
+        }
+        assert hatched == {(s, t) for t, s in np.argwhere(~mask)}
+        assert np.array_equal(np.ma.getmaskarray(panel.images[0].get_array()), ~mask)
+        assert {text.get_position() for text in panel.texts} == {
+            (s, t) for t, s in np.argwhere(mask)
+        }
+    assert "hatched" in figure.axes[-1].get_ylabel()  # the colour bar
+    plain = plot_heads(drawn_weights(1, 5, 5), letters(5), letters(5))
+    assert not plain.axes[0].patches and "hatched" not in plain.axes[-1].get_ylabel()
+
+
+@pytest.mark.parametrize(("T", "S", "numbers"), [(8, 8, True), (5, 13, False), (1, 64, True)])
+def test_cells_are_square_and_few_of_them_have_numbers(T, S, numbers):
+    figure = plot_heads(drawn_weights(3, T, S), letters(T), ["k"] * S)
+    for panel in figure.axes[:3]:
+        assert panel.get_aspect() == 1
+        assert len(panel.texts) == T * S * numbers
+
+
+def test_a_number_is_darker_or_lighter_than_its_cell():
+    weights = np.array([[[0.0, 0.3, 0.7], [1.0, 0.0, 0.0]]])
+    panel = plot_heads(weights, letters(2), letters(3)).axes[0]
+    colours = {text.get_text(): text.get_color() for text in panel.texts}
+    assert colours == {".00": "black", ".30": "black", ".70": "white", "1.00": "white"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "rotation"), [("I love you", 0), ("I love Transformers", 0), ("1 2 3 4 5 6 7 8 9", 0)]
+)
+def test_few_names_and_single_letters_are_not_turned(keys, rotation):
+    keys = keys.split()
+    panel = plot_heads(drawn_weights(4, 3, len(keys)), letters(3), keys).axes[-2]
+    assert {label.get_rotation() for label in panel.get_xticklabels()} == {rotation}
+
+
+@pytest.mark.parametrize(
+    ("H", "T", "keys", "title"),
+    [
+        (4, 3, "I love Transformers", "as drawn by the recipe of the text, asked from 0"),
+        (8, 3, "I love you", "Xavier weights, unit variance\nhead 8"),
+        (2, 7, "kitten lizard salmon whale wolf", "trained, asked from the average"),
+        (4, 6, "Your journey starts with one step", "V1, causal"),
+        (8, 11, "4 1 7 + 3 8 5 = 2 0 8", "block 2, head 4"),
+        (2, 23, " ".join("0" * 23), "block 2: what followed the token before"),
+    ],
+)
+def test_no_title_is_cut_or_touches_another_and_the_figure_is_no_wider_than_a_page(
+    H, T, keys, title
+):
+    keys = keys.split()
+    figure = plot_heads(drawn_weights(H, T, len(keys)), letters(T), keys, titles=[title] * H)
+    assert figure.get_figwidth() < 8
+    figure.draw_without_rendering()
+    boxes = [panel.title.get_window_extent() for panel in figure.axes[:H]]
+    assert apart(boxes + [panel.bbox for panel in figure.axes[:H]])
+    for box in boxes:
+        assert box.x0 >= 0 and box.y1 <= figure.bbox.y1 and box.x1 <= figure.bbox.x1
+
+
+def test_a_colour_bar_says_if_it_does_not_reach_the_largest_weight(tmp_path):
+    weights = np.array([[[0.9, 0.1], [0.2, 0.8]]])
+    for largest, extend in ((1.0, "neither"), (0.5, "max")):
+        figure = plot_heads(weights, letters(2), letters(2), largest=largest)
+        assert figure.axes[0].images[0].get_clim() == (0, largest)
+        assert figure.axes[0].images[0].colorbar.extend == extend
+
+
+def test_equal_maps_give_equal_pictures(tmp_path):
+    mask, weights = np.tri(3, dtype=bool), drawn_weights(2, 3, 3)
+    texts = [
+        save_figure(plot_heads(weights, letters(3), letters(3), mask=mask), tmp_path / name)[1]
+        for name in "ab"
+    ]
+    assert texts[0].read_text() == texts[1].read_text()
+
+
+# ------------------------------------------------------------------ animations
+
+
+def test_frames_that_hardly_differ_are_left_out_and_the_first_and_last_are_shown():
+    moving = [np.array([[1 - x, x]]) for x in (0, 0.01, 0.02, 0.5, 0.55, 0.9, 0.9, 0.91)]
+    assert changing(moving) == [0, 3, 5, 7]
+    assert changing(moving[:1]) == [0]
+
+
+def test_an_animation_runs_once_and_rests_on_its_last_frame(tmp_path):
+    frames = [np.array([[1 - x, x], [0.5, 0.5]]) for x in (0, 0.4, 0.4, 0.8, 1)]
+    path = tmp_path / "a.gif"
+    titles = [f"step {i}" for i in range(5)]
+    animate_weights(frames, letters(2), letters(2), path, titles=titles)
+    with Image.open(path) as gif:
+        assert "loop" not in gif.info and gif.n_frames == 4
+        pictures, durations = [], []
+        for i in range(gif.n_frames):
+            gif.seek(i)
+            pictures.append(np.array(gif.convert("RGB")))
+            durations.append(gif.info["duration"])
+    assert durations[-1] == 3000 and sum(durations[:-1]) < 5000  # what moves longer needs a pause
+    assert all((one != other).any() for one, other in pairwise(pictures))
+    assert (pictures[0][0, 0] == 255).all()  # the ground is white
