@@ -2,9 +2,9 @@
 
 A page is written from the top: a title, the claim, and then paragraphs, tables, figures, questions.
 Everything is inside the file, so it can be mailed or moved alone. Long columns of numbers are
-folded, so that the pictures are seen first. All text is escaped; `backticks` become code. Pictures
-are part of the page and follow its colours, light or dark. `write` also renews the list of pages in
-the folder above.
+folded, so that the pictures are seen first. All text is escaped; `backticks` become code, and a
+`link` leads to another page. Pictures are part of the page and follow its colours, light or dark.
+`write` also renews the list of pages in the folder above.
 
     page = Page("Reverse", claim="With positions, one head learns to write backwards.")
     page.figure(path, alt="The weights are an anti-diagonal.", caption="After 500 steps")
@@ -14,7 +14,8 @@ the folder above.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from html import escape
 from pathlib import Path
 
@@ -22,9 +23,9 @@ from minigrad.runs.saving import write_whole
 
 STYLE = """
 :root { --paper: #fff; --ink: #1d1d22; --soft: #55555f; --line: #d5d5dc; --box: #f5f5f7;
-  --on: #0b57d0; }
+  --on: #0b57d0; --wrong: #fbdcd5; --right: #d3ecd9; }
 @media (prefers-color-scheme: dark) { :root { --paper: #17171b; --ink: #ececf1; --soft: #b5b5c0;
-  --line: #4a4a55; --box: #24242a; --on: #8ab4f8; } }
+  --line: #4a4a55; --box: #24242a; --on: #8ab4f8; --wrong: #5a2a22; --right: #1f4a2c; } }
 * { box-sizing: border-box; }
 body { font: 17px/1.55 Georgia, 'DejaVu Serif', serif; color: var(--ink); background: var(--paper);
   max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
@@ -36,26 +37,49 @@ a { color: var(--on); }
 .claim { font-size: 1.1rem; border-left: 4px solid var(--on); padding-left: .8rem; }
 .warning { background: #fff3c4; color: #4a3800; padding: .5rem .8rem; border-radius: 6px; }
 code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
-pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; }
+pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
+.scroll { overflow-x: auto; margin: .6rem 0 1.2rem; }
+figure .scroll { margin: 0 0 .3rem; }
+td, th { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal;
+  overflow-wrap: normal; min-width: 13rem; }
+td code.lines { white-space: pre; display: inline-block; text-align: left; }
+del, ins { text-decoration: none; display: block; margin: 0 -1rem; padding: 0 1rem; }
+del { background: var(--wrong); } ins { background: var(--right); }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; }
 figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
-figure .scroll { overflow-x: auto; }
+@media (prefers-color-scheme: dark) { svg.light { filter: invert(1) hue-rotate(180deg);
+  mix-blend-mode: screen; } }
 figcaption, summary { font-size: .9rem; color: var(--soft); }
 summary { cursor: pointer; min-height: 24px; }
 details { margin: .6rem 0 1rem; }
 details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
   max-width: 46rem; }
+details.ask.whole[open] { max-width: none; }
 details.ask > summary { font-size: 1rem; color: var(--ink); }
-.scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: top; }
 th:first-child, td:first-child, td.text { text-align: left; }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
+caption { text-align: left; color: var(--soft); padding-bottom: .3rem;
+  max-width: calc(100vw - 2.2rem); }
 iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radius: 8px; }
-@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; } }
-@media print { details { display: block; } iframe { display: none; } a { color: inherit; } }
+.kind { font-size: .8rem; border: 1px solid; border-radius: 999px; padding: .1rem .6rem;
+  vertical-align: .08em; }
+th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid var(--line); }
+dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width: 46rem;
+  margin: .4rem 0 .8rem; }
+dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
+dd { margin: 0; grid-column: 2; }
+h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
+@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
+  figure { flex-basis: auto; width: 100%; }
+  figure svg { min-width: min(34rem, var(--width, 34rem)); }
+  dl { grid-template-columns: 1fr; } dd { grid-column: 1; }
+  th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
+@media print { details { display: block; } iframe { display: none; } a { color: inherit; }
+  details::details-content { content-visibility: visible; display: block; height: auto; }
+  pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; } }
 """
 
 
@@ -67,9 +91,14 @@ class Page:
         self._parts: list[str] = []
         self._pictures = 0
 
-    def section(self, heading: str) -> None:
-        """A new heading."""
-        self._parts.append(f"<h2>{_marked(heading)}</h2>")
+    def section(self, heading: str, *, name: str = "") -> None:
+        """A new heading. `#name` leads to it, if it has a name."""
+        anchor = f' id="{escape(name)}"' if name else ""
+        self._parts.append(f"<h2{anchor}>{_marked(heading)}</h2>")
+
+    def head(self, heading: str) -> None:
+        """A heading inside a section."""
+        self._parts.append(f"<h3>{_marked(heading)}</h3>")
 
     def say(self, *paragraphs: str) -> None:
         """Paragraphs of text."""
@@ -81,17 +110,43 @@ class Page:
         self._parts.append(f'<details class="ask">{summary}<p>{_marked(answer)}</p></details>')
 
     def table(
-        self, header: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        *,
+        caption: str,
+        groups: Sequence[tuple[str, int]] = (),
     ) -> None:
-        """A real table. The first column is text, and numbers stand to the right."""
-        head = "".join(f'<th scope="col">{_marked(name)}</th>' for name in header)
-        lines = [
-            "<tr>" + "".join(f"<td>{_marked(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in rows
-        ]
+        """A real table. The first column is text, and numbers stand to the right.
+
+        groups   names above the header, each with the number of columns that it is for
+        """
+        starts = {sum(width for _, width in groups[:i]) for i in range(1, len(groups))}
+        texts = [[cell if isinstance(cell, str) else str(cell) for cell in row] for row in rows]
+        side = []
+        for column in range(len(header)):
+            kinds = ["next"] * (column in starts)
+            kinds += sorted({_kind(row[column]) for row in texts} - {""}, reverse=True)[:1]
+            side.append(f' class="{" ".join(kinds)}"' if kinds else "")
+        above = "".join(
+            f'<th class="next" scope="colgroup" colspan="{width}">{_marked(name)}</th>'
+            if name
+            else f'<td colspan="{width}"></td>'
+            for name, width in groups
+        )
+        lines = [above] if groups else []
+        lines.append(
+            "".join(
+                f'<th scope="col"{at}>{_marked(name)}</th>' if name else f"<td{at}></td>"
+                for name, at in zip(header, side, strict=True)
+            )
+        )
+        for row in texts:
+            cells = zip(row, side, strict=True)
+            lines.append("".join(f"<td{at}>{_cell(cell)}</td>" for cell, at in cells))
         self._parts.append(
             f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-            f"<caption>{_marked(caption)}</caption><tr>{head}</tr>{''.join(lines)}</table></div>"
+            f"<caption>{_marked(caption)}</caption><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
         )
 
     def figure(self, path: Path, *, alt: str, caption: str = "") -> None:
@@ -101,7 +156,7 @@ class Page:
     def figures(self, pictures: Sequence[tuple[Path, str, str]]) -> None:
         """Several SVGs side by side, below each other on a narrow screen: path, alt, caption."""
         shown = [
-            f'<figure role="group"><div class="scroll">{self._inline(path, alt)}</div>'
+            f'<figure role="group"><div class="scroll" tabindex="0">{self._inline(path, alt)}</div>'
             f"<figcaption>{_marked(caption)}</figcaption></figure>"
             for path, alt, caption in pictures
         ]
@@ -112,6 +167,22 @@ class Page:
         shown = f"<summary>{_marked(summary)}</summary><pre tabindex='0'>{escape(text)}</pre>"
         self._parts.append(f"<details>{shown}</details>")
 
+    @contextmanager
+    def folded(self, summary: str, *, asked: bool = False) -> Iterator[None]:
+        """Whatever is added inside is behind a line that opens it, which may be a question."""
+        kind = ' class="ask whole"' if asked else ""
+        self._parts.append(f"<details{kind}><summary>{_marked(summary)}</summary>")
+        yield
+        self._parts.append("</details>")
+
+    def code(self, lines: Sequence[str], *, marked: bool = False) -> None:
+        """Lines of a program. If they are marked, "- " begins a wrong line, "+ " its repair."""
+        shown = ""
+        for line in lines:
+            kind = {"- ": "del", "+ ": "ins"}.get(line[:2]) if marked else None
+            shown += f"<{kind}>{escape(line)}</{kind}>" if kind else f"{escape(line)}\n"
+        self._parts.append(f"<pre tabindex='0'>{shown}</pre>")
+
     def steps(self, path: Path, *, title: str) -> None:
         """A page of both passes (chapter 5.10), to be walked through inside this one."""
         inside = escape(path.read_text(encoding="utf-8"), quote=True)
@@ -120,13 +191,25 @@ class Page:
             f'<p>The same on <a href="{escape(path.name)}">a page of its own</a>.</p>'
         )
 
+    def list(self, items: Sequence[str]) -> None:
+        """Sentences, each with a mark."""
+        shown = "".join(f"<li><p>{_marked(text)}</p></li>" for text in items)
+        self._parts.append(f"<ul>{shown}</ul>")
+
+    def facts(self, facts: Mapping[str, Sequence[str]]) -> None:
+        """Names, and beside each name its sentences."""
+        shown = "".join(
+            f"<dt>{_marked(name)}</dt>" + "".join(f"<dd>{_marked(text)}</dd>" for text in texts)
+            for name, texts in facts.items()
+        )
+        self._parts.append(f"<dl>{shown}</dl>")
+
     def conclude(self, conclusion: str, try_it: Sequence[str]) -> None:
         """What to conclude, and changes to try."""
         self.section("What to conclude")
         self.say(conclusion)
         self.section("Try it")
-        items = "".join(f"<li><p>{_marked(text)}</p></li>" for text in try_it)
-        self._parts.append(f"<ul>{items}</ul>")
+        self.list(try_it)
 
     def write(self, folder: Path, *, quick: bool = False, note: str = "") -> Path:
         """Write index.html to the folder, whole or not at all, and renew the list above it.
@@ -154,13 +237,25 @@ class Page:
         self._pictures += 1
         svg = path.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]
+        kind = "" if "prefers-color-scheme" in svg else ' class="light"'  # it has no dark colours
+        if width := re.match(r'<svg\b[^>]*? width="([\d.]+pt)"', svg):
+            kind += f' style="--width: {width[1]}"'
         prefix = f"p{self._pictures}-"
         svg = re.sub(r'\bid="([^"]+)"', lambda m: f'id="{prefix}{m[1]}"', svg)
         svg = re.sub(r'(href="#|url\(#)', lambda m: f"{m[1]}{prefix}", svg)
         svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         svg = re.sub(r'^<svg\b([^>]*?) aria-label="[^"]*"', r"<svg\1", svg)
         svg = re.sub(r'^<svg\b([^>]*?) role="img"', r"<svg\1", svg)
-        return svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+        return svg.replace("<svg", f'<svg{kind} role="img" aria-label="{escape(alt)}"', 1)
+
+
+class Html(str):
+    """Text that is HTML already, and is not escaped again."""
+
+
+def link(words: str, address: str) -> Html:
+    """Words that lead to another page, or to a place on this one."""
+    return Html(f'<a href="{escape(address)}">{_marked(words)}</a>')
 
 
 def renew_list(folder: Path) -> None:
@@ -184,6 +279,22 @@ def _document(title: str, body: Sequence[str]) -> str:
     return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
 
 
+def _kind(text: str) -> str:
+    """Whether a cell holds words that need several lines, or numbers that do on a narrow screen."""
+    plain = re.sub("<[^>]*>", "", text) if isinstance(text, Html) else text
+    if len(plain) <= 24 or "\n" in plain:
+        return ""
+    return "words" if re.search(r"[^\W\d]{2}", plain) else "wide"
+
+
+def _cell(text: str) -> str:
+    """A table's cell; a text of several lines is shown in columns."""
+    return f'<code class="lines">{escape(text)}</code>' if "\n" in text else _marked(text)
+
+
 def _marked(text: str) -> str:
-    """Escaped text, in which `this` is code."""
-    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    """Escaped text, in which `this` is code and *this* is stressed."""
+    if isinstance(text, Html):
+        return text
+    escaped = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
+    return re.sub(r"(?<![\w*])\*(\w+)\*(?![\w*])", r"<em>\1</em>", escaped)

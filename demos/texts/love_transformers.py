@@ -21,9 +21,21 @@ from attention.figures import TEXT, UNIT, name_ends, name_place, new_figure, sav
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks, Run
-from demos.texts.sources import beside, counted, say
+from demos.texts._text_page import TextPage
+from demos.texts.sources import Teller, beside, counted, say
 from demos.texts.sources import love_transformers as source
-from minigrad import Tensor, concatenate, gradcheck, gradients, graph, jacobian, softmax
+from minigrad import (
+    Steps,
+    Tensor,
+    concatenate,
+    gradcheck,
+    gradients,
+    graph,
+    jacobian,
+    softmax,
+    unfused,
+)
+from minigrad.graphs.render import described
 from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
 
@@ -47,13 +59,13 @@ marks.at_least("numbers that agree as text", *counted(source), ".0f")
 # shapes, the concatenation, and what is called a score. Twelve numbers fit into (3, 4) in more
 # than one order, and only one order keeps the features of a word together.
 
-slips = map(str, source.SLIPS)
+tell = Teller(source.SLIPS, gap=False)
 print("\n2 · What is wrong in it, unclear or left open\n")
-say(next(slips), "   - ", "     ")
+tell()
 for name, stated in source.STATED_SHAPES.items():
     print(f"       {name}: stated {stated}, stored {ours[name].shape}")
 
-say(next(slips), "   - ", "     ")
+tell()
 heads = Tensor(ours["heads"])  # (H, T, d_v)
 joined = concatenate([heads[0], heads[1]], axis=1)  # (T, H · d_v)
 for how, rows in (("head by head", joined), ("by reshape alone", heads.reshape(3, 4))):
@@ -61,7 +73,7 @@ for how, rows in (("head by head", joined), ("by reshape alone", heads.reshape(3
 apart = np.abs((joined - merge_heads(heads)).data).max()
 marks.at_most("  features joined, and merge_heads: apart", apart, 0.0, ".0e")
 
-say(next(slips), "   - ", "     ")
+tell()
 queries, keys = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
 raw = (queries @ keys.mT).data  # (H, T, S)
 scores = raw / np.sqrt(2)
@@ -72,7 +84,7 @@ for name, row in (("scores ", scores[0, 0]), ("weights", ours["weights"][0, 0]))
 # Each head reads every feature of a word. If the vector were split first, half of these columns
 # would be 0.
 
-say(next(slips), "   - ", "     ")
+tell()
 whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, d_k, T, d_model)
 reads = whole[:, 1, :, 1]  # (H, d_k, d_model), the word "love"
 for head in range(H):
@@ -84,7 +96,7 @@ marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.2, 
 # draws: Var(y) = d_in · Var(w) · E[x²], with Var(w) = bound²/3. The last factor is E[x²], which is
 # not Var(x) unless the mean is 0.
 
-say(next(slips), "   - ", "     ")
+tell()
 bound, unit_inputs = np.sqrt(6 / (4 + 4)), rng.standard_normal((200, 4))
 unit_inputs /= np.sqrt(np.mean(unit_inputs**2))
 beyond = (np.abs(ours["W_Q"]) > bound).sum()
@@ -94,7 +106,7 @@ for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
     print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}")
     marks.at_most(f"  that and {variance:.3f}: apart", abs(grown / variance - 1), 0.03)
 
-say(next(slips), "   - ", "     ")
+tell()
 square = np.mean(x.data**2)
 sizes = np.mean([queries.data**2, keys.data**2], axis=(-2, -1)).ravel()
 print(f"       X has mean {x.data.mean()}, variance {x.data.var()}, mean square {square}")
@@ -104,24 +116,26 @@ print(f"       those of Q'₁ Q'₂ K'₁ K'₂ {sizes.round(1)}; 4/3 of X's is 
 # Where exp overflows, the subtraction of the maximum helps, and the scale does not. And the scale
 # is one number, the same for every word.
 
-say(next(slips), "   - ", "     ")
+tell()
 for name, s in (("scaled", 100 * scores), ("unscaled", 100 * raw)):
     with np.errstate(over="ignore", invalid="ignore"):
         lost = np.isnan(np.exp(s) / np.exp(s).sum(axis=-1, keepdims=True)).sum()
     print(f"       100 times larger scores, {name}: {lost} NaN without the subtraction", end="")
     print(f", {np.isnan(softmax(s)).sum()} with it")
-say(next(slips), "   - ", "     ")
+tell()
 print(f"       scaled / raw, all 18: {(scores / raw).min():.6f} to {(scores / raw).max():.6f}")
 
-say(next(slips), "   - ", "     ")
+tell()
 second = ours["weights"][1]
 print(f"       what is left for the other two words: {second[:, 1:].sum(axis=1)}")
 print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max():.1e}")
 marks.at_most("  head 2, entropy / log n", entropy(second).mean() / np.log(3), 1e-6, ".1e")
 
-say(next(slips), "   - ", "     ")
+tell()
 for head, at in enumerate(ours["weights"], 1):
     print(f"       head {head}: the words put on themselves {at.diagonal().round(3)}")
+
+tell.end()
 
 # %% 3 · The steps it leaves undone
 # Our layer computes all heads at once. Its output is the sum of its heads, each with its own rows
@@ -150,7 +164,7 @@ for name, places in (("without", np.zeros((3, 4))), ("with", sinusoidal(3, 4))):
 
 print(f"\n4 · The way back: norms of ∂L/∂…\n\n   {'':20}", end="")
 print("".join(f"{name:>10}" for name in ("X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V")))
-ratio, reports, examples = {}, {}, {}
+ratio, reports, examples, table = {}, {}, {}, []
 layers = [source.layer(unit=unit) for unit in (False, True)]
 for inputs, (x, layer) in zip(("text", "unit"), layers, strict=True):
     for head in (1, 2):
@@ -161,7 +175,8 @@ for inputs, (x, layer) in zip(("text", "unit"), layers, strict=True):
         ratio[case] = norms[1] / norms[3]
         reports[case] = gradcheck(total, *points, rng=np.random.default_rng(chosen.seed))
         examples[case] = total, points
-        print(f"   {case:20}" + "".join(f"{n:10.2e}" for n in (*norms, ratio[case])))
+        table.append([case, *(f"{n:.2e}" for n in (*norms, ratio[case]))])
+        print(f"   {case:20}" + "".join(f"{n:>10}" for n in table[-1][1:]))
 marks.at_most("text, head 2: W_Q / W_V", ratio["text, head 2"], 1e-7, ".0e")
 marks.at_least("unit, head 2: W_Q / W_V", ratio["unit, head 2"], 0.1, ".2f")
 
@@ -205,9 +220,14 @@ marks.at_most("  order 2, the furthest of 25 off by", off.max(), 4e-4, ".1e")
 # Head 2 as a graph, twice on one colour scale: with the text's inputs, the gradient that reaches
 # softmax does not pass it. The maps show where the four heads look.
 
+drawings, passes = {}, []
 for case, name in (("text, head 2", "text"), ("unit, head 2", "unit")):
     total, points = examples[case]
-    drawing = graph(total(*points), grads=True, limits=(1e-9, 1e2))
+    with Steps() as steps, unfused():  # softmax in a box of its own
+        output = total(*points)
+    drawing = drawings[name] = graph(output, grads=True, limits=(1e-9, 1e2), steps=steps)
+    steps.backward(output)
+    passes.append(steps)
     for ending in ("png", "svg"):
         drawing.save(chosen.out / f"head_2_{name}.{ending}")
 maps = np.concatenate([layer.weights(x).data for x, layer in layers])
@@ -299,7 +319,110 @@ for case in ("text, 1/32, SGD", "unit, 1/√d_k, SGD"):
     marks.at_most(f"{case}: loss / a constant's", losses[case][-1], 0.05, ".0e")
     marks.at_least(f"{case}: each W_Q moved by", moves[case].min(), 0.05, ".2f")
 
-print(f"\nPictures in {chosen.out}:\n   head_2_text.png, head_2_unit.png, weights.png, scale.png")
+# %% The page
+
+page = TextPage(
+    source,
+    "“I love Transformers”: two heads, and one of them is dead",
+    claim="Two heads are worked out by hand, scaled by 1/√d_k. Every printed number comes back, "
+    "and one of the two heads learns nothing.",
+)
+page.section("The text")
+page.say(
+    "The text is a notebook, “A step to step guide to understand attention mechanisms”. We do not "
+    "know its author: we have it as a text without an address.",
+    "It takes the sentence “I love Transformers”, gives each word 4 random digits from 0 to 9, and "
+    "draws the weights of two heads of 2 features. Then it computes queries, keys, values, scores, "
+    "weights and outputs, step by step, and prints each result. It stops at the output.",
+)
+page.ask(
+    "The weights of both heads are drawn in the same way, and both heads are scaled by 1/√2. How "
+    "evenly does the second head share its attention among the three words?",
+    "It does not share it. Every word puts 0.9999999 or more on “I”, so the head gives each word "
+    "the same vector. Open the tables below and compare the last three rows of the weights.",
+)
+labels = [f"head {head}, {word}" for head in (1, 2) for word in WORDS]
+page.numbers(
+    "input",
+    "weights",
+    "heads",
+    names={"input": (WORDS, ()), "weights": (labels, WORDS), "heads": (labels, ())},
+)
+page.doubts(tell)
+page.section("The way back: one head is dead")
+page.say(
+    "The text has no backward pass. L is the sum of one head's output, and each head is taken "
+    "alone. “unit” is the same example with inputs of mean 0 and variance 1.",
+)
+page.table(["head", "X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V"], table, caption="Norms of ∂L/∂…")
+page.figures(
+    [
+        (chosen.out / f"head_2_{name}.svg", described(drawings[name]), caption)
+        for name, caption in (
+            ("text", "Head 2 with the text's inputs"),
+            ("unit", "Head 2 with mean 0 and variance 1"),
+        )
+    ]
+)
+page.say(
+    "In the first picture the gradient that reaches softmax does not pass it: W_Q and W_K stay "
+    "pale. In the second nothing but the inputs is different, and everything learns. Finite "
+    f"differences confirm all 35 derivatives of three of the four heads. Of the text's head 2 "
+    "they confirm "
+    f"{35 - len(reports['text, head 2'].unresolved)}; the others are too small for 16 digits, and "
+    "100 digits confirm their norms.",
+)
+page.steps(
+    passes[0].save(
+        chosen.out / "steps.html",
+        beside=passes[1],
+        titles=("the text's inputs", "mean 0, variance 1"),
+        title="Head 2 of “I love Transformers”",
+        limits=(1e-9, 1e2),
+    ),
+    title="Both passes of head 2, with the text's inputs and with mean 0 and variance 1",
+)
+page.section("What the scale does here")
+page.ask(
+    "Can a smaller scale than 1/√d_k save the second head?",
+    "It can: with 1/32 both heads get a gradient. But inputs of mean 0 and variance 1 need no such "
+    "trick.",
+)
+page.figure(
+    chosen.out / "scale.svg",
+    alt="Entropy and gradient over the scale: with the text's inputs both fall to almost 0 before "
+    "1/√d_k, and with unit inputs both heads are alive there.",
+    caption="Two heads, with the text's inputs and with unit inputs",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Four maps of weights: the text's head 2 puts everything on the first word; with unit "
+    "inputs both heads share their attention.",
+    caption="Where the heads look, with the text's inputs and with unit inputs",
+)
+page.say(
+    f"Of 400 heads from 200 other seeds, {dead['text']:.0%} are dead with the text's inputs and "
+    f"{dead['unit']:.0%} with unit inputs.",
+)
+page.table(
+    ["inputs, scale, method", "loss / a constant's", "W_Q of head 1 moved by", "of head 2"],
+    [
+        [case, f"{losses[case][-1]:.1e}", *(f"{moved:.1e}" for moved in moves[case])]
+        for case in losses
+    ],
+    caption=f"{chosen.steps} steps to give each word back",
+)
+page.conclude(
+    "The scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and "
+    "variance 5.75: softmax is one-hot all the same, and a one-hot softmax passes no gradient.",
+    [
+        'Add to `INPUTS` `"normed": lambda v: (v - v.mean(-1, keepdims=True)) / v.std(-1, '
+        "keepdims=True)`. What would a layer normalisation before this layer have done for head 2?",
+        "Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of the last `x.data` in "
+        "`loss`: which head answers now, and how far did the other one move?",
+    ],
+)
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()
 
 # %% Try it

@@ -29,7 +29,8 @@ from attention.figures import (
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._training import Marks
-from demos.texts.sources import counted, numbers, say
+from demos.texts._text_page import TextPage
+from demos.texts.sources import Teller, counted, numbers, say
 from demos.texts.sources import love_you as source
 from demos.texts.sources.love_you import (
     D_K,
@@ -42,7 +43,8 @@ from demos.texts.sources.love_you import (
     largest,
     measure,
 )
-from minigrad import Tensor, gradcheck, graph, softmax
+from minigrad import Steps, Tensor, gradcheck, graph, softmax
+from minigrad.graphs.render import described
 
 chosen = options("love_you", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -113,9 +115,10 @@ shown = (
     f"{merge_heads(source.head_outputs(fixed, x)).shape[-1]} (section 3)",
 )
 print("\n2 · What is wrong in it, unclear or left open\n")
-for number, (slip, computed) in enumerate(zip(source.SLIPS, shown, strict=True), 1):
-    say(str(slip), f"   {number}. ", "      ")
-    say(computed, "      → ", "        ")
+tell = Teller(source.SLIPS, bullet="   {}. ", gap=False)
+for computed in shown:
+    tell(computed)
+tell.end()
 marks.at_most('weights of "I" without an axis, their sum', over_all[0].sum(), 0, "g")
 marks.at_most("different columns of Q, K and V, together", sum(source.columns(x, fixed)), 3, "d")
 marks.at_most("rank of the scores", rank, 1, "d")
@@ -144,6 +147,7 @@ print(f"   times W_O, 1/512, which is ours:  {np.unique(fixed(x).data)} in {fixe
 # of mean 0 and variance 1, for which those weights and √d_k are made.
 
 unit = Tensor(source.unit(rows), requires_grad=True, name="x")
+by_layer = []
 header = f"{'entropy / log 3, by head':>26}{'rank, head 1':>15}{'heads apart / largest output':>31}"
 print(f"   {'':29}{header}")
 for what, attend, words in (
@@ -154,10 +158,9 @@ for what, attend, words in (
     weights = attend.weights(words).data  # (H, T, S)
     spread = [entropy(w).mean() / np.log(3) for w in weights]
     q0, k0, _ = (t.data[0] for t in source.heads(words, attend))
-    print(
-        f"   {what:29}{f'{min(spread):.2f} to {max(spread):.2f}':>26}"
-        f"{np.linalg.matrix_rank(q0 @ k0.mT):>15}{apart(attend, words):>31.2f}"
-    )
+    between, rank_0 = f"{min(spread):.2f} to {max(spread):.2f}", np.linalg.matrix_rank(q0 @ k0.mT)
+    by_layer.append([what, between, rank_0, f"{apart(attend, words):.2f}"])
+    print("   {:29}{:>26}{:>15}{:>31}".format(*by_layer[-1]))
 say(
     "Weights that differ make eight heads. On integers they are much sharper: √d_k is made for "
     "rows of mean 0 and variance 1."
@@ -179,10 +182,12 @@ others = {f"{scale:.1e}": scale for scale in (1.4e-5, 1.3e-5, 1e-6, alive, 1e-9)
 print("\n4 · The gradients of one head over the scale of QKᵀ: largest elements\n")
 header = "".join(f"{name:>12}" for name in ("∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"))
 print(f"   {'scale':12}{'second word behind':>18}{'entropy / log 3':>18}{header}")
+by_scale = []
 for name, scale in {**usual, **others}.items():
     spread, found = measure(scale, text)
-    sizes = "".join(f"{largest(g):12.1e}" for g in found[1:])
-    print(f"   {name:12}{8 * gap * scale:18.1e}{spread:18.1e}{sizes}")
+    sizes = [f"{number:.1e}" for number in (8 * gap * scale, spread, *map(largest, found[1:]))]
+    by_scale.append([name, *sizes])
+    print("   {:12}{:>18}{:>18}{:>12}{:>12}{:>12}".format(*by_scale[-1]))
 dead = np.max([largest(g) for s in usual.values() for g in measure(s, text)[1][1:3]])
 by_word = [largest(row) for row in measure(None, text)[1][0]]
 reached = " and ".join(word for word, size in zip(WORDS, by_word, strict=True) if size)
@@ -244,8 +249,13 @@ marks.at_most("the heads, trained, apart", parted, 1e-9, ".0e")
 # %% Its pictures
 # The same head twice, on one colour scale: the text's numbers, and unit variance with Xavier's.
 
+drawings, passes = {}, []
 for name, tensors in (("text", text), ("unit", inputs(mixed, unit))):
-    drawing = graph(head(None)(*tensors).sum(), grads=True, limits=(1e-4, 1e6))
+    with Steps() as steps:
+        output = head(None)(*tensors).sum()
+    drawing = drawings[name] = graph(output, grads=True, limits=(1e-4, 1e6), steps=steps)
+    steps.backward(output)
+    passes.append(steps)
     for ending in ("png", "svg"):
         drawing.save(chosen.out / f"head_{name}.{ending}")
 
@@ -275,7 +285,109 @@ panels[0].set_title("1/√d_k is right for unit variance alone", fontsize=10, pa
 said = f"With the text's weights W_Q gets exactly 0 from a scale of {low:.1e} on"
 panels[1].set_title(said, fontsize=10, pad=18)
 save_figure(figure, chosen.out / "scale")
-print(f"\nPictures in {chosen.out}:\n   head_text.png, head_unit.png, weights.png, scale.png")
+
+# %% The page
+
+page = TextPage(
+    source,
+    "“I love you”: eight heads that are one, and a gradient of exactly 0",
+    claim="With weights that are 1, 3 and 5 everywhere, eight heads are one head, and no scale "
+    "changes that. What is missing is unit variance, and weights that differ.",
+)
+page.section("The text")
+page.say(
+    "The text is a notebook, “Multi-Head Attention found in Orginal Transformer Paper”. We do not "
+    "know its author; its first line links to the repository TransDiffTemp of the account "
+    "AdamClarkStandke.",
+    "It takes the sentence “I love you” and the paper's sizes, d_model = 512 and heads of 64 "
+    "features. Each word is 512 random integers from 1 to 9. W_Q is 1 everywhere, W_K is 3 and W_V "
+    "is 5. One of eight heads is computed.",
+)
+page.ask(
+    "1,536 random integers go in. How many different numbers does one need in order to compute all "
+    "nine scores?",
+    "Three: the sum of each word's row. All columns of W_Q are 1, so a query is that sum, 64 times "
+    "over, and a key is three times that sum. score(i, j) = 64 · sᵢ · 3 sⱼ / 8 = 24 sᵢ sⱼ.",
+)
+page.numbers("scores", "weights", names={"scores": (WORDS, WORDS), "weights": (WORDS, WORDS)})
+page.say(
+    f"The three scores of the diagonal give the sums of the rows: {', '.join(map(str, sums))}. The "
+    f"six other scores are predictions from these sums. Of the {same} numbers that come back "
+    f"{plain} are zeros and ones.",
+)
+page.doubts(tell)
+page.section("The steps that it leaves undone")
+page.say(
+    "Step 7 is one product for all three words: with a softmax by rows every context is 13085 in "
+    "every slot. Step 8 is a heading alone. We make the eight heads by the same recipe, join them "
+    "and multiply by a W_O of 1/512.",
+)
+page.table(
+    ["layer and inputs", "entropy / log 3, by head", "rank of the scores", "heads apart"],
+    by_layer,
+    caption="Eight heads: how they look, and how far they are apart, over the largest output",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Eight maps of weights, with Xavier weights and inputs of unit variance: no two heads "
+    "are alike.",
+    caption="Xavier weights and rows of mean 0 and variance 1: eight different heads",
+)
+page.section("The way back: exactly 0")
+page.ask(
+    "The scores are divided by √d_k = 8. By what would they have to be divided, so that W_Q gets "
+    "any gradient at all?",
+    f"Q Kᵀ would have to be divided by about {1 / low:,.0f}. The second word is "
+    f"{8 * gap:.1e} behind the first, and exp(-z) is 0 in float64 from z = 745.13 on. The gap "
+    f"predicts a scale of {predicted:.3e}, and {low:.3e} is measured.",
+)
+page.table(
+    ["scale of QKᵀ", "second word behind", "entropy / log 3", "∂L/∂W_Q", "∂L/∂W_K", "∂L/∂W_V"],
+    [[cell.replace("0.0e+00", "0") for cell in row] for row in by_scale],
+    caption="The gradients of one head: largest elements. L is the sum of its context vectors",
+)
+page.figures(
+    [
+        (chosen.out / f"head_{name}.svg", described(drawings[name]), caption)
+        for name, caption in (
+            ("text", "The text's head: no gradient passes softmax"),
+            ("unit", "Xavier weights, mean 0 and variance 1: all of it learns"),
+        )
+    ]
+)
+page.steps(
+    passes[0].save(
+        chosen.out / "steps.html",
+        beside=passes[1],
+        titles=("the text's numbers", "Xavier, unit variance"),
+        title="One head of “I love you”",
+        limits=(1e-4, 1e6),
+    ),
+    title="Both passes of one head, with the text's numbers and with unit variance",
+)
+page.figure(
+    chosen.out / "scale.svg",
+    alt="Entropy and gradient over the scale: with constant weights the gradient of W_Q is 0 from "
+    f"a scale of {low:.1e} on; with Xavier weights and unit variance it is alive at 1/8.",
+    caption="Three recipes over the scale of QKᵀ",
+)
+page.say(
+    f"gradcheck confirms {confirmed} of {checked} derivatives of order 1 and 2, and it confirms "
+    "that the zeros are zeros. At a scale that brings the gradient back the heads are trained for "
+    f"20 steps: W_Q moves by {moved:.2f}, and the eight heads stay one.",
+)
+page.conclude(
+    "A scale cannot replace inputs of mean 0 and variance 1, and it cannot make equal heads "
+    "different. Weights have to differ before the training, because equal weights get equal "
+    "gradients.",
+    [
+        "Let W_O differ before the training: call `source.trained` with "
+        "`w_o=mixed.w_o.weight.data` too. The other three stay constant. Do the heads part?",
+        "Take the mean away, `rows -= rows.mean()` after the rows are made: which word does “I” "
+        "look at now, at which scale does the gradient return, and is it 0 at 1/8 all the same?",
+    ],
+)
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()
 
 # %% Try it

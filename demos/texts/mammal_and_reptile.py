@@ -34,7 +34,8 @@ from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._losses import Line, draw_losses
 from demos._training import Marks, Run
-from demos.texts.sources import beside, counted, say, teller
+from demos.texts._text_page import TextPage
+from demos.texts.sources import Teller, beside, counted
 from demos.texts.sources import mammal_and_reptile as source
 from demos.texts.sources.mammal_and_reptile import (
     ANIMALS,
@@ -45,7 +46,8 @@ from demos.texts.sources.mammal_and_reptile import (
     Lookup,
     Retriever,
 )
-from minigrad import Tensor, gradcheck, gradients, graph, mse, no_grad
+from minigrad import Steps, Tensor, gradcheck, gradients, graph, mse, no_grad
+from minigrad.graphs.render import described
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("mammal_and_reptile", __doc__.splitlines()[0], steps=3000, quick=20)
@@ -65,7 +67,7 @@ marks.at_least("numbers that agree as text", same, total, "d")
 # %% 2 · What is wrong in it, unclear or left open
 # The text says, first, that self-attention leaves the animals much as they were.
 
-slip = teller(source.SLIPS)
+slip = Teller(source.SLIPS)
 looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
 print("\n2 · What is wrong in it, unclear or left open")
@@ -130,6 +132,7 @@ marks.at_most("  from 0 to 1, queries from the average", winners, 0.0)
 
 slip()
 slip()
+slip.end()
 
 # %% 3 · The steps left undone: several heads, and back to three dimensions
 
@@ -327,10 +330,15 @@ print("   The text's head, ‖∂Σ output/∂W‖ for W_Q, W_K, W_V:", *(f"{n:.
 
 # %% The graph, for each query on one colour scale
 
+drawings, passes = {}, []
 for name, query in zip(ASKED, QUERIES, strict=True):
     inputs = {name: query[None], "animals": ANIMALS, "attributes": ATTRIBUTES}
     q, k, v = (Tensor(array, requires_grad=True, name=of) for of, array in inputs.items())
-    drawing = graph(attention(q, k, v).sum(), grads=True, limits=(1e-3, 100.0))
+    with Steps() as steps:
+        output = attention(q, k, v).sum()
+    drawing = drawings[name] = graph(output, grads=True, limits=(1e-3, 100.0), steps=steps)
+    steps.backward(output)
+    passes.append(steps)
     drawing.save(chosen.out / f"graph_{name}.png")
     drawing.save(chosen.out / f"graph_{name}.svg")
 
@@ -340,9 +348,11 @@ for name, query in zip(ASKED, QUERIES, strict=True):
 over = np.geomspace(0.003, 3, 61)
 print(f"\n   {'':10}" + "".join(f"{name:>22}" for name in ASKED))
 print(f"   {'scale':10}" + f"{'entropy/log 5':>14}{'slope':>8}" * 2)
+by_scale = []
 for name, scale in source.SCALES.items():
     found = [source.at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
-    print(f"   {name:10}" + "".join(f"{e:14.2f}{s:8.4f}" for e, s in found))
+    by_scale.append([name, *(each for e, s in found for each in (f"{e:.2f}", f"{s:.4f}"))])
+    print("   {:10}{:>14}{:>8}{:>14}{:>8}".format(*by_scale[-1]))
 curves = np.array([[source.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
 best = over[curves[..., 1].argmax(axis=1)]
 lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
@@ -369,9 +379,125 @@ for number, panel in enumerate(panels):
 panels[0].set_title("At 1/√3 reptile looks at one animal alone", fontsize=10, pad=18)
 panels[1].set_title("and its answer no longer moves: no one scale suits both", fontsize=10, pad=18)
 save_figure(figure, chosen.out / "scale")
-print()
-pictures = "weights, heads, loss, plane, scale, graph_mammal, graph_reptile"
-say(f"Pictures in {chosen.out}: {pictures}", "")
+
+# %% The page
+
+page = TextPage(
+    source,
+    "“mammal and reptile”: made-up weights, trained",
+    claim="With the weights that the text makes up, all animals look at one of them. The same "
+    f"head, trained, looks at the right animal in {runs['one head'][2][0]:.0%} of noisy questions.",
+)
+page.section("The text")
+page.say(
+    "The text is the notebook “Attention examples” by Anthony Gitter, of October 18, 2022. We have "
+    "it as a text without an address.",
+    "Five animals have three features each (the keys) and four attributes (the values). Two "
+    "queries, mammal and reptile, look them up. Then the animals look at each other, first as they "
+    "are, and then through W_Q, W_K and W_V, which are drawn uniformly from 0 to 1.",
+)
+page.table(
+    ["animal", "feature 1", "2", "3", "attribute 1", "2", "3", "4"],
+    [
+        [name, *features, *its]
+        for name, features, its in zip(NAMES, ANIMALS, ATTRIBUTES, strict=True)
+    ]
+    + [[name, *query, "", "", "", ""] for name, query in zip(ASKED, QUERIES, strict=True)],
+    caption="Five animals, and two queries",
+)
+page.ask(
+    "By angle and by distance the whale is the animal most like the query mammal. Which of kitten, "
+    "whale and wolf gets the most of mammal's attention, and which the least?",
+    f"The wolf gets the most, {weight[4]:.2f}, and the whale the least, {weight[3]:.2f}. A dot "
+    "product is the cosine times both lengths, and of these three keys the whale's is the "
+    "shortest.",
+)
+page.numbers(
+    *("mammal: weights", "reptile: weights", "animals, before and after one head"),
+    names={
+        "mammal: weights": ((), NAMES),
+        "reptile: weights": ((), NAMES),
+        "animals, before and after one head": (NAMES, ("x₁", "x₂", "x₃", "head 1", "head 2")),
+    },
+)
+page.doubts(slip)
+page.section("The step that it leaves undone: training")
+page.say(
+    "The task: an animal's features with noise go in, and the attributes of that animal are to be "
+    "found. “looks” means that the right animal has the largest weight, “finds” that the answer is "
+    "nearest to the attributes of the right animal.",
+)
+page.ask(
+    "The same head is trained in the same way, but questions are measured from 0 and not from the "
+    "average animal. All its features and weights are above 0. What does it learn?",
+    f"Nothing: it looks at the right animal in {runs['questions from 0'][2][0]:.0%} of the "
+    "questions, which is chance. All queries and keys are above 0, one key wins for all of them, "
+    "and the one-hot softmax passes no gradient.",
+)
+page.table(
+    ["model", "untrained: looks", "finds", "trained: looks", "finds"],
+    [[name, *(f"{s:.1%}" for pair in scores for s in pair)] for name, (_, *scores) in runs.items()],
+    caption="Held-out questions, of 2,000; by chance 20 %",
+)
+page.table(
+    ["", *NAMES],
+    [[name, *(f"{each:.3f}" for each in row)] for name, row in zip(everyone, trained, strict=True)],
+    caption="Where the trained head looks; mammal and reptile are in no training",
+)
+page.figure(
+    chosen.out / "plane.svg",
+    alt="The plane of queries and keys, as drawn and trained. As drawn, four of five keys are "
+    "corners of their hull and all questions fall into the ground of one animal; trained, all five "
+    "are corners and each animal has its own ground.",
+    caption="A score is linear in its key, so only a corner of the keys' hull can win",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Two maps: as drawn, all rows look at the salmon; trained, each animal looks at itself.",
+    caption="Where one head looks, as drawn and trained",
+)
+page.section("The way back: one scale for two queries")
+page.say(
+    "L is the sum of a query's output. Both graphs are on one colour scale. Finite differences "
+    "confirm all derivatives of order 1 and 2.",
+)
+page.figures(
+    [(chosen.out / f"graph_{name}.svg", described(drawings[name]), name) for name in ASKED]
+)
+page.steps(
+    passes[0].save(
+        chosen.out / "steps.html",
+        beside=passes[1],
+        titles=ASKED,
+        title="A query looks up five animals",
+        limits=(1e-3, 100.0),
+    ),
+    title="Both passes of the look-up, for mammal and for reptile",
+)
+page.table(
+    ["scale", "entropy / log 5", "slope", "entropy / log 5", "slope"],
+    by_scale,
+    caption="The entropy of a query's weights, and how much its answer moves with it",
+    groups=[("", 1), ("mammal", 2), ("reptile", 2)],
+)
+page.figure(
+    chosen.out / "scale.svg",
+    alt=f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}; at "
+    "1/√3 reptile's hardly moves.",
+    caption="Entropy, and ‖∂output/∂query‖, over the scale",
+)
+page.conclude(
+    "Random projections are where every training begins. These ones are hard to train because all "
+    "numbers are above 0: then one key wins for every query. Measured from the average, the same "
+    "weights learn.",
+    [
+        "Train `stuck` with `**GENTLE` too, from seed 0 and from seed 1: which animals does it "
+        "lose?",
+        "Set `NOISE` to 0.5: fewer questions can be answered, but which animal does reptile look "
+        "at now?",
+    ],
+)
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()
 
 # %% Try it

@@ -30,7 +30,8 @@ from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos._training import Marks
-from demos.texts.sources import agreeing, of_weights, say
+from demos.texts._text_page import TextPage
+from demos.texts.sources import Teller, agreeing, of_weights, say
 from demos.texts.sources import sky_is_blue as source
 from demos.texts.sources.sky_is_blue import (
     IGNORED,
@@ -43,7 +44,8 @@ from demos.texts.sources.sky_is_blue import (
     token_ids,
     word_by_word,
 )
-from minigrad import Tensor, gradcheck, gradients, graph, softmax
+from minigrad import Steps, Tensor, gradcheck, gradients, graph, softmax
+from minigrad.graphs.render import described
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -81,14 +83,15 @@ unit_raw, unit = (TABLE["N(0, 1/d)", name] for name in ("1", "1/√d"))
 its_raw, its_scaled = (float(number) for number in PRINTED["variances"].split())
 theory = source.expected_variance(ids, WIDTH)
 mean, error = raw.variance.mean(), raw.variance.std() / np.sqrt(DRAWS)
-low, high = np.quantile(raw.variance, (0.05, 0.95))
+low_draw, high_draw = np.quantile(raw.variance, (0.05, 0.95))
 above = np.mean(raw.variance > its_raw)
 off = np.abs(raw.variance / scaled.variance - WIDTH).max()
 print()
 say(
     f"{DRAWS} draws of the recipe: unscaled, the variance is {mean:,.0f} ± {error:,.0f} on average."
     f" Theory says {theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. "
-    f"Nine draws of ten lie between {low:,.0f} and {high:,.0f}; {above:.0%} lie above the text's. "
+    f"Nine draws of ten lie between {low_draw:,.0f} and {high_draw:,.0f}; {above:.0%} lie above "
+    "the text's. "
     f"The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours, both measured, is "
     f"{WIDTH} in every draw, to {off:.0e}: see 2, 5."
 )
@@ -101,17 +104,7 @@ marks.at_least("draws above the text's variance: it is ordinary", min(above, 1 -
 # %% 2 · What is wrong in it, unclear or left open, each with what shows it
 
 print("\n2 · What is wrong in it, unclear or left open\n")
-slips = enumerate(map(str, source.SLIPS), 1)
-
-
-def shown(*lines):
-    """The next slip, and what corrects it."""
-    number, slip = next(slips)
-    say(slip, f"   {number:2}. ", "       ")
-    for line in lines:
-        say(line, "       → ", "         ")
-
-
+shown = Teller(source.SLIPS, bullet="   {:2}. ", gap=False)
 as_printed = token_ids(source.SENTENCE)
 agree = agreeing(PRINTED["token ids"], source.as_text(as_printed))
 shown(f"{as_printed} for the sentence, {agree} of 8 as printed; with blue for round, all 8")
@@ -167,6 +160,8 @@ shown(
 )
 products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
 shown(f"Q Kᵀ takes {products[0]:,} multiplications with one head and {products[1]:,} with four")
+
+shown.end()
 
 # The text splits its heads rightly. Its printed shapes could not tell: with T = d_k = 8, heads
 # without their swap of axes have the same shape.
@@ -238,6 +233,8 @@ shown(
     f"{of_repaired}; {source.VOCABULARY - of_repaired} rows of the embedding are never read"
 )
 
+shown.end()
+
 # %% 3 · What the text leaves undone
 
 print("\n3 · What the text leaves undone\n")
@@ -288,13 +285,14 @@ for name, f, at in (
 # (against `from_pairs`, in which no digits cancel), and what finite differences find.
 
 print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'relative error':>17}   differences")
-norms = []
+norms, by_word = [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
     norms.append(norm)
     verdict = "find another: this one is rounding"
     if seen:
         verdict = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
-    print(f"   {word:8}{norm:10.1e}{largest:17.6f}{wrong_by:17.0e}   {verdict}")
+    by_word.append([word, f"{norm:.1e}", f"{largest:.6f}", f"{wrong_by:.0e}", verdict])
+    print("   {:8}{:>10}{:>17}{:>17}   {}".format(*by_word[-1]))
 print()
 say(
     "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average"
@@ -308,12 +306,13 @@ print(
     f"   {'W':11}{'scale':6}{'Var scores':>12}{'Var values':>11}{'entropy':>9}{'largest':>9}"
     f"{'mean ‖∂L/∂q‖':>14}{'median':>8}{'dead':>6}{'top tenth':>11}"
 )
+by_recipe = []
 for (initial, name), m in TABLE.items():
-    print(
-        f"   {initial:11}{name:6}{m.variance.mean():12,.2f}{m.value_variance:11.2f}{m.entropy:9.2f}"
-        f"{m.largest:9.2f}{m.gradient.mean():14.2f}{np.median(m.gradient):8.2g}{m.dead():6.0%}"
-        f"{m.top_tenth():11.0%}"
-    )
+    by_recipe.append([initial, name, f"{m.variance.mean():,.2f}"])
+    by_recipe[-1] += [f"{each:.2f}" for each in (m.value_variance, m.entropy, m.largest)]
+    by_recipe[-1] += [f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"]
+    by_recipe[-1] += [f"{m.dead():.0%}", f"{m.top_tenth():.0%}"]
+    print("   {:11}{:6}{:>12}{:>11}{:>9}{:>9}{:>14}{:>8}{:>6}{:>11}".format(*by_recipe[-1]))
 same = np.abs(rescued.weights - unit.weights).max()
 pairs = ("N(0, 1)", "1/√d"), ("N(0, 1/d)", "1"), ("N(0, 1/d)", "1/√d"), ("U(±1/√d)", "1")
 lost, few, none, of_classes = (f"{TABLE[pair].dead():.0%}" for pair in pairs)
@@ -346,11 +345,16 @@ marks.at_most("1/d√d against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, 
 # gradient is nearest to the median of all draws of the recipe, neither a lucky one nor the worst.
 
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
-at_w_q = []
+at_w_q, passes, drawn_graphs = [], [], []
 for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
     X, W_Q, W_K, W_V, g = example(ids, initial, chosen.seed)
-    one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
-    picture = graph((one * Tensor(g.data[t], name="g")).sum(), grads=True, limits=(1e-8, 100))
+    with Steps() as steps:
+        one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
+        of_word = (one * Tensor(g.data[t], name="g")).sum()
+    picture = graph(of_word, grads=True, limits=(1e-8, 100), steps=steps)
+    steps.backward(of_word)
+    passes.append(steps)
+    drawn_graphs.append((chosen.out / f"{stem}.svg", described(picture), f"W from {initial}"))
     at_w_q += [v.grad_rms for v in picture.vertices if v.title.startswith("W_Q")]
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{stem}.{ending}")
@@ -386,8 +390,119 @@ said = f"Scaled by 1/√d, {scaled.dead():.0%} of its queries are dead; from N(0
 below.set_title(said, fontsize=10)
 below.grid(alpha=0.25)
 save_figure(figure, chosen.out / "spread")
-print(f"\nPictures, in {chosen.out}: graph.png, graph_unit.png, spread.png, weights.png")
+print()
 say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are {means}.")
+
+# %% The page
+
+page = TextPage(
+    source,
+    "“The sky is blue …”: a scale that is not enough",
+    claim="1/√d_k divides the variance of the scores by 32, and that is not enough where W is "
+    "drawn from N(0, 1). Scale and initial values are needed together.",
+)
+page.section("The text")
+page.say(
+    "The text is the article “Wrapping your head around Self-Attention, Multi-head Attention” by "
+    "Ashvanth.S, of June 23, 2024. We have it as a text without an address.",
+    "It turns “The sky is blue and world is round” into 8 vectors of 32 features, draws W_Q, W_K "
+    "and W_V from N(0, 1), and prints the variance of the scores before and after the scale. Then "
+    "it writes two classes, SelfAttention and MultiHeadAttention, and prints their shapes.",
+)
+page.ask(
+    f"The article prints a variance of {its_raw:,.0f} before the scale, and {its_scaled:,.0f} "
+    "after it. What share of the queries gets next to no gradient after the scale?",
+    f"{lost} of them: their ‖∂L/∂q‖ is below 0.001. A variance of about a thousand is still far "
+    "from 1, so softmax is almost one-hot.",
+)
+page.numbers(
+    *("token ids", "variances"),
+    names={"token ids": ((), words), "variances": (("unscaled", "scaled"), ("variance",))},
+)
+page.say(
+    f"Nothing is seeded, so the recipe is drawn {DRAWS} times. Unscaled, the variance is "
+    f"{mean:,.0f} ± {error:,.0f} on average, and theory says {theory:,.0f}. Nine draws of ten lie "
+    f"between {low_draw:,.0f} and {high_draw:,.0f}, so the text's draw is an ordinary one.",
+)
+page.table(
+    ["what", "the text", "ours"],
+    [
+        [name, str(source.SHAPES[name]), str(shape)]
+        for name, shape in source.shapes(x, single, multi).items()
+    ],
+    caption="Its printed shapes, beside ours",
+)
+page.doubts(shown)
+page.section("The way back: which words get a gradient")
+page.say(
+    "L = ⟨g, output⟩ for one draw and a random g. Finite differences agree with all derivatives of "
+    "order 1 and 2, and nothing seems wrong. But the largest terms dominate a sum over words, so "
+    "here is each word by itself.",
+)
+page.table(
+    ["word", "‖∂L/∂q‖", "largest weight", "relative error", "finite differences"],
+    by_word,
+    caption="The gradient of each word's query, W from N(0, 1), scaled",
+)
+page.say(
+    "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an "
+    "average from numbers that hardly differ from it. Differences cannot confirm small gradients "
+    "either.",
+)
+page.figures(drawn_graphs)
+page.say(
+    f"Both graphs are the record of one word's output, “{words[t]}”, whose gradient is nearest to "
+    "the median of all draws. The words and g are the same in both.",
+)
+page.steps(
+    passes[0].save(
+        chosen.out / "steps.html",
+        beside=passes[1],
+        titles=("W from N(0, 1)", "W from N(0, 1/d)"),
+        title=f"The output of “{words[t]}”",
+        limits=(1e-8, 100),
+    ),
+    title="Both passes of one word's output, with W from N(0, 1) and from N(0, 1/d)",
+)
+page.section("Initial values, and then the scale")
+page.ask(
+    "Draw W from N(0, 1/d) and leave the scale out. Are more queries dead than with the scale "
+    "alone, or fewer?",
+    f"Far fewer: {few} without the scale, against {lost} with the scale alone. With both none is "
+    "dead.",
+)
+page.table(
+    [
+        *("W from", "scale", "Var scores", "Var values", "entropy", "largest"),
+        *("mean ‖∂L/∂q‖", "median", "dead", "top tenth"),
+    ],
+    by_recipe,
+    caption=f"{DRAWS} draws of eight queries, d = d_k = {WIDTH}; dead is ‖∂L/∂q‖ < 0.001; entropy "
+    "is over log n; the last column is the share of the squared gradient that a tenth of the "
+    "queries holds",
+)
+page.figure(
+    chosen.out / "spread.svg",
+    alt="The text's variance lies among those of the draws. Scaled by 1/√d more than half of its "
+    "queries are dead; from N(0, 1/d) none is.",
+    caption="The variance in all draws, and the gradients of all queries",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Four maps of weights, each of one draw: from N(0, 1) every word looks at one word, from "
+    "N(0, 1/d) the weights are shared.",
+    caption=f"One draw each; their mean entropies over log n are {means}",
+)
+page.conclude(
+    "1/√d_k is made for queries and keys of variance 1. Here W from N(0, 1) makes their variance "
+    "32, and then the scale is not enough. The text's own classes draw W smaller, and that repairs "
+    "the fault; the text does not mention it.",
+    [
+        "Set `SENTENCE` to eight different words: what becomes of the largest weights, and why?",
+        "Set `WIDTH` to 256: how many queries are dead without the scale now, and how many at 32?",
+    ],
+)
+print(f"   The page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()
 
 # %% Try it

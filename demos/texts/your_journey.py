@@ -34,7 +34,8 @@ from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos._training import Marks, Run
-from demos.texts.sources import agreeing, beside, counted, of_weights, say, teller
+from demos.texts._text_page import TextPage
+from demos.texts.sources import Teller, agreeing, beside, counted, of_weights, say
 from demos.texts.sources import your_journey as source
 from demos.texts.sources.your_journey import (
     INPUTS,
@@ -45,6 +46,7 @@ from demos.texts.sources.your_journey import (
     as_text,
 )
 from minigrad import (
+    Steps,
     Tensor,
     cross_entropy,
     gradcheck,
@@ -56,6 +58,7 @@ from minigrad import (
     stack,
     tanh,
 )
+from minigrad.graphs.render import described
 from minigrad.nn import Dropout, Embedding, Linear, Module, Sequential
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
@@ -194,7 +197,7 @@ for order, add in orders.items():
 
 # %% 2 · What is wrong in it, unclear or left open
 
-slip = teller(source.SLIPS)
+slip = Teller(source.SLIPS)
 print("\n2 · What is wrong in it, unclear or left open")
 slip()
 print("   The weights of x₂")
@@ -293,6 +296,8 @@ for axis in (0, -1):
     sums = softmax(x @ x.mT, axis=axis).data.sum(axis=-1)
     print(f"   softmax of the (6, 6) scores, dim={axis}: the rows sum to {row(sums, '.3f')}")
 
+slip.end()
+
 # %% 3 · The steps the text leaves undone: a mask, dropout, several heads
 
 mask = causal_mask(len(WORDS))
@@ -362,8 +367,13 @@ for name, f, weights in (
         marks.at_most("  down to the resolution", seen, 1e-5, ".0e")
     else:
         marks.at_most(f"{name}, largest error", max(c.error for c in every), 1e-8, ".0e")
+drawings, passes = {}, []
 for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
-    picture = graph(two(x, scale=scale).sum(), grads=True, limits=(1e-9, 10.0))
+    with Steps() as steps:
+        total = two(x, scale=scale).sum()
+    picture = drawings[name] = graph(total, grads=True, limits=(1e-9, 10.0), steps=steps)
+    steps.backward(total)
+    passes.append(steps)
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{name}.{ending}")
 
@@ -375,6 +385,7 @@ slip()
 for name in ("V1", "V2"):
     left = norms[name, "1/√2"][1] / norms[name, "1"][1]
     marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left, 0.9, ".2f")
+slip.end()
 
 # %%
 # And at a large width? V1 draws between 0 and 1. With a mean of ½ in both matrices q·k is near
@@ -428,6 +439,7 @@ marks.at_most("V2's recipe: times as much with the scale", gained["V2"], 1, ".2f
 marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.45, ".3f")
 marks.at_least("V1's recipe, d_k = 2048, 1/d_k", wide["V1", "1/d_k"][-1], 0.99, ".3f")
 marks.at_least("V2's recipe, d_k = 2048, 1/√d_k", wide["V2", "1/√d_k"][-1], 0.99, ".3f")
+slip.end()
 
 # %% Both, as one picture
 
@@ -456,8 +468,147 @@ wider.set_title("At a large d_k, V1 needs 1/d_k", fontsize=10)
 for panel in (narrow, wider):
     panel.grid(alpha=0.25)
 save_figure(figure, chosen.out / "scale")
-print("\nPictures (png, svg): one_vector, weights, graph, graph_saturated, scale, in")
-print(chosen.out)
+
+# %% The page
+
+page = TextPage(
+    source,
+    "“Your journey starts with one step”: what one vector forgets",
+    claim="One vector forgets a long sentence, and attention over all states does not. The scale "
+    "1/√d_k is for large widths, and there it is enough for one of the text's two recipes.",
+)
+page.section("The text")
+page.say(
+    "The text is the notebook “Why we need Attention mechanism”. We do not know its author: we "
+    "have it as a text without an address.",
+    "It gives three numbers to each word of “Your journey starts with one step” and lets every "
+    "word attend to every other without weights. Then it draws W_q, W_k and W_v twice: with "
+    "`torch.rand` (V1) and as `nn.Linear` (V2).",
+)
+page.section("What it opens with: one vector, or all of them")
+page.ask(
+    "A recurrent network reads words drawn from ten, and a decoder says them again from the last "
+    f"state, which has {D} numbers. It is trained for {chosen.steps} steps. How many words of a "
+    "sentence of 16 does it know?",
+    f"About {known[16, 'last']:.0f}. With {D} numbers there would be room for more, but this "
+    f"training does not find it. With attention over all states it knows {known[16, 'all']:.0f}.",
+)
+page.table(
+    ["words", "all states: right", "known", "the last state: right", "known"],
+    [
+        [
+            T,
+            *(
+                cell
+                for kind in ("all", "last")
+                for cell in (f"{right[T, kind].mean():.1%}", f"{known[T, kind]:.1f}")
+            ),
+        ]
+        for T in LENGTHS
+    ],
+    caption="A sentence said again: right words, and words that are known and not guessed",
+)
+page.figure(
+    chosen.out / "one_vector.svg",
+    alt="Read through all states every word is right at every length. Read through the last state "
+    "the share falls as sentences grow, and only the last words of 16 are right.",
+    caption="Right words by length, and by place in a sentence of 16",
+)
+page.numbers(
+    *("weights", "V1", "V2"),
+    names={"weights": (WORDS, WORDS), "V1": (WORDS, ()), "V2": (WORDS, ())},
+)
+page.say(
+    "Its weights are random, and yet they come back without PyTorch. PyTorch draws with the "
+    "Mersenne Twister, which is `np.random.RandomState`. A float32 holds 24 bits, so `torch.rand` "
+    "keeps 24 bits of each 32 and divides by 2²⁴.",
+)
+page.doubts(slip)
+page.section("The steps that it leaves undone")
+page.table(
+    ["", *WORDS],
+    [
+        [word, *(f"{weight:.4f}" for weight in weights)]
+        for word, weights in zip(WORDS, masked, strict=True)
+    ],
+    caption="V1 with a causal mask: each word looks at itself and at those before it",
+)
+page.say(
+    "The gradient from the first three words to the later ones is exactly 0. The mean of 20,000 "
+    "draws of dropout is the output without dropout, up to chance. And V1 and V2 fit into one "
+    "layer as its two heads.",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Four maps of weights: without weights, V1 and V2 are close to a plain average; the causal "
+    "mask hides what is right of the diagonal.",
+    caption="Where the words look: without weights, V1, V2, and V1 under a causal mask",
+)
+page.section("The way back: what the scale does here")
+page.ask(
+    "The text says that its scale, 1/√2, avoids small gradients. Does ‖∂L/∂W_q‖ grow or fall with "
+    "it?",
+    f"It falls. For V1 it is {norms['V1', '1/√2'][1]:.2f} with the scale and "
+    f"{norms['V1', '1'][1]:.2f} without. These scores are far from saturation, so the scale does "
+    "little more than multiply the gradient once more.",
+)
+page.table(
+    ["head, scale", "X", "W_q", "W_k", "W_v"],
+    [
+        [f"{name}, {said}", *(f"{norm:.1e}" for norm in found)]
+        for (name, said), found in norms.items()
+    ],
+    caption="Norms of ∂L/∂…, L is the sum of all contexts",
+)
+page.figures(
+    [
+        (chosen.out / f"{name}.svg", described(drawings[name]), caption)
+        for name, caption in (
+            ("graph", "V2 at the text's scale: everything learns"),
+            ("graph_saturated", "V2 at a scale of 128: W_q and W_k get almost nothing"),
+        )
+    ]
+)
+page.steps(
+    passes[0].save(
+        chosen.out / "steps.html",
+        beside=passes[1],
+        titles=("scale 1/√2", "scale 128"),
+        title="V2 of “Your journey starts with one step”",
+        limits=(1e-9, 10.0),
+    ),
+    title="Both passes of V2, at the scales 1/√2 and 128",
+)
+page.say(
+    "At a large width the two recipes differ. V1 draws between 0 and 1, so its scores grow like "
+    "d_k, and 1/√d_k is not enough. V2 draws around 0.",
+)
+page.table(
+    ["head, scale", *(f"d_k = {d_k}" for d_k in WIDTHS)],
+    [
+        [f"{name}, {said}", *(f"{each:.3f}" for each in found)]
+        for (name, said), found in wide.items()
+    ],
+    caption=f"Entropy / log n, mean of {DRAWS} draws",
+)
+page.figure(
+    chosen.out / "scale.svg",
+    alt="At d_k = 2 the gradient of W_q is largest at scales above 1. At large widths V1 needs "
+    "1/d_k, and V2 keeps its entropy with 1/√d_k.",
+    caption="The scale at the text's width, and the same recipes at larger widths",
+)
+page.conclude(
+    "A sentence does not fit into one vector, and attention does not need it to. The scale 1/√d_k "
+    "belongs to weights of mean 0 and to large widths: at d_k = 2 it is not needed, and for "
+    "weights of mean ½ it is not enough.",
+    [
+        "Set `D` to 128: how many words are known from the last state now? And with "
+        "`--steps 2000`?",
+        "Set `SHIFT` to 0.5, the mean of V1's weights: for which of the two recipes is 1/√d_k "
+        "enough now?",
+    ],
+)
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()
 
 # %% Try it

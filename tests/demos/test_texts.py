@@ -26,7 +26,7 @@ from demos.texts.sources import (
     sky_is_blue,
     your_journey,
 )
-from tests.demos.running import assert_light, demo, whole
+from tests.demos.running import assert_light, whole
 
 
 class Text(NamedTuple):
@@ -64,17 +64,10 @@ every_array = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """Run a text's demo as a user runs it, once in this module: its folder, and what it printed."""
-    done = {}
-
-    def run(name):
-        if name not in done:
-            done[name] = whole(name, tmp_path_factory, "--seed", TEXTS[name].seed)
-        return done[name]
-
-    return run
+@pytest.fixture
+def ran(finished):
+    """Run a text's demo as a user runs it, once: its folder, and what it printed."""
+    return lambda name: finished(name, "--seed", str(TEXTS[name].seed))
 
 
 def flat(printed):
@@ -143,8 +136,9 @@ def test_all_numbers_of_both_sides_are_shown_row_by_row(wide):
 def test_slips_and_completed_steps_are_sentences(name):
     source = TEXTS[name].source
     assert source.SLIPS and source.COMPLETED
-    for sentence in (*(slip.sentence for slip in source.SLIPS), *source.COMPLETED):
-        assert re.match(r'[A-Z`".√\d]|d_model', sentence) and sentence.endswith("."), sentence
+    parts = [part for slip in source.SLIPS for part in (slip.says, slip.so)]
+    for sentence in (*parts, *source.COMPLETED):
+        assert re.match(r'[A-Z`".√\d]|d_model|Var', sentence) and sentence.endswith("."), sentence
 
 
 @every_text
@@ -185,6 +179,7 @@ def test_the_demo_says_every_slip_and_what_is_lost(ran, name):
 def test_the_demo_leaves_its_pictures_and_two_graphs_on_one_colour_scale(ran, name):
     (folder, _), stems = ran(name), TEXTS[name].pictures.split()
     expected = {f"{stem}.{ending}" for stem in stems for ending in ("png", "svg")}
+    expected |= {"index.html", "steps.html"}
     assert {path.name for path in folder.iterdir() if path.suffix != ".safetensors"} == expected
     assert_light(folder)
     graphs = [(folder / f"{stem}.svg").read_text("utf-8") for stem in stems[:2]]
@@ -199,10 +194,9 @@ def test_three_heads_lose_no_animal_from_seed_13(tmp_path_factory):
     whole("mammal_and_reptile", tmp_path_factory, "--seed", 13)
 
 
-def test_the_demo_of_all_texts_prints_the_counts_and_every_sentence(tmp_path):
-    done = demo("texts", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    rows = re.findall(r"^(\w+)" + r" +(\d+)" * 6 + "$", done.stdout, re.MULTILINE)
+def test_the_demo_of_all_texts_prints_the_counts_and_every_sentence(finished):
+    _, printed = finished("texts")
+    rows = re.findall(r"^(\w+)" + r" +(\d+)" * 6 + "$", printed, re.MULTILINE)
     table = {name: tuple(map(int, numbers)) for name, *numbers in rows}
     sums = table.pop("together")
     assert table == {
@@ -210,8 +204,8 @@ def test_the_demo_of_all_texts_prints_the_counts_and_every_sentence(tmp_path):
         for name, t in TEXTS.items()
     }
     assert sums == tuple(map(sum, zip(*table.values(), strict=True))) and sums[:2] == (1160, 688)
-    assert done.stdout.count(": passed") == 5
-    said = flat(done.stdout)
+    assert printed.count(": passed") == 5
+    said = flat(printed)
     for source, *_ in TEXTS.values():
         for sentence in (*source.SLIPS, *source.COMPLETED, source.LOST):
             assert flat(str(sentence)) in said

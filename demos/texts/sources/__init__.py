@@ -16,10 +16,13 @@ prints, formatted as its library formats it. So each of the modules here holds
 
 from __future__ import annotations
 
+import io
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack, redirect_stdout
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TextIO, get_args
 
 import numpy as np
 
@@ -39,7 +42,13 @@ class Slip(NamedTuple):
     """
 
     kind: Kind
-    sentence: str
+    says: str  # what the text says or does, or leaves out
+    so: str  # what is so
+
+    @property
+    def sentence(self) -> str:
+        """Both, one after the other."""
+        return f"{self.says} {self.so}"
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.sentence}"
@@ -83,15 +92,73 @@ def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
     print(textwrap.fill(sentence, 98, initial_indent=first, subsequent_indent=rest))
 
 
-def teller(slips: Iterable[Slip]) -> Callable[[], None]:
-    """A function that prints the next of the slips at each call, above its computation."""
-    left = map(str, slips)
+class Doubt(NamedTuple):
+    """A slip, and what shows it: sentences, and what the program printed."""
 
-    def tell() -> None:
-        print()
-        say(next(left), "   - ", "     ")
+    slip: Slip
+    shown: tuple[str, ...]
+    printed: str
 
-    return tell
+
+class Teller:
+    """Prints the next of a text's slips at each call, and keeps what is printed below it.
+
+    The page of the text shows it again. `bullet` is what precedes a slip, with its number or not.
+
+        tell = Teller(source.SLIPS)
+        tell("a sentence that shows the first slip")
+        print("a computation that shows it, too")
+        tell.end()  # what is printed from here on belongs to no slip
+    """
+
+    def __init__(self, slips: Iterable[Slip], *, bullet: str = "   - ", gap: bool = True) -> None:
+        self.doubts: list[Doubt] = []
+        self._left, self._bullet, self._gap = iter(slips), bullet, gap
+        self._listening = ExitStack()
+
+    def __call__(self, *shown: str) -> None:
+        """Print the next slip, and below it the sentences that show it."""
+        self.end()
+        slip = next(self._left)
+        first = self._bullet.format(len(self.doubts) + 1)
+        indent = " " * len(first)
+        if self._gap:
+            print()
+        say(str(slip), first, indent)
+        for sentence in shown:
+            say(sentence, f"{indent}→ ", f"{indent}  ")
+        copy = _Copy(sys.stdout)
+        self.doubts.append(Doubt(slip, shown, ""))
+        self._listening.callback(self._keep, copy)
+        self._listening.enter_context(redirect_stdout(copy))
+
+    def end(self) -> None:
+        """No longer keep what is printed."""
+        self._listening.close()
+
+    def _keep(self, copy: io.StringIO) -> None:
+        lines = copy.getvalue().strip("\n").split("\n")
+        marks = [line.strip() for line in lines if ": expected at " in line]
+        others = "\n".join(line for line in lines if ": expected at " not in line)
+        printed = "\n".join([*textwrap.dedent(others).strip("\n").split("\n"), *marks]).strip("\n")
+        self.doubts[-1] = self.doubts[-1]._replace(printed=printed)
+
+
+class _Copy(io.StringIO):
+    """Writes to a stream, which may be closed and None, and keeps a copy."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if self._stream is not None:
+            self._stream.write(text)
+        return super().write(text)
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
 
 
 def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:

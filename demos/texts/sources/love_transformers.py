@@ -112,53 +112,56 @@ LOST = ""
 SLIPS = (
     Slip(
         "unclear",
-        "The text states the shapes of its drawing, with the heads last; its code stores the "
-        "heads first. It does not say that the two differ.",
+        "The text states the shapes of its drawing, with the heads last.",
+        "Its code stores the heads first, and the text does not say that the two differ.",
     ),
     Slip(
         "wrong",
-        "Concatenation is said to run along the axis of heads, axis 1; the axis of heads is axis "
-        "0, and the code takes that axis apart and joins features.",
+        "Concatenation is said to run along the axis of heads, axis 1.",
+        "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
     ),
     Slip(
         "unclear",
-        "The array named scaled_attention_scores holds the weights, and weighted_scores averages "
-        "of values; a score is never printed.",
+        "One array is named scaled_attention_scores, another weighted_scores.",
+        "The first holds the weights, and the second averages of values; a score is never printed.",
     ),
     Slip(
         "unclear",
-        "The text says that the heads split a word's vector. Its code is right: each head "
-        "projects all d_model features.",
+        "The text says that the heads split a word's vector.",
+        "Its code is right: each head projects all d_model features.",
     ),
     Slip(
         "left open",
-        "Xavier's bound is taken for each head's matrix, 1.0, and the variance grows to 4/3. For "
-        "the whole layer it would be 0.866, which two printed weights exceed, and the variance "
-        "would stay. The text does not mention the choice.",
+        "Xavier's bound is taken for each head's matrix, 1.0, and the text does not mention the"
+        " choice.",
+        "So the variance grows to 4/3. For the whole layer the bound would be 0.866, which two "
+        "printed weights exceed, and the variance would stay.",
     ),
     Slip(
         "wrong",
-        "Xavier's weights are said to preserve the variance. They do so for inputs with mean 0; "
-        "these have mean 4.5, and what W multiplies is their mean square, 26, and not their "
-        "variance, 5.75.",
+        "Xavier's weights are said to preserve the variance.",
+        "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their"
+        " mean square, 26, and not their variance, 5.75.",
     ),
     Slip(
         "wrong",
-        "The scale does not ensure numerical stability; the subtraction of the maximum does.",
+        "The scale is said to give numerical stability.",
+        "Subtracting the maximum gives it.",
     ),
     Slip(
         "wrong",
-        "The scale does not adjust anything to the context: it is the same factor for every score.",
+        "The scale is said to adjust the words to their context.",
+        "It does not: it is the same factor for every score.",
     ),
     Slip(
         "wrong",
-        "Each row of a head is said to be a word in its context; head 2 is one-hot, although it "
-        "is scaled, and its three printed rows are the same.",
+        "Each row of a head is said to be a word in its context.",
+        "Head 2 is one-hot, although it is scaled, and its three printed rows are the same.",
     ),
     Slip(
         "unclear",
-        "The first word is said to attend to every other word. It attends to itself too, and in "
-        "head 2 to nothing else.",
+        "The first word is said to attend to every other word.",
+        "It attends to itself too, and in head 2 to nothing else.",
     ),
 )
 

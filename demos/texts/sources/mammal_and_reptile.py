@@ -121,35 +121,36 @@ LOST = ""
 SLIPS = (
     Slip(
         "wrong",
-        "The embeddings are said to have changed little; the lizard's moves by 39 %, the whale's "
-        "by 17 %.",
+        "The embeddings are said to have changed little.",
+        "The lizard's moves by 39 %, the whale's by 17 %.",
     ),
     Slip(
         "unclear",
-        "The weights are said to measure similarity; of two keys in one direction the longer "
-        "gets more. Of the mammals the query looks least at the whale, which is most like it, "
-        "and lizard and whale look more at others than at themselves.",
+        "The weights are said to measure similarity.",
+        "Of two keys in one direction the longer gets more. Of the mammals the query looks "
+        "least at the whale, which is most like it, and lizard and whale look more at others "
+        "than at themselves.",
     ),
     Slip(
         "left open",
-        "The text scales by 1/√3 and stops there; the scaled scores of a query still spread by "
-        "10 and more, where √d_k is meant to leave 1.",
+        "The text scales by 1/√3 and stops there.",
+        "The scaled scores of a query still spread by 10 and more, where √d_k is meant to leave 1.",
     ),
     Slip(
         "left open",
-        "The text calls random projections a bad idea, and leaves open why. Every training "
-        "begins with some. Here all weights and features are positive, and then one key, mostly "
-        "the longest, wins every row.",
+        "The text calls random projections a bad idea, and leaves open why.",
+        "Every training begins with some. Here all weights and features are positive, and then "
+        "one key, mostly the longest, wins every row.",
     ),
     Slip(
         "wrong",
-        "The embedding of a query is said to be updated; 3 features go in and 4 attributes come "
-        "out.",
+        "The embedding of a query is said to be updated.",
+        "3 features go in and 4 attributes come out.",
     ),
     Slip(
         "unclear",
-        "Self-attention is said to need several heads to be useful. What it needs, and what the "
-        "text means by this, are projections; its one head has them.",
+        "Self-attention is said to need several heads to be useful.",
+        "What it needs, and what the text means by this, are projections; its one head has them.",
     ),
 )
 

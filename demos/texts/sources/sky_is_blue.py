@@ -49,83 +49,102 @@ LOST = (
 SLIPS = (
     Slip(
         "wrong",
-        'The token ids printed are those of "… world is blue"; the printed sentence has others.',
+        "The printed token ids are not those of the sentence.",
+        'They belong to "… world is blue".',
     ),
     Slip(
         "left open",
-        "The text does not say that words are numbered with their repetitions. So some ids are "
-        "never used, which does no harm.",
+        "The text does not say that words are numbered with their repetitions.",
+        "So some ids are never used, which does no harm.",
     ),
     Slip(
         "left open",
-        "The text does not say that its second replace changes nothing. It looks for all nine "
-        "characters in a row, and the loop before it has done the work.",
-    ),
-    Slip("wrong", "Multiplying by 1/√d_k is called dividing by it, which would go the other way."),
-    Slip(
-        "unclear",
-        "The ratio 32 is shown as an effect; Var(x/√32) = Var(x)/32 holds for any numbers.",
+        "The text does not say that its second replace changes nothing.",
+        "It looks for all nine characters in a row, and the loop before it has done the work.",
     ),
     Slip(
         "wrong",
-        "The text says that keys and values grow because nothing is scaled. They grow because W "
-        "is drawn from N(0, 1). A scale of the scores does not change them.",
-    ),
-    Slip(
-        "left open",
-        "The scale is said to give more stable gradients; it does not suffice here. Most queries "
-        "look at one word, as W is N(0, 1).",
-    ),
-    Slip(
-        "wrong",
-        "Softmax runs over the queries (dim=0) in the worked example, over the keys in the class.",
-    ),
-    Slip(
-        "wrong",
-        "The text says that values may have any width, and that the shape of (8, 8) weights and "
-        "the shape of (8, 32) values are the same.",
-    ),
-    Slip(
-        "wrong",
-        "The text says that heads speed the work up like a team. They do as many "
-        "multiplications as one head.",
-    ),
-    Slip("wrong", "`nn` and `F` are used and never imported."),
-    Slip("wrong", "A comment lacks its #, which is a SyntaxError."),
-    Slip(
-        "left open",
-        "The text passes no mask. With one, a query that may look nowhere gets NaN, and so does "
-        "the gradient.",
-    ),
-    Slip(
-        "left open",
-        "The shape of a mask is not said. A mask (B, T, S) meets scores (B, H, T, S): if B = H, "
-        "a head gets a sequence's mask.",
-    ),
-    Slip(
-        "wrong",
-        "`SelfAttention.scale` is a tensor and no buffer, so it stays behind when the class is "
-        "moved to another device, and the division there fails.",
+        "Multiplying by 1/√d_k is called dividing by it.",
+        "That would go the other way.",
     ),
     Slip(
         "unclear",
-        "The formulas write q = W x, the code X W. W is square, so both orders run, and W means "
-        "its transpose in one of them.",
+        "The ratio 32 is shown as an effect.",
+        "Var(x/√32) = Var(x)/32 holds for any numbers.",
+    ),
+    Slip(
+        "wrong",
+        "The text says that keys and values grow because nothing is scaled.",
+        "They grow because W is drawn from N(0, 1). A scale of the scores does not change them.",
+    ),
+    Slip(
+        "left open",
+        "The scale is said to give more stable gradients.",
+        "It does not suffice here. Most queries look at one word, as W is N(0, 1).",
+    ),
+    Slip(
+        "wrong",
+        "Softmax runs over the queries (dim=0) in the worked example.",
+        "It has to run over the keys, as it does in the class.",
+    ),
+    Slip(
+        "wrong",
+        "The text says that values may have any width, and that the shape of (8, 8) weights and"
+        " the shape of (8, 32) values are the same.",
+        "They are not, and need not be.",
+    ),
+    Slip(
+        "wrong",
+        "The text says that heads speed the work up like a team.",
+        "They do as many multiplications as one head.",
+    ),
+    Slip(
+        "wrong",
+        "`nn` and `F` are used and never imported.",
+        "So the code does not run.",
+    ),
+    Slip(
+        "wrong",
+        "A comment lacks its #.",
+        "That is a SyntaxError.",
+    ),
+    Slip(
+        "left open",
+        "The text passes no mask.",
+        "With one, a query that may look nowhere gets NaN, and so does the gradient.",
+    ),
+    Slip(
+        "left open",
+        "The shape of a mask is not said.",
+        "A mask (B, T, S) meets scores (B, H, T, S): if B = H, a head gets a sequence's mask.",
+    ),
+    Slip(
+        "wrong",
+        "`SelfAttention.scale` is a tensor and no buffer.",
+        "So it stays behind when the class is moved to another device, and the division there "
+        "fails.",
+    ),
+    Slip(
+        "unclear",
+        "The formulas write q = W x, the code X W.",
+        "W is square, so both orders run, and W means its transpose in one of them.",
     ),
     Slip(
         "unclear",
         "Softmax is said to be applied to the entire matrix and to give one probability "
-        "distribution. The code gives eight, one for each column.",
+        "distribution.",
+        "The code gives eight, one for each column.",
     ),
     Slip(
         "unclear",
-        "The word query stands for a matrix of weights, W_q, and for its result, Q; key and "
-        "value do so too.",
+        "The word query stands for a matrix of weights, W_q, and for its result, Q.",
+        "Key and value have two meanings too.",
     ),
     Slip(
         "unclear",
-        "`itos` would be read as id → string, and holds the ids of the words. `vocab_size` is "
-        "100, explained as the number of unique words.",
+        "`itos` holds the ids of the words, and `vocab_size` is explained as the number of "
+        "unique words.",
+        "`itos` would be read as id → string, and `vocab_size` is 100.",
     ),
 )
 

@@ -1,0 +1,156 @@
+"""The pages of the texts and of the museum: they need nothing, and everyone can read them."""
+
+import re
+from html import unescape
+
+import pytest
+
+from demos._page import Page, link
+from demos.museum.exhibits import NAMES, exhibit, source
+from tests.demos.test_texts import TEXTS
+
+PAGES = [*TEXTS, "texts", "museum"]
+
+
+@pytest.fixture
+def page_of(finished):
+    """The page of a demo. The list of the texts is made last, so that it has all links."""
+
+    def page_of(name):
+        for text in TEXTS if name == "texts" else []:
+            finished(text, "--seed", str(TEXTS[text].seed))
+        options = ["--seed", str(TEXTS[name].seed)] if name in TEXTS else []
+        return finished(name, *options)[0] / "index.html"
+
+    return page_of
+
+
+def read(page_of, name):
+    """The page without the pages inside it, and as text."""
+    page = re.sub(r'srcdoc="[^"]*"', "", page_of(name).read_text("utf-8"))
+    return page, " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", page)).split())
+
+
+# ------------------------------------------------------------------ value: what a page says
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_page_of_a_text_has_its_numbers_its_lines_the_way_back_and_a_question(name, page_of):
+    text = TEXTS[name]
+    page, said = read(page_of, name)
+    assert f"The text prints {text.printed} numbers, and {text.same} of them come" in said
+    lines = [line.replace("`", "") for s in text.source.SLIPS for line in (s.says, s.so)]
+    assert [line for line in lines if line not in said] == []
+    assert len(re.findall(r'<span class="kind', page)) == len(text.source.SLIPS)
+    assert "The way back" in said and "What do you expect?" in said
+    figures = re.findall(r'<svg class="light"[^>]*? role="img" aria-label="([^"]*)"', page)
+    assert len(figures) >= 3 and min(map(len, figures)) > 40
+    assert sum("The RMS of the gradient goes from" in alt for alt in figures) == 2
+    assert page.count("<iframe") == 1 and "What to conclude" in said and "Try it" in said
+
+
+def test_the_list_of_texts_links_to_each_of_them(page_of):
+    page, said = read(page_of, "texts")
+    assert re.findall(r'href="../(\w+)/index.html"', page) == list(TEXTS)
+    assert all(
+        step in said for t in TEXTS.values() for step in t.source.COMPLETED if "`" not in step
+    )
+
+
+def test_the_museum_shows_the_broken_version_before_what_is_wrong_with_it(page_of):
+    page = read(page_of, "museum")[0]
+    for name in NAMES:
+        shown = page.partition(f'<h2 id="{name}"')[2].partition("<h2")[0]
+        first, _, folded = shown.partition("<details")
+        case = exhibit(name)
+        assert "\n".join(source(case.module.broken)) in unescape(first)
+        assert case.title not in unescape(first) and f"The mistake: {case.title}" in unescape(
+            folded
+        )
+        assert folded.index("<ins>") < folded.index("The check") < folded.index("The repair")
+        assert "NOT CAUGHT" not in folded and "passes" in folded
+
+
+# ------------------------------------------------------------------ in a real browser
+
+SERIOUS = ("serious", "critical")
+SHOWN = {"exclude": [["svg > *"]]}  # (thousands of paths)
+ALONE = {"iframes": False, "resultTypes": ["violations"]}  # (steps have tests of their own)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen_reader(
+    name, page_of, visit
+):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    path = page_of(name)
+    page = visit(path, viewport={"width": 400, "height": 800}, color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.emulate_media(media="print", color_scheme="light")
+    hidden = (
+        "[...document.querySelectorAll('details > :not(summary)')].filter(e => !e.offsetHeight)"
+    )
+    assert page.evaluate(f"{hidden}.length") == 0
+    page.emulate_media(media="screen", color_scheme="light")
+    page.set_viewport_size({"width": 1000, "height": 800})
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    schemes = ("light", "dark") if name == "museum" else ("dark",)  # (one template for all)
+    for scheme in schemes:
+        page.emulate_media(color_scheme=scheme)
+        found = axe.Axe().run(page, context=SHOWN, options=ALONE).response["violations"]
+        serious = [(f["id"], f["nodes"][0]["html"][:120]) for f in found if f["impact"] in SERIOUS]
+        assert not serious, scheme
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_leads_only_to_what_is_there(name, page_of):
+    path = page_of(name)
+    page = read(page_of, name)[0]
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    links = re.findall(r'(?:src|href)="(?!data:)([^"]*)"', page)
+    for address in links:
+        there = address[1:] in ids if address.startswith("#") else (path.parent / address).exists()
+        assert there, address
+    assert not re.search(r"@import|url\((?!#)", page)
+    assert set(re.findall(r"https?://[^/\" &;<]+", page)) <= {"http://www.w3.org"}
+
+
+# ------------------------------------------------------------------ the template
+
+HOSTILE = "</script><b onclick='x'>&\"`"
+
+
+def test_all_text_of_a_page_is_escaped(tmp_path):
+    page = Page(HOSTILE, claim=HOSTILE)
+    page.section(HOSTILE, name=HOSTILE)
+    page.head(HOSTILE)
+    page.say(HOSTILE)
+    page.ask(HOSTILE, HOSTILE)
+    page.table(
+        [HOSTILE], [[HOSTILE], [link(HOSTILE, HOSTILE)]], caption=HOSTILE, groups=[(HOSTILE, 1)]
+    )
+    with page.folded(HOSTILE):
+        page.code([HOSTILE, f"- {HOSTILE}"], marked=True)
+    page.fold(HOSTILE, HOSTILE)
+    page.facts({HOSTILE: [HOSTILE]})
+    page.conclude(HOSTILE, [HOSTILE])
+    (tmp_path / "one").mkdir()
+    text = page.write(tmp_path / "one", quick=True, note=HOSTILE).read_text("utf-8")
+    assert "<b onclick" not in text and "</script" not in text
+    assert text.count("This is a --quick run") == 1
+    assert "onclick" in (tmp_path / "index.html").read_text("utf-8")
+
+
+def test_words_and_wide_numbers_are_told_apart_and_a_program_is_never_read_as_words(tmp_path):
+    page = Page("A page", claim="It has a table.")
+    many = "0.1 0.2 0.3 0.4 0.5 0.6 0.7"
+    page.table(["a", "b", "c"], [["this is a line of a few words", many, 1]], caption="One row")
+    page.say("a *b* c, 2 * 3 * 4, **options")
+    page.code(["- 1", "+ 2", "  3"])
+    (tmp_path / "one").mkdir()
+    text = page.write(tmp_path / "one").read_text("utf-8")
+    assert '<td class="words">this' in text and f'<td class="wide">{many}' in text
+    assert "a <em>b</em> c, 2 * 3 * 4, **options" in text
+    assert "<del>" not in text.partition("</style>")[2]
