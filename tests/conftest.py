@@ -19,7 +19,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # (while it is open, no test can call asyncio.run)
 def browser():
     """Chromium; without it, or without playwright, the test skips. (In CI a skip is a failure.)"""
     program = os.environ.get("CHROME") or next(filter(None, map(shutil.which, PROGRAMS)), None)
