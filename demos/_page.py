@@ -59,13 +59,14 @@ details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem 
 details.ask > summary { font-size: 1rem; color: var(--ink); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
-  overflow-wrap: normal; }
+  overflow-wrap: normal; margin-bottom: 1rem; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: top; }
 th:first-child, td:first-child, td.text { text-align: left; }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem; }
 iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radius: 8px; }
-@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; } }
+@media (max-width: 40rem) { .pictures { flex-direction: column; }
+  figure { flex-basis: auto; } iframe { height: 44rem; } }
 @media print { details { display: block; } a { color: inherit; }
   iframe, .slider input, .slider output, .slider img { display: none; }
   .slider img:last-of-type, .slider img:last-of-type[hidden] { display: block; } }

@@ -188,8 +188,8 @@ page.section("Both heads after the training")
 page.figure(
     chosen.out / "weights.svg",
     alt=f"Before the repetition the head of block 1 has {np.mean(back):.0%} of its weight one "
-    f"token back. In the repetition the head of block 2 has {np.mean(after):.0%} of its weight on what "
-    "followed the same token before.",
+    f"token back. In the repetition the head of block 2 has {np.mean(after):.0%} of its weight on "
+    "what followed the same token before.",
     caption="Below the dashed line the tokens repeat. Block 2 uses block 1 above the line only, so "
     "below it block 1 may look anywhere.",
 )
