@@ -46,7 +46,7 @@ TRAIN = {
     ),
 }
 ANIMATED = {"reverse", "induction"}
-PAGES = set(TRAIN) - {"charlm", "digits", "translate"}
+PAGES = set(TRAIN) - {"charlm"}
 
 
 @pytest.fixture(scope="module")
