@@ -194,8 +194,8 @@ page.figure(
     caption="A row is a token that was read, and predicts the next token.",
 )
 page.conclude(
-    "The order in which a model writes decides how hard its task is. The heads find the two digits "
-    "of a column by their positions.",
+    "Written from the right, each digit of a sum needs two digits and a carry. The heads find the "
+    "two digits by their positions.",
     try_it(chosen.file),
 )
 print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
