@@ -247,6 +247,7 @@ print(f"\nPictures: {chosen.out}/bits.png, weights.png")
 
 # %% The page
 
+ahead = [f"n = {n}" for n, needs in enumerate(by_counting) if needs < bits]
 page = Page(
     "A language model of characters",
     claim="A small GPT that looks back up to 64 characters predicts a text better than counting "
@@ -265,7 +266,8 @@ page.ask(
     "does it pay to go, and where is the GPT after "
     f"{chosen.steps} steps?",
     f"Counting is best at n = {best}, with {by_counting[best]:.2f} bits. At n = 5 too many "
-    f"contexts were seen too seldom ({by_counting[5]:.2f} bits). The GPT needs {bits:.2f} bits. "
+    f"contexts were seen too seldom ({by_counting[5]:.2f} bits). The GPT needs {bits:.2f} bits, "
+    f"and counting is better at {', '.join(ahead) or 'no n'}. "
     f"Shown one character at a time it needs {bits_of_one:.2f}, and counting with n = 1 "
     f"{by_counting[1]:.2f}.",
 )
@@ -313,7 +315,8 @@ page.table(
 )
 page.conclude(
     "What a model can know is bounded by what it is shown. Counting cannot use long contexts, "
-    "because each is rare. A GPT weighs what it finds in them, and so it can.",
+    "because each is rare. A GPT weighs what it finds in them, and so it can, but it needs many "
+    "steps to learn how.",
     try_it(chosen.file),
 )
 print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")

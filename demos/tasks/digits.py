@@ -257,7 +257,8 @@ of_rows = last[:, :, 0, 1:].sum(axis=-1).mean()
 page = Page(
     "Handwritten digits",
     claim="Attention to all training images is a classifier without any training. An encoder that "
-    "takes the rows of an image as its tokens learns to read digits, if the rows have positions.",
+    "takes the rows of an image as its tokens learns to read as many, and reads fewer if the rows "
+    "have no positions.",
 )
 page.say(
     "An image has 8 × 8 pixels. Without training the image is the query, the 1,197 training "
@@ -302,7 +303,7 @@ page.figure(
     caption="Where the asking token looks in four images. Where all rows are pale, the rest of the "
     "weight is on the asking token itself.",
 )
-marks.table(page, "Scores on 400 images that were held out")
+marks.table(page, "Scores on images that were held out")
 page.section("Other hands")
 page.table(
     ["Test images", "without training", "encoder"],

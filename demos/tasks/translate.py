@@ -150,7 +150,8 @@ marks.at_least("greedy", exact(greedy), 0.95)
 marks.at_least("four beams", exact(beams), 0.95)
 marks.at_most("ablation, without cross-attention", exact(unseeing), 0.05)
 marks.trained("ablation", blind_run.losses)
-marks.at_most("different sentences that it writes", len(set(map(tuple, unseeing))), 1, "d")
+different = len(set(map(tuple, unseeing)))
+marks.at_most("different sentences that it writes", different, 1, "d")
 print("\nThree of them, and below each what the decoder without the source writes")
 for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
     print(f"   {' '.join(ours)}\n      {' '.join(seen)}\n      {' '.join(unseen)}  (blind)")
@@ -202,8 +203,8 @@ page.say(
 )
 page.ask(
     "Without cross-attention the decoder does not see the source. What does it write?",
-    f"For {asked} sources it writes {len(set(map(tuple, unseeing)))} different sentence(s), which "
-    f"agree with {exact(unseeing):.1%} of the translations. It learns what a sentence looks like, "
+    f"It writes {different} sentence{'s' * (different > 1)} for all {asked} sources, and "
+    f"{exact(unseeing):.1%} of the sources are translated. It learns what a sentence looks like, "
     "and not which one is asked for.",
 )
 page.section("Three sentences")
