@@ -77,6 +77,7 @@ def options(
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
+    chosen.file = file  # the page shows the changes at its end
     if steps:  # these facts distinguish the checkpoints of one run from those of another
         chosen.demo, chosen.source = name, fingerprint(file)
         chosen.begun = None if chosen.resume else datetime.now().isoformat()

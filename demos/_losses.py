@@ -63,6 +63,15 @@ def plot_training(
     return save_figure(figure, path)
 
 
+def described(runs: Mapping[str, tuple[Run, float]], scored: str) -> str:
+    """What `plot_training` shows, in words."""
+    return " ".join(
+        f"{name.capitalize()}: the loss goes from {run.losses[0]:.2g} to "
+        f"{np.mean(run.losses[-20:]):.2g}, and {score:.1%} of the {scored} are right."
+        for name, (run, score) in runs.items()
+    )
+
+
 def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) -> None:
     """Losses on a logarithmic axis, with their names; a run that broke with NaN ends in a ✕."""
     from matplotlib.ticker import LogLocator, NullFormatter

@@ -9,10 +9,16 @@ folded, so that the pictures are seen first. All text is escaped; `backticks` be
     page = Page("Reverse", claim="With positions, one head learns to write backwards.")
     page.figure(path, alt="The weights are an anti-diagonal.", caption="After 500 steps")
     page.write(chosen.out, quick=chosen.quick)
+
+A page is text and pictures, and runs no script. Only a page with a slider has one, of a few lines,
+and a policy that allows this script alone.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -50,14 +56,19 @@ figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { svg.light { filter: invert(1) hue-rotate(180deg);
   mix-blend-mode: screen; } }
-figcaption, summary { font-size: .9rem; color: var(--soft); }
+figcaption, summary, output { font-size: .9rem; color: var(--soft); }
+.slider input { width: 100%; max-width: 40rem; min-height: 28px; accent-color: var(--on); }
+.slider img { display: block; }
+.slider [hidden] { display: none; }
+output { display: block; font-family: system-ui, sans-serif; }
 summary { cursor: pointer; min-height: 24px; }
 details { margin: .6rem 0 1rem; }
 details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
   max-width: 46rem; }
 details.ask.whole[open] { max-width: none; }
 details.ask > summary { font-size: 1rem; color: var(--ink); }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
+  margin-bottom: 1rem; }
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
   vertical-align: top; }
 th:first-child, td:first-child, td.text { text-align: left; }
@@ -79,7 +90,27 @@ h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-w
   th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
-  pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; } }
+  pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; }
+  .slider input, .slider output, .slider img { display: none; }
+  .slider img:last-of-type, .slider img:last-of-type[hidden] { display: block; } }
+"""
+
+# A slider shows one picture of several, at first the first one. Without the script, and in print,
+# the last one is shown.
+SLIDER = """
+for (const slider of document.querySelectorAll(".slider")) {
+  const bar = slider.querySelector("input"), said = slider.querySelector("output");
+  const pictures = [...slider.querySelectorAll("img")];
+  const show = () => {
+    pictures.forEach((picture, i) => { picture.hidden = i !== Number(bar.value); });
+    said.textContent = pictures[bar.value].dataset.label;
+    bar.setAttribute("aria-valuetext", said.textContent);
+  };
+  bar.value = 0;
+  bar.hidden = false;
+  bar.addEventListener("input", show);
+  show();
+}
 """
 
 
@@ -90,6 +121,7 @@ class Page:
         self.title, self.claim = title, claim
         self._parts: list[str] = []
         self._pictures = 0
+        self._script = ""  # that of a slider, if there is one
 
     def section(self, heading: str, *, name: str = "") -> None:
         """A new heading. `#name` leads to it, if it has a name."""
@@ -162,6 +194,28 @@ class Page:
         ]
         self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
 
+    def slider(self, animation: Path, labels: Sequence[str], *, alt: str, caption: str) -> None:
+        """The frames of an animation, to be moved through by hand: a label and a picture each.
+
+        `alt` says what the frames show from the first to the last.
+        """
+        frames = _frames(animation)
+        if len(frames) != len(labels):
+            raise ValueError(f"{len(frames)} frames need {len(frames)} labels: got {len(labels)}")
+        last = len(frames) - 1
+        shown = "".join(
+            f'<img src="data:image/png;base64,{frame}" data-label="{escape(label)}" '
+            f'alt="{escape(f"{label}. {alt}")}"{" hidden" * (i < last)}>'
+            for i, (frame, label) in enumerate(zip(frames, labels, strict=True))
+        )
+        self._parts.append(
+            f'<figure class="slider" role="group"><input type="range" min="0" max="{last}" '
+            f'value="{last}" aria-label="{escape(caption)}" hidden>'
+            f"<output>{escape(labels[-1])}</output>{shown}"
+            f"<figcaption>{_marked(caption)}</figcaption></figure>"
+        )
+        self._script = SLIDER
+
     def fold(self, summary: str, text: str) -> None:
         """Columns of text behind a line that opens them."""
         shown = f"<summary>{_marked(summary)}</summary><pre tabindex='0'>{escape(text)}</pre>"
@@ -228,7 +282,8 @@ class Page:
             f'<p class="claim">{_marked(self.claim)}</p>',
             *self._parts,
         ]
-        path = write_whole(folder / "index.html", _document(self.title, body))
+        content = _document(self.title, body, self._script)
+        path = write_whole(folder / "index.html", content)
         renew_list(folder.parent)
         return path
 
@@ -269,14 +324,40 @@ def renew_list(folder: Path) -> None:
     write_whole(folder / "index.html", _document("Pages of the demos", body))
 
 
-def _document(title: str, body: Sequence[str]) -> str:
+def try_it(file: str) -> list[str]:
+    """The changes to try that a demo's file lists at its end."""
+    _, _, end = Path(file).read_text(encoding="utf-8").rpartition("\n# %% Try it\n")
+    items = re.split(r"^# - ", end, flags=re.MULTILINE)[1:]
+    return [" ".join(item.replace("\n#", "\n").split()) for item in items]
+
+
+def _frames(animation: Path) -> list[str]:
+    """The frames of a GIF as PNGs, in base64."""
+    from PIL import Image, ImageSequence
+
+    found = []
+    with Image.open(animation) as opened:
+        for frame in ImageSequence.Iterator(opened):
+            content = io.BytesIO()
+            frame.convert("RGB").quantize(64).save(content, format="png", optimize=True)
+            found.append(base64.b64encode(content.getvalue()).decode())
+    return found
+
+
+def _document(title: str, body: Sequence[str], script: str = "") -> str:
+    found = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{found}'"
+    )
     head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
+        + f'<meta http-equiv="Content-Security-Policy" content="{policy}">' * bool(script)
+        + f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
     )
-    return head + "<main>\n" + "\n".join(body) + "\n</main></body></html>\n"
+    end = f"<script>{script}</script>" * bool(script)
+    return head + "<main>\n" + "\n".join(body) + f"\n</main>{end}</body></html>\n"
 
 
 def _kind(text: str) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from tqdm import tqdm
 
 from demos import stop
+from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
 from minigrad.optim import Optimizer
@@ -149,6 +150,7 @@ class Marks:
     def __init__(self, *, enforced: bool) -> None:
         self.enforced = enforced
         self.failed: list[str] = []
+        self.rows: list[list[str]] = []
 
     def at_least(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
         """A score that must not be below its mark."""
@@ -167,8 +169,20 @@ class Marks:
         verdict = "passed" if passed else "FAILED" if self.enforced else "not reached (--quick)"
         line = f"{what}: expected {expected}, got {got:{form}}: {verdict}"
         print(f"   {line}")
+        self.rows.append([what, f"{got:{form}}", expected, verdict])
         if not passed:
             self.failed.append(line)
+
+    def table(self, page: Page, caption: str) -> None:
+        """All scores so far beside their marks, as a table of the page."""
+        page.table(["Score", "this run", "pass mark", "result"], self.rows, caption=caption)
+
+    @property
+    def note(self) -> str:
+        """What a page says at its top if a mark was failed."""
+        failed = len(self.failed) if self.enforced else 0
+        says = "This run failed {} of its {} marks, so it does not confirm the claim."
+        return says.format(failed, len(self.rows)) if failed else ""
 
     def end(self) -> None:
         """Leave with exit code 1 if a mark was failed."""

@@ -21,7 +21,8 @@ from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions
 from demos import options
-from demos._losses import plot_training
+from demos._losses import described, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import cross_entropy
 from minigrad.nn import Embedding, LayerNorm, Linear
@@ -128,16 +129,76 @@ maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mas
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
 drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
 save_figure(drawn, chosen.out / "weights")
+runs = {
+    "with positions": (run, float(exact.mean())),
+    "without positions": (without, float(exact_without.mean())),
+}
 plot_training(
     chosen.out / "loss",
     "Without positions the model cannot tell units from hundreds",
-    {"with positions": (run, exact.mean()), "without positions": (without, exact_without.mean())},
+    runs,
     choices=10,
     mark=0.98,
     counted="digits",
     scored="sums, held out",
 )
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
+
+# %% The page
+
+same_column = [  # of the head that looks there most: the two digits of units, tens and hundreds
+    np.max([m[..., PROMPT - 1 + i, [2 - i, 6 - i]].sum(axis=-1) for m in maps]) for i in range(3)
+]
+page = Page(
+    "Add numbers",
+    claim="A small GPT learns to add numbers of three digits, and to carry. Without positions it "
+    "cannot tell units from hundreds.",
+)
+page.say(
+    f"The model reads {''.join(names[:PROMPT])} and writes the sum digit by digit, from the right. "
+    f"Here it writes {' '.join(str(t) for t in written[0, PROMPT:])}, which is {total}. One sum in "
+    "a hundred is never trained on.",
+)
+page.ask(
+    "Why is it easier to write the sum from the right than from the left?",
+    "From the right each digit needs two digits and a carry, which is 0 or 1 and follows from what "
+    "is known. From the left the first digit can depend on all six: 499+500 and 499+501 differ in "
+    "all digits of their sums.",
+)
+page.section("What it reaches, with positions and without")
+page.table(
+    ["Carries in the sum", "sums", "with positions", "without"],
+    [
+        [n, some.sum(), f"{exact[some].mean():.1%}", f"{exact_without[some].mean():.1%}"]
+        for n in range(4)
+        if (some := carries.sum(axis=0) == n).any()
+    ],
+    caption="Exact held-out sums, by the number of carries",
+)
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out sums"),
+    caption="The loss, and the share of digits that are right, at each step",
+)
+marks.table(page, "Scores after the training, on 1,000 sums that were held out")
+page.section("Where the heads look while they write one sum")
+page.figure(
+    chosen.out / "weights.svg",
+    alt="The weights of eight heads. Of the head that looks there most, the weight on the two "
+    "digits of the column is "
+    + ", ".join(
+        f"{share:.0%} for the {name}"
+        for name, share in zip(("units", "tens", "hundreds"), same_column, strict=True)
+    )
+    + ".",
+    caption="A row is a token that was read, and predicts the next token.",
+)
+page.conclude(
+    "Written from the right, each digit of a sum needs two digits and a carry. The heads find the "
+    "two digits by their positions.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

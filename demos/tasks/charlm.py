@@ -30,6 +30,7 @@ from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
 from demos._losses import centred, draw_levels, draw_line
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import cross_entropy, gradients, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -175,7 +176,8 @@ for n in sorted({2, best}):
     when = f"passed by step {passed[0]}" if passed else "not passed: give it more --steps"
     print(f"   counting with n = {n}, {by_counting[n]:.3f} bits: {when}")
 
-print(f"\nBefore:\n{before}\n\nAfter:\n{written(model)}")
+after = written(model)
+print(f"\nBefore:\n{before}\n\nAfter:\n{after}")
 
 # %% The memory of a step, and how `recompute` (chapter 2.4) saves much of it
 # A forward pass keeps a record of every block until the backward pass. `recompute` keeps only the
@@ -242,6 +244,82 @@ titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(H
 drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
 save_figure(drawn, chosen.out / "weights")
 print(f"\nPictures: {chosen.out}/bits.png, weights.png")
+
+# %% The page
+
+ahead = [f"n = {n}" for n, needs in enumerate(by_counting) if needs < bits]
+page = Page(
+    "A language model of characters",
+    claim="A small GPT that looks back up to 64 characters predicts a text better than counting "
+    "what followed the last two. Shown one character at a time, it learns what counting with "
+    "n = 1 knows, and no more.",
+)
+page.say(
+    f"The text is Python's own documentation, {len(text):,} characters. A tenth of it is held out. "
+    "A model knows the text well if it needs few bits for each character of that tenth: 0 if it "
+    "is always certain and right, "
+    f"{np.log2(len(letters)):.1f} if it knows nothing. Counting with n looks at the last n "
+    "characters and at what followed them in the other nine tenths.",
+)
+page.ask(
+    "Counting with n = 1 knows the last character, with n = 2 the last two, and so on. How far "
+    "does it pay to go, and where is the GPT after "
+    f"{chosen.steps} steps?",
+    f"Counting is best at n = {best}, with {by_counting[best]:.2f} bits. At n = 5 too many "
+    f"contexts were seen too seldom ({by_counting[5]:.2f} bits). The GPT needs {bits:.2f} bits, "
+    f"and counting is better at {', '.join(ahead) or 'no n'}. "
+    f"Shown one character at a time it needs {bits_of_one:.2f}, and counting with n = 1 "
+    f"{by_counting[1]:.2f}.",
+)
+page.section("Bits for each character")
+page.figure(
+    chosen.out / "bits.svg",
+    alt=f"Bits for each character at each step. Shown {T} characters, the GPT ends at {bits:.2f} "
+    f"on held-out text; shown one character, at {bits_of_one:.2f}. Counting with n = 2 needs "
+    f"{by_counting[2]:.2f}.",
+    caption="Lines are the training text, diamonds the held-out text, dotted lines counting",
+)
+page.table(
+    ["Who predicts", "bits per character"],
+    [
+        *([f"counting, n = {n}", f"{needs:.3f}"] for n, needs in enumerate(by_counting)),
+        [f"GPT, shown {T} characters", f"{bits:.3f}"],
+        ["GPT, shown one character", f"{bits_of_one:.3f}"],
+    ],
+    caption="On held-out text",
+)
+marks.table(page, "Scores after the training beside their marks")
+page.section("What it writes")
+page.say('Both texts continue "The ", drawn at temperature 0.8.')
+page.fold("Before the training", before)
+page.fold("After the training", after)
+page.section("Where the heads look")
+page.figure(
+    chosen.out / "weights.svg",
+    alt=f"The weights of {len(titles)} heads over 20 characters. The mean weight on the character "
+    "itself and the one before it is "
+    + ", ".join(
+        f"{np.mean([np.trace(m), np.trace(m, -1)]) * 2 / len(m):.0%}" for m in np.concatenate(maps)
+    )
+    + ".",
+    caption="A row is a character that was read, and predicts the next one (· is a space).",
+)
+page.section("The memory of a training step")
+page.table(
+    ["", "MB", "ms"],
+    [
+        ["every block's record is kept", f"{megabytes:.1f}", f"{1000 * seconds:.0f}"],
+        ["blocks are recomputed (chapter 2.4)", f"{fewer:.1f}", f"{1000 * longer:.0f}"],
+    ],
+    caption="One step, measured",
+)
+page.conclude(
+    "What a model can know is bounded by what it is shown. Counting cannot use long contexts, "
+    "because each is rare. A GPT weighs what it finds in them, and so it can, but it needs many "
+    "steps to learn how.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

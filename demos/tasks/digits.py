@@ -20,7 +20,8 @@ from attention.figures import KINDS, name_ends, name_place, new_figure, save_fig
 from attention.maps import block_weights
 from attention.transformer import Encoder
 from demos import options
-from demos._losses import draw_levels, plot_training
+from demos._losses import described, draw_levels, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import Tensor, broadcast_to, concatenate, cross_entropy, no_grad
 from minigrad.nn import Linear, Module
@@ -178,10 +179,8 @@ marks.trained("ablation", bag_run.losses)
 first, _, others = np.split(np.arange(len(images)), [1197, 1397])
 stranger, _ = train_reader(True, "other hands", first)
 of_others = looked_up(others, FORMS[best_form], best_scale, first)
-print(
-    f"\n   other hands: without training {right(of_others, others):.2%}, encoder "
-    f"{right(read(stranger, others), others):.2%}"
-)
+other_hands = right(of_others, others), right(read(stranger, others), others)
+print(f"\n   other hands: without training {other_hands[0]:.2%}, encoder {other_hands[1]:.2%}")
 
 # %%
 # Is the trained classifier better than the untrained one? Only the images that exactly one of them
@@ -237,19 +236,95 @@ for i, row in enumerate(panels):
         panel.set_yticks([])
 figure.colorbar(drawn, ax=panels, aspect=30).set_label("weight of a row of pixels", fontsize=8)
 save_figure(figure, chosen.out / "weights")
+runs = {
+    "rows with positions": (run, right(by_reading, held_out)),
+    "rows in a bag": (bag_run, of_bag),
+}
 plot_training(
     chosen.out / "loss",
     "In a bag the rows of an image say less\n(smoothed labels keep the loss above 0.5)",
-    {
-        "rows with positions": (run, right(by_reading, held_out)),
-        "rows in a bag": (bag_run, of_bag),
-    },
+    runs,
     choices=10,
     mark=0.97,
     counted="images",
     scored="images, held out",
 )
 print(f"\nPictures: {chosen.out}/without_training.png, weights.png, loss.png")
+
+# %% The page
+
+of_rows = last[:, :, 0, 1:].sum(axis=-1).mean()
+page = Page(
+    "Handwritten digits",
+    claim="Attention to all training images is a classifier without any training. An encoder that "
+    "takes the rows of an image as its tokens learns to read as many, and reads fewer if the rows "
+    "have no positions.",
+)
+page.say(
+    "An image has 8 × 8 pixels. Without training the image is the query, the 1,197 training "
+    "images are the keys, and their labels are the values: the answer is an average of labels, "
+    "weighted by softmax(scale · q·k).",
+)
+page.ask(
+    "How many of 400 digits does this read, if nothing was trained? Chance is 10 %.",
+    f"With the images as they are and the scale 1/√d_k it reads {as_attention:.1%}. With the form "
+    f"of the keys and the scale that are best on other images ({best_form}, scale "
+    f"{best_scale:g}) it reads {right(by_looking, held_out):.1%}.",
+)
+page.section("Without training")
+page.figure(
+    chosen.out / "without_training.svg",
+    alt=f"The share of digits that are read, over the scale. The best of four forms of the keys, "
+    f"{best_form}, reaches {max(curves[best_form]):.1%} at scale {best_scale:g}; the worst number "
+    f"of all is {worst:.1%}.",
+    caption="The share of 200 validation images that are read, by the form of the keys",
+)
+page.table(
+    ["Form of the keys", *(f"{scale:g}" for scale in SCALES)],
+    [[name, *(f"{share:.0%}" for share in curve)] for name, curve in curves.items()],
+    caption="The same numbers: read without training, by scale",
+)
+page.section("An encoder, with positions and without")
+page.ask(
+    "In the ablation the same rows come in a bag: without positions. How much does the encoder "
+    "lose?",
+    f"It reads {of_bag:.1%}, and {right(by_reading, held_out):.1%} with positions. Most digits can "
+    "be told from which rows there are, and some cannot.",
+)
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out images"),
+    caption="The loss, and the share of images that are read, at each step",
+)
+page.figure(
+    chosen.out / "weights.svg",
+    alt=f"Four images, read as {', '.join(map(str, by_reading[:4]))}, and how much the asking "
+    f"token takes of each row. In block 2 the rows together have {of_rows:.0%} of its weight.",
+    caption="Where the asking token looks in four images. Where all rows are pale, the rest of the "
+    "weight is on the asking token itself.",
+)
+marks.table(page, "Scores on images that were held out")
+page.section("Other hands")
+page.table(
+    ["Test images", "without training", "encoder"],
+    [
+        [who, *(f"{share:.1%}" for share in shares)]
+        for who, shares in (
+            (
+                "by writers of training images",
+                [right(r, held_out) for r in (by_looking, by_reading)],
+            ),
+            ("by other people", other_hands),
+        )
+    ],
+    caption="Digits read, of 400",
+)
+page.conclude(
+    "A look-up among enough similar images is hard to beat, and attention is such a look-up. Both "
+    "classifiers read the handwriting of other people worse, and this is the real task.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

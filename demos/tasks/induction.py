@@ -16,13 +16,14 @@ import numpy as np
 
 from attention.blocks import Block, FeedForward
 from attention.figures import REFERENCE, save_figure
-from attention.maps import animate_weights, block_weights, plot_heads
+from attention.maps import animate_weights, block_weights, changing, plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from demos import options
-from demos._losses import plot_training
+from demos._losses import described, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import cross_entropy, no_grad
 from minigrad.nn import Embedding, LayerNorm, Linear
@@ -143,16 +144,68 @@ save_figure(figure, chosen.out / "weights")
 frames = np.array(run.history["frames"])
 titles = [f"block 2, step {step}" for step in run.history["steps"]]
 animate_weights(frames, names, names, chosen.out / "weights.gif", titles=titles, mask=mask)
+runs = {"two blocks": (run, right), "one block": (one, right_one)}
 plot_training(
     chosen.out / "loss",
     "It takes two looks in sequence: one block stays behind",
-    {"two blocks": (run, right), "one block": (one, right_one)},
+    runs,
     choices=VOCAB_SIZE,
     mark=0.95,
     counted="tokens",
     scored="tokens, held out",
 )
 print(f"\nPictures: {chosen.out}/weights.png, weights.gif, loss.png")
+
+# %% The page
+
+page = Page(
+    "Induction",
+    claim="Two blocks learn to continue a sequence that they have seen once. One block cannot, "
+    "because the task takes two looks in sequence.",
+)
+page.say(
+    "Random tokens begin to repeat themselves after 6 to 12 of them. Nothing can be predicted "
+    "before, and everything afterwards. The example on this page is "
+    f"{' '.join(names[: period[0]])} | {' '.join(names[period[0] :])}, where | is the place at "
+    "which it starts again.",
+)
+page.ask(
+    "After a token A the model must write what followed the earlier A. What do the heads of the "
+    "two blocks have to look at?",
+    "The head of block 1 looks one token back, so each position also holds the token before it. "
+    "The head of block 2 looks for the position that holds A as the token before it, and copies "
+    f"the token there. On average {np.mean(back):.0%} and {np.mean(after):.0%} of the weight is "
+    "there.",
+)
+page.section("Where the head of block 2 looks, through the training")
+page.slider(
+    chosen.out / "weights.gif",
+    [titles[i] for i in changing(frames)],
+    alt=f"At the end {np.mean(after):.0%} of the weight is on what followed the same token before.",
+    caption="Move the slider: a row is a token that was read, a column a token that it looks at",
+)
+page.section("Both heads after the training")
+page.figure(
+    chosen.out / "weights.svg",
+    alt=f"Before the repetition the head of block 1 has {np.mean(back):.0%} of its weight one "
+    f"token back. In the repetition the head of block 2 has {np.mean(after):.0%} of its weight on "
+    "what followed the same token before.",
+    caption="Below the dashed line the tokens repeat. Block 2 uses block 1 above the line only, so "
+    "below it block 1 may look anywhere.",
+)
+page.section("What it reaches, with two blocks and with one")
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out tokens"),
+    caption="The loss, and the share of tokens that are right, at each step",
+)
+marks.table(page, "Scores after the training, on sequences that were held out")
+page.conclude(
+    "Block 2 finds the place by what block 1 wrote there. This is what depth is for: a second look "
+    "can use the result of the first.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

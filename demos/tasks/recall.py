@@ -17,6 +17,7 @@ from attention.figures import SCALED, UNSCALED, new_figure, save_figure
 from attention.maps import plot_heads
 from demos import options
 from demos._losses import Line, draw_losses
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
@@ -142,6 +143,62 @@ for panel, lr, claim in zip(
 panel.set_xlabel("step")
 save_figure(figure, chosen.out / "loss")
 print(f"\nPictures: {chosen.out}/weights.png, loss.png")
+
+# %% The page
+
+page = Page(
+    "Associative recall",
+    claim="One head learns to look up a value by its key. At d_k = 512 only the scale 1/√d_k makes "
+    "a learning rate of 1 possible. At a rate of 0.1 the head learns without the scale as well.",
+)
+page.say(
+    f"A sequence has {PAIRS} pairs of a key and a value, drawn anew each time. Then one of the "
+    "keys is asked for, and its value is the answer. So the weights of the model cannot hold the "
+    "answers: the head must find the pair with this key.",
+)
+page.ask(
+    "Four trainings: with and without the scale 1/√d_k = 0.044, at a learning rate of 1 and of "
+    "0.1. Which of them learn the task, and does the scale make a head learn sooner?",
+    f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.0%} of the questions, the "
+    f"unscaled one {runs['unscaled', 1.0][2]:.0%}. At a rate of 0.1 it is "
+    f"{runs['scaled', 0.1][2]:.0%} and {runs['unscaled', 0.1][2]:.0%}, and the unscaled head is "
+    "sooner: the same step changes its scores √512 = 23 times as much.",
+)
+page.section("Where the head looks")
+page.figure(
+    chosen.out / "weights.svg",
+    alt="Rows are questions, columns pairs. On average "
+    + " and ".join(
+        f"{np.mean(np.diag(m)):.0%} of a row's weight is on the pair of its key ({name})"
+        for name, m in zip(shown, maps, strict=True)
+    )
+    + ".",
+    caption="Eight questions about one sequence of pairs: each row should look at the pair of its "
+    "key",
+)
+page.section("The four trainings")
+page.figure(
+    chosen.out / "loss.svg",
+    alt="The loss of four trainings. "
+    + " ".join(
+        f"{name.capitalize()}, rate {lr}: {right:.0%} of the questions are answered, after "
+        f"{len(losses)} steps."
+        for (name, lr), (_, losses, right) in runs.items()
+    ),
+    caption="The loss at each step. A cross is a training that broke with NaN.",
+)
+page.table(
+    ["", "rate 1.0", "rate 0.1"],
+    [[name, *(f"{runs[name, lr][2]:.1%}" for lr in (1.0, 0.1))] for name in ("scaled", "unscaled")],
+    caption=f"Held-out questions answered, of 2,000 (chance: {1 / VALUES:.1%})",
+)
+marks.table(page, "The same scores beside their pass marks")
+page.conclude(
+    "Attention is a look-up. The scale is not needed to learn it: small steps are enough. The "
+    "scale makes large steps safe, because the scores stay where softmax passes gradients on.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

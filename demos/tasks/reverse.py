@@ -12,10 +12,11 @@ on the order of the tokens, so no place has a mirror image.
 import numpy as np
 
 from attention.figures import save_figure
-from attention.maps import animate_weights, block_weights, plot_heads
+from attention.maps import animate_weights, block_weights, changing, plot_heads
 from attention.transformer import Encoder
 from demos import options
-from demos._losses import plot_training
+from demos._losses import described, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
@@ -98,16 +99,62 @@ save_figure(plot_heads(frames[-1][None], names, names, titles=["reverse"]), chos
 animate_weights(
     frames, names, names, chosen.out / "weights.gif", titles=[f"step {step}" for step in steps]
 )
+runs = {"with positions": (run, exact), "without positions": (without, exact_without)}
 plot_training(
     chosen.out / "loss",
     "Without positions no place has a mirror image",
-    {"with positions": (run, exact), "without positions": (without, exact_without)},
+    runs,
     choices=VOCAB_SIZE,
     mark=0.99,
     counted="tokens",
     scored="sequences, held out",
 )
 print(f"\nPictures: {chosen.out}/weights.png, weights.gif, loss.png")
+
+# %% The page
+
+page = Page(
+    "Reverse a sequence",
+    claim="With positions, one head learns to write a sequence backwards: each place looks at its "
+    "mirror image. Without positions it cannot.",
+)
+page.say(
+    f"The model reads {LENGTH} digits, such as {' '.join(names)}, and writes them from the last to "
+    "the first. It has one block with one head, and all places are written at the same time.",
+)
+page.ask(
+    "The head must copy the right digit to each place. What does its map of weights look like "
+    "after the training? (A row is a place that is written, a column is a place that is read.)",
+    "It is an anti-diagonal. The first place looks at the last one, the second place at the last "
+    f"but one, and so on: on average {mirror:.0%} of a row's weight is on the mirror image.",
+)
+page.section("Where the head looks, through the training")
+page.slider(
+    chosen.out / "weights.gif",
+    [f"step {steps[i]}" for i in changing(frames)],
+    alt=f"At the end {mirror:.0%} of the weight is on the anti-diagonal.",
+    caption="Move the slider: the head's weights from the first step to the last",
+)
+page.section("What it reaches, with positions and without")
+page.ask(
+    "The ablation has the same block, but no positions. Which share of the sequences does it "
+    "write backwards?",
+    f"{exact_without:.1%} of 1,000, and {exact:.1%} with positions. Attention does not depend on "
+    "the order of the tokens. Without positions the model knows which digits there are, and not "
+    "where.",
+)
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out sequences"),
+    caption="The loss, and the share of digits that are right, at each step",
+)
+marks.table(page, "Scores after the training, on 1,000 sequences that were held out")
+page.conclude(
+    "A head can look at a place, and not only at a content, if each token also holds its position. "
+    "Without positions no place has a mirror image.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

@@ -19,7 +19,8 @@ from attention.maps import plot_heads
 from attention.masks import causal_mask
 from attention.transformer import Transformer
 from demos import options
-from demos._losses import plot_training
+from demos._losses import described, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -149,7 +150,8 @@ marks.at_least("greedy", exact(greedy), 0.95)
 marks.at_least("four beams", exact(beams), 0.95)
 marks.at_most("ablation, without cross-attention", exact(unseeing), 0.05)
 marks.trained("ablation", blind_run.losses)
-marks.at_most("different sentences that it writes", len(set(map(tuple, unseeing))), 1, "d")
+different = len(set(map(tuple, unseeing)))
+marks.at_most("different sentences that it writes", different, 1, "d")
 print("\nThree of them, and below each what the decoder without the source writes")
 for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
     print(f"   {' '.join(ours)}\n      {' '.join(seen)}\n      {' '.join(unseen)}  (blind)")
@@ -169,20 +171,69 @@ with no_grad():
         x = block(x, memory, mask=mask)
 writes = [f"→ {word}" for word in (*theirs, "<end>")]
 save_figure(plot_heads(np.array(maps), writes, ours, titles=titles), chosen.out / "cross_attention")
+runs = {
+    "with cross-attention": (run, exact(greedy)),
+    "without it": (blind_run, exact(unseeing)),
+}
 plot_training(
     chosen.out / "loss",
     "Without cross-attention every source has the same translation\n"
     "(smoothed labels keep the loss above 0.6)",
-    {
-        "with cross-attention": (run, exact(greedy)),
-        "without it": (blind_run, exact(unseeing)),
-    },
+    runs,
     choices=len(THEIRS),
     mark=0.95,
     counted="words",
     scored="sentences, held out",
 )
 print(f"\nPictures: {chosen.out}/cross_attention.png, loss.png")
+
+# %% The page
+
+sharpest = np.max(maps, axis=(0, 2)).mean()  # each word's largest weight in any head
+page = Page(
+    "Translate",
+    claim="The paper's encoder and decoder learn to translate between two small invented "
+    "languages. Without cross-attention the decoder writes the same sentence for every source.",
+)
+page.say(
+    "The second language has other words and another order: adjectives follow their noun and agree "
+    "with it, the verb is last, and the adverb is first. "
+    f"`{' '.join(pairs[0][0])}` is `{' '.join(pairs[0][1])}`. The sentences below have pairs of "
+    "nouns that were never trained on.",
+)
+page.ask(
+    "Without cross-attention the decoder does not see the source. What does it write?",
+    f"It writes {different} sentence{'s' * (different > 1)} for all {asked} sources, and "
+    f"{exact(unseeing):.1%} of the sources are translated. It learns what a sentence looks like, "
+    "and not which one is asked for.",
+)
+page.section("Three sentences")
+for (ours, _), seen, unseen in zip(pairs[:3], greedy, unseeing, strict=False):
+    page.say(
+        f"`{' '.join(ours)}` is translated as `{' '.join(seen)}`, and without the source as "
+        f"`{' '.join(unseen)}`."
+    )
+page.section("Where the decoder looks in the source")
+page.figure(
+    chosen.out / "cross_attention.svg",
+    alt=f"The weights of {len(maps)} heads from the words that are written to the words of the "
+    f"source. Each word that is written has a head with {sharpest:.0%} of its weight on one word "
+    "of the source, on average.",
+    caption="A row is a word that is written, a column is a word of the source.",
+)
+page.section("What it reaches, with cross-attention and without")
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out sentences"),
+    caption="The loss, and the share of words that are right, at each step",
+)
+marks.table(page, f"Scores after the training, on {asked} sentences that were held out")
+page.conclude(
+    "All that the decoder knows of the source comes through cross-attention. It can look at any "
+    "word of the source at any time, so the order of the two languages may differ.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

@@ -14,7 +14,8 @@ import numpy as np
 
 from attention.figures import KINDS, new_figure, save_figure
 from demos import options
-from demos._losses import plot_training
+from demos._losses import described, plot_training
+from demos._page import Page, try_it
 from demos._training import Marks, Run
 from minigrad import Tensor, binary_cross_entropy_with_logits, no_grad, tanh
 from minigrad.nn import Linear, Sequential
@@ -84,13 +85,14 @@ marks.at_most("the best of all lines", best_line, 0.92)
 
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 211), np.linspace(-1.2, 1.7, 146))
 places = Tensor(np.stack([across.ravel(), up.ravel()], axis=1))
-figure = new_figure(7.4, 3.2)
+figure, missed = new_figure(7.4, 3.2), []
 for panel, model, title in zip(
     figure.subplots(1, 2), (bent, straight), ("two hidden layers", "no hidden layer"), strict=True
 ):
     with no_grad():
         height = model(places).data.reshape(across.shape)
         wrong = (model(Tensor(points)).data[:, 0] > 0) != which
+    missed.append(int(wrong.sum()))
     panel.contourf(across, up, height, [-1e9, 0, 1e9], colors=[KINDS[0], KINDS[4]], alpha=0.15)
     panel.contour(across, up, height, levels=[0], colors="#444444", linewidths=1)
     for kind, marker, colour in ((0, "o", KINDS[0]), (1, "^", KINDS[4])):
@@ -99,16 +101,56 @@ for panel, model, title in zip(
     panel.set_title(f"{title}: {wrong.sum()} of {len(points)} wrong (ringed)", fontsize=10)
     panel.set(xticks=[], yticks=[], aspect="equal")
 save_figure(figure, chosen.out / "boundary")
+runs = {"two hidden layers": (run, right), "no hidden layer": (run_straight, right_straight)}
 plot_training(
     chosen.out / "loss",
     "Without hidden layers no training passes the best line",
-    {"two hidden layers": (run, right), "no hidden layer": (run_straight, right_straight)},
+    runs,
     choices=2,
     mark=0.97,
     counted="points",
     scored="points, held out",
 )
 print(f"\nPictures: {chosen.out}/boundary.png, loss.png")
+
+# %% The page
+
+page = Page(
+    "Two moons",
+    claim="A network with hidden layers learns a boundary that no line can draw. Without hidden "
+    "layers the same training finds a line, and hardly a better one exists.",
+)
+page.say(
+    f"Each of {len(points)} points is on one of two interlocked half circles, up to some noise. "
+    "The network gets the two coordinates of a point and says which half circle it is on.",
+)
+page.ask(
+    "A line is drawn so that as many points as possible are on the right side of it. How many of "
+    "the points can that be: 60 %, 75 % or 90 %?",
+    f"The best of all lines, which we found by trying them, has {best_line:.1%} on the right side. "
+    f"The training without hidden layers reaches {right_straight:.1%}, and with two hidden layers "
+    f"it reaches {right:.1%}.",
+)
+page.section("The boundary")
+page.figure(
+    chosen.out / "boundary.svg",
+    alt=f"With two hidden layers {missed[0]} of {len(points)} points are on the wrong side of the "
+    f"boundary, which may bend. Without them {missed[1]} are on the wrong side of a line.",
+    caption="What both models say at every place. Ringed points are on the wrong side.",
+)
+page.section("What it reaches, with hidden layers and without")
+page.figure(
+    chosen.out / "loss.svg",
+    alt=described(runs, "held-out points"),
+    caption="The loss, and the share of points that are right, at each step",
+)
+marks.table(page, "Scores after the training, on 2,000 points that were held out")
+page.conclude(
+    "Without hidden layers the model is linear, so its boundary is a line, however long it trains. "
+    "The functions between the layers are what bends it.",
+    try_it(chosen.file),
+)
+print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

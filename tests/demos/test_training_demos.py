@@ -17,6 +17,8 @@ import pytest
 from attention.figures import new_figure
 from demos import files, fingerprint
 from demos._losses import Line, centred, draw_losses, smoothed
+from demos._page import Page
+from demos._training import Marks
 from minigrad.runs.checkpoints import checkpoint_facts
 from tests.demos.running import ENVIRONMENT, ROOT, assert_light, command, demo, python
 
@@ -86,7 +88,7 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, qui
     assert done.returncode == 0, done.stderr
     pictures, trainings = TRAIN[name]
     expected = {f"{stem}.{ending}" for stem in pictures for ending in ("png", "svg")}
-    expected |= {f"{stem}.safetensors" for stem in trainings}
+    expected |= {f"{stem}.safetensors" for stem in trainings} | {"index.html"}
     expected |= {"weights.gif"} if name in ANIMATED else set()
     assert {path.name for path in folder.iterdir()} == expected
     assert_light(folder)
@@ -147,6 +149,69 @@ def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
     assert done.returncode == 1
     failed = done.stderr[done.stderr.rfind("\nFailed:") :]
     assert re.search(r"with hidden layers: expected at least 97\.0%, got \d+\.\d%: FAILED", failed)
+
+
+# ---------------------------------------------------------------- value: the page
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visit):
+    folder, done = quick(name)
+    narrow = {"viewport": {"width": 320, "height": 800}, "color_scheme": "dark"}
+    page = visit(folder / "index.html", bypass_csp=True, **narrow)  # (so that axe may run)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert page.inner_text(".warning").startswith("This is a --quick run")
+    assert f"The page: {folder}/index.html" in done.stdout
+    drawn = page.locator("main svg[role=img]")
+    assert drawn.count() == len(TRAIN[name][0]) - (name == "reverse")  # (its slider shows the map)
+    assert all(len(svg.get_attribute("aria-label")) > 40 for svg in drawn.all())
+    scores = re.findall(r"^   (.+): expected (.+), got (\S+): ", done.stdout, re.MULTILINE)
+    found = page.locator("tr:has(td)").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert {(what.strip(), mark, got) for what, mark, got in scores} <= {
+        (row[0].strip(), row[2], row[1]) for row in found if len(row) == 4
+    }
+    assert page.locator("details.ask").count() >= 1
+    assert page.locator("h2").all_inner_texts()[-2:] == ["What to conclude", "Try it"]
+    assert page.locator("main > ul > li").count() == 2
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page.evaluate("document.querySelectorAll('svg[role=img]').forEach(svg => svg.innerHTML = '')")
+    found = axe.Axe().run(page).response["violations"]
+    serious = [f for f in found if f["impact"] in ("serious", "critical")]
+    assert not [(f["id"], f["nodes"][0]["html"][:120]) for f in serious]
+
+
+@pytest.mark.parametrize("name", sorted(ANIMATED))
+def test_a_slider_shows_the_frames_of_the_animation_one_by_one(name, quick, visit):
+    folder, _ = quick(name)
+    last = int(re.search(r'max="(\d+)"', (folder / "index.html").read_text("utf-8"))[1])
+    page = visit(folder / "index.html")
+    shown, said = page.locator(".slider img:visible"), page.locator("output")
+    page.focus("input[type=range]")
+    labels = [said.inner_text()]
+    for _ in range(last):
+        page.keyboard.press("ArrowRight")
+        labels.append(said.inner_text())
+        assert shown.count() == 1 and shown.get_attribute("alt").startswith(labels[-1])
+        assert page.get_attribute("input[type=range]", "aria-valuetext") == labels[-1]
+    steps = [int(re.search(r"step (\d+)", label)[1]) for label in labels]
+    assert steps == sorted(set(steps)) and steps[0] == 1
+    assert steps[-1] == kept(next(folder.glob("*.safetensors")))[1]["steps"]
+    page = visit(folder / "index.html", java_script_enabled=False)
+    assert page.locator(".slider img:visible").get_attribute("alt").startswith(labels[-1])
+    assert page.locator("output").inner_text() == labels[-1]
+    assert not page.locator("input").is_visible()
+
+
+def test_the_page_of_a_run_that_failed_a_mark_says_so(tmp_path):
+    marks = Marks(enforced=True)
+    marks.at_least("score", 0.5, 0.9)
+    folder = tmp_path / "one"
+    folder.mkdir()
+    page = Page("Title", claim="Claim").write(folder, note=marks.note)
+    assert "This run failed 1 of its 1 marks" in page.read_text("utf-8")
+    assert Marks(enforced=False).note == ""
 
 
 # ---------------------------------------------------------------- law: the same seed, the same bits
@@ -237,6 +302,7 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
             said,
         )
         assert "Traceback" not in said
+    assert not (tmp_path / "index.html").exists()
     done = demo("reverse", "--steps", 150, "--out", tmp_path, "--resume")
     whole, printed = uninterrupted
     strip = lambda text: text.rpartition("\nPictures")[0]
