@@ -59,6 +59,9 @@ def main() -> None:
                     line = docstring.splitlines()[0]
                     print(f"  {name:<18}{seconds(docstring):>4} s   {line}")
         print("\n(--steps and --resume: only for demos that train)")
+        pages = Path("out") / "index.html"
+        if pages.is_file():
+            print(f"Pages of the demos that you have run: {pages}")
         return
     name = FORMER.get(sys.argv[1], sys.argv[1])
     if name != sys.argv[1]:

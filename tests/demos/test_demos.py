@@ -202,6 +202,14 @@ def test_every_demo_is_in_the_readme_and_tried_here():
     assert sorted(rows) == sorted(listed) and {name for name, _ in rows} == names
 
 
+def test_the_list_names_the_page_of_all_pages_where_there_is_one(tmp_path):
+    listed = lambda: python("-m", "demos", cwd=tmp_path, PYTHONPATH=str(ROOT)).stdout
+    assert "Pages" not in listed()
+    done = python("-m", "demos", "first_gradient", cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.returncode == 0, done.stderr
+    assert listed().endswith(f"Pages of the demos that you have run: {Path('out/index.html')}\n")
+
+
 # ------------------------------------------------------------------ refusal
 
 
