@@ -130,6 +130,20 @@ def test_colours_follow_a_log_scale_between_the_limits():
     assert colour(np.inf, (1e-4, 1.0)) == shades[-1]
 
 
+def test_a_drawing_takes_another_scale_and_is_folded_once(monkeypatch):
+    from minigrad.graphs import drawing as chapter
+
+    folded, fold = [], chapter.fold
+    monkeypatch.setattr(chapter, "fold", lambda *given: folded.append(1) or fold(*given))
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    drawing = graph((x * x).mean(), grads=True)
+    other = drawing.with_limits((1e-4, 1.0))
+    assert other.limits == (1e-4, 1.0) and drawing.limits != other.limits
+    assert other.source == graph((x * x).mean(), grads=True, limits=(1e-4, 1.0)).source
+    assert other.source != drawing.source
+    assert len(folded) == 2  # once for `drawing` and `other`, once for the graph in the comparison
+
+
 # ------------------------------------------------------------------ law
 
 

@@ -50,7 +50,7 @@ class Graph:
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
     it, also as .png or .pdf; .html is a page on which layers open by a click, .dot the text for
     Graphviz, and .json the data. Two drawings get one colour scale by
-    `dataclasses.replace(drawing, limits=…)`.
+    `drawing.with_limits(limits)`.
     """
 
     vertices: tuple[Vertex, ...]
@@ -95,6 +95,13 @@ class Graph:
         for link in self.links:
             found[link.target] = min(link.position, found.get(link.target, link.position))
         return found
+
+    def with_limits(self, limits: Limits | None) -> Graph:
+        """The same drawing on another colour scale."""
+        other = replace(self)
+        # (No folding depends on the scale, so what was folded already is kept.)
+        vars(other).update(vars(self) | {"limits": limits})
+        return other
 
     @property
     def source(self) -> str:
@@ -205,7 +212,7 @@ def graph(
     ends = (float(limits[0]), float(limits[1])) if limits is not None else None
     drawing = Graph(tuple(vertices), ends if grads else None, depth)
     if grads and limits is None:
-        drawing = replace(drawing, limits=limits_around(drawn_gradients(drawing)))
+        drawing = drawing.with_limits(limits_around(drawn_gradients(drawing)))
     return drawing
 
 

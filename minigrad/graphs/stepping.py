@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from minigrad.graphs.folding import Box, Folding, Link
 from minigrad.graphs.model import Vertex, numbered, printable, unique_names
 from minigrad.graphs.nesting import Group, Item
-from minigrad.graphs.scale import SCALE, Limits, lost
+from minigrad.graphs.scale import SCALE, Limits
 from minigrad.graphs.summary import Summary
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ def page(
     limits: Limits | None,
     steps: bool,
     static: str,
-    start: int = 0,
 ) -> str:
     """The page of one pass, or of two that did the same on other numbers, with their names.
 
@@ -53,13 +52,17 @@ def page(
     """
     _check(passes)
     script, dagre = ((FOLDER / name).read_text("utf-8") for name in ("page.js", "dagre.min.js"))
+    opened = [_Opened(vertices, depth=sys.maxsize, repeats=False) for _, vertices, _ in passes]
+    drawn = [folding.drawn() for folding in opened]
     data = {
-        "passes": [_pass(*each, steps=steps) for each in passes],
-        "groups": _groups(_opened(passes[0][1])[0], passes[0][1]),
+        "passes": [
+            _pass(*each, folding, *boxes_and_links, steps=steps)
+            for each, folding, boxes_and_links in zip(passes, opened, drawn, strict=True)
+        ],
+        "groups": _groups(drawn[0][0], passes[0][1]),
         "limits": limits,
         "scale": SCALE,
-        "noise": sorted(lost(passes[0][1])),
-        "start": start,
+        "noise": sorted(opened[0].noise),
     }
     first = printable(title)
     return Template((FOLDER / "page.html").read_text("utf-8")).substitute(
@@ -101,9 +104,15 @@ def _check(passes: Sequence[tuple[str, Sequence[Vertex], Sequence[Contribution]]
 
 
 def _pass(
-    title: str, vertices: Sequence[Vertex], contributions: Sequence[Contribution], *, steps: bool
+    title: str,
+    vertices: Sequence[Vertex],
+    contributions: Sequence[Contribution],
+    folding: Folding,
+    boxes: Sequence[Box],
+    links: Sequence[Link],
+    *,
+    steps: bool,
 ) -> dict[str, Any]:
-    boxes, links, folding = _opened(vertices)
     numbers = {box.id: n for n, box in enumerate(boxes)}
     place: list[int | None] = [None] * len(vertices)
     for n, box in enumerate(boxes):
@@ -214,12 +223,6 @@ class _Opened(Folding):
         for copy in copies:
             for item in copy:
                 self._emit_item(item, parent, around, 0)
-
-
-def _opened(vertices: Sequence[Vertex]) -> tuple[tuple[Box, ...], tuple[Link, ...], Folding]:
-    folding = _Opened(vertices, depth=sys.maxsize, repeats=False)
-    boxes, links = folding.drawn()
-    return boxes, links, folding
 
 
 # ---------------------------------------------------- A first reading may stop here.

@@ -339,7 +339,7 @@ class Steps:
         found = [g for drawing in drawings for g in drawn_gradients(drawing)]
         scale = limits or (limits_around(found) if any(g is not None for g in found) else None)
         static = "".join(
-            f'<div class="static">{replace(drawing, limits=scale).inline()}</div>'
+            f'<div class="static">{drawing.with_limits(scale).inline()}</div>'
             f'<div class="static">{table(drawing.vertices)}</div>'
             for drawing in drawings
         )

@@ -449,6 +449,5 @@
     }
     $("legend").append(` ${high.toExponential(0)}: RMS of the gradient (log scale)`);
   } else $("legend").remove();
-  step = data.start;
   follow();
 })();
