@@ -555,3 +555,15 @@ def test_every_operation_of_the_vocabulary_tells_its_formula():
             case.ours(*inputs)
         silent |= {v.operation for v in steps.vertices if v.kind == "operation" and not v.formula}
     assert not silent
+
+
+def test_the_same_code_of_two_files_is_named_by_its_own_file(tmp_path):
+    text = "double = x * 2.0\n"
+    path = tmp_path / "doubled.py"
+    path.write_text(text, "utf-8")
+    found = []
+    for file in ("<without a source>", str(path)):  # only the second can be read
+        with Steps() as steps:
+            exec(compile(text, file, "exec"), {"x": Tensor([1.0], requires_grad=True)})
+        found.append(next(v.title for v in steps.vertices if v.operation))
+    assert found == ["multiply", "double"]

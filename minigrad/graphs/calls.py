@@ -20,6 +20,7 @@ import linecache
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -184,7 +185,8 @@ _REPLAY: CodeType = replay.replay.__code__
 _RECOMPUTED: CodeType = recomputing.called.__code__
 _BY_DEFINITION: CodeType = replay.by_definition.__code__  # (in a pass with create_graph=True)
 _FILES: dict[str, tuple[list[str], list[_Assignment]]] = {}
-_PLACES: dict[tuple[CodeType, int], _Assignment | None] = {}
+# (Equal code of two files compares equal, so the file's name is a part of the key.)
+_PLACES: dict[tuple[str, CodeType, int], _Assignment | None] = {}
 # What has results of its own, or several: an operation in it is not what is assigned.
 OTHERS = (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
 OTHERS += (ast.Dict, ast.List, ast.Set, ast.Tuple)  # type: ignore[assignment]
@@ -192,8 +194,9 @@ OTHERS += (ast.Dict, ast.List, ast.Set, ast.Tuple)  # type: ignore[assignment]
 
 def _assignment_at(code: CodeType, instruction: int) -> _Assignment | None:
     """The assignment whose value is being computed at an instruction of some bytecode."""
-    if (code, instruction) not in _PLACES:
-        first, _, column, _ = list(code.co_positions())[instruction // 2]
+    place = code.co_filename, code, instruction
+    if place not in _PLACES:
+        first, _, column, _ = next(islice(code.co_positions(), instruction // 2, None))
         found = None
         if (
             first is not None
@@ -202,8 +205,8 @@ def _assignment_at(code: CodeType, instruction: int) -> _Assignment | None:
         ):
             inside = [x for x in _assignments(code) if x.start <= (first, column) < x.end]
             found = max(inside[::-1], key=lambda x: x.start, default=None)  # the innermost
-        _PLACES[code, instruction] = found if found is not None and found.name else None
-    return _PLACES[code, instruction]
+        _PLACES[place] = found if found is not None and found.name else None
+    return _PLACES[place]
 
 
 def _assignments(code: CodeType) -> list[_Assignment]:
