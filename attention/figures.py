@@ -7,12 +7,14 @@ writes it, without a display.
 
 All pictures of this project take their colours from one palette, in which a colour has one meaning.
 Colours that occur together differ in lightness, so a grey print shows the difference, and so does
-an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white.
+an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white. A figure
+is drawn once: on a dark screen an SVG shows its colours with their lightness turned round.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
 MODEL, ABLATION = "#0b4f4a", "#c2559d"  # what a demo trains, and the same with one part missing
-TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#4b2a86"  # a source's numbers, repaired in two steps
+TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, repaired in two steps
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
 KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
 REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
@@ -138,12 +140,18 @@ def name_place(
 
 
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
-    """Write the figure as path.png and path.svg, each whole or not at all; return both paths."""
+    """Write the figure as path.png and path.svg, each whole or not at all; return both paths.
+
+    The SVG follows the reader's colour scheme, light or dark.
+    """
     written = []
     for ending, options in (("png", {"dpi": 130}), ("svg", {"metadata": {"Date": None}})):
         content = io.BytesIO()
         figure.savefig(content, format=ending, **options)
-        written.append(write_whole(Path(path).with_suffix(f".{ending}"), content.getvalue()))
+        drawn = content.getvalue()
+        if ending == "svg":
+            drawn = with_dark_colours(drawn.decode()).encode()
+        written.append(write_whole(Path(path).with_suffix(f".{ending}"), drawn))
     return written
 
 
@@ -156,3 +164,43 @@ def new_figure(width: float, height: float) -> Figure:
         raise ImportError('drawing a figure needs matplotlib: pip install -e ".[demos]"') from None
     rcParams["svg.hashsalt"] = "minigrad"  # equal figures give equal SVG text
     return Figure(figsize=(width, height), layout="constrained")
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how an SVG follows a dark colour scheme.
+
+PAPER, INK = "#17171b", "#ececf1"  # what white and black are on a dark screen
+
+
+def with_dark_colours(svg: str) -> str:
+    """matplotlib's SVG with a style sheet that gives each of its colours another on dark screens.
+
+    White is the paper and black the ink; matplotlib writes no colour where something is black. All
+    other colours, and pictures inside the SVG, keep their hue and turn their lightness round.
+    """
+    rules = [f".drawn {{ fill: {INK} }}", ".drawn image { filter: invert(1) hue-rotate(180deg) }"]
+    for part, colour in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", svg))):
+        dark = in_the_dark(colour)
+        rules.append(f'.drawn [style*="{part}: {colour}"] {{ {part}: {dark} !important }}')
+    for colour in sorted(set(re.findall(r'fill="(#[0-9a-f]{6})"', svg))):  # (behind a hatching)
+        rules.append(f'.drawn [fill="{colour}"] {{ fill: {in_the_dark(colour)} }}')
+    sheet = f"@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}"
+    begin, defs, end = svg.partition("<defs>")
+    return begin.replace("<svg ", '<svg class="drawn" ', 1) + f"<style>{sheet}</style>" + defs + end
+
+
+def in_the_dark(colour: str) -> str:
+    """The colour of the same hue with the lightness turned round, as CSS computes it for pictures.
+
+    `filter: invert(1) hue-rotate(180deg)` multiplies 1 - (red, green, blue) by this matrix (Filter
+    Effects Module Level 1, hue-rotate).
+
+    >>> from attention.figures import SCALED, in_the_dark
+    >>> SCALED, in_the_dark(SCALED)
+    ('#1f5fa8', '#71b1fa')
+    """
+    if colour in ("#ffffff", "#000000"):
+        return PAPER if colour == "#ffffff" else INK
+    turned = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]
+    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return "#" + "".join(f"{round(255 * c):02x}" for c in np.clip(turned @ (1 - rgb), 0, 1))

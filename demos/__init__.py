@@ -77,6 +77,10 @@ def options(
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
     writable(chosen.out)
+    if not getattr(chosen, "resume", False):  # (what a resumed run began has said so already)
+        from demos._page import outdate  # not above: the list of demos needs no NumPy
+
+        outdate(chosen.out)
     chosen.file = file  # the page shows the changes at its end
     if steps:  # these facts distinguish the checkpoints of one run from those of another
         chosen.demo, chosen.source = name, fingerprint(file)

@@ -54,8 +54,8 @@ del { background: var(--wrong); } ins { background: var(--right); }
 .pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; }
 figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
-@media (prefers-color-scheme: dark) { svg.light { filter: invert(1) hue-rotate(180deg);
-  mix-blend-mode: screen; } }
+@media (prefers-color-scheme: dark) { svg.light, .slider img { mix-blend-mode: screen;
+  filter: invert(1) hue-rotate(180deg); } }
 figcaption, summary, output { font-size: .9rem; color: var(--soft); }
 .slider input { width: 100%; max-width: 40rem; min-height: 28px; accent-color: var(--on); }
 .slider img { display: block; }
@@ -85,7 +85,7 @@ dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
   figure { flex-basis: auto; width: 100%; }
-  figure svg { min-width: min(34rem, var(--width, 34rem)); }
+  figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
   dl { grid-template-columns: 1fr; } dd { grid-column: 1; }
   th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
@@ -112,6 +112,12 @@ for (const slider of document.querySelectorAll(".slider")) {
   show();
 }
 """
+
+NAV = '<nav><a href="../index.html">All pages</a></nav>'
+OUTDATED = (
+    "A later run of this demo began and did not end. The page shows the run before it; pictures "
+    "and checkpoints beside the page may be of either."
+)
 
 
 class Page:
@@ -211,7 +217,7 @@ class Page:
         self._parts.append(
             f'<figure class="slider" role="group"><input type="range" min="0" max="{last}" '
             f'value="{last}" aria-label="{escape(caption)}" hidden>'
-            f"<output>{escape(labels[-1])}</output>{shown}"
+            f'<output>{escape(labels[-1])}</output><div class="scroll" tabindex="0">{shown}</div>'
             f"<figcaption>{_marked(caption)}</figcaption></figure>"
         )
         self._script = SLIDER
@@ -276,7 +282,7 @@ class Page:
         ] * quick
         warnings += [note] * bool(note)
         body = [
-            '<nav><a href="../index.html">All pages</a></nav>',
+            NAV,
             f"<h1>{_marked(self.title)}</h1>",
             *[f'<p class="warning">{_marked(text)}</p>' for text in warnings],
             f'<p class="claim">{_marked(self.claim)}</p>',
@@ -292,7 +298,7 @@ class Page:
         self._pictures += 1
         svg = path.read_text(encoding="utf-8")
         svg = svg[svg.index("<svg") :]
-        kind = "" if "prefers-color-scheme" in svg else ' class="light"'  # it has no dark colours
+        kind = "" if 'class="drawn"' in svg else ' class="light"'  # (it has no dark colours)
         if width := re.match(r'<svg\b[^>]*? width="([\d.]+pt)"', svg):
             kind += f' style="--width: {width[1]}"'
         prefix = f"p{self._pictures}-"
@@ -311,6 +317,20 @@ class Html(str):
 def link(words: str, address: str) -> Html:
     """Words that lead to another page, or to a place on this one."""
     return Html(f'<a href="{escape(address)}">{_marked(words)}</a>')
+
+
+def outdate(folder: Path) -> None:
+    """Say at the top of the folder's page, if it has one, that a later run began.
+
+    The page that the later run writes at its end replaces it, so only a run that is interrupted
+    leaves the sentence.
+    """
+    path = folder / "index.html"
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    if NAV in text and OUTDATED not in text:
+        before, heading, after = text.partition("</h1>\n")
+        warning = f'<p class="warning">{OUTDATED}</p>\n'
+        write_whole(path, before + heading + warning + after)
 
 
 def renew_list(folder: Path) -> None:

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from attention.figures import PALETTE, name_ends, new_figure, save_figure
+from attention.figures import PALETTE, PAPER, in_the_dark, name_ends, new_figure, save_figure
 from attention.maps import animate_weights, changing, plot_heads
 
 Image = pytest.importorskip("PIL.Image")
@@ -50,6 +50,65 @@ def test_colours_that_occur_together_differ_in_lightness():
     for group in PALETTE:
         for one, other in combinations(group, 2):
             assert contrast(one, other) > 1.35, (one, other)
+
+
+def test_colours_are_seen_and_told_apart_on_a_dark_screen_too():
+    for group in PALETTE:
+        dark = [in_the_dark(colour) for colour in group]
+        assert min(contrast(colour, PAPER) for colour in dark) >= 4.3
+        for one, other in combinations(dark, 2):
+            assert contrast(one, other) > 1.2, (one, other)
+
+
+COLOURS = """[...document.querySelectorAll("svg *")].flatMap(part => {
+    const {fill, stroke} = getComputedStyle(part);
+    return [fill, stroke];
+})"""
+
+
+def test_no_colour_of_a_saved_figure_stays_light_on_a_dark_screen(tmp_path, visit):
+    figure = new_figure(4, 4)
+    panel = figure.subplots()
+    named = [colour for group in PALETTE for colour in group]
+    for i, colour in enumerate(named):
+        panel.plot([0, 1], [i, i], color=colour)
+        panel.fill_between([0, 1], i, i + 1, color=colour, alpha=0.2, hatch="//", linewidth=0)
+        panel.text(0.5, i, str(i), color=colour)
+    panel.scatter([0.1, 0.2], [3, 4], facecolors="none", edgecolors="black")
+    panel.text(0.2, 3, "3", color="white")
+    panel.set_title("black ink")
+    panel.legend(["a line"])
+    path = save_figure(figure, tmp_path / "all")[1]
+
+    def shown(scheme):
+        return set(visit(path, color_scheme=scheme).evaluate(COLOURS)) - {"none"}
+
+    def rgb(colour):
+        return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+    light, dark = shown("light"), shown("dark")
+    assert {rgb(c) for c in [*named, "#000000", "#ffffff"]} <= light
+    assert {rgb(in_the_dark(c)) for c in [*named, "#000000", "#ffffff"]} <= dark
+    same = {c for c in light & dark if "url" not in c}
+    assert same <= {rgb(c) for c in named if in_the_dark(c) == c}
+
+
+def test_a_picture_inside_a_figure_has_the_colours_of_the_lines_beside_it(tmp_path, visit):
+    colours = [colour for group in PALETTE for colour in group]
+    squares = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in colours])
+    figure = new_figure(len(colours), 2)
+    figure.set_layout_engine("none")
+    panel = figure.add_axes((0, 0, 1, 1))
+    panel.imshow(squares[None].astype(np.uint8), aspect="auto")
+    for i, colour in enumerate(colours):
+        panel.fill_between([i - 0.5, i + 0.5], 0, 0.6, color=colour)
+    panel.axis("off")
+    page = visit(save_figure(figure, tmp_path / "two")[1], color_scheme="dark")
+    page.set_viewport_size({"width": 96 * len(colours), "height": 192})
+    page.screenshot(path=tmp_path / "two.png")
+    seen = np.asarray(Image.open(tmp_path / "two.png").convert("RGB")).astype(int)
+    for x in range(48, seen.shape[1], 96):
+        assert np.abs(seen[40, x] - seen[140, x]).max() <= 2  # in the picture, and below in a shape
 
 
 def test_names_at_the_ends_of_lines_do_not_touch_and_keep_their_order():

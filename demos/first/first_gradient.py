@@ -12,7 +12,7 @@ derivative that fits on a line. A finite difference uses none of this, and agree
 import numpy as np
 
 from demos import options
-from demos._page import Page
+from demos._page import Page, try_it
 from demos._training import Marks
 from minigrad import Steps, Tensor, grad, gradcheck, graph
 
@@ -130,11 +130,7 @@ page.figure(
 page.conclude(
     "The replay gives what the formulas on paper give, to the last digits, and the finite "
     "difference agrees as far as it can.",
-    [
-        "Let the noise grow to 1.0: does the descent still find the least-squares line, and why?",
-        "Take |…| instead of (…)²: what does gradcheck report if the line goes exactly through a "
-        "point?",
-    ],
+    try_it(chosen.file),
 )
 print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()

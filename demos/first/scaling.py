@@ -19,7 +19,7 @@ from attention import MultiHeadAttention, attention
 from attention.figures import plot_sweep, save_figure
 from attention.scaling import MEASURED, summary, sweep, typical_query
 from demos import options
-from demos._page import Page
+from demos._page import Page, try_it
 from demos.texts.sources import agreeing, beside
 from demos.texts.sources import love_transformers as source
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, unfused
@@ -300,11 +300,7 @@ page.conclude(
     "The scale keeps softmax where it passes gradients on. It is not needed where something else "
     "does, such as small initial weights, and it is not enough where scores are large for another "
     "reason, as in the worked example.",
-    [
-        "Set `D_K` to 256, and then `keys` to 50 as well: which of the two revives the typical "
-        "query?",
-        "Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.",
-    ],
+    try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick)
 print(f"\n4 · {written} shows all of it ({time.perf_counter() - started:.0f} s)")

@@ -19,7 +19,7 @@ import inspect
 import sys
 
 from demos import options, stop
-from demos._page import Html, Page, link
+from demos._page import Html, Page, link, try_it
 from demos._training import Marks
 from demos.museum.exhibits import NAMES, difference, exhibit, shown, source
 
@@ -130,12 +130,7 @@ page.conclude(
     "A mistake of this kind is found by what must be true and not by reading. A sum that has to be "
     "1, a spread that must not grow, a gradient that has to be 0, and a finite difference find all "
     "of them. A check counts only if the broken version fails it.",
-    [
-        "In `exhibits/repeated_index.py`, let the check look up the tokens [3, 1, 0]. Why does "
-        "this demo now end with exit code 1, and what follows for a test that passes?",
-        "In `exhibits/lost_sum.py`, let `broken` return g.mean(axis=0). Which of the check's two "
-        "assertions fails, and why does the layer learn the plane nevertheless?",
-    ],
+    try_it(chosen.file),
 )
 only = "" if len(exhibits) == len(NAMES) else f"Only these exhibits: {', '.join(asked)}."
 page.write(chosen.out, quick=chosen.quick, note=only)

@@ -33,6 +33,7 @@ from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._losses import Line, draw_losses
+from demos._page import try_it
 from demos._training import Marks, Run
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, beside, counted
@@ -490,12 +491,7 @@ page.conclude(
     "Random projections are where every training begins. These ones are hard to train because all "
     "numbers are above 0: then one key wins for every query. Measured from the average, the same "
     "weights learn.",
-    [
-        "Train `stuck` with `**GENTLE` too, from seed 0 and from seed 1: which animals does it "
-        "lose?",
-        "Set `NOISE` to 0.5: fewer questions can be answered, but which animal does reptile look "
-        "at now?",
-    ],
+    try_it(chosen.file),
 )
 print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
 marks.end()

@@ -11,7 +11,7 @@ and so on compute each.
 # %% Set-up
 
 from demos import options
-from demos._page import Page, link
+from demos._page import Page, link, try_it
 from demos._training import Marks
 from demos.texts.sources import (
     KINDS,
@@ -119,11 +119,7 @@ page.conclude(
     "A printed number is a test: it either comes back as the same text, or there is a reason. Most "
     "of the lines that mislead are not errors of arithmetic. They are claims that were never "
     "computed.",
-    [
-        "Let `seed` be 1 in `love_transformers.layer`: which four of its 121 numbers come back, "
-        "and why?",
-        "Let `as_numpy_prints` print with `precision=6`: which arrays come back all the same?",
-    ],
+    try_it(chosen.file),
 )
 
 # %% What is claimed: every number comes back that is neither lost nor taken over from the text

@@ -321,11 +321,20 @@ def test_dropout_goes_on_where_it_was_stopped(quick, tmp_path):
 
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(tmp_path):
     """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
+
+    def outdated():
+        return "A later run of this demo began" in (tmp_path / "index.html").read_text("utf-8")
+
     demo("two_moons", "--steps", 900, "--out", tmp_path / "whole")
     demo("two_moons", "--steps", 900, "--seed", 1, "--out", tmp_path)
+    assert not outdated()
+    refused = demo("two_moons", "--steps", 901, "--out", tmp_path, "--resume")
+    assert refused.returncode == 2 and not outdated()
     stopped(tmp_path, "two hidden layers", 100, signal.SIGINT, "two_moons", steps=900)
+    assert outdated()
     demo("two_moons", "--steps", 900, "--out", tmp_path, "--resume")
     assert_same_trainings(tmp_path / "whole", tmp_path)
+    assert not outdated()
 
 
 # ---------------------------------------------------------------- refusal
