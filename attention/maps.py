@@ -224,7 +224,7 @@ def _draw(
     for t, s in np.argwhere(~mask):
         panel.add_patch(Rectangle((s - 0.5, t - 0.5), 1, 1, **hatched))
     for t, s in np.argwhere(mask) if weights.size <= FEW else ():
-        colour = "white" if weights[t, s] > 0.62 * largest else "black"  # read on a dark screen too
+        colour = "white" if weights[t, s] > 0.61 * largest else "black"  # read on a dark screen too
         number = f"{weights[t, s]:.2f}".replace("0.", ".")
         panel.text(s, t, number, color=colour, fontsize=8, ha="center", va="center")
     for ticks, names in ((panel.set_xticks, keys), (panel.set_yticks, queries)):
