@@ -38,7 +38,7 @@ from demos._counting import (
     followers,
 )
 from demos._losses import centred, draw_levels, draw_line
-from demos._page import Page, try_it
+from demos._page import Html, Page, link, try_it
 from demos._training import Marks, Run
 from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
@@ -319,9 +319,14 @@ page.say('Both texts continue "The ", drawn at temperature 0.8.')
 page.fold("Before the training", before)
 page.fold("After the training", after)
 page.section("The blank in “The sky is ___”")
+asking = "A source text opens with this blank"
+if (chosen.out.parent / "sky_is_blue" / "index.html").exists():
+    asking = link(asking, "../sky_is_blue/index.html")
 page.say(
-    "A source text (`python -m demos sky_is_blue`) opens with this blank. It fills in “blue”, and "
-    "says that “hesitating”, “destroyed” and “skipping” do not fit.",
+    Html(
+        f"{asking} (<code>python -m demos sky_is_blue</code>). It fills in “blue”, and says that "
+        "“hesitating”, “destroyed” and “skipping” do not fit."
+    ),
     f"The GPT's probabilities of the next character are: {likely}. If the likeliest character is "
     f"taken each time, the text goes on: `{greedy}`.",
 )

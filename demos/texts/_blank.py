@@ -20,8 +20,6 @@ from demos.texts.sources import say
 from demos.texts.sources.sky_is_blue import SENTENCE
 
 ORDERS = 4  # the most useful number of characters, as charlm finds
-
-
 HEADER = ("asked", "found", "what comes next", "“blue”")
 
 
@@ -41,8 +39,8 @@ def row(who: str, counts: Counter[str]) -> list[str]:
 
 def ask(marks: Marks) -> Answers:
     """Ask both counts, and print what they say."""
-    read = documentation()
-    read = read[: len(read) * 9 // 10]  # charlm holds out the rest
+    text = documentation()
+    read = text[: len(text) * 9 // 10]  # charlm holds out the rest
     words, sentence = re.findall("[a-z]+", read.lower()), SENTENCE.lower().split()
     by_words = {
         who: followers(tuple(its_words), len(last))[-1][last]
@@ -52,7 +50,7 @@ def ask(marks: Marks) -> Answers:
             ("the sentence, last two words", sentence, ("sky", "is")),
         )
     }
-    following, choices = followers(read, ORDERS), len(set(documentation()))
+    following, choices = followers(read, ORDERS), len(set(text))
     by_characters = {word: bits_of(f"{word} ", following, BEGINNING, choices) for word in FILLERS}
     print("0 · The sky is ___\n")
     for cells in (HEADER, *(row(*each) for each in by_words.items())):
@@ -112,8 +110,8 @@ def show(page: Page, answers: Answers, charlm: Path) -> None:
         [[w, f"{b[1]:.2f}", f"{b[ORDERS]:.2f}"] for w, b in answers.by_characters.items()],
         caption="Counting what comes after the last n characters: bits for each character",
     )
-    there = charlm.exists()
-    gpt = link("asked the same", f"../{charlm.parent.name}/{charlm.name}") if there else ""
+    address, command = f"../{charlm.parent.name}/{charlm.name}", "python -m demos charlm"
+    asked = link("asked the same", address) if charlm.exists() else "asked the same"
     page.say(
         "A count of the last two words tells the sky from the world. Attention can look back "
         "farther. But where to look is one thing, and what fits there is another: it comes from "
@@ -121,8 +119,7 @@ def show(page: Page, answers: Answers, charlm: Path) -> None:
         "count looks back, the more bits it needs for “blue”. The text's own layers were made from "
         "random numbers and from no text, and they give vectors, not words.",
         Html(
-            "A GPT that was trained on the documentation is "
-            + (gpt or "asked the same by <code>python -m demos charlm</code>")
-            + ". Its answer is not better."
+            f"A GPT that was trained on the documentation is {asked} by <code>{command}</code>. "
+            "Its answer is not better."
         ),
     )

@@ -15,7 +15,7 @@ however wide they are, and no network behind them can either. A second head make
 with other weights. Two equations have one solution, and W_O learns to solve them.
 
 (If keys are made from the numbers too, the weights depend on the numbers, and the output depends on
-the weights. One head loses 0.47 of the answer then, and not 0.50.)
+the weights. One head loses 47 % of the answer then, and not 50 %: a test trains one.)
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class BeforeAndAfter(Module):
 
     def weights(self) -> Any:
         """The attention weights, which are the same for any numbers.   → (H, T, S)"""
-        projected = (self.w_q(ASKING), self.w_k(EVERY))
         with no_grad():
+            projected = (self.w_q(ASKING), self.w_k(EVERY))
             return attention_weights(*(split_heads(x, self.num_heads) for x in projected)).data
 
 
@@ -168,20 +168,21 @@ def draw(tried: list[Tried], words: list[str]) -> Any:
 
 def show(page: Page, tried: list[Tried], picture: Path, *, seed: int) -> None:
     """The task and its outcome, as a section of the page."""
-    one, _, _, two, _ = tried
+    one, longer, wider, two, _ = tried
+    of_one = one.lost + longer.lost + wider.lost
     page.section("What several heads are for")
     page.say(
         "The text says that one attention has a limited capacity, and does not show it. Here is a "
         "task. Each word's place holds 16 random numbers. A word asks for the numbers of the word "
         "before it, and then for those of the word after it: 32 numbers, in this order. Queries "
-        "and keys are made from the places. One head and several heads have the same parameters: "
-        f"{one.parameters:,} in all.",
+        "and keys are made from the places. One head and several heads have the same number of "
+        f"parameters, {one.parameters:,}.",
     )
     page.ask(
         "Two heads learn this. What share of the answer does one head lose after the same "
         "training? And if it is trained five times as long, or is four times as wide?",
-        f"Half, in all three cases ({min(one.lost):.1%} at the best seed), and two heads lose "
-        f"{max(two.lost):.2%} at the worst.",
+        f"Half of it, in all three cases: {min(of_one):.1%} to {max(of_one):.1%}. Two heads lose "
+        f"{max(two.lost):.2%} at most.",
     )
     page.table(
         [*HEADER, *(f"seed {seed + i}" for i in range(SEEDS)), "at the least"],
@@ -206,8 +207,8 @@ def show(page: Page, tried: list[Tried], picture: Path, *, seed: int) -> None:
         "the other half of the answer, and no network behind it can.",
         f"Two heads make two averages, {averages}. Two equations can be solved for two unknowns, "
         "and W_O learns to do it. So a head does not have to take one word alone.",
-        "The text compares several heads with a detective's team, which is faster. Here the second "
-        "head does not make it faster: without it, half of the answer cannot be given at all. (If "
-        "keys are made from the numbers too, the weights tell a little of them. Then one head "
-        "loses 47 %.)",
+        "The text compares several heads with a team of detectives, which is faster than one. Here "
+        "speed is not the point: without a second head, half of the answer cannot be given at all.",
+        "The weights above do not depend on the numbers. If keys are made from the numbers too, "
+        "the weights tell a little of them, and one head loses 47 %.",
     )

@@ -62,7 +62,7 @@ DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
 ids, words = token_ids(SENTENCE), SENTENCE.split()
 x, single, multi = source.layers(chosen.seed)
 
-# %% 0 · The blank with which it opens, in a module of its own
+# %% 0 · The blank with which it opens (demos/texts/_blank.py)
 
 answers = blank.ask(marks)
 
@@ -263,7 +263,7 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
     marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
 
 # %%
-# The text says that one head has a limited capacity. A task shows it, in a module of its own.
+# The text says that one head has a limited capacity. A task shows it (demos/texts/_two_places.py).
 
 print()
 tried = two_places.compare(marks, seed=chosen.seed, steps=20 if chosen.quick else 200)
