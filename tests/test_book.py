@@ -266,9 +266,6 @@ SHOWN = [
     *sorted((ROOT / "minigrad" / "nn").glob("*.py")),
     ROOT / "minigrad" / "optim.py",
 ]
-LESSONS = {  # what no demo uses either, and why it is not reference
-    "multi_head_attention": "chapter 13 opens with it: the layer is the same with parameters",
-}
 
 
 def names_in(tree):
@@ -323,8 +320,8 @@ def public_names():
 def test_a_public_name_is_used_by_a_demo_or_stands_below_the_line_that_says_no_demo_uses_it():
     used = reached(in_demos())
     reference = set().union(*map(below_the_line, SHOWN))
-    assert public_names() - used - LESSONS.keys() <= reference
-    assert not used & (reference | LESSONS.keys())  # neither the line nor the table says too much
+    assert public_names() - used <= reference
+    assert not used & reference  # the line does not say too much
 
 
 def test_what_a_demo_reaches_through_others_is_found_and_what_it_does_not_reach_is_not():

@@ -5,9 +5,10 @@ saw. Counting what followed the last n characters needs about 2.6 bits at n = 2 
 n = 5 is worse again, because too many of its contexts were seen too seldom. A small GPT looks back
 up to 64 characters and weighs what it finds there. It passes n = 2 within half a minute and comes
 close to n = 3, which it passes with twice as many steps. If the same model is shown one character
-at a time, the same number of steps brings it to what counting with n = 1 reaches, and no further. A
-training step that recomputes each block (chapter 2.4) needs 60 % of the memory, and its gradients
-are the same.
+at a time, the same number of steps brings it to what counting with n = 1 reaches, and no further.
+Asked for the blank in "The sky is ___", the model needs more bits for each character of "blue" than
+for words that do not fit, since its text never speaks of a sky. A training step that recomputes
+each block (chapter 2.4) needs 60 % of the memory, and its gradients are the same.
 
     python -m demos charlm [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 42 s
 """
@@ -17,8 +18,6 @@ are the same.
 import re
 import time
 import tracemalloc
-from collections import Counter, defaultdict
-from pydoc_data.topics import topics
 
 import numpy as np
 
@@ -29,10 +28,19 @@ from attention.maps import block_weights, plot_heads
 from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
+from demos._counting import (
+    BEGINNING,
+    FILLERS,
+    UNFITTING,
+    bits_of,
+    chances,
+    documentation,
+    followers,
+)
 from demos._losses import centred, draw_levels, draw_line
-from demos._page import Page, try_it
+from demos._page import Html, Page, link, try_it
 from demos._training import Marks, Run
-from minigrad import cross_entropy, gradients, no_grad, recompute
+from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
@@ -40,13 +48,10 @@ marks = Marks(enforced=not chosen.quick)
 T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
 
 # %% The text: what `help("while")` and its like show in every Python
-# Many topics repeat paragraphs of other topics; such paragraphs are a fifth of all the text. A
-# paragraph in both parts would not be "never seen". So each paragraph is taken once, however its
-# lines are broken. (Phrases still repeat. Counting and the model both profit from that.) The last
-# tenth is held out.
+# Each paragraph is taken once: one in both parts would not be "never seen". (Phrases still repeat.
+# Counting and the model both profit from that.) The last tenth is held out.
 
-paragraphs = [part for name in sorted(topics) for part in topics[name].split("\n\n")]
-text = "\n\n".join({" ".join(part.split()): part for part in paragraphs}.values())
+text = documentation()
 letters = sorted(set(text))
 text = text[:40_000] if chosen.quick else text  # counting all of it takes seconds
 cut = len(text) * 9 // 10
@@ -58,32 +63,16 @@ print(f"{len(text):,} characters, {len(letters)} different ones; held out {len(h
 
 # %% Counting
 # Order n looks at the n characters before. It counts what followed them in the training text, and
-# where the counts are small the next lower order gets more weight. The smoothing is that of Witten
-# and Bell (1991). A context h was followed by `kinds` different characters. Each of them counts as
-# one surprise, and a surprise has the probabilities of the lower order:
-#
-#     p(c | h) = (count(h c) + kinds(h) · p(c | h without its first)) / (count(h) + kinds(h))
+# where the counts are small the next lower order gets more weight (`chances` says how).
 
-
-def counted(orders):
-    """Bits per character of the held-out text, from order 0 up to `orders`."""
-    following = [defaultdict(Counter) for _ in range(orders + 1)]
-    for n, counts in enumerate(following):
-        for i in range(n, len(train_text)):
-            counts[train_text[i - n : i]][train_text[i]] += 1
-    bits = np.zeros(orders + 1)
-    predicted = range(FIRST, LAST + 1)
-    for i in predicted:
-        p = 1 / len(letters)
-        for n, counts in enumerate(following):
-            after = counts.get(held_out_text[i - n : i])
-            if after:
-                p = (after[held_out_text[i]] + len(after) * p) / (after.total() + len(after))
-            bits[n] -= np.log2(p)
-    return bits / len(predicted)
-
-
-by_counting = counted(5)
+following, predicted = followers(train_text, 5), range(FIRST, LAST + 1)
+by_counting = -np.mean(
+    [
+        np.log2(chances(following, held_out_text[i - 5 : i], held_out_text[i], len(letters)))
+        for i in predicted
+    ],
+    axis=0,
+)
 print("\nBits per character, by counting what followed the last n characters")
 for n, bits in enumerate(by_counting):
     print(f"   n = {n}   {bits:.3f}")
@@ -178,6 +167,42 @@ for n in sorted({2, best}):
 
 after = written(model)
 print(f"\nBefore:\n{before}\n\nAfter:\n{after}")
+
+# %% The blank in "The sky is ___", with which source text 002 opens (`python -m demos sky_is_blue`)
+# A word is scored with the space after it: without it, "round" would be the beginning of "rounding"
+# too.
+
+
+def expected_after(read):
+    """log₂ of the probabilities of all characters, after each that is read.   → (len, letters)"""
+    with no_grad():
+        return log_softmax(model(np.array([[number[c] for c in read]]))).data[0] / np.log(2)
+
+
+def bits_by_model(word):
+    """-log₂ p for each character of the word after BEGINNING, on average."""
+    expected = expected_after(BEGINNING + word)[len(BEGINNING) - 1 : -1]  # (len(word), letters)
+    return -np.mean([of_all[number[c]] for of_all, c in zip(expected, word, strict=True)])
+
+
+next_one = 2 ** expected_after(BEGINNING)[-1]  # (letters,)
+likely = ", ".join(f"{letters[i]!r} {next_one[i]:.0%}" for i in np.argsort(-next_one)[:5])
+start = np.array([[number[c] for c in BEGINNING]])
+greedy = "".join(letters[i] for i in generate(model, start, 40, temperature=0)[0])
+blank = {
+    word: (
+        *bits_of(f"{word} ", following, BEGINNING, len(letters))[[1, best]],
+        bits_by_model(f"{word} "),
+    )
+    for word in FILLERS
+}
+print(f"\nAfter {BEGINNING!r} the model expects {likely}. Its likeliest text:\n   {greedy!r}")
+print(f"\n   bits per character{'n = 1':>9}{f'n = {best}':>9}{'GPT':>9}")
+for word, needs in blank.items():
+    print(f"   {word:18}" + "".join(f"{each:9.2f}" for each in needs))
+most = max(blank[word][-1] for word in UNFITTING)
+what = "bits of 'blue', beyond those of any word that does not fit"
+marks.at_least(what, blank["blue"][-1] - most, 0, ".2f")
 
 # %% The memory of a step, and how `recompute` (chapter 2.4) saves much of it
 # A forward pass keeps a record of every block until the backward pass. `recompute` keeps only the
@@ -293,6 +318,32 @@ page.section("What it writes")
 page.say('Both texts continue "The ", drawn at temperature 0.8.')
 page.fold("Before the training", before)
 page.fold("After the training", after)
+page.section("The blank in “The sky is ___”")
+asking = "A source text opens with this blank"
+if (chosen.out.parent / "sky_is_blue" / "index.html").exists():
+    asking = link(asking, "../sky_is_blue/index.html")
+page.say(
+    Html(
+        f"{asking} (<code>python -m demos sky_is_blue</code>). It fills in “blue”, and says that "
+        "“hesitating”, “destroyed” and “skipping” do not fit."
+    ),
+    f"The GPT's probabilities of the next character are: {likely}. If the likeliest character is "
+    f"taken each time, the text goes on: `{greedy}`.",
+)
+page.table(
+    ["word in the blank", "counting, n = 1", f"counting, n = {best}", "GPT"],
+    [[word, *(f"{each:.2f}" for each in needs)] for word, needs in blank.items()],
+    caption="Bits for each character of the word and of the space after it; fewer are likelier",
+)
+whole = {word: (len(word) + 1) * needs[-1] for word, needs in blank.items()}
+page.say(
+    f"For each character of “blue”, both the GPT and counting with n = {best} need more bits than "
+    "for those of the three words that do not fit. (In all, the GPT needs fewer bits for a shorter "
+    f"word: {whole['blue']:.0f} for “blue”, {whole['destroyed']:.0f} for “destroyed”. But “used” "
+    f"is as short as “blue”, and takes {whole['used']:.0f}.) The documentation speaks of objects "
+    "that are destroyed or used, and never of a sky. A model knows what fits in a blank only from "
+    "the text that it was trained on.",
+)
 page.section("Where the heads look")
 page.figure(
     chosen.out / "weights.svg",

@@ -6,10 +6,15 @@ scaled, the variance is still about a thousand, and more than half of the querie
 gradient. With projections from N(0, 1/d) and the same scale, every query of the sentence gets a
 gradient. Scale and initial values are needed together.
 
+The text also says, and does not show, that one head has a limited capacity. Here is a task of which
+one head loses half, however long it is trained and however wide it is, and of which two heads of
+the same parameters lose next to nothing. And the blank "The sky is ___", with which the text opens,
+is asked of counts: what fits there comes from the text that was read.
+
 The text is the article "Wrapping your head around Self-Attention, Multi-head Attention" by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address.
 
-    python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 4 s
+    python -m demos sky_is_blue [--out DIR] [--seed N] [--quick]  # 9 s
 """
 
 # %% Set-up
@@ -30,6 +35,8 @@ from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos._training import Marks
+from demos.texts import _blank as blank
+from demos.texts import _two_places as two_places
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, agreeing, of_weights, say
 from demos.texts.sources import sky_is_blue as source
@@ -55,9 +62,13 @@ DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
 ids, words = token_ids(SENTENCE), SENTENCE.split()
 x, single, multi = source.layers(chosen.seed)
 
+# %% 0 · The blank with which it opens (demos/texts/_blank.py)
+
+answers = blank.ask(marks)
+
 # %% 1 · The numbers it prints, and ours
 
-print("1 · Its numbers, and ours\n")
+print("\n1 · Its numbers, and ours\n")
 for name, array in source.ours().items():
     texts = source.as_text(array)
     print(f"   {name:10} text {PRINTED[name]}\n{'':13} ours {' '.join(texts)}")
@@ -251,6 +262,13 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
     marks.at_most(f"{name}: what a later word moves", moved[~causal].max(), 0, "g")
     marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
 
+# %%
+# The text says that one head has a limited capacity. A task shows it (demos/texts/_two_places.py).
+
+print()
+tried = two_places.compare(marks, seed=chosen.seed, steps=20 if chosen.quick else 200)
+save_figure(two_places.draw(tried, source.SENTENCE.split()), chosen.out / "two_places")
+
 # %% 4 · What no text shows: the way back
 # L = ⟨g, output⟩ for one draw and a random g. Every initialisation gets the same words and g.
 
@@ -415,6 +433,7 @@ page.ask(
     f"{lost} of them: their ‖∂L/∂q‖ is below 0.001. A variance of about a thousand is still far "
     "from 1, so softmax is almost one-hot.",
 )
+blank.show(page, answers, chosen.out.parent / "charlm" / "index.html")
 page.numbers(
     *("token ids", "variances"),
     names={"token ids": ((), words), "variances": (("unscaled", "scaled"), ("variance",))},
@@ -433,6 +452,7 @@ page.table(
     caption="Its printed shapes, beside ours",
 )
 page.doubts(shown)
+two_places.show(page, tried, chosen.out / "two_places.svg", seed=chosen.seed)
 page.section("The way back: which words get a gradient")
 page.say(
     "L = ⟨g, output⟩ for one draw and a random g. Finite differences agree with all derivatives of "
@@ -496,7 +516,8 @@ page.figure(
 page.conclude(
     "1/√d_k is made for queries and keys of variance 1. Here W from N(0, 1) makes their variance "
     "32, and then the scale is not enough. The text's own classes draw W smaller, and that repairs "
-    "the fault; the text does not mention it.",
+    "the fault; the text does not mention it. Several heads are needed where one average of the "
+    "values cannot hold what a word asks for.",
     [
         "Set `SENTENCE` to eight different words: what becomes of the largest weights, and why?",
         "Set `WIDTH` to 256: how many queries are dead without the scale now, and how many at 32?",

@@ -47,7 +47,7 @@ TEXTS = {
     ),
     "love_you": Text(love_you, 82, 552, {"I"}, 20, 1, "head_text head_unit weights scale"),
     "sky_is_blue": Text(
-        sky_is_blue, 8, 10, {"variances"}, 29, 0, "graph graph_unit spread weights"
+        sky_is_blue, 8, 10, {"variances"}, 40, 0, "graph graph_unit spread weights two_places"
     ),
     "your_journey": Text(
         your_journey, 310, 310, set(), 39, 0, "graph graph_saturated one_vector weights scale"

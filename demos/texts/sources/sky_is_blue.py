@@ -149,10 +149,12 @@ SLIPS = (
 )
 
 COMPLETED = (
+    "The blank that the text opens with, asked of counts, and in another demo of a GPT.",
     "The text's SelfAttention, run, and with a mask.",
     "The text's MultiHeadAttention, head by head, with the mask that the text never passes to it.",
     "A causal mask, and the gradient that proves it.",
     "A query that may look nowhere.",
+    "A task that shows the limited capacity of one head: it fails at any width, and two learn it.",
     "The way back, checked to order 2, and how much of it each word gets.",
 )
 

@@ -1,0 +1,76 @@
+"""Tests: what followed in a text, and how two demos ask such counts for a blank."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from demos._counting import (
+    BEGINNING,
+    FILLERS,
+    UNFITTING,
+    bits_of,
+    chances,
+    documentation,
+    followers,
+)
+from demos.texts._blank import row
+
+# ------------------------------------------------------------------ value
+
+
+def test_what_followed_is_counted_for_characters_and_for_words():
+    assert followers("banana", 2) == [
+        {"": Counter("banana")},
+        {"b": Counter("a"), "a": Counter("nn"), "n": Counter("aa")},
+        {"ba": Counter("n"), "an": Counter("aa"), "na": Counter("n")},
+    ]
+    words = ("the", "sky", "is", "blue", "and", "world", "is", "round")
+    one, two = (followers(words, n)[n] for n in (1, 2))
+    assert one[("is",)] == {"blue": 1, "round": 1} and two[("sky", "is")] == {"blue": 1}
+    assert row("who", one[("is",)]) == ["who", "2", "“blue” 50%, “round” 50%", "50%"]
+
+
+def test_a_chance_is_the_formula_of_witten_and_bell():
+    following = followers("banana", 2)
+    lowest = (2 + 3 / 3) / (6 + 3)  # n: 2 of 6, three kinds, and a third for each of three letters
+    after_a = (2 + 1 * lowest) / (2 + 1)
+    after_na = (1 + 1 * after_a) / (1 + 1)
+    assert chances(following, "bana", "n", 3) == pytest.approx([lowest, after_a, after_na])
+    assert chances(following, "nn", "a", 3)[2] == chances(following, "nn", "a", 3)[1]  # never seen
+    bits = bits_of("na", following, "bana", 3)
+    last = (2 + 1 * chances(following, "an", "a", 3)[1]) / (2 + 1)  # after "an", twice an a
+    assert bits[2] == pytest.approx(-np.mean(np.log2([after_na, last])))
+
+
+def test_a_word_of_characters_that_were_never_counted_has_a_score_too():
+    assert np.isfinite(bits_of("xyz", followers("banana", 2), "ban", 30)).all()
+
+
+# ------------------------------------------------------------------ law
+
+
+@pytest.mark.parametrize("before", ["", "a", "ban", "xx", "nab"])
+def test_the_chances_of_all_characters_sum_to_1_in_every_order(before):
+    following = followers("banana and a cabin", 3)
+    letters = sorted({*"banana and a cabin", "x"})
+    sums = np.sum([chances(following, before, c, len(letters)) for c in letters], axis=0)
+    np.testing.assert_allclose(sums, 1, rtol=1e-12)
+
+
+def test_the_documentation_repeats_no_paragraph_and_never_speaks_of_a_sky():
+    text = documentation()
+    paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
+    assert len(set(paragraphs)) == len(paragraphs) > 1000
+    words = Counter(re.findall("[a-z]+", text.lower()))
+    assert words["sky"] == 0 and words["destroyed"] > 0 and words["used"] > 100
+
+
+def test_the_longer_the_context_the_less_likely_is_blue():
+    text = documentation()
+    following = followers(text[: len(text) * 9 // 10], 4)
+    bits = {w: bits_of(f"{w} ", following, BEGINNING, len(set(text)))[1:] for w in FILLERS}
+    assert (np.diff(bits["blue"]) > 0).all()
+    assert bits["blue"][-1] > max(bits[word][-1] for word in UNFITTING)
+    assert len("used") == len("blue") and bits["used"][-1] < bits["blue"][-1] / 3
