@@ -132,7 +132,7 @@ page.conclude(
     "difference agrees as far as it can.",
     try_it(chosen.file),
 )
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

@@ -493,7 +493,7 @@ page.conclude(
     "weights learn.",
     try_it(chosen.file),
 )
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

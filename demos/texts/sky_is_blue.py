@@ -34,6 +34,7 @@ from attention.figures import (
 from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
+from demos._page import try_it
 from demos._training import Marks
 from demos.texts import _blank as blank
 from demos.texts import _two_places as two_places
@@ -518,12 +519,9 @@ page.conclude(
     "32, and then the scale is not enough. The text's own classes draw W smaller, and that repairs "
     "the fault; the text does not mention it. Several heads are needed where one average of the "
     "values cannot hold what a word asks for.",
-    [
-        "Set `SENTENCE` to eight different words: what becomes of the largest weights, and why?",
-        "Set `WIDTH` to 256: how many queries are dead without the scale now, and how many at 32?",
-    ],
+    try_it(chosen.file),
 )
-print(f"   The page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"   The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it
