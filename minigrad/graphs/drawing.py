@@ -28,6 +28,7 @@ from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.stepping import page, table
+from minigrad.graphs.summary import rounded
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
@@ -260,11 +261,9 @@ def _pairs(names: Any) -> list[tuple[str, Tensor]]:
 
 
 def _given(x: Any) -> Any:
-    """What is set, for JSON: numbers rounded to 3 digits, and NaN and ∞ as text."""
+    """What is set, for JSON."""
     if isinstance(x, Box | Link | Row):
         return {name: _given(y) for name, y in vars(x).items() if y not in (None, (), "")}
     if isinstance(x, tuple):
         return [_given(y) for y in x]
-    if isinstance(x, float):
-        return float(f"{x:.3g}") if np.isfinite(x) else str(x)
-    return x
+    return rounded(x, 3)

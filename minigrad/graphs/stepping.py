@@ -26,14 +26,14 @@ from minigrad.graphs.folding import Box, Folding, Link
 from minigrad.graphs.model import Vertex, numbered, printable, unique_names
 from minigrad.graphs.nesting import Group, Item
 from minigrad.graphs.scale import SCALE, Limits
-from minigrad.graphs.summary import Summary
+from minigrad.graphs.summary import Summary, rounded
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
 
 FOLDER = Path(__file__).parent / "page"
 LARGEST = 5000  # operations; a page of more would take seconds to open
-DIGITS = 3
+DIGITS = 4
 
 
 def page(
@@ -241,24 +241,11 @@ def table(vertices: Sequence[Vertex]) -> str:
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
-    which, kept = ("whole", summary.whole) if summary.whole is not None else ("map", summary.map)
-    return {"shape": summary.shape, "rms": _number(summary.rms), which: _rounded(kept)}
-
-
-def _rounded(x: Any) -> Any:
-    if hasattr(x, "tolist"):
-        return _rounded(x.tolist())
-    if isinstance(x, list):
-        return [_rounded(each) for each in x]
-    return _number(x)
-
-
-def _number(x: Any) -> Any:
-    """A number of few digits; NaN and ∞, which JSON does not have, as text."""
-    if isinstance(x, float):
-        text = f"{x:.{DIGITS + 1}g}"
-        return float(text) if text.lstrip("-") not in ("nan", "inf") else text
-    return int(x) if isinstance(x, bool) else x
+    kept, name = summary.kept, "map" if summary.whole is None else "whole"
+    if kept.dtype == bool:  # (a page shows 1 and 0)
+        kept = kept.astype(int)
+    rms = rounded(summary.rms, DIGITS)
+    return {"shape": summary.shape, "rms": rms, name: rounded(kept, DIGITS)}
 
 
 def _as_json(data: Mapping[str, Any]) -> str:
