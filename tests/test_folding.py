@@ -1,4 +1,4 @@
-"""Chapters 5.3 to 5.5 · Folding: what is a box, what stands inside one, and what is drawn once."""
+"""Chapters 5.3 to 5.6 · Folding: what is a box, what stands inside one, and what is drawn once."""
 
 import json
 from xml.etree import ElementTree

@@ -94,7 +94,7 @@ def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit
         shown = [numbers for _, numbers in tables(page)]
         if len(shown) == 3:
             sums += 1
-            assert "(+=)" in page.inner_text("#panel")
+            assert "second of two contributions (+=)" in page.inner_text("#panel")
             np.testing.assert_allclose(np.add(shown[0], shown[1]), shown[2], rtol=2e-3)
         received[steps.vertices[c.target].title] = shown[-1]
     assert sums == 2  # h · h, and x in two places

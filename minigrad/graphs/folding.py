@@ -89,6 +89,11 @@ class Box:
     strip: tuple[tuple[str, float | None], ...] = ()
     vertices: tuple[int, ...] = ()
 
+    @property
+    def of_several(self) -> bool:
+        """Whether it stands for several operations: a closed layer, or copies."""
+        return self.kind in ("module", "repeat")
+
 
 @dataclass(frozen=True)
 class Link:
@@ -223,7 +228,7 @@ class Folding:
         if x.kind == "constant" and text == "constant":
             text = f"constant {x.shape}"
         elif v.modules:
-            text = text.removeprefix(f"{v.modules[-1].path.partition('#')[0]}.")
+            text = text.removeprefix(f"{v.modules[-1].layer}.")
         return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms, i)
 
     def _layer(self, group: Group, name: str, numbers: list[int], frame: tuple[str, ...]) -> None:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -32,6 +31,11 @@ class Scope(NamedTuple):
 
     path: str
     kind: str
+
+    @property
+    def layer(self) -> str:
+        """The dotted name alone, without the number of the call."""
+        return self.path.partition("#")[0]
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,6 @@ Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 OF_LAYERS = ("weight", "bias", "gain")
 SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
 AVERAGING = ("cross_entropy", "mean")
-FORBIDDEN = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]) -> list[Vertex]:
@@ -222,49 +225,6 @@ def _whole(option: Any) -> Any:
     if isinstance(option, tuple | list):
         return tuple(map(_whole, option))
     return repr(option)
-
-
-def printable(text: str) -> str:
-    """A text that a user supplied, on one line, with a ? for control characters and their like.
-
-    >>> from minigrad.graphs.model import printable
-    >>> printable("two\\nlines"), printable("\\x1b[31mred")
-    ('two lines', '?[31mred')
-    """
-    return FORBIDDEN.sub("?", " ".join(text.split()))
-
-
-def unique_names(vertices: Sequence[Vertex]) -> list[str]:
-    """A name for each vertex, to be used in text: its title, if it has one, or t and its number.
-
-    Of several that have one title the first is x#1, and so on.
-    """
-    plain = [f"t{v.number}" if v.operation else printable(_unnamed(v)) for v in vertices]
-    return numbered([v.title if v.named else None for v in vertices], plain)
-
-
-def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
-    """The titles, those that occur several times as x#1, x#2, …; for None what is plain.
-
-    >>> from minigrad.graphs.model import numbered
-    >>> numbered(["x", None, "x", "loss"], ["t0", "t1", "t2", "t3"])
-    ['x#1', 't1', 'x#2', 'loss']
-    """
-    count, met = Counter(titles), Counter[str]()
-    taken = {name for name, title in zip(plain, titles, strict=True) if title is None}
-    names = []
-    for title, otherwise in zip(titles, plain, strict=True):
-        if title is None:
-            names.append(otherwise)
-            continue
-        met[title] += 1
-        several = count[title] > 1 or title in taken
-        names.append(printable(f"{title}#{met[title]}" if several else title))
-    return names
-
-
-def _unnamed(v: Vertex) -> str:
-    return v.title if v.title not in ("leaf", "constant") else f"{v.title} {v.shape}"
 
 
 # ---------------------------------------------------- A first reading may stop here.

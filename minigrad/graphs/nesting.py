@@ -45,7 +45,7 @@ class Group:
     @property
     def path(self) -> str:
         """The layer's dotted name, without the number of the call."""
-        return "" if self.scope is None else self.scope.path.partition("#")[0]
+        return "" if self.scope is None else self.scope.layer
 
     @property
     def stem(self) -> str:

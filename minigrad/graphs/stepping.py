@@ -23,10 +23,11 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from minigrad.graphs.folding import Box, Folding, Link
-from minigrad.graphs.model import Vertex, numbered, printable, unique_names
+from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item
 from minigrad.graphs.scale import SCALE, Limits
 from minigrad.graphs.summary import Summary, rounded
+from minigrad.graphs.text import nth_of, numbered, printable, unique_names
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
@@ -172,27 +173,31 @@ def _box(box: Box, vertices: Sequence[Vertex]) -> dict[str, Any]:
 
 
 def _contribution(c: Contribution) -> dict[str, Any]:
-    found = {
+    found: dict[str, Any] = {
         "source": c.source,
         "target": c.target,
         "position": c.position,
-        "nth": c.nth,
-        "of": c.of,
         "contribution": _summary(c.contribution),
     }
-    return found if c.before is None else found | {"after": _summary(c.after)}
+    if c.of > 1:
+        found["count"] = nth_of(c.nth, c.of)
+    if c.before is not None:
+        found["after"] = _summary(c.after)
+    return found
 
 
 def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:
     """Every frame: its name, the frame around it, and what is said of it when it is closed."""
     found: dict[str, dict[str, Any]] = {}
+    layers = {scope.path: scope.layer for v in vertices for scope in v.modules}
     for box in boxes:
         for depth in range(1, len(box.frame) + 1):
             frame = box.frame[:depth]
+            around = [layers[path] for path in frame[:-1] if path in layers]
             group = found.setdefault(
                 _id(frame),
                 {
-                    "title": printable(frame[-1]).removeprefix(_of(frame)),
+                    "title": printable(frame[-1].removeprefix(f"{around[-1]}." if around else "")),
                     "path": frame[-1],
                     "parent": _id(frame[:-1]) if depth > 1 else None,
                     "operations": 0,
@@ -202,12 +207,6 @@ def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[
     for group in found.values():
         group["detail"] = f"{group.pop('operations')} operations"
     return found
-
-
-def _of(frame: tuple[str, ...]) -> str:
-    """The name of the layer around, which the name of a layer begins with."""
-    around = [name.partition("#")[0] for name in frame[:-1] if "…" not in name]
-    return f"{around[-1]}." if around else ""
 
 
 def _id(frame: tuple[str, ...]) -> str:

@@ -47,7 +47,7 @@ import sys
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -61,10 +61,11 @@ from minigrad.engine.replay import replay as send_back
 from minigrad.engine.tensor import Array, Tensor, result
 from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
-from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, without_record
+from minigrad.graphs.model import Vertex, vertex, without_record
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
+from minigrad.graphs.text import backward_lines, forward_lines
 from minigrad.runs.saving import write_whole
 
 
@@ -349,7 +350,10 @@ class Steps:
 
     def __str__(self) -> str:
         """Both passes, a line for each operation and for each contribution."""
-        return "\n".join([*self._forward(), *self._backward()])
+        lines = ["forward", *forward_lines(self._vertices)]
+        if self.contributions:
+            lines += ["backward", *backward_lines(self._vertices, self.contributions)]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         count = Counter(v.kind for v in self._vertices)
@@ -367,75 +371,11 @@ class Steps:
             ],
         }
 
-    def _forward(self) -> Iterator[str]:
-        yield "forward"
-        operations = [v for v in self._vertices if v.operation]
-        names = unique_names(self._vertices)
-        around: tuple[Scope, ...] = ()
-        for n, v in enumerate(operations, 1):
-            for level, scope in enumerate(v.modules):
-                if v.modules[: level + 1] != around[: level + 1]:
-                    yield f"{' ' * 7}{'    ' * level}{scope.path}"
-            around = v.modules
-            # (A layer's own weights are called as the layer calls them.)
-            own = f"{v.modules[-1].path.partition('#')[0]}." if v.modules else ""
-            inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
-            options = f", {v.options}" if v.options else ""
-            where = "    " * len(v.modules)
-            note = "  without a record" if v.kind == "unrecorded" else ""
-            called = f"{names[v.number]} = {v.operation}({inputs}{options})"
-            line = v.line or "outside of the block"
-            yield f"{n:5}. {where}{called}  {v.shape}  {v.value}  {line}{note}"
-
-    def _backward(self) -> Iterator[str]:
-        if self.contributions:
-            yield "backward"
-        names = unique_names(self._vertices)
-        for n, c in enumerate(self.contributions, 1):
-            if c.source is None:
-                yield f"{n:5}. {names[c.target]} receives {c.after}"
-                continue
-            uses = self._vertices[c.source].inputs.count(c.target)
-            which = f", input {c.position}" if uses > 1 else ""
-            count = f", {ordinal(c.nth)} of {cardinal(c.of)}" if c.of > 1 else ""
-            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
-
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: words.
+# What follows: a record that another pass has dropped.
 
 
 def _inputs(t: Tensor) -> tuple[Tensor, ...]:
     """What t was made from, if no pass has dropped it."""
     return () if t.node is None or t.node.spent is not None else t.node.inputs
-
-
-def _total(c: Contribution) -> str:
-    """The sum, if its numbers are shown; of large arrays what was there, comes, and results."""
-    if c.before is None:
-        return str(c.after)
-    if str(c.after).startswith("RMS"):
-        return f"had {c.before}, gets {c.contribution}, now {c.after}"
-    return f"{c.before} + {c.contribution} = {c.after}"
-
-
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
-def ordinal(n: int) -> str:
-    """first, second, …, ninth, 10th.
-
-    >>> from minigrad.graphs.steps import ordinal
-    >>> ordinal(2), ordinal(10), ordinal(21)
-    ('second', '10th', '21st')
-    """
-    if n <= len(ORDINALS):
-        return ORDINALS[n - 1]
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
-
-
-def cardinal(n: int) -> str:
-    """one, two, …, nine, 10."""
-    return CARDINALS[n - 1] if n <= len(CARDINALS) else str(n)
