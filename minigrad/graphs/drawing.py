@@ -194,7 +194,7 @@ def graph(
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
-    steps     the `Steps` (chapter 5.13) in which y was computed: its layers are drawn as frames
+    steps     the `Steps` (chapter 5.14) in which y was computed: its layers are drawn as frames
     depth     how many frames may stand inside each other; a layer below is one box. depth=None
               opens all, and folds nothing
 

@@ -7,7 +7,7 @@ Half of them tell the reader nothing. So a drawing has fewer boxes than the reco
   a box. So is one that meets no other input there, or else the operation would have no arrow.)
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow.
 - A constant without a name stands inside the box, too; small ones with their values.
-- With `Steps` (chapter 5.13), each layer that was called is a frame down to a depth, and below it
+- With `Steps` (chapter 5.14), each layer that was called is a frame down to a depth, and below it
   one box.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
   the others, with a strip of the gradients at the output of each.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
     kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps` of chapter 5.13 can see)
+              result of an operation under `no_grad`, which only `Steps` of chapter 5.14 can see)
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value
@@ -136,11 +136,12 @@ def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str
     ]
 
 
-def walk(y: Tensor) -> list[Tensor]:
+def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) -> list[Tensor]:
     """All tensors behind y, in the order in which they were computed.
 
     The results are collected from y backwards, and sorted by their times (chapter 2.1). A leaf or a
-    constant comes before the first result that was computed from it.
+    constant comes before the first result that was computed from it. `inputs` says of a result
+    which of its inputs are wanted.
     """
     results: set[Tensor] = set()
     stack = [y] if y.node is not None else []
@@ -148,10 +149,10 @@ def walk(y: Tensor) -> list[Tensor]:
         t = stack.pop()
         if t not in results:
             results.add(t)
-            stack += [x for x in inputs_of(t) if x.node is not None and x not in results]
+            stack += [x for x in inputs(t) if x.node is not None and x not in results]
     order: dict[Tensor, None] = {}  # (used as a set that keeps its order)
     for t in sorted(results, key=attrgetter("_time")):
-        order |= dict.fromkeys(x for x in inputs_of(t) if x.node is None)
+        order |= dict.fromkeys(x for x in inputs(t) if x.node is None)
         order[t] = None
     return list(order) or [y]
 

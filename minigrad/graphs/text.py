@@ -11,7 +11,7 @@ the inputs are in their order.
     t1 = multiply(x, x)  (2,)  grad 0.5, ‖g‖ 0.707
     t2 = mean(t1)        ()    grad 1
 
-The passes that `Steps` notes (chapter 5.13) are written in the same way: forward a line for each
+The passes that `Steps` notes (chapter 5.14) are written in the same way: forward a line for each
 operation, with its number, and backward a line for each contribution.
 """
 
