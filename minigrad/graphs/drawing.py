@@ -148,10 +148,14 @@ class Graph:
 
     def inline(self) -> str:
         """The SVG as a part of an HTML page, or the text where no program can draw."""
-        try:
-            return self._picture("svg").decode().partition("?>")[2]
-        except (ImportError, ValueError, RuntimeError, OSError):
-            return f"<pre>{html.escape(str(self))}</pre>"
+        svg = self._svg()
+        return svg.partition("?>")[2] if svg else f"<pre>{html.escape(str(self))}</pre>"
+
+    def _svg(self) -> str:
+        """The picture as SVG, "" where no program can draw."""
+        with suppress(ImportError, ValueError, RuntimeError, OSError):
+            return self._picture("svg").decode()
+        return ""
 
     def _picture(self, format: str) -> bytes:
         if len(self.boxes) > DRAWABLE:
@@ -164,10 +168,8 @@ class Graph:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: the picture, or the text where no program can draw."""
-        shown = {"text/plain": str(self)}
-        with suppress(ImportError, ValueError, RuntimeError, OSError):
-            shown["image/svg+xml"] = self._picture("svg").decode()
-        return shown
+        shown = {"text/plain": str(self), "image/svg+xml": self._svg()}
+        return {kind: text for kind, text in shown.items() if text}
 
     def __str__(self) -> str:
         """The same as indented text, a line for each box."""

@@ -215,6 +215,7 @@ def _of_rule(rule: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         "fused": hasattr(rule, "definition") and name != "recompute",
         "moves": ours and name in SHAPES,
         "averages": ours and name in AVERAGING,
+        # (A hash is another number in each process. It is only compared, and never written.)
         "likeness": hash(tuple((key, _whole(x)) for key, x in options.items())),
     }
 
