@@ -185,6 +185,17 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     assert "more than 150 boxes" in page.inner_text("#message")
 
 
+def test_a_long_pass_without_layers_is_drawn_whole_and_nothing_is_said_of_layers(visit, tmp_path):
+    x = Tensor(1.0, requires_grad=True, name="x")
+    with Steps() as steps:
+        y = x
+        for _ in range(160):
+            y = np.sin(y)
+    steps.backward(y)
+    page = visit(steps.save(tmp_path / "x.html"))
+    assert page.locator(".box").count() == 161 and page.inner_text("#message") == ""
+
+
 # ------------------------------------------------------------------ keyboard, links, search
 
 

@@ -367,7 +367,7 @@
       if (found) for (const g of parents(found)) open.add(g);
       else problems.push(`There is no layer ${path} in this graph.`);
     }
-    if (count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
+    if (open.size && count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
     let to = step;
     if (asked.has("step")) {
       const number = Number(asked.get("step"));
