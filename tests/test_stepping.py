@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph
+from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
 from minigrad.graphs import stepping
-from minigrad.nn import Linear
+from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
 WORDS = np.arange(4)[None]
@@ -56,6 +56,12 @@ def pages(tmp_path_factory):
 def step_to(page, n):
     page.evaluate(f"location.hash = '#step={n}'")
     page.wait_for_function(f"document.getElementById('place').textContent.startsWith('step {n} ')")
+
+
+def data_of(path, **options):
+    """What the script of a page is given."""
+    text = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL).group(1)
+    return json.loads(text, **options)
 
 
 def tables(page):
@@ -281,6 +287,31 @@ def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
     assert HOSTILE in page.inner_text("#panel") and page.locator("img").count() == 0
 
 
+class Pairs(Module):
+    """Layers of several operations, with an operation between them that belongs to none."""
+
+    def __init__(self, rng):
+        self.layers = [Sequential(Linear(3, 3, rng=rng), sigmoid) for _ in range(4)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x) * 2.0
+        return x
+
+
+def test_a_layer_has_the_name_that_the_layer_around_it_gives_it(tmp_path):
+    rng = np.random.default_rng(0)
+    net = Sequential(Pairs(rng))
+    with Steps(net) as steps:
+        net(Tensor(rng.standard_normal((2, 3)))).sum()
+    groups = data_of(steps.save(tmp_path / "x.html"))["groups"]
+    repeated = "the same 3 operations × 2"
+    assert [group["title"] for group in groups.values()] == [
+        *("layers.0", "layers.0", "layers.1"),
+        *(repeated, "layers.2", "layers.3"),
+    ]
+
+
 # ------------------------------------------------------------------ the file
 
 
@@ -339,6 +370,4 @@ def test_bad_input_is_one_sentence(tmp_path):
 
 
 def test_its_data_is_strict_json(pages):
-    text = pages["gpt"][0].read_text("utf-8")
-    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL).group(1)
-    json.loads(data, parse_constant=lambda name: pytest.fail(name))
+    data_of(pages["gpt"][0], parse_constant=lambda name: pytest.fail(name))

@@ -44,8 +44,8 @@ class Run:
 def runs(numbers: Sequence[int], wanted: Callable[[Run], bool]) -> list[Run | int]:
     """The list's places in order, with a Run in the place of those that are repeated.
 
-    From the left; of several repetitions that begin at a place, the one that covers most, and of
-    these the one of the shortest period.
+    They are looked for from the left. Of several repetitions that begin at one place, the one that
+    covers most is taken, and of these the one with the shortest period.
     """
     lengths = _equal_for(np.asarray(numbers))
     found: list[Run | int] = []

@@ -1,15 +1,16 @@
 """5.13 · Vertices: one for each tensor, however often it is met.
 
 While a network computes, a tensor is met again and again: when an operation computes it, when
-others use it, and when its gradient comes. Which of the vertices is it? Each time the same must be
-found, and never that of another tensor:
+others use it, and when its gradient comes. How is it known to be the same tensor? By a key that
+stays the same, and that no other tensor has:
 
-- The result of an operation is looked up by its node. (While the operation is watched, its node is
-  there, and its Tensor is not made yet.)
-- A leaf is looked up by itself and the time of its array. A step, `w -= 0.1`, gives it another
-  array, and what was computed before has used the former one. So a leaf is a vertex for each array.
-- The result of an operation under `no_grad` has no node. It is looked up by the id of its array, as
-  long as the array lives. Afterwards another array may get that id.
+- The key of an operation's result is its node. (While the operation is watched, its node is there,
+  and its Tensor is not made yet.)
+- The key of a leaf is the leaf with the time of its array. A step, `w -= 0.1`, gives the leaf
+  another array, and what was computed before has used the former one. So there is a vertex for each
+  array.
+- The result of an operation under `no_grad` has no node. Its key is the id of its array, as long as
+  the array lives. Afterwards another array may get that id.
 
     >>> from minigrad import Tensor, no_grad
     >>> from minigrad.graphs.vertices import Vertices
@@ -48,8 +49,7 @@ class Vertices:
         self.met: list[Vertex] = []
         self.names: Mapping[Tensor, str] = {}
         self._times: list[int] = []  # when the array of each came into being
-        # The number of a node, of a leaf and the time of its array, or of an unrecorded array's id.
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}  # by key: a node, (a leaf, its array's time), or an id
         self._unrecorded: dict[int, Any] = {}  # weak references: an id is forgotten with its array
 
     def number_of(self, x: Tensor) -> int:
@@ -83,7 +83,7 @@ class Vertices:
         self.met[number] = replace(self.met[number], **known)
 
     def forget_arrays(self) -> None:
-        """From now on no result is looked up by the id of its array."""
+        """Forget the ids of arrays: from now on they may be those of others."""
         self._unrecorded.clear()
         self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
 
@@ -128,7 +128,7 @@ class Vertices:
         return vertices
 
     def _key(self, x: Tensor) -> Any:
-        """What a tensor is looked up by."""
+        """The key of a tensor: see the head of this chapter."""
         if x.node is not None:
             return x.node
         number = id(x._array)
