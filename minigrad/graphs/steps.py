@@ -214,7 +214,7 @@ class Steps:
         return "\n".join(lines)
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows: what the drawings of chapter 5.11 ask, the page, data for JSON, and the end.
+    # What follows: what chapter 5.11 asks for, the page, data for JSON, and the end of a block.
 
     def behind(
         self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
