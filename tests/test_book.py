@@ -143,7 +143,7 @@ LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
     ("6.5", "6.7"): "the table of NumPy's words has all of them",
     ("5.11", "9.1"): "a drawing is a file, and is written whole",
-    ("5.13", "9.1"): "so is a page",
+    ("5.14", "9.1"): "so is a page",
 }
 
 

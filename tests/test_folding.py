@@ -1,4 +1,4 @@
-"""Chapters 5.3 to 5.5 · Folding: what is a box, what stands inside one, and what is drawn once."""
+"""Chapters 5.3 to 5.6 · Folding: what is a box, what stands inside one, and what is drawn once."""
 
 import json
 from xml.etree import ElementTree
@@ -322,7 +322,10 @@ def test_arrows_into_a_closed_layer_do_not_depend_on_what_comes_later():
     ]
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324, 1e308])
+LARGEST = np.finfo(float).max  # to a few digits it would be rounded up to ∞
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324, 1e308, LARGEST])
 def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
     x = leaf(2, name="x")
     with np.errstate(all="ignore"):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph
+from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
 from minigrad.graphs import stepping
-from minigrad.nn import Linear
+from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
 WORDS = np.arange(4)[None]
@@ -58,6 +58,12 @@ def step_to(page, n):
     page.wait_for_function(f"document.getElementById('place').textContent.startsWith('step {n} ')")
 
 
+def data_of(path, **options):
+    """What the script of a page is given."""
+    text = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL).group(1)
+    return json.loads(text, **options)
+
+
 def tables(page):
     """The heat maps of the panel: caption and numbers."""
     return page.eval_on_selector_all(
@@ -94,7 +100,7 @@ def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit
         shown = [numbers for _, numbers in tables(page)]
         if len(shown) == 3:
             sums += 1
-            assert "(+=)" in page.inner_text("#panel")
+            assert "second of two contributions (+=)" in page.inner_text("#panel")
             np.testing.assert_allclose(np.add(shown[0], shown[1]), shown[2], rtol=2e-3)
         received[steps.vertices[c.target].title] = shown[-1]
     assert sums == 2  # h · h, and x in two places
@@ -185,6 +191,17 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     assert "more than 150 boxes" in page.inner_text("#message")
 
 
+def test_a_long_pass_without_layers_is_drawn_whole_and_nothing_is_said_of_layers(visit, tmp_path):
+    x = Tensor(1.0, requires_grad=True, name="x")
+    with Steps() as steps:
+        y = x
+        for _ in range(160):
+            y = np.sin(y)
+    steps.backward(y)
+    page = visit(steps.save(tmp_path / "x.html"))
+    assert page.locator(".box").count() == 161 and page.inner_text("#message") == ""
+
+
 # ------------------------------------------------------------------ keyboard, links, search
 
 
@@ -270,6 +287,31 @@ def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
     assert HOSTILE in page.inner_text("#panel") and page.locator("img").count() == 0
 
 
+class Pairs(Module):
+    """Layers of several operations, with an operation between them that belongs to none."""
+
+    def __init__(self, rng):
+        self.layers = [Sequential(Linear(3, 3, rng=rng), sigmoid) for _ in range(4)]
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x) * 2.0
+        return x
+
+
+def test_a_layer_has_the_name_that_the_layer_around_it_gives_it(tmp_path):
+    rng = np.random.default_rng(0)
+    net = Sequential(Pairs(rng))
+    with Steps(net) as steps:
+        net(Tensor(rng.standard_normal((2, 3)))).sum()
+    groups = data_of(steps.save(tmp_path / "x.html"))["groups"]
+    repeated = "the same 3 operations × 2"
+    assert [group["title"] for group in groups.values()] == [
+        *("layers.0", "layers.0", "layers.1"),
+        *(repeated, "layers.2", "layers.3"),
+    ]
+
+
 # ------------------------------------------------------------------ the file
 
 
@@ -328,6 +370,4 @@ def test_bad_input_is_one_sentence(tmp_path):
 
 
 def test_its_data_is_strict_json(pages):
-    text = pages["gpt"][0].read_text("utf-8")
-    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL).group(1)
-    json.loads(data, parse_constant=lambda name: pytest.fail(name))
+    data_of(pages["gpt"][0], parse_constant=lambda name: pytest.fail(name))

@@ -1,4 +1,4 @@
-"""Chapters 5.12 and 5.13 · Calls and steps: what is noted of both passes, and under which names."""
+"""Chapters 5.12 to 5.14 · Calls, vertices, steps: what is noted of both passes, and the names."""
 
 import json
 import threading
@@ -129,6 +129,29 @@ def test_what_was_computed_before_the_block_is_noted_without_a_line():
     lines = {v.operation: v.line for v in operations(steps)}
     assert lines["sin"] == "" and "test_steps.py, line" in lines["multiply"]
     assert "outside of the block" in str(steps)
+
+
+def test_what_was_computed_outside_of_the_block_stands_in_its_order():
+    a, b, c = (leaf(4, name=name) for name in "abc")
+    before = (a * b + c).reshape(2, 2)
+    with Steps() as steps:
+        inside = np.exp(a).sum() * before
+    after = inside.reshape(4).sum()
+    plain = ["a", "b", "multiply", "c", "add", "reshape", "exp", "sum", "inside", "reshape", "sum"]
+    drawn = graph(after, grads=True, steps=steps)
+    assert [v.title for v in drawn.vertices] == plain
+    assert all(i < v.number for v in drawn.vertices for i in v.inputs)
+    assert str(drawn) == str(graph(after, grads=True, names={"inside": inside}))
+    met = [steps.vertices[i].title for v in operations(steps)[:5] for i in v.inputs]
+    assert met == ["a", "exp", "a", "b", "multiply", "c", "add"]
+
+
+def test_steps_that_noted_nothing_still_send_a_gradient_back():
+    x = leaf(3, name="x")
+    y = (x * x).sum()
+    steps = Steps()
+    np.testing.assert_array_equal(steps.backward(y)[x], 2 * x.data)
+    assert titles(steps) == ["multiply", "sum"]
 
 
 # ------------------------------------------------------------------ value: names and places

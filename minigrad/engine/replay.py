@@ -79,7 +79,7 @@ def replay(
     since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
                   chapter 2.4 runs a block again, the pass must stop at the block's inputs, which
                   are older, and have a record of their own
-    observe       what chapter 5.2 watches a pass by: a function that is given what t sends, before
+    observe       what chapter 5.14 watches a pass by: a function that is given what t sends, before
                   it is sent, and hands it on
     """
     # (The helpers below, such as `passes_on` and `_Pass`, are defined after the reading line.)

@@ -22,8 +22,8 @@ the input of a mean the length of the whole gradient is shown, too: ‖g‖ = �
     t1 = multiply(x, x)  (2,)  grad 0.5, ‖g‖ 0.707
     t2 = mean(t1)        ()    grad 1
 
-`Steps` notes what happens while a network computes (5.12, 5.13): every operation with its layer and
-its line, and every contribution of the backward pass. With it, `graph(y, steps=steps)` draws a
+`Steps` notes what happens while a network computes (5.12 to 5.14): every operation with its layer
+and its line, and every contribution of the backward pass. With it, `graph(y, steps=steps)` draws a
 network of any size: layers are frames, and of equal ones only the first is drawn.
 """
 

@@ -9,7 +9,7 @@ and the function is `__call__`, the module is being called. The line may be an a
 result gets the name.
 
 The stack is read at each operation that is watched, which takes some ten microseconds. So it is
-read only for those who ask (chapter 5.13).
+read only for those who ask (chapter 5.14).
 """
 
 from __future__ import annotations

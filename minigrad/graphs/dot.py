@@ -17,9 +17,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.graphs.model import printable
 from minigrad.graphs.scale import DEAD, colour
-from minigrad.graphs.text import notes, words_of
+from minigrad.graphs.text import gradient_of, notes, ordinal, printable, words_of
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
@@ -30,7 +29,6 @@ LONGEST = 60  # characters of a name that somebody typed
 FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
 PLAIN = "#e4ecf5"  # operations and layers
 ORDERED = ("divide", "matmul", "power", "remainder", "subtract", "where")
-ORDINALS = ("first", "second", "third")
 SMALL = 'POINT-SIZE="9.5"'
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
@@ -109,13 +107,7 @@ def _label(box: Box, drawing: Graph) -> str:
     """A table: the name and the operation, the shape and the gradient, and what is inside."""
     called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
     words = [f"<B>{_text(box.title)}</B>", *map(_text, called)]
-    gradient = words_of(box.grad, box.vertices[-1], drawing)
-    if box.kind in ("module", "repeat"):
-        gradient = gradient.replace("grad", "grad up to")
-    if box.norm is not None:
-        gradient += f", ‖g‖ {box.norm:.3g}"
-    if box.kind == "unrecorded":
-        gradient = "no record"
+    gradient = gradient_of(box, drawing) if box.kind != "unrecorded" else "no record"
     facts = " ".join(x for x in (str(box.shape), _text(gradient)) if x)
     lines = [f"<TR><TD>{' '.join(words)}</TD></TR>"]
     lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
@@ -123,7 +115,7 @@ def _label(box: Box, drawing: Graph) -> str:
     for row in box.rows:
         is_before = 0 <= row.position < first_arrow and box.operation in ORDERED
         words_inside = (
-            f"{ORDINALS[row.position]} input:" if is_before else "",
+            f"{ordinal(row.position + 1)} input:" if is_before else "",
             row.text,
             words_of(row.grad, row.vertex, drawing),
         )
@@ -168,7 +160,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
     if box.kind == "leaf":
         styles.append("rounded")
         attributes["penwidth"] = "1.6"
-    if box.kind in ("module", "repeat"):
+    if box.of_several:
         attributes["peripheries"] = "2"
     if box.grad == 0 or box.vertices[-1] in drawing.noise or box.kind == "unrecorded":
         styles.append("dashed")
@@ -178,7 +170,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
 def _legend(drawing: Graph) -> str:
     """Below the drawing: a strip of colours from one limit to the other, and the notes."""
     said = notes(drawing)
-    if any(box.kind in ("module", "repeat") for box in drawing.boxes):
+    if any(box.of_several for box in drawing.boxes):
         said.append("double line: several operations")
     lines = ['<TR><TD COLSPAN="9" HEIGHT="14"></TD></TR>']
     if drawing.limits is not None:

@@ -28,6 +28,7 @@ from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.stepping import page, table
+from minigrad.graphs.summary import rounded
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
@@ -147,10 +148,14 @@ class Graph:
 
     def inline(self) -> str:
         """The SVG as a part of an HTML page, or the text where no program can draw."""
-        try:
-            return self._picture("svg").decode().partition("?>")[2]
-        except (ImportError, ValueError, RuntimeError, OSError):
-            return f"<pre>{html.escape(str(self))}</pre>"
+        svg = self._svg()
+        return svg.partition("?>")[2] if svg else f"<pre>{html.escape(str(self))}</pre>"
+
+    def _svg(self) -> str:
+        """The picture as SVG, "" where no program can draw."""
+        with suppress(ImportError, ValueError, RuntimeError, OSError):
+            return self._picture("svg").decode()
+        return ""
 
     def _picture(self, format: str) -> bytes:
         if len(self.boxes) > DRAWABLE:
@@ -163,10 +168,8 @@ class Graph:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """What a notebook shows: the picture, or the text where no program can draw."""
-        shown = {"text/plain": str(self)}
-        with suppress(ImportError, ValueError, RuntimeError, OSError):
-            shown["image/svg+xml"] = self._picture("svg").decode()
-        return shown
+        shown = {"text/plain": str(self), "image/svg+xml": self._svg()}
+        return {kind: text for kind, text in shown.items() if text}
 
     def __str__(self) -> str:
         """The same as indented text, a line for each box."""
@@ -193,7 +196,7 @@ def graph(
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
-    steps     the `Steps` (chapter 5.13) in which y was computed: its layers are drawn as frames
+    steps     the `Steps` (chapter 5.14) in which y was computed: its layers are drawn as frames
     depth     how many frames may stand inside each other; a layer below is one box. depth=None
               opens all, and folds nothing
 
@@ -260,11 +263,9 @@ def _pairs(names: Any) -> list[tuple[str, Tensor]]:
 
 
 def _given(x: Any) -> Any:
-    """What is set, for JSON: numbers rounded to 3 digits, and NaN and ∞ as text."""
+    """What is set, for JSON."""
     if isinstance(x, Box | Link | Row):
         return {name: _given(y) for name, y in vars(x).items() if y not in (None, (), "")}
     if isinstance(x, tuple):
         return [_given(y) for y in x]
-    if isinstance(x, float):
-        return float(f"{x:.3g}") if np.isfinite(x) else str(x)
-    return x
+    return rounded(x, 3)

@@ -7,7 +7,7 @@ Half of them tell the reader nothing. So a drawing has fewer boxes than the reco
   a box. So is one that meets no other input there, or else the operation would have no arrow.)
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow.
 - A constant without a name stands inside the box, too; small ones with their values.
-- With `Steps` (chapter 5.13), each layer that was called is a frame down to a depth, and below it
+- With `Steps` (chapter 5.14), each layer that was called is a frame down to a depth, and below it
   one box.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
   the others, with a strip of the gradients at the output of each.
@@ -33,13 +33,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item, inside, nested
-from minigrad.graphs.repeats import Run, runs
+from minigrad.graphs.repeats import Run, alike, runs
 from minigrad.graphs.scale import lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
@@ -89,6 +88,11 @@ class Box:
     strip: tuple[tuple[str, float | None], ...] = ()
     vertices: tuple[int, ...] = ()
 
+    @property
+    def of_several(self) -> bool:
+        """Whether it stands for several operations: a closed layer, or copies."""
+        return self.kind in ("module", "repeat")
+
 
 @dataclass(frozen=True)
 class Link:
@@ -124,7 +128,7 @@ class Folding:
     def __init__(self, vertices: Sequence[Vertex], depth: int | None, *, repeats: bool) -> None:
         self.vertices, self.depth, self.repeats = vertices, depth, repeats
         self.base, self.words = _bases(vertices)
-        self.operations = [v.number for v in vertices if v.operation and self._is_base(v)]
+        self.operations = [n for n, v in enumerate(vertices) if v.operation and self.base[n] == n]
         averaging = [v for v in vertices if v.averages]
         self.averaged = {self.base[i] for v in averaging for i in v.inputs}
         self.inputs = {n: self._split(vertices[n]) for n in self.operations}
@@ -143,9 +147,6 @@ class Folding:
         links = self._links()
         boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
         return tuple(boxes), tuple(links)
-
-    def _is_base(self, v: Vertex) -> bool:
-        return self.base[v.number] == v.number
 
     def _split(self, v: Vertex) -> tuple[list[int], list[int]]:
         """The inputs that come by an arrow, and those that stand inside the box: their positions.
@@ -169,6 +170,7 @@ class Folding:
     # ---------------------------------------------------------------- boxes
 
     def _emit(self, group: Group, frame: tuple[str, ...], level: int) -> None:
+        """Boxes for the items of a group: repeated ones once, with a box for the others."""
         for part in self._parts(group.items):
             if isinstance(part, int):
                 self._emit_item(group.items[part], group, frame, level)
@@ -178,6 +180,18 @@ class Folding:
                 self._emit_item(item, group, frame, level)
             self._repeat(others, group, frame)
 
+    def _parts(self, items: list[Item]) -> list[Run | int]:
+        """The items' places, with a `Run` in the place of those that are repeated."""
+        layers = [isinstance(item, Group) and len(inside(item)) > 1 for item in items]
+        if self.depth is None or not (self.repeats or any(layers)):
+            return list(range(len(items)))
+
+        def wanted(run: Run) -> bool:
+            has_layer = any(layers[run.start : run.start + run.period])
+            return has_layer or (self.repeats and run.count > 2)
+
+        return runs(alike(items, self.vertices, self.base, self.words), wanted)
+
     def _emit_item(self, item: Item, parent: Group, frame: tuple[str, ...], level: int) -> None:
         if isinstance(item, int):
             self._operation(self.vertices[item], frame)
@@ -186,11 +200,13 @@ class Folding:
         name = item.name_within(parent)
         if len(numbers) == 1:  # a layer of one operation is a box with the layer's name
             self._operation(self.vertices[numbers[0]], frame, name)
-        elif self.depth is None or level < self.depth:
-            assert item.scope is not None
+            return
+        assert item.scope is not None
+        if self.depth is None or level < self.depth:
             self._emit(item, (*frame, item.scope.path), level + 1)
         else:
-            self._layer(item, name, numbers, frame)
+            detail = f"{item.scope.kind}: {len(numbers)} operations"
+            self._closed("module", name, detail, numbers, frame)
 
     def _operation(self, v: Vertex, frame: tuple[str, ...], layer: str = "") -> None:
         self._add(
@@ -223,13 +239,11 @@ class Folding:
         if x.kind == "constant" and text == "constant":
             text = f"constant {x.shape}"
         elif v.modules:
-            text = text.removeprefix(f"{v.modules[-1].path.partition('#')[0]}.")
+            text = text.removeprefix(f"{v.modules[-1].layer}.")
         return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms, i)
 
-    def _layer(self, group: Group, name: str, numbers: list[int], frame: tuple[str, ...]) -> None:
-        assert group.scope is not None
-        detail = f"{group.scope.kind}: {len(numbers)} operations"
-        self._closed("module", f"m{numbers[0]}", name, detail, numbers, frame)
+    # ------------------------------------------------ A first reading may stop here.
+    # What follows: a box for several operations, arrows, and words for shape operations.
 
     def _repeat(self, copies: list[list[Item]], parent: Group, frame: tuple[str, ...]) -> None:
         """A box for all copies of what was drawn before it."""
@@ -238,7 +252,7 @@ class Folding:
         numbers = [n for copy in each for n in copy]
         ends = [self.vertices[copy[-1]].grad_rms for copy in each]
         strip = _some(list(zip(labels, ends, strict=True)))
-        self._closed("repeat", f"r{numbers[0]}", title, detail, numbers, frame, strip)
+        self._closed("repeat", title, detail, numbers, frame, strip)
 
     def _of_copies(self, copies: list[list[Item]], parent: Group) -> tuple[str, str, list[str]]:
         """Title and detail of a box for these copies, and the name of each."""
@@ -260,23 +274,25 @@ class Folding:
     def _closed(
         self,
         kind: str,
-        id: str,
         title: str,
         detail: str,
         numbers: list[int],
         frame: tuple[str, ...],
         strip: Sequence[tuple[str, float | None]] = (),
     ) -> None:
-        """A box for several operations."""
+        """A box for several operations, with the largest gradient inside, and the least."""
+        used = {self.base[i]: None for n in numbers for i in self.vertices[n].inputs}
+        within = [*numbers, *(i for i in used if self.vertices[i].parameter)]
+        known = [self.vertices[n] for n in within if self.vertices[n].grad_rms is not None]
         self._add(
             Box(
-                id=id,
+                id=f"{kind[0]}{numbers[0]}",
                 kind=kind,
                 title=title,
                 detail=detail,
                 shape=self.vertices[numbers[-1]].shape,
-                rows=self._least(numbers),
-                grad=self._largest(numbers),
+                rows=_least([v for v in known if v.number not in self.noise]),
+                grad=float(np.max([v.grad_rms for v in known])) if known else None,
                 frame=frame,
                 strip=tuple(strip),
                 vertices=tuple(numbers),
@@ -287,27 +303,6 @@ class Folding:
     def _add(self, box: Box) -> None:
         self.boxes[box.id] = box
         self.owner |= dict.fromkeys(box.vertices, box.id)
-
-    def _largest(self, numbers: Sequence[int]) -> float | None:
-        """The largest gradient at a result or a parameter of some operations."""
-        found = [self.vertices[n].grad_rms for n in self._with_parameters(numbers)]
-        known = [g for g in found if g is not None]
-        return float(np.max(known)) if known else None
-
-    def _least(self, numbers: Sequence[int]) -> tuple[Row, ...]:
-        """A row for the result or the parameter that gets least, but for rounding noise."""
-        some = [self.vertices[n] for n in self._with_parameters(numbers) if n not in self.noise]
-        known = [v for v in some if v.grad_rms is not None]
-        if not known:
-            return ()
-        least = min(known, key=lambda v: v.grad_rms or 0.0)
-        path = least.modules[-1].path if least.modules and not least.parameter else ""
-        text = f"{path}: {least.title}" if path else least.title
-        return (Row(f"least: {text}", least.number, least.grad_rms),)
-
-    def _with_parameters(self, numbers: Sequence[int]) -> list[int]:
-        used = {self.base[i]: None for n in numbers for i in self.vertices[n].inputs}
-        return [*numbers, *(i for i in used if self.vertices[i].parameter)]
 
     # ---------------------------------------------------------------- arrows
 
@@ -347,53 +342,6 @@ class Folding:
         self._add(box)
         self.order[box.id] = anchor - 0.5
 
-    # ---------------------------------------------------------------- what is repeated
-
-    def _parts(self, items: list[Item]) -> list[Run | int]:
-        """The items' places, with a `Run` in the place of those that are repeated."""
-        layers = [isinstance(item, Group) and len(inside(item)) > 1 for item in items]
-        if self.depth is None or not (self.repeats or any(layers)):
-            return list(range(len(items)))
-
-        def wanted(run: Run) -> bool:
-            has_layer = any(layers[run.start : run.start + run.period])
-            return has_layer or (self.repeats and run.count > 2)
-
-        return runs(self._signatures(items), wanted)
-
-    def _signatures(self, items: list[Item]) -> list[int]:
-        """A number for each item: equal for items that do the same with what they are given."""
-        place = {n: k for k, item in enumerate(items) for n in inside(item)}
-        numbers: dict[Any, int] = {}
-        found = []
-        for k, item in enumerate(items):
-            within = {n: number for number, n in enumerate(inside(item))}
-            what: list[Any] = [item.stem if isinstance(item, Group) else ""]
-            leaves: dict[int, int] = {}
-            for n in within:
-                v = self.vertices[n]
-                sources = []
-                for i in v.inputs:
-                    x = self.vertices[self.base[i]]
-                    if x.number in within:
-                        where: Any = within[x.number]
-                    elif x.number in place:  # which item, and which operation from its end
-                        item_before = inside(items[place[x.number]])
-                        from_end = len(item_before) - item_before.index(x.number)
-                        where = (k - place[x.number], from_end)
-                    elif x.kind == "constant":
-                        where = x.value.key
-                    else:  # which of the leaves of this item
-                        where = (x.kind, x.shape, leaves.setdefault(x.number, len(leaves)))
-                    sources.append((where, self.words[i]))
-                what.append((v.kind, v.operation, v.likeness, v.shape, v.dtype, *sources))
-            found.append(numbers.setdefault(tuple(what), len(numbers)))
-        return found
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: words for shape operations, and the strip's labels.
-
 
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
     """For each vertex the one whose numbers it has, and how they were moved, in words.
@@ -418,6 +366,16 @@ def _move(v: Vertex) -> str:
     if v.operation == "swapaxes" and v.options in last_two:
         return "transposed"
     return v.operation
+
+
+def _least(known: list[Vertex]) -> tuple[Row, ...]:
+    """A row for the result or the parameter that gets least."""
+    if not known:
+        return ()
+    least = min(known, key=lambda v: v.grad_rms or 0.0)
+    path = least.modules[-1].path if least.modules and not least.parameter else ""
+    text = f"{path}: {least.title}" if path else least.title
+    return (Row(f"least: {text}", least.number, least.grad_rms),)
 
 
 def _numeral(name: str) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -33,13 +32,18 @@ class Scope(NamedTuple):
     path: str
     kind: str
 
+    @property
+    def layer(self) -> str:
+        """The dotted name alone, without the number of the call."""
+        return self.path.partition("#")[0]
+
 
 @dataclass(frozen=True)
 class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
     kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps` of chapter 5.13 can see)
+              result of an operation under `no_grad`, which only `Steps` of chapter 5.14 can see)
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value
@@ -114,7 +118,6 @@ Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 OF_LAYERS = ("weight", "bias", "gain")
 SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
 AVERAGING = ("cross_entropy", "mean")
-FORBIDDEN = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]) -> list[Vertex]:
@@ -133,11 +136,12 @@ def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str
     ]
 
 
-def walk(y: Tensor) -> list[Tensor]:
+def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) -> list[Tensor]:
     """All tensors behind y, in the order in which they were computed.
 
     The results are collected from y backwards, and sorted by their times (chapter 2.1). A leaf or a
-    constant comes before the first result that was computed from it.
+    constant comes before the first result that was computed from it. `inputs` says of a result
+    which of its inputs are wanted.
     """
     results: set[Tensor] = set()
     stack = [y] if y.node is not None else []
@@ -145,10 +149,10 @@ def walk(y: Tensor) -> list[Tensor]:
         t = stack.pop()
         if t not in results:
             results.add(t)
-            stack += [x for x in inputs_of(t) if x.node is not None and x not in results]
+            stack += [x for x in inputs(t) if x.node is not None and x not in results]
     order: dict[Tensor, None] = {}  # (used as a set that keeps its order)
     for t in sorted(results, key=attrgetter("_time")):
-        order |= dict.fromkeys(x for x in inputs_of(t) if x.node is None)
+        order |= dict.fromkeys(x for x in inputs(t) if x.node is None)
         order[t] = None
     return list(order) or [y]
 
@@ -211,6 +215,7 @@ def _of_rule(rule: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         "fused": hasattr(rule, "definition") and name != "recompute",
         "moves": ours and name in SHAPES,
         "averages": ours and name in AVERAGING,
+        # (A hash is another number in each process. It is only compared, and never written.)
         "likeness": hash(tuple((key, _whole(x)) for key, x in options.items())),
     }
 
@@ -222,49 +227,6 @@ def _whole(option: Any) -> Any:
     if isinstance(option, tuple | list):
         return tuple(map(_whole, option))
     return repr(option)
-
-
-def printable(text: str) -> str:
-    """A text that a user supplied, on one line, with a ? for control characters and their like.
-
-    >>> from minigrad.graphs.model import printable
-    >>> printable("two\\nlines"), printable("\\x1b[31mred")
-    ('two lines', '?[31mred')
-    """
-    return FORBIDDEN.sub("?", " ".join(text.split()))
-
-
-def unique_names(vertices: Sequence[Vertex]) -> list[str]:
-    """A name for each vertex, to be used in text: its title, if it has one, or t and its number.
-
-    Of several that have one title the first is x#1, and so on.
-    """
-    plain = [f"t{v.number}" if v.operation else printable(_unnamed(v)) for v in vertices]
-    return numbered([v.title if v.named else None for v in vertices], plain)
-
-
-def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
-    """The titles, those that occur several times as x#1, x#2, …; for None what is plain.
-
-    >>> from minigrad.graphs.model import numbered
-    >>> numbered(["x", None, "x", "loss"], ["t0", "t1", "t2", "t3"])
-    ['x#1', 't1', 'x#2', 'loss']
-    """
-    count, met = Counter(titles), Counter[str]()
-    taken = {name for name, title in zip(plain, titles, strict=True) if title is None}
-    names = []
-    for title, otherwise in zip(titles, plain, strict=True):
-        if title is None:
-            names.append(otherwise)
-            continue
-        met[title] += 1
-        several = count[title] > 1 or title in taken
-        names.append(printable(f"{title}#{met[title]}" if several else title))
-    return names
-
-
-def _unnamed(v: Vertex) -> str:
-    return v.title if v.title not in ("leaf", "constant") else f"{v.title} {v.shape}"
 
 
 # ---------------------------------------------------- A first reading may stop here.

@@ -2,7 +2,7 @@
 
 What does a network look like from outside? As a block, and then another block; and inside of a
 block, as an attention layer and a feed-forward layer. `Steps` knows for each operation which layers
-were being called (chapter 5.13). Operations of one call follow each other, so the list of
+were being called (chapter 5.14). Operations of one call follow each other, so the list of
 operations is turned into a tree by opening a group where a call begins, and closing it where it
 ends.
 
@@ -45,7 +45,7 @@ class Group:
     @property
     def path(self) -> str:
         """The layer's dotted name, without the number of the call."""
-        return "" if self.scope is None else self.scope.path.partition("#")[0]
+        return "" if self.scope is None else self.scope.layer
 
     @property
     def stem(self) -> str:

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from minigrad.graphs.model import printable
+from minigrad.graphs.text import printable
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph

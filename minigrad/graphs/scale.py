@@ -66,7 +66,7 @@ def limits_around(strengths: Iterable[float | None]) -> Limits:
     seen = [s for s in strengths if s is not None and s > 0 and math.isfinite(s)]
     if not seen:
         return 1e-4, 1.0
-    top = max(math.ceil(round(math.log10(max(seen)), 6)), -300)
+    top = min(max(math.ceil(round(math.log10(max(seen)), 6)), -300), 308)  # (10.0**309 overflows)
     bottom = math.floor(math.log10(min(seen)))
     bottom = max(min(bottom, top - LEAST), top - MOST)
     return 10.0**bottom, 10.0**top

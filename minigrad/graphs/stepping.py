@@ -23,17 +23,18 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from minigrad.graphs.folding import Box, Folding, Link
-from minigrad.graphs.model import Vertex, numbered, printable, unique_names
+from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item
 from minigrad.graphs.scale import SCALE, Limits
-from minigrad.graphs.summary import Summary
+from minigrad.graphs.summary import Summary, rounded
+from minigrad.graphs.text import nth_of, numbered, printable, unique_names
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
 
 FOLDER = Path(__file__).parent / "page"
 LARGEST = 5000  # operations; a page of more would take seconds to open
-DIGITS = 3
+DIGITS = 4
 
 
 def page(
@@ -172,27 +173,31 @@ def _box(box: Box, vertices: Sequence[Vertex]) -> dict[str, Any]:
 
 
 def _contribution(c: Contribution) -> dict[str, Any]:
-    found = {
+    found: dict[str, Any] = {
         "source": c.source,
         "target": c.target,
         "position": c.position,
-        "nth": c.nth,
-        "of": c.of,
         "contribution": _summary(c.contribution),
     }
-    return found if c.before is None else found | {"after": _summary(c.after)}
+    if c.of > 1:
+        found["count"] = nth_of(c.nth, c.of)
+    if c.before is not None:
+        found["after"] = _summary(c.after)
+    return found
 
 
 def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:
     """Every frame: its name, the frame around it, and what is said of it when it is closed."""
     found: dict[str, dict[str, Any]] = {}
+    layers = {scope.path: scope.layer for v in vertices for scope in v.modules}
     for box in boxes:
         for depth in range(1, len(box.frame) + 1):
             frame = box.frame[:depth]
+            around = [layers[path] for path in frame[:-1] if path in layers]
             group = found.setdefault(
                 _id(frame),
                 {
-                    "title": printable(frame[-1]).removeprefix(_of(frame)),
+                    "title": printable(frame[-1].removeprefix(f"{around[-1]}." if around else "")),
                     "path": frame[-1],
                     "parent": _id(frame[:-1]) if depth > 1 else None,
                     "operations": 0,
@@ -202,12 +207,6 @@ def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[
     for group in found.values():
         group["detail"] = f"{group.pop('operations')} operations"
     return found
-
-
-def _of(frame: tuple[str, ...]) -> str:
-    """The name of the layer around, which the name of a layer begins with."""
-    around = [name.partition("#")[0] for name in frame[:-1] if "…" not in name]
-    return f"{around[-1]}." if around else ""
 
 
 def _id(frame: tuple[str, ...]) -> str:
@@ -241,24 +240,11 @@ def table(vertices: Sequence[Vertex]) -> str:
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
-    which, kept = ("whole", summary.whole) if summary.whole is not None else ("map", summary.map)
-    return {"shape": summary.shape, "rms": _number(summary.rms), which: _rounded(kept)}
-
-
-def _rounded(x: Any) -> Any:
-    if hasattr(x, "tolist"):
-        return _rounded(x.tolist())
-    if isinstance(x, list):
-        return [_rounded(each) for each in x]
-    return _number(x)
-
-
-def _number(x: Any) -> Any:
-    """A number of few digits; NaN and ∞, which JSON does not have, as text."""
-    if isinstance(x, float):
-        text = f"{x:.{DIGITS + 1}g}"
-        return float(text) if text.lstrip("-") not in ("nan", "inf") else text
-    return int(x) if isinstance(x, bool) else x
+    kept, name = summary.kept, "map" if summary.whole is None else "whole"
+    if kept.dtype == bool:  # (a page shows 1 and 0)
+        kept = kept.astype(int)
+    rms = rounded(summary.rms, DIGITS)
+    return {"shape": summary.shape, "rms": rms, name: rounded(kept, DIGITS)}
 
 
 def _as_json(data: Mapping[str, Any]) -> str:

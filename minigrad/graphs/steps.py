@@ -1,4 +1,4 @@
-"""5.13 · Steps: everything that happens in a pass, in order, as data.
+"""5.14 · Steps: everything that happens in a pass, in order, as data.
 
 What would you see if you could watch a network forwards, and then backwards, one operation at a
 time? `Steps` notes each operation as it is computed: which layer called it, on which line, on what,
@@ -45,9 +45,8 @@ from __future__ import annotations
 
 import sys
 import threading
-import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -58,13 +57,15 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import Sent
 from minigrad.engine.replay import replay as send_back
-from minigrad.engine.tensor import Array, Tensor, result
+from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
-from minigrad.graphs.model import Scope, Vertex, unique_names, vertex, without_record
+from minigrad.graphs.model import Vertex
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
+from minigrad.graphs.text import backward_lines, forward_lines
+from minigrad.graphs.vertices import Vertices
 from minigrad.runs.saving import write_whole
 
 
@@ -108,12 +109,8 @@ class Steps:
         if net is not None and not hasattr(net, "named_modules"):
             raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
         self._net = net
-        self._vertices: list[Vertex] = []
+        self._vertices = Vertices()
         self._where: dict[int, Any] = {}  # a vertex's number: the layers that were called
-        # The number of a node, of a leaf and the time of its array, or of an unrecorded array's id.
-        self._numbers: dict[Any, int] = {}
-        self._unrecorded: dict[int, Any] = {}  # weak references: an id is forgotten with its array
-        self._outside: set[int] = set()  # what was not computed in the block
         self._calls: Calls | None = None
         self._classes: dict[str, str] = {}
         self._entered = False
@@ -125,7 +122,7 @@ class Steps:
         self._entered = True
         modules = dict(self._net.named_modules()) if self._net is not None else {}
         parameters = self._net.named_parameters() if self._net is not None else ()
-        self._names = {leaf: name for name, leaf in parameters}
+        self._vertices.names = {leaf: name for name, leaf in parameters}
         self._calls = Calls(modules, sys._getframe(1))
         self._classes = self._calls.kinds
         self._thread = threading.get_ident()
@@ -137,35 +134,44 @@ class Steps:
             self._stop()
             raise
 
+    def _noted(
+        self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
+    ) -> None:
+        """Note an operation; it has just been computed, and its Tensor is not made yet."""
+        if threading.get_ident() != self._thread or self._calls is None:
+            return
+        call = self._calls.now(sys._getframe(2))
+        if call is None:
+            return
+        tensors = node.inputs if node is not None else inputs
+        number = self._vertices.computed(rule, tensors, value, node, call.line)
+        self._where[number] = call.modules
+        self._calls.assign(call, lambda name: self._name(number, name))
+
+    def _name(self, number: int, name: str) -> None:
+        if not self._vertices.met[number].named:
+            self._vertices.change(number, title=name, named=True)
+
     def __exit__(self, *_: object) -> None:
         calls, where = self._calls, self._where
         try:
             assert calls is not None
             calls.assign(None, None)
             for number, modules in where.items():
-                scopes = calls.scopes(modules)
-                self._vertices[number] = replace(self._vertices[number], modules=scopes)
+                self._vertices.change(number, modules=calls.scopes(modules))
         finally:  # also after Ctrl-C
             self._stop()
-
-    def _stop(self) -> None:
-        """Watch no longer, and let go of stack frames, which hold all that their functions held."""
-        while self._look in WATCHERS:
-            WATCHERS.remove(self._look)
-        self._calls, self._where, self._net = None, {}, None
-        self._unrecorded.clear()
-        self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
         """Every tensor that was met. Layers are known when the block has ended."""
-        return tuple(self._vertices)
+        return tuple(self._vertices.met)
 
     def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
         """Send the gradient back from `loss`, noting every contribution; the leaves' gradients.
 
         Arguments and errors are those of `loss.backward`, but no `.grad` is written, and the record
-        is kept. What was computed before the block was entered is noted without a line.
+        is kept. What was computed outside of the block is noted without a line.
         """
         check_root(loss, "steps.backward()")
         seed = check_seed(loss, gradient, "steps.backward()")
@@ -182,136 +188,39 @@ class Steps:
             noted.append(Contribution(source, target, i, before, contribution, after, nth, 0))
 
         def observe(t: Tensor, sent: Sent, gradients: dict[Tensor, Any]) -> Sent:
-            source = self.number_of(t)
+            source = self._vertices.number_of(t)
             for x, i, contribution in sent:
                 before = gradients.get(x)
                 yield x, i, contribution
                 # (The vertex of x, if x is a leaf that was given another array meanwhile, is the
                 # one that the operation used.)
-                target = self._vertices[source].inputs[i]
+                target = self._vertices.met[source].inputs[i]
                 note(source, target, i, before, contribution, gradients[x])
 
-        note(None, self.number_of(loss), 0, None, seed, seed)
+        note(None, self._vertices.number_of(loss), 0, None, seed, seed)
         found = send_back(loss, seed, retain_graph=True, observe=observe)
         self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
-        self._vertices = [replace(v, gradient=None) for v in self._vertices]
+        for v in self.vertices:
+            self._vertices.change(v.number, gradient=None)
         for c in self.contributions:
-            self._vertices[c.target] = replace(self._vertices[c.target], gradient=c.after)
+            self._vertices.change(c.target, gradient=c.after)
         return {x: np.array(g) for x, g in found.items()}
+
+    def __str__(self) -> str:
+        """Both passes, a line for each operation and for each contribution."""
+        lines = ["forward", *forward_lines(self.vertices)]
+        if self.contributions:
+            lines += ["backward", *backward_lines(self.vertices, self.contributions)]
+        return "\n".join(lines)
+
+    # ------------------------------------------------ A first reading may stop here.
+    # What follows: what chapter 5.11 asks for, the page, data for JSON, and the end of a block.
 
     def behind(
         self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
     ) -> list[Vertex]:
         """The vertices behind y, numbered anew, with gradients and more names: for chapter 5.11."""
-        root = self.number_of(y)
-        met, stack = {root}, [root]
-        while stack:
-            new = set(self._vertices[stack.pop()].inputs) - met
-            met |= new
-            stack += new
-        # (What was computed outside of the block comes first.)
-        order = sorted(met, key=lambda n: (n not in self._outside, n))
-        of_leaf: dict[Any, list[int]] = {}  # a leaf has a number for each array that it had
-        for key, n in self._numbers.items():
-            if n in met:
-                of_leaf.setdefault(key[0] if isinstance(key, tuple) else key, []).append(n)
-        grads = {n: g for x, g in gradients.items() for n in of_leaf.get(x.node or x, ())}
-        given = {n: name for x, name in names.items() for n in of_leaf.get(x.node or x, ())}
-        number = {old: n for n, old in enumerate(order)}
-        found = []
-        for old in order:
-            v = self._vertices[old]
-            g = grads.get(old)
-            v = replace(
-                v,
-                number=number[old],
-                inputs=tuple([number[i] for i in v.inputs]),
-                gradient=None if g is None else Summary.of(np.asarray(g)),
-            )
-            if old in given:
-                v = replace(v, title=given[old], named=True, parameter=v.kind == "leaf")
-            found.append(v)
-        return found
-
-    def number_of(self, x: Tensor) -> int:
-        """The number of a tensor's vertex. A tensor that was not met yet gets one."""
-        known = self._known(x)
-        if known is not None:
-            return known
-        for t in self._unknown(x):
-            numbers = tuple([self._numbers[self._key(z)] for z in _inputs(t)])
-            number = len(self._vertices)
-            self._add(self._key(t), vertex(t, number, numbers, given=self._names.get(t)))
-            if x.node is not None:
-                self._outside.add(number)
-        return self._numbers[self._key(x)]
-
-    def _unknown(self, x: Tensor) -> list[Tensor]:
-        """x and all behind it that was not met yet, in the order in which they were computed.
-
-        What another pass has dropped from the record is not there any more.
-        """
-        found: set[Tensor] = set()
-        stack = [x]
-        while stack:
-            t = stack.pop()
-            if t not in found and self._known(t) is None:
-                found.add(t)
-                stack += _inputs(t)
-        leaves = [t for t in found if t.node is None]
-        return leaves + sorted((t for t in found if t.node is not None), key=lambda t: t._time)
-
-    def _key(self, x: Tensor) -> Any:
-        """What a tensor is known by: its node; of a leaf the array, which has a time of its own."""
-        if x.node is not None:
-            return x.node
-        number = id(x._array)
-        is_result = not x._requires_grad and number in self._unrecorded
-        return number if is_result else (x, x._time)
-
-    def _known(self, x: Tensor) -> int | None:
-        return self._numbers.get(self._key(x))
-
-    def _add(self, key: Any, made: Vertex) -> None:
-        self._vertices.append(made)
-        self._numbers[key] = made.number
-
-    def _noted(
-        self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
-    ) -> None:
-        """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        if threading.get_ident() != self._thread or self._calls is None:
-            return
-        call = self._calls.now(sys._getframe(2))
-        if call is None:
-            return
-        tensors = node.inputs if node is not None else inputs
-        numbers = tuple([self._number_of_input(x) for x in tensors])
-        number = len(self._vertices)
-        made = vertex(result(value, node), number, numbers, line=call.line)
-        if node is None:
-            made = without_record(made, rule)
-            self._unrecorded[id(value)] = weakref.ref(value, self._forget(id(value)))
-        self._add(node if node is not None else id(value), made)
-        self._where[number] = call.modules
-        self._calls.assign(call, lambda name: self._name(number, name))
-
-    def _forget(self, number: int) -> Callable[[Any], None]:
-        """What is called when an unrecorded array is freed: another may get its id."""
-
-        def forget(_: Any) -> None:
-            self._unrecorded.pop(number, None)
-            self._numbers.pop(number, None)
-
-        return forget
-
-    def _number_of_input(self, x: Any) -> int:
-        return self.number_of(x if isinstance(x, Tensor) else Tensor(x))
-
-    def _name(self, number: int, name: str) -> None:
-        v = self._vertices[number]
-        if not v.named:
-            self._vertices[number] = replace(v, title=name, named=True)
+        return self._vertices.behind(y, gradients, names)
 
     def save(
         self,
@@ -347,19 +256,15 @@ class Steps:
         text = page(passes, title=title, limits=scale, steps=True, static=static)
         return write_whole(path, text)
 
-    def __str__(self) -> str:
-        """Both passes, a line for each operation and for each contribution."""
-        return "\n".join([*self._forward(), *self._backward()])
-
     def __repr__(self) -> str:
-        count = Counter(v.kind for v in self._vertices)
+        count = Counter(v.kind for v in self.vertices)
         done = count["operation"] + count["unrecorded"]
         return f"Steps({done} operations, {len(self.contributions)} contributions)"
 
     def data(self) -> dict[str, Any]:
         """The same as numbers, text, lists and dicts, for JSON: without a path of this machine."""
         return {
-            "vertices": [v.data() for v in self._vertices],
+            "vertices": [v.data() for v in self.vertices],
             "classes": self._classes,
             "contributions": [
                 {name: x.data() if isinstance(x, Summary) else x for name, x in vars(c).items()}
@@ -367,75 +272,9 @@ class Steps:
             ],
         }
 
-    def _forward(self) -> Iterator[str]:
-        yield "forward"
-        operations = [v for v in self._vertices if v.operation]
-        names = unique_names(self._vertices)
-        around: tuple[Scope, ...] = ()
-        for n, v in enumerate(operations, 1):
-            for level, scope in enumerate(v.modules):
-                if v.modules[: level + 1] != around[: level + 1]:
-                    yield f"{' ' * 7}{'    ' * level}{scope.path}"
-            around = v.modules
-            # (A layer's own weights are called as the layer calls them.)
-            own = f"{v.modules[-1].path.partition('#')[0]}." if v.modules else ""
-            inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
-            options = f", {v.options}" if v.options else ""
-            where = "    " * len(v.modules)
-            note = "  without a record" if v.kind == "unrecorded" else ""
-            called = f"{names[v.number]} = {v.operation}({inputs}{options})"
-            line = v.line or "outside of the block"
-            yield f"{n:5}. {where}{called}  {v.shape}  {v.value}  {line}{note}"
-
-    def _backward(self) -> Iterator[str]:
-        if self.contributions:
-            yield "backward"
-        names = unique_names(self._vertices)
-        for n, c in enumerate(self.contributions, 1):
-            if c.source is None:
-                yield f"{n:5}. {names[c.target]} receives {c.after}"
-                continue
-            uses = self._vertices[c.source].inputs.count(c.target)
-            which = f", input {c.position}" if uses > 1 else ""
-            count = f", {ordinal(c.nth)} of {cardinal(c.of)}" if c.of > 1 else ""
-            yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: words.
-
-
-def _inputs(t: Tensor) -> tuple[Tensor, ...]:
-    """What t was made from, if no pass has dropped it."""
-    return () if t.node is None or t.node.spent is not None else t.node.inputs
-
-
-def _total(c: Contribution) -> str:
-    """The sum, if its numbers are shown; of large arrays what was there, comes, and results."""
-    if c.before is None:
-        return str(c.after)
-    if str(c.after).startswith("RMS"):
-        return f"had {c.before}, gets {c.contribution}, now {c.after}"
-    return f"{c.before} + {c.contribution} = {c.after}"
-
-
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
-CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-
-
-def ordinal(n: int) -> str:
-    """first, second, …, ninth, 10th.
-
-    >>> from minigrad.graphs.steps import ordinal
-    >>> ordinal(2), ordinal(10), ordinal(21)
-    ('second', '10th', '21st')
-    """
-    if n <= len(ORDINALS):
-        return ORDINALS[n - 1]
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"
-
-
-def cardinal(n: int) -> str:
-    """one, two, …, nine, 10."""
-    return CARDINALS[n - 1] if n <= len(CARDINALS) else str(n)
+    def _stop(self) -> None:
+        """Watch no longer, and let go of stack frames, which hold all that their functions held."""
+        while self._look in WATCHERS:
+            WATCHERS.remove(self._look)
+        self._calls, self._where, self._net = None, {}, None
+        self._vertices.forget_arrays()

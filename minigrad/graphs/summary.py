@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -87,10 +88,16 @@ class Summary:
         return statistics(self.whole)
 
     @property
+    def kept(self) -> Array:
+        """The numbers that are kept: all of them, or the map."""
+        kept = self.whole if self.whole is not None else self.map
+        assert kept is not None
+        return kept
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """Equal for equal arrays, and for large ones of equal maps."""
-        kept = self.whole if self.whole is not None else self.map
-        return self.shape, self.dtype, b"" if kept is None else kept.tobytes()
+        return self.shape, self.dtype, self.kept.tobytes()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Summary) and self.data() == other.data()
@@ -98,11 +105,10 @@ class Summary:
     def data(self) -> dict[str, Any]:
         """The same for JSON: numbers are rounded to 6 digits, and NaN and ∞ are text."""
         found: dict[str, Any] = {"shape": list(self.shape), "dtype": self.dtype}
-        kept = self.whole if self.whole is not None else self.map
-        found["whole" if self.whole is not None else "map"] = _plain(kept)
-        if self.whole is None:
-            found |= {name: _plain(x) for name, x in vars(self.statistics).items()}
-        return found
+        if self.whole is not None:
+            return found | {"whole": rounded(self.whole, 6)}
+        known = {"map": self.map} | vars(self.statistics)
+        return found | {name: rounded(x, 6) for name, x in known.items()}
 
     def __str__(self) -> str:
         """Up to four numbers as they are; of more the RMS."""
@@ -145,25 +151,25 @@ def statistics(a: Array) -> Statistics:
 def rms(x: Array) -> float:
     """√mean(x²), the size of a typical element.
 
-    Divided by the largest element first: the square of 1e-200 is 0 in floating point.
-
     >>> from minigrad.graphs.summary import rms
     >>> round(rms(np.array([3e-200, 4e-200])) / 1e-200, 6)
     3.535534
     """
-    largest = float(np.abs(x).max(initial=0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(np.mean((x / largest) ** 2)))
+    return _root(np.mean, x)
 
 
 def length(x: Array) -> float:
     """√Σx², the length of x as a vector, computed with the same care."""
-    x = np.asarray(x, np.result_type(x, float))  # (the sum of many float16 overflows)
+    wide = np.asarray(x, np.result_type(x, float))  # (the sum of many float16 overflows)
+    return _root(np.sum, wide)
+
+
+def _root(total: Callable[..., Any], x: Array) -> float:
+    """√total(x²). Divided by the largest element first: in floating point (1e-200)² is 0."""
     largest = float(np.abs(x).max(initial=0))
     if largest == 0 or not np.isfinite(largest):
         return largest
-    return largest * float(np.sqrt(np.sum((x / largest) ** 2)))
+    return largest * float(np.sqrt(total((x / largest) ** 2)))
 
 
 def map_of(a: Array) -> Array:
@@ -191,11 +197,20 @@ def shown(a: Array) -> str:
     return f"[{', '.join(shown(row) for row in a)}]"
 
 
-def _plain(x: Any) -> Any:
+def rounded(x: Any, digits: int) -> Any:
+    """A number or an array for JSON, to so many digits. NaN and ∞, which JSON has not, are text.
+
+    >>> from minigrad.graphs.summary import rounded
+    >>> rounded(np.array([2 / 3, np.inf, 1e20]), 3), rounded(1.797e308, 2)
+    ([0.667, 'inf', 1e+20], 1.797e+308)
+    """
     if isinstance(x, np.ndarray):
-        return _plain(x.tolist())
+        return rounded(x.tolist(), digits)
     if isinstance(x, list):
-        return [_plain(each) for each in x]
-    if isinstance(x, float):
-        return float(f"{x:.6g}") if np.isfinite(x) else str(x)
-    return x
+        return [rounded(each, digits) for each in x]
+    if not isinstance(x, float):
+        return x
+    if not math.isfinite(x):
+        return str(x)
+    near = float(f"{x:.{digits}g}")
+    return near if math.isfinite(near) else x  # (1.797e308 would be rounded up to ∞)

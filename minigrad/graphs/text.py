@@ -1,8 +1,8 @@
-"""5.7 · Text: a graph to be read in a terminal.
+"""5.7 · Text: a graph, and both passes, to be read in a terminal.
 
-What can be shown where there is no picture? The same boxes in the same order, a line for each, with
-the layers as indentation. Each line reads like the assignment that computed the tensor: the inputs
-are in their order.
+What can be shown where there is no picture? Of a graph the same boxes in the same order, a line for
+each, with the layers as indentation. Each line reads like the assignment that computed the tensor:
+the inputs are in their order.
 
     >>> from minigrad import Tensor, graph
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
@@ -10,18 +10,27 @@ are in their order.
     x = [1, 2]           (2,)  grad 1.58
     t1 = multiply(x, x)  (2,)  grad 0.5, ‖g‖ 0.707
     t2 = mean(t1)        ()    grad 1
+
+The passes that `Steps` notes (chapter 5.14) are written in the same way: forward a line for each
+operation, with its number, and backward a line for each contribution.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from minigrad.graphs.model import numbered, printable
+from minigrad.graphs.model import Scope, Vertex
 from minigrad.graphs.scale import in_words, is_unseen_by_softmax
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
     from minigrad.graphs.folding import Box
+    from minigrad.graphs.steps import Contribution
+
+# ---------------------------------------------------------------- a graph
 
 
 def as_text(drawing: Graph) -> str:
@@ -39,11 +48,9 @@ def as_text(drawing: Graph) -> str:
     rows: list[tuple[str, str, str]] = []
     frame: tuple[str, ...] = ()
     for box in drawing.boxes:
-        same = 0
-        while same < min(len(frame), len(box.frame)) and frame[same] == box.frame[same]:
-            same += 1
-        for level in range(same, len(box.frame)):
-            rows.append(("    " * level + printable(box.frame[level]), "", ""))
+        for level, layer in enumerate(box.frame):
+            if box.frame[: level + 1] != frame[: level + 1]:
+                rows.append(("    " * level + printable(layer), "", ""))
         frame = box.frame
         shape = str(box.shape) if box.kind != "repeat" else ""
         text = "    " * len(frame) + _line(box, names[box.id], sorted(inputs[box.id]))
@@ -75,26 +82,152 @@ def words_of(grad: float | None, vertex: int, drawing: Graph) -> str:
     return in_words(grad, drawing.limits, vertex in drawing.noise)
 
 
+def gradient_of(box: Box, drawing: Graph) -> str:
+    """The gradient of a box in words: of several operations the largest."""
+    words = words_of(box.grad, box.vertices[-1], drawing)
+    if box.of_several:
+        words = words.replace("grad", "grad up to")
+    return words if box.norm is None else f"{words}, ‖g‖ {box.norm:.3g}"
+
+
 def _line(box: Box, name: str, inputs: list[tuple[int, str]]) -> str:
     options = [printable(box.options)] if box.options else []
     inside = ", ".join([*(text for _, text in inputs), *options])
     if box.kind in ("leaf", "constant"):
         return f"{name} = {box.detail}" if box.detail else name
-    if box.kind in ("module", "repeat"):
+    if box.of_several:
         return f"{name}({inside})  {box.detail}"
     note = "  (without a record)" if box.kind == "unrecorded" else ""
     return f"{name} = {box.operation}({inside}){note}"
 
 
 def _gradients(box: Box, drawing: Graph) -> str:
-    words = words_of(box.grad, box.vertices[-1], drawing)
-    if box.kind in ("module", "repeat"):
-        words = words.replace("grad", "grad up to")
-    if box.norm is not None:
-        words += f", ‖g‖ {box.norm:.3g}"
+    words = gradient_of(box, drawing)
     rows = [
         f"{printable(row.text)} {words_of(row.grad, row.vertex, drawing).removeprefix('grad ')}"
         for row in box.rows
         if row.grad is not None
     ]
     return "; ".join([words, *rows]) if words else ""
+
+
+# ---------------------------------------------------------------- both passes
+
+
+def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
+    """The operations of a forward pass, a line for each, and a line where a layer begins."""
+    operations = [v for v in vertices if v.operation]
+    names = unique_names(vertices)
+    around: tuple[Scope, ...] = ()
+    for n, v in enumerate(operations, 1):
+        for level, scope in enumerate(v.modules):
+            if v.modules[: level + 1] != around[: level + 1]:
+                yield f"{' ' * 7}{'    ' * level}{scope.path}"
+        around = v.modules
+        # (A layer's own weights are called as the layer calls them.)
+        own = f"{v.modules[-1].layer}." if v.modules else ""
+        inputs = ", ".join(names[i].removeprefix(own) for i in v.inputs)
+        options = f", {v.options}" if v.options else ""
+        where = "    " * len(v.modules)
+        note = "  without a record" if v.kind == "unrecorded" else ""
+        called = f"{names[v.number]} = {v.operation}({inputs}{options})"
+        line = v.line or "outside of the block"
+        yield f"{n:5}. {where}{called}  {v.shape}  {v.value}  {line}{note}"
+
+
+def backward_lines(
+    vertices: Sequence[Vertex], contributions: Sequence[Contribution]
+) -> Iterator[str]:
+    """The contributions of a backward pass, a line for each."""
+    names = unique_names(vertices)
+    for n, c in enumerate(contributions, 1):
+        if c.source is None:
+            yield f"{n:5}. {names[c.target]} receives {c.after}"
+            continue
+        uses = vertices[c.source].inputs.count(c.target)
+        which = f", input {c.position}" if uses > 1 else ""
+        count = f", {nth_of(c.nth, c.of)}" if c.of > 1 else ""
+        yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
+
+
+def _total(c: Contribution) -> str:
+    """The sum, if its numbers are shown; of large arrays what was there, comes, and results."""
+    if c.before is None:
+        return str(c.after)
+    if str(c.after).startswith("RMS"):
+        return f"had {c.before}, gets {c.contribution}, now {c.after}"
+    return f"{c.before} + {c.contribution} = {c.after}"
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: names that can be printed and told apart, and numbers as words.
+
+FORBIDDEN = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+CARDINALS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def printable(text: str) -> str:
+    """A text that a user supplied, on one line, with a ? for control characters and their like.
+
+    >>> from minigrad.graphs.text import printable
+    >>> printable("two\\nlines"), printable("\\x1b[31mred")
+    ('two lines', '?[31mred')
+    """
+    return FORBIDDEN.sub("?", " ".join(text.split()))
+
+
+def unique_names(vertices: Sequence[Vertex]) -> list[str]:
+    """A name for each vertex, to be used in text: its title, if it has one, or t and its number.
+
+    Of several that have one title the first is x#1, and so on.
+    """
+    plain = [f"t{v.number}" if v.operation else printable(_unnamed(v)) for v in vertices]
+    return numbered([v.title if v.named else None for v in vertices], plain)
+
+
+def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
+    """The titles, those that occur several times as x#1, x#2, …; for None what is plain.
+
+    >>> from minigrad.graphs.text import numbered
+    >>> numbered(["x", None, "x", "loss"], ["t0", "t1", "t2", "t3"])
+    ['x#1', 't1', 'x#2', 'loss']
+    """
+    count, met = Counter(titles), Counter[str]()
+    taken = {name for name, title in zip(plain, titles, strict=True) if title is None}
+    names = []
+    for title, otherwise in zip(titles, plain, strict=True):
+        if title is None:
+            names.append(otherwise)
+            continue
+        met[title] += 1
+        several = count[title] > 1 or title in taken
+        names.append(printable(f"{title}#{met[title]}" if several else title))
+    return names
+
+
+def _unnamed(v: Vertex) -> str:
+    return v.title if v.title not in ("leaf", "constant") else f"{v.title} {v.shape}"
+
+
+def ordinal(n: int) -> str:
+    """first, second, …, ninth, 10th.
+
+    >>> from minigrad.graphs.text import ordinal
+    >>> ordinal(2), ordinal(10), ordinal(21)
+    ('second', '10th', '21st')
+    """
+    if n <= len(ORDINALS):
+        return ORDINALS[n - 1]
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"
+
+
+def nth_of(n: int, of: int) -> str:
+    """Which one of how many.
+
+    >>> from minigrad.graphs.text import nth_of
+    >>> nth_of(2, 3), nth_of(10, 12)
+    ('second of three', '10th of 12')
+    """
+    return f"{ordinal(n)} of {CARDINALS[of - 1] if of <= len(CARDINALS) else of}"

@@ -154,7 +154,7 @@ class Module:
     ) -> dict[str, Any]:
         """The state, with each former name replaced by the present one."""
         changes = [
-            (f"{path}.{former}".lstrip("."), f"{path}.{present}".lstrip("."))
+            (f"{path}.{former}".removeprefix("."), f"{path}.{present}".removeprefix("."))
             for path, module in self.named_modules()  # outer ones first
             for former, present in module.former_names.items()
         ]

@@ -90,7 +90,7 @@
 
   // ------------------------------------------------------------ what is visible
 
-  const groups = data.groups;  // id → {title, kind, parent, detail}
+  const groups = data.groups;  // id → {title, path, parent, detail}
   const parents = id => { const found = []; for (let g = id; g; g = groups[g].parent) found.unshift(g); return found; };
   const around = main.boxes.map(box => box.group ? parents(box.group) : []);
   // The innermost thing that is drawn for a box: itself, or the outermost closed group around it.
@@ -147,7 +147,7 @@
       if (hidden(n)) return;
       const id = drawn(n);
       if (elements.has(id)) return;
-      const isClosed = !id.startsWith("b") || groups[id] !== undefined;
+      const isClosed = groups[id] !== undefined;
       const kind = isClosed ? "closed" : box.kind;
       const element = make("button", {class: `box ${kind}`, "data-id": id, type: "button"});
       if (isClosed) element.setAttribute("aria-expanded", "false");
@@ -160,8 +160,7 @@
     });
     const frames = new Map();
     for (const id of elements.keys()) {
-      const n = id.startsWith("b") && groups[id] === undefined ? +id.slice(1) : null;
-      const up = n === null ? parents(id).slice(0, -1) : around[n];
+      const up = groups[id] !== undefined ? parents(id).slice(0, -1) : around[+id.slice(1)];
       up.forEach((group, depth) => {
         const name = `frame:${group}`;
         if (!frames.has(group)) { frames.set(group, name); g.setNode(name, {}); if (depth) g.setParent(name, frames.get(up[depth - 1])); }
@@ -223,18 +222,19 @@
   };
   const boxOf = vertex => main.place[vertex];
 
-  function current(pass) {
-    if (step === 0) return {boxes: [], from: null, to: null};
+  // The operation of a step; forward what it reads, backward what it sends to.
+  function current() {
+    if (step === 0) return {};
     if (isForward(step)) {
       const vertex = main.forward[step - 1];
-      return {vertex, sources: main.vertices[vertex].inputs, back: false};
+      return {vertex, sources: main.vertices[vertex].inputs};
     }
-    const c = contribution(pass, step);
+    const c = contribution(main, step);
     return {vertex: c.source, target: c.target, back: true};
   }
 
   function paint() {
-    const known = computed(step), now = current(main);
+    const known = computed(step), now = current();
     const at = new Set();
     const touch = vertex => { const n = vertex === undefined || vertex === null ? undefined : boxOf(vertex); if (n !== undefined && n !== null) at.add(drawn(n)); };
     touch(now.vertex); touch(now.target);
@@ -301,11 +301,6 @@
     return a >= b ? `× ${short(a / b)}` : `÷ ${short(b / a)}`;
   }
 
-  const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth"];
-  const CARDINALS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
-  const nth = n => ORDINALS[n - 1] || `number ${n}`;
-  const counted = n => CARDINALS[n - 1] || String(n);
-
   function tell() {
     const panel = $("panel");
     panel.replaceChildren();
@@ -333,7 +328,7 @@
     const j = step - main.forward.length - 1, c = main.backward[j];
     const title = c.source === null ? `${names[c.target]} receives the seed` : `${names[c.source]} → ${names[c.target]}`;
     const which = c.source !== null && main.vertices[c.source].inputs.filter(i => i === c.target).length > 1 ? `, input ${c.position}` : "";
-    line(`${title}${which}${c.of > 1 ? `: ${nth(c.nth)} of ${counted(c.of)} contributions${c.nth > 1 ? " (+=)" : ""}` : ""}`);
+    line(`${title}${which}${c.count ? `: ${c.count} contributions${before(main, j) ? " (+=)" : ""}` : ""}`);
     const v = c.source === null ? null : main.vertices[c.source];
     line(v ? [v.operation, v.line].filter(Boolean).join(", ") : "\u00a0");
     line((v && v.vjp) || "\u00a0", "formula");
@@ -372,7 +367,7 @@
       if (found) for (const g of parents(found)) open.add(g);
       else problems.push(`There is no layer ${path} in this graph.`);
     }
-    if (count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
+    if (open.size && count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
     let to = step;
     if (asked.has("step")) {
       const number = Number(asked.get("step"));
