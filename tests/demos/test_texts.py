@@ -45,7 +45,7 @@ TEXTS = {
     "love_transformers": Text(
         love_transformers, 121, 121, set(), 30, 0, "head_2_text head_2_unit weights scale"
     ),
-    "love_you": Text(love_you, 82, 552, {"I"}, 20, 1, "head_text head_unit weights scale"),
+    "love_you": Text(love_you, 82, 552, {"I"}, 24, 1, "head_text head_unit weights scale"),
     "sky_is_blue": Text(
         sky_is_blue, 8, 10, {"variances"}, 29, 0, "graph graph_unit spread weights"
     ),
