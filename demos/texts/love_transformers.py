@@ -10,7 +10,7 @@ and does not compute, ends like its example: at d_model = 512 most queries look 
 The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
 its author: we have it as a text without an address.
 
-    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 5 s
+    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
 
 # %% Set-up

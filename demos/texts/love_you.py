@@ -381,10 +381,10 @@ page.table(
     caption="What d_v changes: three words, eight heads of d_k = 64, d_model = 512",
 )
 page.say(
-    "What changes is how much a head can say. It gives each word an average of x W_V W_O, and the "
-    "rank of W_V W_O is d_v. So the last column counts the directions in which the first head can "
-    "move a word. Without W_O, eight heads of 32 features would give 256, which cannot be added to "
-    "the 512 of a word.",
+    "What changes is in how many directions a head can move a word. A head gives each word an "
+    "average of x W_V W_O, and the rank of W_V W_O is d_v: the last column counts it for the first "
+    "head. Without W_O, eight heads of 32 features would give 256, which cannot be added to the "
+    "512 of a word.",
 )
 page.section("The way back: exactly 0")
 page.ask(

@@ -51,7 +51,7 @@ TEXTS = {
         sky_is_blue, 8, 10, {"variances"}, 29, 0, "graph graph_unit spread weights"
     ),
     "your_journey": Text(
-        your_journey, 310, 310, set(), 39, 0, "graph graph_saturated one_vector weights scale"
+        your_journey, 310, 310, set(), 54, 0, "graph graph_saturated one_vector weights scale bias"
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 26, 0),
