@@ -4,12 +4,13 @@ Claim. A notebook computes two heads over three words and prints 121 numbers. Al
 of our layer, digit by digit. The notebook scales its scores by 1/√d_k. Its second head is one-hot
 all the same: the head gives every word the same vector, and its W_Q and W_K learn nothing. The
 scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At
-mean 0 and variance 1 the same head learns.
+mean 0 and variance 1 the same head learns. The sentence of seven words, which the notebook mentions
+and does not compute, ends like its example: at d_model = 512 most queries look at a single word.
 
 The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
 its author: we have it as a text without an address.
 
-    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 5 s
+    python -m demos love_transformers [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
 """
 
 # %% Set-up
@@ -20,7 +21,10 @@ from attention import merge_heads, sinusoidal, split_heads
 from attention.figures import TEXT, UNIT, name_ends, name_place, new_figure, save_figure
 from attention.maps import entropy, plot_heads
 from demos import options
+from demos._page import try_it
 from demos._training import Marks, Run
+from demos.texts import _seven_words
+from demos.texts._tensors import draw_orders
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, beside, counted, say
 from demos.texts.sources import love_transformers as source
@@ -53,6 +57,24 @@ print(f"1 · {source.TITLE}\n")
 for name, printed in source.PRINTED.items():
     print(beside(name, printed, ours[name], source.as_text(ours[name])))
 marks.at_least("numbers that agree as text", *counted(source), ".0f")
+
+# %%
+# The text draws its scores and weights as blocks (n, n, h). The picture has the same numbers in the
+# order of the drawing and in the order of the code.
+
+stored = ours["weights"]  # (H, T, S)
+drawn, cut = np.moveaxis(stored, 0, -1), stored.reshape(3, 3, 2)  # (T, S, H) both
+print(
+    f"\n   Head 1, {WORDS[1]!r}, as the code stores it: weights[0, 1, :] = {stored[0, 1].round(3)}"
+)
+for how, array in (("moveaxis", drawn), ("reshape alone", cut)):
+    print(f"   as the text draws it, weights[1, :, 0], by {how}: {array[1, :, 0].round(3)}")
+marks.at_most("  by moveaxis, apart", np.abs(drawn[1, :, 0] - stored[0, 1]).max(), 0, ".0f")
+marks.at_least("  by reshape alone", np.abs(cut[1, :, 0] - stored[0, 1]).max(), 0.9, ".2f")
+off = np.abs(drawn.sum(axis=1) - 1).max()
+marks.at_most("sums of the drawing along axis 1, from 1", off, 1e-15, ".0e")
+picture = draw_orders(WORDS, source.scores(x, layer), stored, ours["heads"], ours["concatenated"])
+save_figure(picture, chosen.out / "tensors")
 
 # %% 2 · What is wrong in it, unclear or left open
 # Each line gets its kind and a sentence, and below it is what we compute. The first three are the
@@ -319,6 +341,11 @@ for case in ("text, 1/32, SGD", "unit, 1/√d_k, SGD"):
     marks.at_most(f"{case}: loss / a constant's", losses[case][-1], 0.05, ".0e")
     marks.at_least(f"{case}: each W_Q moved by", moves[case].min(), 0.05, ".2f")
 
+# %% 5 · The sentence of seven words, at d_model = 512
+
+seven = [_seven_words.compute(unit=unit) for unit in (False, True)]
+_seven_words.report(*seven, marks)
+
 # %% The page
 
 page = TextPage(
@@ -347,6 +374,26 @@ page.numbers(
     "weights",
     "heads",
     names={"input": (WORDS, ()), "weights": (labels, WORDS), "heads": (labels, ())},
+)
+page.section("Its tensors, drawn and stored")
+page.say(
+    "The text draws its scores and weights as blocks (n, n, h): a row for each query, a column for "
+    "each key, and a sheet for each head, so heads are the last axis. Its code stores a list of "
+    "sheets, so heads are the first axis. Here are both, with the numbers from above.",
+)
+page.ask(
+    "Both shapes have 18 numbers. Does `weights.reshape(3, 3, 2)` turn the order of the code into "
+    "the order of the drawing?",
+    "It does not. `reshape` keeps the numbers in a line and cuts the line anew: the framed row "
+    f"would become {cut[1, :, 0].round(2)}. An axis has to be moved, by "
+    "`np.moveaxis(weights, 0, -1)`.",
+)
+page.figure(
+    chosen.out / "tensors.svg",
+    alt="Above, scores, weights and outputs as two sheets each, one behind the other, and the "
+    "features joined at the end. Below, the same sheets side by side with the head as first index.",
+    caption="Softmax sums along the keys: axis 1 of the drawing, axis 2 of the code. Joining takes "
+    "the axis of heads away, and puts the features of both heads into one row for each word",
 )
 page.doubts(tell)
 page.section("The way back: one head is dead")
@@ -412,17 +459,13 @@ page.table(
     ],
     caption=f"{chosen.steps} steps to give each word back",
 )
+_seven_words.show(page, *seven, chosen.out)
 page.conclude(
     "The scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and "
     "variance 5.75: softmax is one-hot all the same, and a one-hot softmax passes no gradient.",
-    [
-        'Add to `INPUTS` `"normed": lambda v: (v - v.mean(-1, keepdims=True)) / v.std(-1, '
-        "keepdims=True)`. What would a layer normalisation before this layer have done for head 2?",
-        "Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of the last `x.data` in "
-        "`loss`: which head answers now, and how far did the other one move?",
-    ],
+    try_it(chosen.file),
 )
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

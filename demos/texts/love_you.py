@@ -4,7 +4,8 @@ Claim. A notebook multiplies integers from 1 to 9 by weights that are 1, 3 and 5
 scores then follow from three sums. The notebook computes one head, and the eight heads that we make
 by the same recipe are equal. Divided by √d_k = 8 the scores are still 1.5e8, and the gradient of
 W_Q and W_K is exactly 0. A scale of 1/74,000 brings the gradient back, but the heads stay equal.
-What was missing is unit variance and weights that differ.
+What was missing is unit variance and weights that differ. Values may be as wide as one likes, as
+the text says: their width changes W_O, and no attention weight.
 
 The text is the notebook "Multi-Head Attention found in Orginal Transformer Paper". We do not know
 its author; its first line links to the repository TransDiffTemp of the account AdamClarkStandke.
@@ -28,6 +29,7 @@ from attention.figures import (
 )
 from attention.maps import entropy, plot_heads
 from demos import options
+from demos._page import try_it
 from demos._training import Marks
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, counted, numbers, say
@@ -170,6 +172,34 @@ marks.at_least("weights that are not constant: heads apart", apart(mixed, unit),
 maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS)
 maps.suptitle("Xavier weights and unit variance: eight heads, and no two alike", fontsize=11)
 save_figure(maps, chosen.out / "weights")
+
+# %%
+# The text says that a value need not be as wide as a query and a key, and then takes 64 for all
+# three. Two other widths show what depends on d_v. W_O has a row for each joined feature, so the
+# output fits x again. A head moves a word in as many directions as its W_V W_O has rank.
+
+looks = mixed.weights(unit).data
+by_width, moved, mistaken, contexts = [], [], [], []
+COLUMNS = ("d_v", "V of a head", "joined", "W_O", "output", "parameters", "directions")
+print("\n   {:3}{:>13}{:>11}{:>13}{:>11}{:>12}{:>12}".format(*COLUMNS))
+for d_v in (32, 64, 96):
+    other = source.layer(constant=False, seed=chosen.seed, d_v=d_v)
+    outputs = source.head_outputs(other, unit)  # (H, T, d_v)
+    size = sum(parameter.size for parameter in other.parameters())
+    tensors = outputs[0], merge_heads(outputs), other.w_o.weight, other(unit)
+    found = *(each.shape for each in tensors), f"{size:,}", source.directions(other)
+    by_width.append([d_v, *found])
+    print("   {:<3}{!s:>13}{!s:>11}{!s:>13}{!s:>11}{:>12}{:>12}".format(*by_width[-1]))
+    moved.append(largest(other.weights(unit).data - looks))
+    other.scale = d_v**-0.5  # a mistake, since the scale belongs to the keys
+    mistaken.append(largest(other.weights(unit).data - looks))
+    contexts.append(source.head_outputs(source.layer(d_v=d_v), x).data)
+say("The text's own weights give contexts of 13085 in every slot, at each of the three widths.")
+marks.at_most("other widths of values: a weight moves by", max(moved), 0, ".0e")
+marks.at_least("  with 1/√d_v in place of 1/√d_k by", mistaken[0], 0.05, ".2f")
+marks.at_most("directions, from d_v", max(abs(row[-1] - row[0]) for row in by_width), 0, "d")
+off = max(largest(context - 13085) for context in contexts)
+marks.at_most("contexts by the text's weights, from 13085", off, 0, ".0e")
 
 # %% 4 · What no text shows: the way back
 # One head, as in the text, and L is the sum of its context vectors. The scale multiplies QKᵀ; the
@@ -333,6 +363,30 @@ page.figure(
     "are alike.",
     caption="Xavier weights and rows of mean 0 and variance 1: eight different heads",
 )
+page.section("Values of another width")
+page.say(
+    "The text says that a value need not be as wide as a query and a key, and then takes 64 for "
+    "all three. Here are two other widths d_v, with Xavier weights and rows of unit variance.",
+)
+page.ask(
+    "Values get 32 features and keys keep 64. What becomes of the scale 1/√d_k, of the maps of "
+    "weights, and of the output's shape?",
+    "Nothing changes. The scale and the maps are made of queries and keys alone, and the maps are "
+    f"the same to the last bit. (With 1/√32 as the scale, a weight would move by "
+    f"{mistaken[0]:.2f}.) The output is as wide as before, because W_O has a row for each joined "
+    "feature.",
+)
+page.table(
+    COLUMNS,
+    by_width,
+    caption="What d_v changes: three words, eight heads of d_k = 64, d_model = 512",
+)
+page.say(
+    "What changes is in how many directions a head can move a word. A head gives each word an "
+    "average of x W_V W_O, and the rank of W_V W_O is d_v: the last column counts it for the first "
+    "head. Without W_O, eight heads of 32 features would give 256, which cannot be added to the "
+    "512 of a word.",
+)
 page.section("The way back: exactly 0")
 page.ask(
     "The scores are divided by √d_k = 8. By what would they have to be divided, so that W_Q gets "
@@ -380,14 +434,9 @@ page.conclude(
     "A scale cannot replace inputs of mean 0 and variance 1, and it cannot make equal heads "
     "different. Weights have to differ before the training, because equal weights get equal "
     "gradients.",
-    [
-        "Let W_O differ before the training: call `source.trained` with "
-        "`w_o=mixed.w_o.weight.data` too. The other three stay constant. Do the heads part?",
-        "Take the mean away, `rows -= rows.mean()` after the rows are made: which word does “I” "
-        "look at now, at which scale does the gradient return, and is it 0 at 1/8 all the same?",
-    ],
+    try_it(chosen.file),
 )
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it

@@ -5,22 +5,21 @@ digit by digit. It opens with the reason for attention, which is measured here: 
 vector keeps about three words of a sentence, however long, and additive attention finds them all.
 The notebook defines two classes, V1 and V2, and never compares them. Given the same weights they
 compute the same; we show this, and then put both into one layer as two heads. At the notebook's
-width the scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1.
+width the scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1. Its loops
+are timed beside one product, and of the biases that V2 can have, the keys' changes no weight.
 
 The text is the notebook "Why we need Attention mechanism". We do not know its author: we have it as
 a text without an address.
 
-    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 7 s
+    python -m demos your_journey [--out DIR] [--seed N] [--steps N] [--quick] [--resume]  # 9 s
 """
 
 # %% Set-up
 
 import numpy as np
 
-from attention import additive_attention, attention, attention_weights, causal_mask
+from attention import attention, attention_weights, causal_mask
 from attention.figures import (
-    ABLATION,
-    MODEL,
     SCALED,
     SCALED_TWICE,
     UNSCALED,
@@ -32,8 +31,9 @@ from attention.figures import (
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy, plot_heads
 from demos import options
-from demos._losses import draw_levels
-from demos._training import Marks, Run
+from demos._page import try_it
+from demos._training import Marks
+from demos.texts import _bias, _claimed, _one_vector
 from demos.texts._text_page import TextPage
 from demos.texts.sources import Teller, agreeing, beside, counted, of_weights, say
 from demos.texts.sources import your_journey as source
@@ -48,19 +48,14 @@ from demos.texts.sources.your_journey import (
 from minigrad import (
     Steps,
     Tensor,
-    cross_entropy,
     gradcheck,
     gradients,
     graph,
-    jacobian,
     no_grad,
     softmax,
-    stack,
-    tanh,
 )
 from minigrad.graphs.render import described
-from minigrad.nn import Dropout, Embedding, Linear, Module, Sequential
-from minigrad.optim import Adam, clip_gradients, warmup_cosine
+from minigrad.nn import Dropout, Sequential
 
 chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
 marks = Marks(enforced=not chosen.quick)
@@ -74,92 +69,10 @@ def row(numbers, form=".4f"):
 
 
 # %% 0 · What the text opens with: one vector, or all of them
-# A recurrent encoder reads a sentence, and a decoder repeats it. Before 2014 the decoder had the
-# encoder's last state. Bahdanau's decoder has an average of all states, weighted anew for each word
-# that it writes. Here the two differ by one mask: "last" may look at the last state alone.
 
-VOCABULARY, D, BATCH, LENGTHS = 10, 32, 64, (2, 4, 8, 16)
-
-
-class Reader(Module):
-    """(B, T) words → (B, T, VOCABULARY) scores, through hₜ = tanh(W xₜ + U hₜ₋₁)."""
-
-    def __init__(self, T, mask, rng):
-        self.words, self.places = Embedding(VOCABULARY, D, rng=rng), Embedding(T, D, rng=rng)
-        self.w_x, self.w_h = Linear(D, D, rng=rng), Linear(D, D, bias=False, rng=rng)
-        self.w_q, self.w_k = (Linear(D, D, bias=False, rng=rng) for _ in range(2))
-        self.w = Tensor(rng.standard_normal(D) / np.sqrt(D), requires_grad=True)
-        self.w_c, self.w_p = Linear(D, D, rng=rng), Linear(D, D, bias=False, rng=rng)
-        self.head, self.mask = Linear(D, VOCABULARY, rng=rng), mask
-
-    def __call__(self, words):
-        places = self.places(np.arange(words.shape[1]))  # (T, D), for the decoder's queries
-        read = self.w_x(self.words(words) + places)
-        states = [tanh(read[:, 0])]
-        for t in range(1, words.shape[1]):
-            states.append(tanh(read[:, t] + self.w_h(states[-1])))
-        memory = stack(states, axis=1)  # (B, T, D)
-        asked, keys = self.w_q(places), self.w_k(memory)
-        context = additive_attention(asked, keys, memory, self.w, mask=self.mask)  # (B, T, D)
-        return self.head(tanh(self.w_c(context) + self.w_p(places)))
-
-
-def train(T, kind):
-    """At each of the T places, the share of 1,000 held-out sentences with the right word there."""
-    rng = np.random.default_rng(chosen.seed)
-    model = Reader(T, np.arange(T) == T - 1 if kind == "last" else None, rng).astype(np.float32)
-    optimizer = Adam(model.parameters())
-    run = Run(chosen, f"{T} words, {kind}", model=model, optimizer=optimizer, rng=rng)
-    for step in run:
-        words = rng.integers(0, VOCABULARY, (BATCH, T))
-        loss = cross_entropy(model(words), words)
-        optimizer.lr = warmup_cosine(step, peak=1e-2, warmup=20, total=chosen.steps)
-        optimizer.zero_grad()
-        loss.backward()
-        clip_gradients(model.parameters(), 1.0)
-        optimizer.step()
-        run.show(loss=loss.item())
-    words = np.random.default_rng(chosen.seed + 1).integers(0, VOCABULARY, (1000, T))
-    with no_grad():
-        return np.mean(model(words).argmax(-1) == words, axis=0)  # (T,)
-
-
-right = {(T, kind): train(T, kind) for T in LENGTHS for kind in ("all", "last")}
-known = {run: source.beyond_chance(hits, VOCABULARY).sum() for run, hits in right.items()}
-print("\n0 · A sentence said again: right words, and how many are known and not guessed\n")
-print("      words        all states    the last state")
-for T in LENGTHS:
-    cells = (f"{right[T, kind].mean():10.1%}, {known[T, kind]:4.1f}" for kind in ("all", "last"))
-    print(f"   {T:>8}  {'  '.join(cells)}")
-print()
-marks.at_least("all states, any length", min(right[T, "all"].mean() for T in LENGTHS), 0.99)
-marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)
-marks.at_most("ablation, 16 words, the last state", right[16, "last"].mean(), 0.35)
-most = np.max([known[T, "last"] for T in LENGTHS])
-marks.at_most("most words known from the last state", most, 4, ".1f")
-gains = np.diff([right[T, "last"].mean() for T in LENGTHS])
-marks.at_most("the last state: right words, gained from a length to the next", gains.max(), -0.05)
-
-figure = new_figure(7.6, 3.4)
-by_length, by_place = figure.subplots(1, 2, sharey=True)
-ends = []
-for kind, label, colour, style in (
-    ("all", "all states", MODEL, "s-"),
-    ("last", "the last state", ABLATION, "o--"),
-):
-    by_length.plot(LENGTHS, [right[T, kind].mean() for T in LENGTHS], style, color=colour)
-    by_place.plot(range(1, 17), right[16, kind], style, color=colour, markersize=4)
-    ends.append((right[16, kind][-1], label, colour))
-by_length.set(xlabel="words in a sentence", xticks=LENGTHS, ylabel="right words")
-by_place.set(xlabel="place in a sentence of 16", xticks=(1, 4, 8, 12, 16), ylim=(0, 1.04))
-chance = {"chance": 1 / VOCABULARY}
-draw_levels(by_length, chance)
-name_ends(by_place, ends + draw_levels(by_place, chance))
-by_length.set_title("One vector forgets long sentences", fontsize=10)
-by_place.set_title("and keeps the last words only", fontsize=10)
-for panel in (by_length, by_place):
-    panel.grid(alpha=0.25)
-save_figure(figure, chosen.out / "one_vector")
+right, known = _one_vector.measure(chosen)
+_one_vector.report(right, known, marks)
+_one_vector.draw(right, chosen.out)
 
 # %% 1 · The text's numbers, and ours
 # The text's weights are random, and yet they come back. PyTorch draws with the Mersenne Twister,
@@ -194,6 +107,12 @@ print(f"   {'':14}" + "".join(f"{order:>22}" for order in orders))
 for order, add in orders.items():
     results = (repr(float(total(scores / add(scores)))) for total in orders.values())
     print(f"   {order:14}" + "".join(f"{result:>22}" for result in results))
+
+# %%
+# The text prints its 36 scores twice: by two loops, and by one product, since loops are slow.
+
+seconds = _claimed.time_loops(seed=chosen.seed)
+_claimed.report_loops(seconds, marks, seed=chosen.seed)
 
 # %% 2 · What is wrong in it, unclear or left open
 
@@ -265,25 +184,9 @@ for name, head in (("V1", one), ("V2", two)):
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
 
 # %%
-# The largest singular value of a Jacobian is the most that a small change of the scores can change
-# the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
-
-
-def slopes(scores):
-    """The largest singular values for one row of scores: divided by their sum, and by softmax."""
-    ways = (lambda s: s / s.sum()), softmax
-    return [float(np.linalg.norm(jacobian(f)(scores).data, 2)) for f in ways]
-
 
 slip()
-print("   The steepest slope of weights by scores: divided by their sum, and by softmax")
-of_x2 = INPUTS @ INPUTS[1]
-cases = {f"x₂, scores times {factor:g}": factor * of_x2 for factor in (0.01, 1, 10_000)}
-for said, case in {**cases, 'V2, "Your"': raw.data / np.sqrt(2)}.items():
-    print(f"   {said:22} {row(slopes(case), '9.2g')}")
-steepest = [slopes(scale * INPUTS @ word) for scale in (0.01, 1, 100) for word in INPUTS]
-marks.at_most("softmax: the steepest of 18 rows", max(soft for _, soft in steepest), 0.5, ".3f")
-marks.at_least("divided: the steepest of them", max(by for by, _ in steepest), 10, ".1f")
+_claimed.report_softmax(raw.data / np.sqrt(2), marks, seed=chosen.seed)
 
 slip()
 pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
@@ -337,6 +240,12 @@ titles = ["without weights", "V1", "V2", "V1, causal"]
 masks = np.stack([np.ones_like(mask)] * 3 + [mask])
 drawn = plot_heads(maps, WORDS, WORDS, titles=titles, mask=masks)
 save_figure(drawn, chosen.out / "weights")
+
+# %%
+# V2's option `qkv_bias` adds a bias to each projection. Softmax does not see that of the keys.
+
+biases = _bias.measure(chosen.seed)
+_bias.report(biases, marks)
 
 # %% 4 · What no text shows: the way back
 # L is the sum of all contexts. Derivatives are checked to second order, each by its own size, the
@@ -485,35 +394,7 @@ page.say(
     "word attend to every other without weights. Then it draws W_q, W_k and W_v twice: with "
     "`torch.rand` (V1) and as `nn.Linear` (V2).",
 )
-page.section("What it opens with: one vector, or all of them")
-page.ask(
-    "A recurrent network reads words drawn from ten, and a decoder says them again from the last "
-    f"state, which has {D} numbers. It is trained for {chosen.steps} steps. How many words of a "
-    "sentence of 16 does it know?",
-    f"About {known[16, 'last']:.0f}. With {D} numbers there would be room for more, but this "
-    f"training does not find it. With attention over all states it knows {known[16, 'all']:.0f}.",
-)
-page.table(
-    ["words", "all states: right", "known", "the last state: right", "known"],
-    [
-        [
-            T,
-            *(
-                cell
-                for kind in ("all", "last")
-                for cell in (f"{right[T, kind].mean():.1%}", f"{known[T, kind]:.1f}")
-            ),
-        ]
-        for T in LENGTHS
-    ],
-    caption="A sentence said again: right words, and words that are known and not guessed",
-)
-page.figure(
-    chosen.out / "one_vector.svg",
-    alt="Read through all states every word is right at every length. Read through the last state "
-    "the share falls as sentences grow, and only the last words of 16 are right.",
-    caption="Right words by length, and by place in a sentence of 16",
-)
+_one_vector.show(page, right, known, chosen)
 page.numbers(
     *("weights", "V1", "V2"),
     names={"weights": (WORDS, WORDS), "V1": (WORDS, ()), "V2": (WORDS, ())},
@@ -523,6 +404,7 @@ page.say(
     "Mersenne Twister, which is `np.random.RandomState`. A float32 holds 24 bits, so `torch.rand` "
     "keeps 24 bits of each 32 and divides by 2²⁴.",
 )
+_claimed.show_loops(page, seconds)
 page.doubts(slip)
 page.section("The steps that it leaves undone")
 page.table(
@@ -544,6 +426,7 @@ page.figure(
     "mask hides what is right of the diagonal.",
     caption="Where the words look: without weights, V1, V2, and V1 under a causal mask",
 )
+_bias.show(page, biases, chosen.out)
 page.section("The way back: what the scale does here")
 page.ask(
     "The text says that its scale, 1/√2, avoids small gradients. Does ‖∂L/∂W_q‖ grow or fall with "
@@ -601,16 +484,12 @@ page.conclude(
     "A sentence does not fit into one vector, and attention does not need it to. The scale 1/√d_k "
     "belongs to weights of mean 0 and to large widths: at d_k = 2 it is not needed, and for "
     "weights of mean ½ it is not enough.",
-    [
-        "Set `D` to 128: how many words are known from the last state now? And with "
-        "`--steps 2000`?",
-        "Set `SHIFT` to 0.5, the mean of V1's weights: for which of the two recipes is 1/√d_k "
-        "enough now?",
-    ],
+    try_it(chosen.file),
 )
-print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick)}")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it
-# - Set `D` to 128: how many words are known from the last state now? And with --steps 2000?
+# - In `_one_vector.py` set `D` to 128: how many words are known from the last state now? And with
+#   --steps 2000?
 # - Set `SHIFT` to 0.5, the mean of V1's weights: for which of the two recipes is 1/√d_k enough now?

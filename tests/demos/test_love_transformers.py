@@ -5,6 +5,8 @@ import pytest
 
 from attention import merge_heads, split_heads
 from attention.maps import entropy
+from demos.texts import _seven_words
+from demos.texts._tensors import draw_looks, draw_orders
 from demos.texts.sources import love_transformers as source
 from demos.texts.sources import numbers, of_weights
 from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
@@ -32,6 +34,94 @@ def test_another_order_of_the_draws_gives_other_weights():
     draw = np.random.RandomState(0)
     draw.uniform(-1, 1, (4, 2))  # W_Q before the input
     assert not np.array_equal(draw.randint(10, size=(3, 4)), OURS["input"])
+
+
+def by_the_text(n, d_model, h, seed):
+    """The text's own lines, one head after the other: X, the weights, and the output."""
+    draw, d_k = np.random.RandomState(seed), d_model // h
+
+    def xavier(rows, columns):
+        limit = np.sqrt(6 / (rows + columns))
+        return draw.uniform(-limit, limit, (rows, columns))
+
+    X = draw.randint(10, size=(n, d_model))
+    W_Q, W_K, W_V = ([xavier(d_model, d_k) for _ in range(h)] for _ in range(3))
+    weights = np.array([softmax((X @ W_Q[i]) @ (X @ W_K[i]).T / np.sqrt(d_k)) for i in range(h)])
+    heads = [weights[i] @ (X @ W_V[i]) for i in range(h)]
+    return X, weights, np.concatenate(heads, axis=1) @ xavier(h * d_k, d_model)
+
+
+@pytest.mark.parametrize(("n", "d_model", "h"), [(3, 4, 2), (5, 21, 3), (7, 512, 8)])
+def test_the_text_s_own_lines_give_the_same_at_every_size(n, d_model, h):
+    found = source.steps(*source.layer(seed=1, n=n, d_model=d_model, num_heads=h))
+    X, weights, output = by_the_text(n, d_model, h, seed=1)
+    np.testing.assert_array_equal(found["input"], X)
+    np.testing.assert_allclose(found["weights"], weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found["output"], output, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("h", [1, 2, 4, 8])
+def test_xavier_s_bound_for_one_head_makes_scores_as_large_as_2h_over_h_plus_1(h):
+    case = source.layer(unit=True, n=50, d_model=256, num_heads=h)
+    assert source.scores(*case).std() == pytest.approx(2 * h / (h + 1), rel=0.05)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_with_other_seeds_too_most_queries_of_seven_words_are_decided(seed):
+    sizes = {"seed": seed, "n": 7, "d_model": 512, "num_heads": 8}
+    text, unit = (source.layer(unit=unit, **sizes) for unit in (False, True))
+    assert 0.6 < (source.steps(*text)["weights"].max(axis=-1) > 0.999).mean() < 0.85
+    assert (source.steps(*unit)["weights"].max(axis=-1) < 0.999).all()
+    dead, alive = source.reached(*text), source.reached(*unit)
+    limit = np.median(alive) / 1000
+    assert (dead < limit).mean() > 0.4 and alive.min() > limit
+    assert dead.mean() > 0.5 * alive.mean()  # one average hides it
+
+
+def test_the_share_of_dead_queries_counts_those_below_the_limit():
+    reached, weights = (
+        np.array([[1e-9, 2.0, 3.0]]),
+        np.array([[[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]]),
+    )
+    heads = _seven_words.Heads({"weights": weights}, np.zeros(1), reached, 1.0)
+    assert heads.dead(0.1) == pytest.approx(1 / 3) and heads.sharp == pytest.approx(2 / 3)
+    assert _seven_words.dying(heads) == 0.002
+
+
+# ------------------------------------------------------------------ value: its pictures
+
+H, T, S, d_v = 2, 3, 5, 2
+
+
+def test_both_orders_are_drawn_with_every_number_and_the_frame_is_one_row():
+    draw = np.random.default_rng(0)
+    scores, outputs = draw.standard_normal((H, T, S)), 10 + draw.standard_normal((H, T, d_v))
+    weights, joined = softmax(scores), merge_heads(Tensor(outputs)).data
+    (panel,) = draw_orders("abc", scores, weights, outputs, joined).axes
+    said = [text.get_text() for text in panel.texts]
+    form = lambda array: [f"{number:.2f}".replace("0.", ".") for number in array.ravel()]
+    assert [t for t in said if t.startswith(".")] == form(weights[0]) + form(weights)
+    for heading in (
+        "heads last: the weights are (3, 5, 2)",
+        "heads first: the weights are (2, 3, 5)",
+    ):
+        assert sum(heading in text for text in said) == 1
+    assert {"framed: weights[1, :, 0]", "framed: weights[0, 1, :]"} <= set(said)
+    frames = [p for p in panel.patches if not p.get_fill()]
+    assert [p.get_width() for p in frames] == [S, S]  # a whole row, in both orders
+    for frame in frames:
+        x, y = frame.get_xy()
+        inside = [t for t in panel.texts if y < t.get_position()[1] < y + 1]
+        row = [t.get_text() for t in inside if x < t.get_position()[0] < x + S]
+        assert row == form(weights[0, 1])
+
+
+def test_a_row_of_maps_is_drawn_for_each_layer():
+    layers = {name: np.random.default_rng(i).random((H, T, T)) for i, name in enumerate("pqr")}
+    images = [panel.images[0] for panel in draw_looks(layers, "abc").axes if panel.images]
+    expected = [looks for weights in layers.values() for looks in weights]
+    for image, looks in zip(images, expected, strict=True):
+        np.testing.assert_array_equal(image.get_array(), looks)
 
 
 # ------------------------------------------------------------------ value: its slips
@@ -164,6 +254,25 @@ def test_decimals_refuse_a_gradient_of_head_2_that_is_slightly_wrong(factor):
     wrong = factor * gradients(total(*points), points)[1]
     true = source.gradient_in_decimals(arrays(points), 1)
     assert np.linalg.norm(wrong - true) > 4e-4 * np.linalg.norm(true)
+
+
+@pytest.mark.parametrize("unit", [False, True])
+def test_what_reaches_a_query_is_its_slope(unit):
+    """Central differences of the text's formula, feature by feature of each query."""
+    x, layer = source.layer(unit=unit)
+    q, k, v = (split_heads(w(x), 2).data for w in (layer.w_q, layer.w_k, layer.w_v))
+
+    def total(q):
+        heads = softmax(q @ k.mT / np.sqrt(2)) @ v
+        return (np.concatenate(list(heads), axis=1) @ layer.w_o.weight.data).sum()
+
+    slopes, step = np.zeros(q.shape), 1e-5
+    for at in np.ndindex(q.shape):
+        moved = np.zeros(q.shape)
+        moved[at] = step
+        slopes[at] = (total(q + moved) - total(q - moved)) / (2 * step)
+    expected = np.linalg.norm(slopes, axis=-1)
+    np.testing.assert_allclose(source.reached(x, layer), expected, rtol=1e-6, atol=1e-7)
 
 
 # ------------------------------------------------------------------ law

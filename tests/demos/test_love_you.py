@@ -76,6 +76,27 @@ def test_heads_apart_are_measured_from_the_first_and_words_have_no_position():
     assert back > 0.1  # with positions in it
 
 
+@pytest.mark.parametrize("d_v", [1, 31, 67])
+def test_values_of_another_width_change_w_o_and_leave_the_maps(d_v):
+    layer, x = layer_and_rows(constant=False, unit=True)
+    other = source.layer(constant=False, d_v=d_v)
+    looks = other.weights(x).data
+    assert (looks == layer.weights(x).data).all()  # to the bit
+    values = x.data @ other.w_v.weight.data
+    heads = [looks[h] @ values[:, h * d_v : (h + 1) * d_v] for h in range(8)]  # (3, d_v) each
+    assert source.head_outputs(other, x).shape == (8, 3, d_v)
+    assert other.w_o.weight.shape == (8 * d_v, 512) and source.directions(other) == d_v
+    expected = np.hstack(heads) @ other.w_o.weight.data
+    np.testing.assert_allclose(other(x).data, expected, atol=1e-12)
+
+
+def test_equal_columns_move_a_word_in_one_direction_however_many_they_are():
+    constant = source.layer(d_v=31)
+    assert source.directions(constant) == 1
+    rows = Tensor(source.rows(np.random.default_rng(0)), dtype=float)
+    np.testing.assert_allclose(constant(rows).data, 13085, rtol=1e-12)
+
+
 # ------------------------------------------------------------------ value: its slips
 
 

@@ -43,14 +43,15 @@ class Text(NamedTuple):
 
 TEXTS = {
     "love_transformers": Text(
-        love_transformers, 121, 121, set(), 30, 0, "head_2_text head_2_unit weights scale"
+        *(love_transformers, 121, 121, set(), 40, 0),
+        "head_2_text head_2_unit weights scale tensors seven",
     ),
-    "love_you": Text(love_you, 82, 552, {"I"}, 20, 1, "head_text head_unit weights scale"),
+    "love_you": Text(love_you, 82, 552, {"I"}, 24, 1, "head_text head_unit weights scale"),
     "sky_is_blue": Text(
         sky_is_blue, 8, 10, {"variances"}, 40, 0, "graph graph_unit spread weights two_places"
     ),
     "your_journey": Text(
-        your_journey, 310, 310, set(), 39, 0, "graph graph_saturated one_vector weights scale"
+        your_journey, 310, 310, set(), 54, 0, "graph graph_saturated one_vector weights scale bias"
     ),
     "mammal_and_reptile": Text(
         *(mammal_and_reptile, 167, 167, set(), 26, 0),

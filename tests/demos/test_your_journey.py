@@ -8,6 +8,7 @@ import pytest
 from attention import additive_attention, attention_weights, causal_mask
 from attention.mapping import to_ours, to_theirs
 from attention.maps import entropy
+from demos.texts import _bias, _claimed
 from demos.texts.sources import agreeing, as_torch_prints
 from demos.texts.sources import your_journey as source
 from demos.texts.sources.your_journey import (
@@ -15,6 +16,7 @@ from demos.texts.sources.your_journey import (
     LAYOUT_V1,
     LAYOUT_V2,
     PRINTED,
+    BiasedAttention,
     SelfAttention,
     as_text,
 )
@@ -68,6 +70,20 @@ def test_pytorch_draws_the_same_bit_for_bit(seed):
     for d_in, d_out in ((3, 2), (7, 11), (512, 5)):
         theirs = torch.nn.Linear(d_in, d_out, bias=False).weight.detach().numpy()
         np.testing.assert_array_equal(source.torch_linear(draw, d_in, d_out), theirs)
+
+
+def test_v2_with_qkv_bias_draws_and_computes_what_pytorch_does():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(789)
+    layers = [torch.nn.Linear(3, 2, bias=True) for _ in range(3)]
+    head, x = source.version_2_biased(), torch.tensor(INPUTS.astype("f4"))
+    for layer, name in zip(layers, "qkv", strict=True):
+        weight, bias = getattr(head, f"w_{name}").data, getattr(head, f"b_{name}").data
+        np.testing.assert_array_equal(layer.weight.detach().numpy().T, weight)
+        np.testing.assert_array_equal(layer.bias.detach().numpy(), bias)
+    q, k, v = (layer(x) for layer in layers)
+    theirs = torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
+    np.testing.assert_allclose(head(Tensor(INPUTS)).data, theirs.detach().numpy(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("n", [4, 5, 6, 7])
@@ -130,6 +146,22 @@ def test_the_slope_of_softmax_is_at_most_a_half_and_that_of_a_division_has_no_bo
         assert steepest(divide, factor * scores) == pytest.approx(once / factor, rel=1e-9)
     assert steepest(softmax, np.zeros(2)) == pytest.approx(0.5)
     assert steepest(softmax, 1e4 * scores) < 1e-80
+
+
+def test_a_shift_of_a_row_leaves_the_slope_of_softmax_and_may_make_a_division_steep():
+    scores = INPUTS @ INPUTS[1]
+    whole, shifted, last = (_claimed.slopes(scores - c * scores.mean()) for c in (0, 0.99, 0.999))
+    assert whole[1] == pytest.approx(shifted[1], rel=1e-12) == pytest.approx(last[1], rel=1e-12)
+    assert whole[0] < 0.2 and 400 < shifted[0] < 430 and last[0] / shifted[0] > 50
+
+
+def test_from_other_draws_too_heads_learn_more_with_softmax():
+    found = _claimed.train_both(seed=20)
+    assert all(each.shape == (_claimed.DRAWS, 2) for each in found.values())
+    for name in VERSIONS:
+        (by_sum, steep), (by_softmax, gentle) = (found[name, w].T for w in ("divided", "softmax"))
+        assert np.median(by_softmax) < 0.45 < np.median(by_sum)
+        assert gentle.max() < 0.1 and steep.max() > 1
 
 
 def test_v2_needs_no_scale_at_a_large_width_only_while_inputs_are_about_1_long():
@@ -199,6 +231,36 @@ def test_both_versions_nearly_average_and_v2_more(name, evenness, moved):
     assert varied == pytest.approx(moved, abs=5e-4)
 
 
+# ------------------------------------------------------------------ value: loops and a product
+
+
+@pytest.mark.parametrize("way", _claimed.WAYS.values(), ids=_claimed.WAYS)
+@pytest.mark.parametrize("n", [1, 5, 7])
+def test_every_way_gives_all_products_of_two_rows(way, n):
+    x = np.random.default_rng(n).standard_normal((n, 3))
+    expected = [[sum(a * b for a, b in zip(p, q, strict=True)) for q in x] for p in x]
+    np.testing.assert_allclose(way(Tensor(x)), expected, rtol=1e-13, atol=1e-15)
+
+
+def test_the_table_of_times_has_a_row_for_each_number_of_words(monkeypatch):
+    monkeypatch.setattr(_claimed, "WORDS", (2, 3))
+    seconds = _claimed.time_loops(seed=0)
+    assert [(n, list(taken)) for n, taken in seconds.items()] == [
+        (n, ["three loops, floats", "two loops, arrays", "two loops, tensors", "one product"])
+        for n in (2, 3)
+    ]
+    made_up = dict(zip(_claimed.WAYS, (2e-3, 3e-3, 4e-2, 2e-5), strict=True))
+    assert _claimed.loop_rows({6: made_up}) == [["6", "100", "150", "2,000", "20 µs"]]
+
+
+def test_a_way_with_other_numbers_is_noticed(monkeypatch):
+    monkeypatch.setattr(_claimed, "WORDS", (5,))
+    assert _claimed.loops_apart(seed=0) < 1e-14
+    wrong = lambda x: _claimed.one_product(x) + 1e-9 * np.eye(5)
+    monkeypatch.setattr(_claimed, "WAYS", {**_claimed.WAYS, "wrong": wrong})
+    assert _claimed.loops_apart(seed=0) == pytest.approx(1e-9, rel=1e-5)
+
+
 # ------------------------------------------------------------------ value: the scale
 
 
@@ -252,6 +314,21 @@ def test_gradients_of_both_versions_are_right_to_second_order(name, mask, scale)
     assert report and len(report.comparisons) == 24
 
 
+def test_of_the_biases_only_that_of_keys_has_no_gradient_to_confirm():
+    x, head = Tensor(INPUTS), source.version_2_biased()
+    report = gradcheck(lambda *p: BiasedAttention(*p)(x), *head.parameters(), order=1)
+    assert [c.what for c in report.unresolved] == ["∂L/∂b_k"]  # rounding: 0 on paper
+    assert len(report.comparisons) == 6 and max(c.norm for c in report.unresolved) < 1e-14
+
+
+def test_the_drawing_of_v2_with_biases_marks_that_of_keys_alone():
+    drawing = _bias.drawn()
+    assert [drawing.vertices[n].title for n in drawing.noise] == ["b_k"]
+    lines = str(drawing).splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("grad ≈ 0")] == ["b_k"]
+    assert "b_k: softmax does not see a shift of all its scores" in lines
+
+
 def test_a_saturated_head_s_gradients_agree_as_far_as_differences_see():
     x, head = x_and("V2")
     report = gradcheck(lambda x, *w: SelfAttention(*w)(x, scale=128.0), x, *head.parameters())
@@ -274,6 +351,37 @@ def test_one_allowed_state_is_returned_as_it_is_and_no_other_gets_a_gradient():
     np.testing.assert_array_equal(context.data, np.tile(v.data[4], (5, 1)))
     g_q, g_k, g_v = gradients(context.sum(), [q, k, v])
     assert not g_q.any() and not g_k.any() and not g_v[:4].any() and (g_v[4] == 5).all()
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(7)], ids=["all", "causal"])
+def test_a_bias_of_queries_adds_by_key_one_of_keys_adds_by_query_and_softmax_is_blind_to_it(mask):
+    random = np.random.default_rng(5)
+    x, g = Tensor(random.standard_normal((7, 5))), random.standard_normal((7, 3))
+    w = [random.standard_normal((5, 3)) for _ in range(3)]
+    b_q, b_k, b_v = b = [random.standard_normal(3) for _ in range(3)]
+    head, plain = BiasedAttention(*w, *b), SelfAttention(*w)
+    (q, k, _), (q_0, k_0, _) = (each.project(x) for each in (head, plain))
+    by_key, by_query = k_0.data @ b_q, q.data @ b_k
+    added = (q @ k.mT - q_0 @ k_0.mT).data
+    np.testing.assert_allclose(added, by_key + by_query[:, None], rtol=1e-9, atol=1e-12)
+
+    without = BiasedAttention(*w, b_q, 0 * b_k, b_v)
+    looks, same = (each.weights(x, mask=mask).data for each in (head, without))
+    np.testing.assert_allclose(looks, same, rtol=1e-9, atol=1e-15)
+    assert not np.allclose(looks, plain.weights(x, mask=mask).data, atol=0.01)
+    *_, g_q, g_k, g_v = gradients((head(x, mask=mask) * g).sum(), head.parameters())
+    assert np.abs(g_k).max() < 1e-13 < 1e-3 < np.abs(g_q).max()
+    np.testing.assert_allclose(g_v, g.sum(axis=0), rtol=1e-9)
+    moved = head(x, mask=mask).data - BiasedAttention(*w, b_q, b_k, 0 * b_v)(x, mask=mask).data
+    np.testing.assert_allclose(moved, np.tile(b_v, (7, 1)), rtol=1e-9)
+
+
+def test_with_rotated_keys_or_dropped_weights_the_biases_do_something_else():
+    for seed in (0, 1):
+        found = _bias.measure(seed)
+        assert found.dropped > 0.1 and found.apart < 1e-14
+        assert found.rotated[1] > found.rotated[0] / 10 > 1e-4
+    assert found.learned[1] < 1e-12 < min(found.learned[0], found.learned[2])
 
 
 def test_two_heads_are_both_versions_side_by_side():

@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from attention import MultiHeadAttention, merge_heads, split_heads
+from attention import MultiHeadAttention, attention, merge_heads, split_heads
 from attention.maps import entropy
 from demos.texts.sources import Slip, as_numpy_prints, of_weights
 from minigrad import Tensor, gradients
 
 TITLE = '"I love Transformers": a step to step guide to understand attention mechanisms'
 WORDS = ("I", "love", "Transformers")
+SEVEN = ("I", "try", "to", "understand", "the", "Transformer", "architecture")  # not computed there
 
 as_text = as_numpy_prints
 
@@ -172,6 +173,8 @@ COMPLETED = (
     "them.",
     "The backward pass: the gradient of X and of every weight, head by head, checked to order 2.",
     "Training: what a head learns whose weights are one-hot.",
+    "The sentence of seven words at d_model = 512, with eight heads, by the text's own recipe.",
+    "Its drawing of tensors (n, n, h) with the numbers in it, beside the order of its code.",
 )
 
 
@@ -180,43 +183,47 @@ def ours() -> dict[str, Array]:
     return steps(*layer())
 
 
-def layer(*, unit: bool = False, seed: int = 0) -> tuple[Tensor, MultiHeadAttention]:
+def layer(
+    *, unit: bool = False, seed: int = 0, n: int = 3, d_model: int = 4, num_heads: int = 2
+) -> tuple[Tensor, MultiHeadAttention]:
     """The text's input X and a layer with the text's weights.
 
     With `unit=True`, X is shifted and scaled to mean 0 and variance 1, which the text does not do.
+    With n = 7, d_model = 512 and eight heads, these are the sizes of the text's drawing.
 
     The draws come in the text's order: X, then W_Q of both heads, W_K, W_V, and last W_O, each
     uniform within Xavier's bound. A head's matrix is (4, 2), so its bound is √(6 / (4 + 2)) = 1.
     Our layer holds the heads of one projection side by side, (4, 4).
     """
-    draw = np.random.RandomState(seed)
+    draw, d_k = np.random.RandomState(seed), d_model // num_heads
 
     def xavier(d_in: int, d_out: int) -> Array:
         bound = np.sqrt(6 / (d_in + d_out))
         return draw.uniform(-bound, bound, (d_in, d_out))
 
-    values = draw.randint(10, size=(3, 4)).astype(float)
+    values = draw.randint(10, size=(n, d_model)).astype(float)
     values = (values - values.mean()) / values.std() if unit else values
     x = Tensor(values, requires_grad=True, name="X")
-    attend = MultiHeadAttention(4, 2, rng=np.random.default_rng(0))
+    attend = MultiHeadAttention(d_model, num_heads, rng=np.random.default_rng(0))
     for projection in (attend.w_q, attend.w_k, attend.w_v):
-        projection.weight.data = np.concatenate([xavier(4, 2) for _ in range(2)], axis=1)
-    attend.w_o.weight.data = xavier(4, 4)
+        heads = [xavier(d_model, d_k) for _ in range(num_heads)]
+        projection.weight.data = np.concatenate(heads, axis=1)
+    attend.w_o.weight.data = xavier(d_model, d_model)
     return x, attend
 
 
 def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
     """Every array that the text prints, under the same names, from our layer."""
     heads = {
-        letter: split_heads(projection(x), 2)  # (H, T, d_k)
+        letter: split_heads(projection(x), attend.num_heads)  # (H, T, d_k)
         for letter, projection in (("Q", attend.w_q), ("K", attend.w_k), ("V", attend.w_v))
     }
     weights = attend.weights(x)  # (H, T, S)
     outputs = weights @ heads["V"]  # (H, T, d_v)
-    w_q = np.swapaxes(attend.w_q.weight.data.reshape(4, 2, 2), 0, 1)  # (H, d_model, d_k)
+    w_q = split_heads(attend.w_q.weight, attend.num_heads)  # (H, d_model, d_k)
     return {
         "input": x.data if (x.data % 1).any() else x.data.astype(int),  # the text's are integers
-        "W_Q": w_q,
+        "W_Q": w_q.data,
         "Q'": heads["Q"].data,
         "K'₁": heads["K"].data[0],
         "V'₁": heads["V"].data[0],
@@ -228,6 +235,12 @@ def steps(x: Tensor, attend: MultiHeadAttention) -> dict[str, Array]:
         "concatenated": merge_heads(outputs).data,
         "output": attend(x).data,
     }
+
+
+def scores(x: Tensor, attend: MultiHeadAttention) -> Array:
+    """The scaled scores of every head, which the text does not print.   → (H, T, S)"""
+    q, k = (split_heads(w(x), attend.num_heads).data for w in (attend.w_q, attend.w_k))
+    return np.asarray(q @ k.mT / np.sqrt(q.shape[-1]))
 
 
 def one_head(attend: MultiHeadAttention, head: int) -> MultiHeadAttention:
@@ -256,6 +269,16 @@ def measure(values: Array, *, scale: float | None = None, seed: int = 0) -> Arra
         spread = entropy(alone.weights(x).data).mean() / np.log(len(values))
         found.append((spread, np.linalg.norm(g_q) / np.linalg.norm(g_v)))
     return np.array(found).T
+
+
+def reached(x: Tensor, attend: MultiHeadAttention) -> Array:
+    """‖∂L/∂q‖ of every query, L = Σ output: how much gradient passes its softmax.   → (H, T)"""
+    projected = (w(x).data for w in (attend.w_q, attend.w_k, attend.w_v))
+    q, k, v = (split_heads(Tensor(each), attend.num_heads) for each in projected)
+    queries = Tensor(q.data, requires_grad=True)
+    joined = merge_heads(attention(queries, k, v))  # (T, H · d_v)
+    (g,) = gradients(attend.w_o(joined).sum(), [queries])
+    return np.asarray(np.linalg.norm(g, axis=-1))
 
 
 def dead(prepare: Callable[[Array], Array]) -> float:

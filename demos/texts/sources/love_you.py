@@ -34,7 +34,6 @@ TITLE = '"I love you": multi-head attention at the size of the original Transfor
 WORDS = ("I", "love", "you")
 D_MODEL, NUM_HEADS, D_K = 512, 8, 64
 W_Q, W_K, W_V = 1.0, 3.0, 5.0  # what the text's ranges of one integer can give
-W_O = 1 / 512  # ours; the text has no W_O. Each output is then the mean of the 512 joined features
 
 as_text = as_numpy_prints
 
@@ -127,6 +126,7 @@ COMPLETED = (
     "Step 7: the context vectors of all three words, in one product.",
     "Step 8, which is a heading alone: eight heads from the text's numbers, joined, and W_O.",
     "Step 8 with weights that are not constant, and with rows of mean 0 and variance 1.",
+    "Values of another width than keys, which the text allows and does not try.",
     "The way back: every gradient, and the scales at which W_Q and W_K get any.",
 )
 
@@ -159,13 +159,20 @@ def unit(array: np.ndarray) -> np.ndarray:
 
 
 def layer(
-    *, scale: float | None = None, constant: bool = True, seed: int = 0
+    *, scale: float | None = None, constant: bool = True, seed: int = 0, d_v: int = D_K
 ) -> MultiHeadAttention:
-    """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws."""
-    attend = MultiHeadAttention(D_MODEL, NUM_HEADS, scale=scale, rng=np.random.default_rng(seed))
+    """Eight heads of 64 with the text's constant weights, or with the layer's own Xavier draws.
+
+    The text has no W_O. Ours, where weights are constant, makes each output the mean of the joined
+    features: of 512, if a value is as wide as a key.
+    """
+    rng = np.random.default_rng(seed)
+    attend = MultiHeadAttention(D_MODEL, NUM_HEADS, d_v=d_v, scale=scale, rng=rng)
     if constant:
-        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", W_O)):
-            getattr(attend, name).weight.data = np.full((D_MODEL, D_MODEL), value)
+        w_o = 1 / (NUM_HEADS * d_v)
+        for name, value in (("w_q", W_Q), ("w_k", W_K), ("w_v", W_V), ("w_o", w_o)):
+            projection = getattr(attend, name)
+            projection.weight.data = np.full(projection.weight.shape, value)
     return attend
 
 
@@ -184,6 +191,13 @@ def apart(attend: MultiHeadAttention, x: Tensor) -> float:
     """How far any head's output is from the first one's, relative to the largest number in it."""
     found = head_outputs(attend, x).data
     return float(np.abs(found - found[0]).max() / np.abs(found).max())
+
+
+def directions(attend: MultiHeadAttention) -> int:
+    """In how many directions the first head can move a word: the rank of its W_V W_O."""
+    d_v = attend.w_o.weight.shape[0] // NUM_HEADS
+    moves = attend.w_v.weight.data[:, :d_v] @ attend.w_o.weight.data[:d_v]  # (d_model, d_model)
+    return int(np.linalg.matrix_rank(moves))
 
 
 def inputs(attend: MultiHeadAttention, x: Tensor) -> list[Tensor]:

@@ -161,8 +161,17 @@ def torch_linear(draw: np.random.RandomState, d_in: int, d_out: int) -> np.ndarr
     Evenly between ±1/√d_in. The bounds are rounded to float32 first, u (hi - lo) + lo is computed
     in float64, and the result is rounded to float32 once.
     """
+    return _evenly(draw, d_in, d_out, d_in)
+
+
+def torch_bias(draw: np.random.RandomState, d_in: int, d_out: int) -> np.ndarray:
+    """The bias that `nn.Linear(d_in, d_out)` draws after its weight, within the same bounds."""
+    return _evenly(draw, d_in, d_out)
+
+
+def _evenly(draw: np.random.RandomState, d_in: int, *shape: int) -> np.ndarray:
     hi = float(np.float32(1 / np.sqrt(d_in)))
-    u = torch_rand(draw, d_out, d_in)
+    u = torch_rand(draw, *shape)
     return (u * (hi + hi) - hi).astype(np.float32).astype(float)
 
 
@@ -193,11 +202,32 @@ class SelfAttention(Module):
 
     def __call__(self, x: Tensor, **options: Any) -> Tensor:
         """`options` are those of `attention`: mask, scale, drop."""
-        return attention(x @ self.w_q, x @ self.w_k, x @ self.w_v, **options)
+        return attention(*self.project(x), **options)
 
     def weights(self, x: Tensor, **options: Any) -> Tensor:
         """How much each word looks at each word.   (T, d_in) → (T, T)"""
-        return attention_weights(x @ self.w_q, x @ self.w_k, **options)
+        q, k, _ = self.project(x)
+        return attention_weights(q, k, **options)
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values.   (T, d_in) → three times (T, d_out)"""
+        return x @ self.w_q, x @ self.w_k, x @ self.w_v
+
+
+class BiasedAttention(SelfAttention):
+    """The same with a bias in each projection, as V2 is with `qkv_bias=True`."""
+
+    def __init__(self, w_q: Any, w_k: Any, w_v: Any, b_q: Any, b_k: Any, b_v: Any) -> None:
+        super().__init__(w_q, w_k, w_v)
+        self.b_q, self.b_k, self.b_v = (
+            b if isinstance(b, Tensor) else Tensor(b, requires_grad=True, name=name)
+            for name, b in (("b_q", b_q), ("b_k", b_k), ("b_v", b_v))
+        )
+
+    def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values.   (T, d_in) → three times (T, d_out)"""
+        q, k, v = super().project(x)
+        return q + self.b_q, k + self.b_k, v + self.b_v
 
 
 # The two classes' parameters under the text's names, as PyTorch stores them (chapter 18).
@@ -215,6 +245,13 @@ def version_2(d_k: int = 2, seed: int = 789) -> SelfAttention:
     """The text's V2: matrices (d_k, d_in), evenly between ±1/√d_in; we hold their transposes."""
     draw = np.random.RandomState(seed)
     return SelfAttention(*(torch_linear(draw, 3, d_k).T for _ in range(3)))
+
+
+def version_2_biased(seed: int = 789) -> BiasedAttention:
+    """The text's V2 with `qkv_bias=True`: each projection draws its weight, and then its bias."""
+    draw = np.random.RandomState(seed)
+    drawn = [(torch_linear(draw, 3, 2).T, torch_bias(draw, 3, 2)) for _ in range(3)]
+    return BiasedAttention(*(array for arrays in zip(*drawn, strict=True) for array in arrays))
 
 
 def two_heads(dropout: float = 0.0) -> MultiHeadAttention:
@@ -296,8 +333,8 @@ SLIPS = (
         "left open",
         "Softmax is said to have more favourable gradients than division by the sum, and they "
         "are not shown.",
-        "It is so: its slope is at most ½, and the slope of the division has no bound. But "
-        "softmax's vanishes when scores are large.",
+        "It is so: its slope is at most ½, the slope of the division has no bound, and the text's "
+        "two heads learn more with softmax. But softmax's slope vanishes when scores are large.",
     ),
     Slip(
         "left open",
@@ -322,6 +359,9 @@ COMPLETED = (
     "The reason that the text opens with, measured: a recurrent encoder read through its last "
     "state, and through additive attention over all of its states, as sentences grow.",
     "V1 and V2 made equal, in each other's storage.",
+    "The loops timed beside the one product that replaces them.",
+    "V1 and V2 trained with softmax, and with scores divided by their sum.",
+    "`qkv_bias`, which V2 has and never uses: what a bias of queries, of keys and of values does.",
     "A causal mask.",
     "Dropout of attention weights.",
     "Two heads, which are V1 and V2, and W_O.",
