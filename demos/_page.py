@@ -83,7 +83,7 @@ dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width:
 dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
 dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
-@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 44rem; }
+@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 62rem; }
   figure { flex-basis: auto; width: 100%; }
   figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
   dl { grid-template-columns: 1fr; } dd { grid-column: 1; }

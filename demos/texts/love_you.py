@@ -169,8 +169,13 @@ say(
 )
 marks.at_most("constant weights: heads apart", apart(fixed, x), 1e-12, ".0e")
 marks.at_least("weights that are not constant: heads apart", apart(mixed, unit), 0.5, ".2f")
-maps = plot_heads(mixed.weights(unit).data, WORDS, WORDS)
-maps.suptitle("Xavier weights and unit variance: eight heads, and no two alike", fontsize=11)
+drawn = {"the text": fixed.weights(x).data[:4], "Xavier": mixed.weights(unit).data[:4]}
+maps = plot_heads(
+    np.concatenate(list(drawn.values())),
+    *(WORDS, WORDS),
+    titles=[f"{recipe}, head {n}" for recipe in drawn for n in (1, 2, 3, 4)],
+)
+maps.suptitle("The text's heads are all the same; of Xavier's no two are alike", fontsize=11)
 save_figure(maps, chosen.out / "weights")
 
 # %%
@@ -359,9 +364,10 @@ page.table(
 )
 page.figure(
     chosen.out / "weights.svg",
-    alt="Eight maps of weights, with Xavier weights and inputs of unit variance: no two heads "
-    "are alike.",
-    caption="Xavier weights and rows of mean 0 and variance 1: eight different heads",
+    alt="Eight maps of weights. Four heads of the text: every word looks at one word, and the maps "
+    "are equal. Four heads with Xavier weights and inputs of unit variance: no two are alike.",
+    caption="Four heads by the text's recipe, and four with Xavier weights and rows of mean 0 and "
+    "variance 1",
 )
 page.section("Values of another width")
 page.say(

@@ -436,13 +436,13 @@
   window.addEventListener("hashchange", follow);
   if (data.limits) {
     const [low, high] = data.limits;
-    $("legend").append(`${low.toExponential(0)} `);
+    $("legend").append(`${short(low)} `);
     for (let i = 0; i < 7; i++) {
       const cell = make("span");
       cell.style.background = shade(low * (high / low) ** (i / 6));
       $("legend").append(cell);
     }
-    $("legend").append(` ${high.toExponential(0)}: RMS of the gradient (log scale)`);
+    $("legend").append(` ${short(high)}: RMS of the gradient (log scale)`);
   } else $("legend").remove();
   follow();
 })();
