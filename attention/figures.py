@@ -142,17 +142,30 @@ def name_place(
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as path.png and path.svg, each whole or not at all; return both paths.
 
-    The SVG follows the reader's colour scheme, light or dark.
+    The SVG follows the reader's colour scheme, light or dark. The panels are arranged once:
+    `figure.savefig` would arrange them again for each format, and draw everything once more.
     """
-    written = []
-    for ending, options in (("png", {"dpi": 130}), ("svg", {"metadata": {"Date": None}})):
-        content = io.BytesIO()
-        figure.savefig(content, format=ending, **options)
-        drawn = content.getvalue()
-        if ending == "svg":
-            drawn = with_dark_colours(drawn.decode()).encode()
-        written.append(write_whole(Path(path).with_suffix(f".{ending}"), drawn))
-    return written
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    png, svg = io.BytesIO(), io.BytesIO()
+    dpi, layout = figure.dpi, figure.get_layout_engine()
+    try:
+        figure.dpi = 130
+        canvas: Any = FigureCanvasAgg(figure)
+        canvas.print_png(png)
+        figure.dpi = dpi
+        figure.set_layout_engine("none")
+        canvas = FigureCanvasSVG(figure)
+        canvas.print_svg(svg, metadata={"Date": None})
+    finally:
+        figure.dpi = dpi  # (print_svg changes it)
+        figure.set_layout_engine(layout)
+    drawn = with_dark_colours(svg.getvalue().decode()).encode()
+    return [
+        write_whole(Path(path).with_suffix(ending), content)
+        for ending, content in ((".png", png.getvalue()), (".svg", drawn))
+    ]
 
 
 def new_figure(width: float, height: float) -> Figure:

@@ -95,29 +95,27 @@ def slopes(
     the step. Otherwise two estimates that agree by accident would look exact. (They agree most
     easily where rounding turns a smooth φ into stairs.)
     """
-    # Row k has the step STEPS[k]; its column m has cancelled c₂ … c₂ₘ.
-    rows: list[list[Array]] = []
+    # Row k has the step STEPS[k]; its column m has cancelled c₂ … c₂ₘ. (NaN: not enough steps yet)
+    table = np.full((len(STEPS), 5, *magnitude.shape), np.nan)
     with np.errstate(all="ignore"):  # a long step may leave φ's domain; a shorter one counts
-        for h in STEPS:
-            row = [difference(phi, point, u, h)]
-            for m, parent in enumerate(rows[-1][:4] if rows else [], 1):  # cancels c₂ … c₈
-                row.append((4**m * row[-1] - parent) / (4**m - 1))
-            rows.append(row)
+        table[:, 0] = [difference(phi, point, u, h) for h in STEPS]
+        for m in range(1, 5):  # cancels c₂ … c₈
+            table[m:, m] = (4**m * table[m:, m - 1] - table[m - 1 : -1, m - 1]) / (4**m - 1)
         # In the last rows curvature no longer changes column 2. What still changes it is the
         # rounding of φ, divided by h. That gives the size of the rounding.
-        moves = [STEPS[k] * abs(rows[k][2] - rows[k - 1][2]) for k in (-4, -3, -2, -1)]
-        rounding = np.maximum(np.finfo(float).eps * magnitude, np.max(moves, axis=0))
-        best = np.full(magnitude.shape, np.nan)
-        resolution = np.full(magnitude.shape, np.inf)
-        for row, above, h in zip(rows[1:], rows, STEPS[1:], strict=False):
-            for m in range(1, len(row)):
-                parents = np.maximum(abs(row[m] - row[m - 1]), abs(row[m] - above[m - 1]))
-                doubt = parents + rounding / h
-                better = doubt < resolution
-                best[better], resolution[better] = row[m][better], doubt[better]
+        moves = STEPS[-4:, None] * abs(table[-4:, 2] - table[-5:-1, 2])
+        rounding = np.maximum(np.finfo(float).eps * magnitude, moves.max(axis=0))
+        made = table[1:, 1:]
+        parents = np.maximum(abs(made - table[1:, :-1]), abs(made - table[:-1, :-1]))
+        doubts = (parents + rounding / STEPS[1:, None, None]).reshape(-1, *magnitude.shape)
+        doubts[np.isnan(doubts)] = np.inf
+        first = doubts.argmin(axis=0)[None]
+        resolution = np.take_along_axis(doubts, first, axis=0)[0]
+        best = np.take_along_axis(made.reshape(doubts.shape), first, axis=0)[0]
+        best[np.isinf(resolution)] = np.nan
         # An estimate with a resolution above a tenth of itself is not believed. All that is known
         # then: the slope is no steeper than the steepest one seen, which becomes the resolution.
-        steepest = np.fmax.reduce([abs(row[0]) for row in rows])
+        steepest = np.fmax.reduce(abs(table[:, 0]))
         swamped = (best != 0) & (resolution > abs(best) / 10)
     return best, np.where(swamped, np.fmax(resolution, steepest), resolution)
 

@@ -379,7 +379,9 @@ def frozen(array: Array, dtype: Any = None) -> Array:
 
 
 def converted(array: Array, dtype: Any) -> Array:
-    """A copy of another dtype. ValueError for a number that the dtype does not have."""
+    """A copy of this dtype. ValueError for a number that the dtype does not have."""
+    if array.dtype == dtype:
+        return array.copy("K")
     if np.dtype(dtype).kind in "iu" and array.size:
         limits = np.iinfo(dtype)
         for value in (array.min(), array.max()):

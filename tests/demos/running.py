@@ -1,9 +1,14 @@
 """Running demos as a user runs them: in a process of their own, without a display."""
 
+import contextlib
+import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+from demos.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "DISPLAY"} | {
@@ -31,6 +36,22 @@ def python(*arguments, cwd=ROOT, **environment):
 def demo(*arguments):
     """`python -m demos …`, to its end."""
     return python("-m", "demos", *arguments)
+
+
+def demo_here(*arguments):
+    """`python -m demos …` in this process: for what a demo says before it does any work."""
+    argv, handler, code = sys.argv, signal.getsignal(signal.SIGTERM), 0
+    stdout, stderr = io.StringIO(), io.StringIO()
+    sys.argv = ["demos", *map(str, arguments)]
+    try:
+        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            main()
+    except SystemExit as end:
+        code = end.code
+    finally:
+        sys.argv = argv
+        signal.signal(signal.SIGTERM, handler)
+    return subprocess.CompletedProcess(arguments, code, stdout.getvalue(), stderr.getvalue())
 
 
 def assert_light(folder):

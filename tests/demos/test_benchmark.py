@@ -17,7 +17,7 @@ from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.by_hand_models import erf
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import assert_light, demo, python
+from tests.demos.running import assert_light, demo, demo_here, python
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
@@ -294,7 +294,7 @@ def test_a_missing_framework_is_one_sentence_with_its_command(tmp_path):
 )
 def test_an_impossible_option_is_one_sentence(words, said, tmp_path):
     words = [str(word).format(tmp_path) for word in words]
-    done = demo("benchmark", "--against", "--out", tmp_path / "out", *words)
+    done = demo_here("benchmark", "--against", "--out", tmp_path / "out", *words)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(said.format(tmp_path)) and done.stderr.count("\n") == 1
 
@@ -319,7 +319,7 @@ def test_a_file_that_cannot_be_shown_is_one_sentence(content, more, said, tmp_pa
     file = tmp_path / "a.json"
     if content is not None:
         file.write_text(content, encoding="utf-8")
-    done = demo("benchmark", "--out", tmp_path / "out", "--from", file, *more)
+    done = demo_here("benchmark", "--out", tmp_path / "out", "--from", file, *more)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(said.format(file)) and done.stderr.count("\n") == 1
 

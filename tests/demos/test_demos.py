@@ -13,7 +13,7 @@ import pytest
 
 from demos import files
 from demos.__main__ import FORMER
-from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, python
+from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, demo_here, python
 from tests.demos.test_training_demos import TRAIN
 
 
@@ -233,7 +233,7 @@ def test_whatever_becomes_of_its_output_a_demo_ends_without_a_traceback(line, tm
 
 @pytest.mark.parametrize(("former", "name"), FORMER.items())
 def test_a_text_can_be_called_by_its_former_number(former, name):
-    assert demo(former, "--help").stdout.startswith(f"usage: python -m demos {name} ")
+    assert demo_here(former, "--help").stdout.startswith(f"usage: python -m demos {name} ")
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_text_can_be_called_by_its_former_number(former, name):
 )
 def test_an_impossible_option_is_refused_before_any_work(option, value, said, tmp_path):
     (tmp_path / "file").write_text("in the way")
-    done = demo("scaling", option, value.format(tmp_path))
+    done = demo_here("scaling", option, value.format(tmp_path))
     assert done.returncode == 2 and done.stdout == ""
     assert re.fullmatch(said, done.stderr)
 
