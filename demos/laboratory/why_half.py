@@ -56,13 +56,10 @@ rows = [
     for a in SHOWN
 ]
 print("‖∂L/∂q‖ of 512 queries over 64 keys, with the scale d_k^-a: its median at five d_k, how far")
-print(
-    "apart the medians from d_k = 16 to 1024 are, and at d_k = 1024 the mean and the dead share\n"
-)
+print("apart the medians from d_k = 16 to 1024 are, and at d_k = 1024 mean and dead share\n")
+widths = [max(len(name), 7) + 2 for name in HEADER]
 for row in [HEADER, *rows]:
-    print(
-        "".join(f"{cell:>{max(len(name), 7) + 2}}" for cell, name in zip(row, HEADER, strict=True))
-    )
+    print("".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
 print()
 flattest = min(spread, key=spread.get)
 at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
@@ -150,6 +147,9 @@ pictures = [
 # %% The page
 
 
+SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one script
+
+
 def part(name):
     """A file of the page, with this run's seed and the project's colours put in."""
     names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
@@ -172,10 +172,11 @@ page.say(
     "What is measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that "
     "reaches it, and so how much it can learn. A query with less than 0.001 is called dead.",
 )
+scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
 page.program(
-    part("why_half.html"),
-    script=(FOLDER / "why_half.js").read_text(encoding="utf-8"),
-    style=part("why_half.css"),
+    part("page.html"),
+    script="\n".join(scripts),
+    style=part("page.css"),
 )
 with page.folded("What minigrad measured on the same draws, at all exponents", opened=True):
     page.figures(pictures)
@@ -196,10 +197,10 @@ page.say(
     "on one key, J is nearly 0, and the typical query dies. The few queries whose best two keys "
     "are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so "
     "one mean over all queries hides the dead ones.",
-    "With a below ½ s grows with d_k, so wider heads are further to the right on the hill: beyond "
-    "its top early without a scale, and late near ½. At a = 0.15 the median is "
+    "If a is below ½, s grows with d_k, so wider heads are further to the right on the hill: "
+    "beyond its top early without a scale, and late near ½. At a = 0.15 the median is "
     f"{at(0.15, 16, 128, 1024)}, so the first and the last are on different sides of the top. "
-    "With a above ½ s shrinks, and the gradient of every query with it: at a = 1 it halves "
+    "If a is above ½, s shrinks, and the gradient of every query with it: at a = 1 it halves "
     "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k, and the median stays where it "
     "is.",
     "That place is not the top. At d_k = 64 the median is "
@@ -210,9 +211,9 @@ page.say(
 )
 page.conclude(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
-    "the same gradients. A smaller exponent leaves the typical query of a wide head without a "
-    "gradient, and a larger one weakens all queries alike. This holds at the start of a training, "
-    "for independent entries of variance 1: chapter 16 has the measurements, and "
+    "the same gradients. A smaller exponent leaves the typical query without a gradient if the "
+    "head is wide enough, and a larger one weakens all queries alike. This holds at the start of "
+    "a training, for independent entries of variance 1: chapter 16 has the measurements, and "
     "`python -m demos recall` trains a head with and without the scale.",
     try_it(chosen.file),
 )

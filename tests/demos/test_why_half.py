@@ -86,7 +86,7 @@ def test_its_numbers_equal_those_of_the_engine(path, drawn, visit):
                 return Number(document.getElementById("norm").value);
             })"""
         )
-        # A norm below 1e-4 is a difference of weights near 1: rounding leaves 1e-13 in both.
+        # A small norm is a difference of numbers near 1, which rounding leaves uncertain by 1e-14.
         np.testing.assert_allclose(norms, here.norms[:10], rtol=1e-9, atol=1e-13)
 
 

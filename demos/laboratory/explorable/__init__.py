@@ -1,8 +1,8 @@
 """Demos · Why half: the draws and the measurements of the explorable page, in Python.
 
-The page computes in the browser, in `why_half.js`. This file does the same with NumPy and minigrad.
-Both languages draw the same random numbers by the same ten lines, so what the page shows can be
-compared with what this project's engine computes. A test does so, to nine digits.
+The page computes in the browser, in `measuring.js`. This file does the same with NumPy and this
+project's engine. Both languages draw the same random numbers by the same ten lines, so the two can
+be compared. A test does so, to nine digits.
 
 512 queries q and 64 keys k have 1024 features each. At a smaller d_k only their first d_k features
 are taken, so all nine widths see the same draws. Every query has its own g = ∂L/∂p, the gradient at
