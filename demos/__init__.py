@@ -17,7 +17,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-KINDS = ("first", "tasks", "texts", "museum", "speed")  # the folders, in the order of README
+KINDS = (
+    "first",
+    "laboratory",
+    "tasks",
+    "texts",
+    "museum",
+    "speed",
+)  # the folders, in the order of README
 
 
 def files() -> dict[str, Path]:

@@ -11,7 +11,7 @@ folded, so that the pictures are seen first. All text is escaped; `backticks` be
     page.write(chosen.out, quick=chosen.quick)
 
 A page is text and pictures, and runs no script. Only a page with a slider has one, of a few lines,
-and a policy that allows this script alone.
+and so has a page that computes; its policy allows this script alone.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Page:
         self.title, self.claim = title, claim
         self._parts: list[str] = []
         self._pictures = 0
-        self._script = ""  # that of a slider, if there is one
+        self._script = self._style = ""  # those of a slider or of a program, if there is one
 
     def section(self, heading: str, *, name: str = "") -> None:
         """A new heading. `#name` leads to it, if it has a name."""
@@ -222,15 +222,23 @@ class Page:
         )
         self._script = SLIDER
 
+    def program(self, markup: str, *, script: str, style: str) -> None:
+        """HTML that a script of the page's own fills, when the reader moves something."""
+        self._parts.append(markup)
+        self._script, self._style = script, style
+
     def fold(self, summary: str, text: str) -> None:
         """Columns of text behind a line that opens them."""
         shown = f"<summary>{_marked(summary)}</summary><pre tabindex='0'>{escape(text)}</pre>"
         self._parts.append(f"<details>{shown}</details>")
 
     @contextmanager
-    def folded(self, summary: str, *, asked: bool = False) -> Iterator[None]:
-        """Whatever is added inside is behind a line that opens it, which may be a question."""
-        kind = ' class="ask whole"' if asked else ""
+    def folded(self, summary: str, *, asked: bool = False, opened: bool = False) -> Iterator[None]:
+        """Whatever is added inside is behind a line that opens it, which may be a question.
+
+        If it is `opened`, a program of the page may close it.
+        """
+        kind = ' class="ask whole"' * asked + " open" * opened
         self._parts.append(f"<details{kind}><summary>{_marked(summary)}</summary>")
         yield
         self._parts.append("</details>")
@@ -288,7 +296,7 @@ class Page:
             f'<p class="claim">{_marked(self.claim)}</p>',
             *self._parts,
         ]
-        content = _document(self.title, body, self._script)
+        content = _document(self.title, body, self._script, self._style)
         path = write_whole(folder / "index.html", content)
         renew_list(folder.parent)
         return path
@@ -364,7 +372,7 @@ def _frames(animation: Path) -> list[str]:
     return found
 
 
-def _document(title: str, body: Sequence[str], script: str = "") -> str:
+def _document(title: str, body: Sequence[str], script: str = "", style: str = "") -> str:
     found = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{found}'"
@@ -374,7 +382,7 @@ def _document(title: str, body: Sequence[str], script: str = "") -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         + f'<meta http-equiv="Content-Security-Policy" content="{policy}">' * bool(script)
-        + f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
+        + f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head><body>\n"
     )
     end = f"<script>{script}</script>" * bool(script)
     return head + "<main>\n" + "\n".join(body) + f"\n</main>{end}</body></html>\n"

@@ -103,7 +103,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
         assert not serious, scheme
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, "why_half"])
 def test_a_page_leads_only_to_what_is_there(name, page_of):
     path = page_of(name)
     page = read(page_of, name)[0]

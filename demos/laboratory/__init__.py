@@ -1,0 +1,1 @@
+"""Demos · Laboratory: the scale d_k^-a, to be moved and measured."""

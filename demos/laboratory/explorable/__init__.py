@@ -1,0 +1,107 @@
+"""Demos · Why half: the draws and the measurements of the explorable page, in Python.
+
+The page computes in the browser, in `measuring.js`. This file does the same with NumPy and this
+project's engine. Both languages draw the same random numbers by the same ten lines, so the two can
+be compared. A test does so, to nine digits.
+
+512 queries q and 64 keys k have 1024 features each. At a smaller d_k only their first d_k features
+are taken, so all nine widths see the same draws. Every query has its own g = ∂L/∂p, the gradient at
+its attention weights p. All entries are independent, of mean 0 and variance 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attention import attention_weights
+from attention.scaling import DEAD
+from minigrad import Tensor, gradients
+
+FOLDER = Path(__file__).parent
+KEYS, QUERIES = 64, 512
+D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
+EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1
+FROM = 2  # flatness is judged from D_KS[2] = 16 on: see `apart`
+Array = np.ndarray[Any, Any]
+
+
+def uniform(seed: int, count: int) -> Array:
+    """Numbers in [0, 1) by mulberry32: each is a hash of a counter that grows by 0x6D2B79F5."""
+    state = np.uint32(seed) + np.uint32(0x6D2B79F5) * np.arange(1, count + 1, dtype=np.uint32)
+    t = (state ^ (state >> 15)) * (state | 1)  # (uint32 wraps around at 2³², as it should)
+    t = (t + (t ^ (t >> 7)) * (t | 61)) ^ t
+    return (t ^ (t >> 14)) / 2.0**32
+
+
+def normal(seed: int, count: int) -> Array:
+    """Numbers of mean 0 and variance 1 by Box-Muller, which makes two of two uniform ones."""
+    one, other = uniform(seed, count).reshape(-1, 2).T
+    length, angle = np.sqrt(-2 * np.log(1 - one)), 2 * np.pi * other
+    return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=-1).ravel()
+
+
+class Draws(NamedTuple):
+    """What all measurements of one seed share, in the order in which it is drawn."""
+
+    keys: Array  # (64, 1024)
+    queries: Array  # (512, 1024)
+    g: Array  # (512, 64): ∂L/∂p
+
+
+def draws(seed: int) -> Draws:
+    """The keys, the queries and ∂L/∂p of a seed."""
+    shapes = (KEYS, D_KS[-1]), (QUERIES, D_KS[-1]), (QUERIES, KEYS)
+    ends = np.cumsum([np.prod(shape) for shape in shapes])
+    parts = np.split(normal(seed, int(ends[-1])), ends[:-1])
+    return Draws(*(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Attention of the 512 queries at one d_k and one exponent a, as the page shows it."""
+
+    norms: Array  # (512,): ‖∂L/∂q‖ of each query
+    entropy: float  # mean over queries of Σ -p log p / log 64: 1 is uniform, 0 one-hot
+    largest_weight: float  # median over queries of max p
+
+    @property
+    def mean(self) -> float:
+        """Over queries, of ‖∂L/∂q‖."""
+        return float(self.norms.mean())
+
+    @property
+    def median(self) -> float:
+        """Over queries, of ‖∂L/∂q‖."""
+        return float(np.median(self.norms))
+
+    @property
+    def dead_share(self) -> float:
+        """The share of queries with ‖∂L/∂q‖ < 1e-3."""
+        return float((self.norms < DEAD).mean())
+
+
+def measure(drawn: Draws, d_k: int, a: float) -> Measured:
+    """Attention with the scale d_k^-a, and ∂L/∂q of every query, by this project's engine."""
+    q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
+    weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
+    (gradient,) = gradients(weights, [q], drawn.g)
+    p = weights.data
+    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
+    return Measured(
+        norms=np.linalg.norm(gradient, axis=-1),
+        entropy=float(-(p * log_p).sum(axis=-1).mean() / np.log(KEYS)),
+        largest_weight=float(np.median(p.max(axis=-1))),
+    )
+
+
+def apart(medians: list[float]) -> float:
+    """The largest of the medians from d_k = 16 on, divided by the smallest: 1 is a flat line.
+
+    At d_k = 4 and 8 a query's d_k terms are too few to average out, and there the median is up to
+    a quarter lower even where the line is flat otherwise.
+    """
+    return max(medians[FROM:]) / min(medians[FROM:])

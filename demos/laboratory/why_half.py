@@ -1,0 +1,227 @@
+"""Why ½: guess first, then move d_k and the exponent of the scale until the line is flat.
+
+Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. Of 21 exponents from 0 to
+1 it is the one at which a typical query gets the same gradient at every d_k: its median is level
+from d_k = 16 to 1024. Without a scale (a = 0) the median falls more than twentyfold from d_k = 64
+to 1024, while the mean stays between half and double.
+
+The page computes in the browser, at each move. It works without a network, and can be mailed.
+
+    python -m demos why_half [--out DIR] [--seed N]  # 2 s
+"""
+
+# %% Set-up
+
+from string import Template
+
+from attention.figures import (
+    REFERENCE,
+    SCALED,
+    SCALED_TWICE,
+    UNSCALED,
+    in_the_dark,
+    name_ends,
+    new_figure,
+    save_figure,
+)
+from demos import options
+from demos._page import Html, Page, try_it
+from demos._training import Marks
+from demos.laboratory.explorable import D_KS, EXPONENTS, FOLDER, apart, draws, measure
+
+chosen = options("why_half", __doc__.splitlines()[0])
+marks = Marks(enforced=not chosen.quick)
+
+# %% What minigrad measures
+# The page measures in the browser. Here the same draws go through this project's engine: attention
+# of 512 queries over 64 keys at nine d_k and 21 exponents, and ‖∂L/∂q‖ of each query.
+
+drawn = draws(chosen.seed)
+found = {a: [measure(drawn, d_k, a) for d_k in D_KS] for a in EXPONENTS}
+median = {a: [each.median for each in row] for a, row in found.items()}
+mean = {a: [each.mean for each in row] for a, row in found.items()}
+spread = {a: apart(medians) for a, medians in median.items()}
+
+SHOWN = (0.0, 0.25, 0.4, 0.45, 0.5, 0.55, 0.6, 0.75, 1.0)
+HEADER = ["a", *map(str, D_KS[::2]), "largest / smallest", "mean", "dead"]
+GROUPS = [("", 1), ("median at d_k =", 5), ("medians, 16 to 1024", 1), ("at d_k = 1024", 2)]
+rows = [
+    [
+        f"{a:g}",
+        *(f"{x:.3g}" for x in median[a][::2]),
+        f"{spread[a]:.3g}",
+        f"{mean[a][-1]:.3g}",
+        f"{found[a][-1].dead_share:.0%}",
+    ]
+    for a in SHOWN
+]
+print("‖∂L/∂q‖ of 512 queries over 64 keys, with the scale d_k^-a: its median at five d_k, how far")
+print("apart the medians from d_k = 16 to 1024 are, and at d_k = 1024 mean and dead share\n")
+widths = [max(len(name), 7) + 2 for name in HEADER]
+for row in [HEADER, *rows]:
+    print("".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
+print()
+flattest = min(spread, key=spread.get)
+at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
+marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.0, ".2f")
+marks.at_most("largest / smallest median at ½", spread[0.5], 1.2, ".2f")
+marks.at_most(
+    "median at a = 0, 1024 over 64", median[0.0][at_1024] / median[0.0][at_64], 0.05, ".4f"
+)
+marks.at_least("mean at a = 0, 1024 over 64", mean[0.0][at_1024] / mean[0.0][at_64], 0.5, ".2f")
+
+# %% Pictures, for a reader without JavaScript and for paper
+
+COLOURS = {0.0: UNSCALED, 0.5: SCALED, 1.0: SCALED_TWICE}
+
+
+def panel(name, x_axis, y_axis, title, draw):
+    """One picture on logarithmic axes of base 2 and 10, drawn by `draw`; the path of its SVG."""
+    figure = new_figure(3.8, 3.2)
+    axes = figure.subplots()
+    axes.set_yscale("log")
+    axes.set_xlabel(x_axis)
+    axes.set_ylabel(y_axis)
+    axes.set_title(title, fontsize=9)
+    axes.grid(alpha=0.25)
+    draw(axes)
+    return save_figure(figure, chosen.out / name)[1]
+
+
+def draw_lines(axes):
+    """Median and mean over d_k at three exponents."""
+    axes.set_xscale("log", base=2)
+    for a, colour in COLOURS.items():
+        axes.plot(D_KS, mean[a], "^:", color=colour, markersize=3)
+        axes.plot(D_KS, median[a], "o-", color=colour, markersize=4)
+    axes.set_xticks(D_KS[::2], [str(d_k) for d_k in D_KS[::2]])
+    axes.set_ylim(1e-3, 10)
+    name_ends(axes, [(median[a][-1], f"a = {a:g}", colour) for a, colour in COLOURS.items()])
+
+
+def draw_flatness(axes):
+    """How far apart the medians are, over the exponent."""
+    axes.plot(EXPONENTS, list(spread.values()), "o-", color=REFERENCE, markersize=3)
+    for a, colour in COLOURS.items():
+        axes.plot(a, spread[a], "o", color=colour, markersize=7)
+
+
+def draw_hill(axes):
+    """All medians over the standard deviation of the scores, d_k^(½-a)."""
+    axes.set_xscale("log", base=2)
+    for a in [*(a for a in EXPONENTS if a not in COLOURS), *COLOURS]:
+        size = 6 if a in COLOURS else 2.5
+        s = [d_k ** (0.5 - a) for d_k in D_KS]
+        axes.plot(s, median[a], "o", color=COLOURS.get(a, REFERENCE), markersize=size)
+    axes.set_xticks([2.0**n for n in (-5, -3, -1, 1, 3, 5)], ["1/32", "1/8", "½", "2", "8", "32"])
+
+
+def at(a, *places):
+    """The medians at an exponent and some d_k, as a sentence has them."""
+    return ", ".join(f"{median[a][D_KS.index(d_k)]:.2g} at d_k = {d_k}" for d_k in places)
+
+
+pictures = [
+    (
+        panel("lines", "d_k", "‖∂L/∂q‖", "level at ½ alone", draw_lines),
+        "The median and the mean of the gradient over d_k. Without a scale the median is "
+        f"{at(0.0, 4, 32, 1024)}; with a = ½ {at(0.5, 4, 32, 1024)}; with a = 1 "
+        f"{at(1.0, 4, 32, 1024)}.",
+        "Median (line) and mean (dots) over d_k, with no scale (a = 0), 1/√d_k (½) and 1/d_k (1)",
+    ),
+    (
+        panel("flatness", "a", "largest / smallest median", "flattest at ½", draw_flatness),
+        "The largest median from d_k = 16 on, divided by the smallest, over the exponent: it is "
+        f"{spread[0.0]:.0f} at a = 0, {spread[0.5]:.2f} at ½ and {spread[1.0]:.1f} at 1.",
+        "The largest median from d_k = 16 on, divided by the smallest: 1 is a flat line",
+    ),
+    (
+        panel("hill", "s = d_k^(½-a)", "median ‖∂L/∂q‖", "one hill for all", draw_hill),
+        "All medians over the standard deviation s of the scores lie on one hill, whose top is "
+        "near s = 6. With a = ½ all nine are at s = 1.",
+        "All 189 medians over s, the standard deviation of the scores: with a = ½ (blue) the nine "
+        "of them are at one place",
+    ),
+]
+
+# %% The page
+
+
+SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one script
+
+
+def part(name):
+    """A file of the page, with this run's seed and the project's colours put in."""
+    names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
+    dark = {f"{name}_DARK": in_the_dark(colour) for name, colour in names.items()}
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    return Template(text).substitute(names | dark, SEED=chosen.seed)
+
+
+page = Page(
+    "Why 1/√d_k, and not another power?",
+    claim=Html(
+        "Attention multiplies its scores by d_k<sup>-a</sup>. Only with a = ½ does a typical "
+        "query get the same gradient at every d_k."
+    ),
+)
+page.say(
+    "512 random queries q look at 64 random keys k of d_k features each. Their entries have mean 0 "
+    "and variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The "
+    "only thing that you change is the scale, which multiplies the scores before softmax.",
+    "What is measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that "
+    "reaches it, and so how much it can learn. A query with less than 0.001 is called dead.",
+)
+scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
+page.program(
+    part("page.html"),
+    script="\n".join(scripts),
+    style=part("page.css"),
+)
+with page.folded("What minigrad measured on the same draws, at all exponents", opened=True):
+    page.figures(pictures)
+    page.table(
+        HEADER, rows, groups=GROUPS, caption="‖∂L/∂q‖ of 512 queries over 64 keys, in Python"
+    )
+page.section("Why it is ½")
+page.say(
+    Html(
+        "A score q·k is a sum of d_k products, so its standard deviation is √d_k, and after the "
+        "scale it is s = d_k<sup>½-a</sup>. The gradient is ∂L/∂q = d_k<sup>-a</sup> · Kᵀ J g, "
+        "where g = ∂L/∂p, and J = diag(p) - p pᵀ comes from softmax. The keys have length √d_k, "
+        "so d_k<sup>-a</sup> Kᵀ makes J g about d_k<sup>-a</sup> √d_k = s times as long. And J "
+        "depends on nothing but the scores. So d_k and a matter through s alone."
+    ),
+    "Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and "
+    "the gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight "
+    "on one key, J is nearly 0, and the typical query dies. The few queries whose best two keys "
+    "are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so "
+    "one mean over all queries hides the dead ones.",
+    "If a is below ½, s grows with d_k, so wider heads are further to the right on the hill: "
+    "beyond its top early without a scale, and late near ½. At a = 0.15 the median is "
+    f"{at(0.15, 16, 128, 1024)}, so the first and the last are on different sides of the top. "
+    "If a is above ½, s shrinks, and the gradient of every query with it: at a = 1 it halves "
+    "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k, and the median stays where it "
+    "is.",
+    "That place is not the top. At d_k = 64 the median is "
+    f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale. What ½ gives is "
+    "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
+    "gradient of so few numbers varies more in length from query to query. Flatness is therefore "
+    "judged from d_k = 16 on.)",
+)
+page.conclude(
+    "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
+    "the same gradients. A smaller exponent leaves the typical query without a gradient if the "
+    "head is wide enough, and a larger one weakens all queries alike. This holds at the start of "
+    "a training, for independent entries of variance 1: chapter 16 has the measurements, and "
+    "`python -m demos recall` trains a head with and without the scale.",
+    try_it(chosen.file),
+)
+written = page.write(chosen.out, quick=chosen.quick, note=marks.note)
+print(f"\nThe page, which computes when you move something: {written}")
+marks.end()
+
+# %% Try it
+# - Open the page with `#d_k=1024&a=0` at the end of its address, and step through ten queries: how
+#   many are dead, and how does one with a long gradient share its weight out?
+# - Run it with another `--seed`: which numbers change, and is the flat line still at ½?

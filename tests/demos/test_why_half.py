@@ -1,0 +1,303 @@
+"""The explorable: its numbers are those of this project's engine, and everyone can use it."""
+
+import base64
+import hashlib
+import re
+
+import numpy as np
+import pytest
+
+from attention.scaling import sweep
+from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure, normal, uniform
+from tests.demos.running import demo
+
+SETTINGS = [(4, 0), (64, 0), (1024, 0), (256, 0.25), (16, 0.5), (1024, 0.5), (32, 0.75), (1024, 1)]
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return draws(0)
+
+
+@pytest.fixture(scope="module")
+def medians(drawn):
+    """(d_k, a) → the median of ‖∂L/∂q‖, by the engine."""
+    return {(d_k, a): measure(drawn, d_k, a).median for d_k in D_KS for a in EXPONENTS}
+
+
+@pytest.fixture
+def path(finished):
+    return finished("why_half")[0] / "index.html"
+
+
+def move(page, d_k, a):
+    """Both sliders, as a hand moves them."""
+    page.evaluate(
+        """([m, a]) => [["d_k", m], ["a", a]].forEach(([id, value]) => {
+            const slider = document.getElementById(id);
+            slider.value = value;
+            slider.dispatchEvent(new Event("input"));
+        })""",
+        [D_KS.index(d_k), a],
+    )
+
+
+def number(page, name):
+    return float(page.get_attribute(f"#{name}", "value"))
+
+
+# ------------------------------------------------------------------ value: the draws
+
+
+def test_uniform_is_mulberry32_as_it_is_written_with_single_numbers():
+    found, state = [], 7
+    for _ in range(1000):
+        state = (state + 0x6D2B79F5) % 2**32
+        t = (state ^ (state >> 15)) * (state | 1) % 2**32
+        t ^= (t + (t ^ (t >> 7)) * (t | 61)) % 2**32
+        found.append((t ^ (t >> 14)) / 2**32)
+    assert np.array_equal(uniform(7, 1000), found)
+
+
+def test_normal_draws_have_the_moments_of_a_gaussian_within_four_standard_errors():
+    x = normal(0, 600_000)
+    for power, expected, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+        assert abs((x**power).mean() - expected) < 4 * np.sqrt(variance / len(x))
+    assert abs((x[:-1] * x[1:]).mean()) < 4 / np.sqrt(len(x))
+    assert (np.abs(x) > 4).sum() == pytest.approx(600_000 * 6.33e-5, abs=4 * np.sqrt(38))
+
+
+# ------------------------------------------------------------------ value: the page's numbers
+
+
+def test_its_numbers_equal_those_of_the_engine(path, drawn, visit):
+    page = visit(path, "#d_k=64&a=0")
+    for d_k, a in SETTINGS:
+        move(page, d_k, a)
+        here = measure(drawn, d_k, a)
+        shown = [number(page, name) for name in ("entropy", "largest", "mean", "median", "dead")]
+        wanted = [here.entropy, here.largest_weight, here.mean, here.median, here.dead_share]
+        np.testing.assert_allclose(shown, wanted, rtol=1e-9)
+        norms = page.evaluate(
+            """() => Array.from({length: 10}, (_, n) => {
+                const query = document.getElementById("query");
+                query.value = n + 1;
+                query.dispatchEvent(new Event("change"));
+                return Number(document.getElementById("norm").value);
+            })"""
+        )
+        # A small norm is a difference of numbers near 1, which rounding leaves uncertain by 1e-14.
+        np.testing.assert_allclose(norms, here.norms[:10], rtol=1e-9, atol=1e-13)
+
+
+def test_its_dead_share_is_that_of_chapter_16s_sweep_within_three_standard_errors(path, visit):
+    raw = [row.dead_share for row in sweep([1024], repeats=5) if not row.scaled]
+    page = visit(path, "#d_k=1024&a=0")
+    assert abs(number(page, "dead") - np.mean(raw)) < 0.07  # 3 √(.44 · .56 / 512)
+    assert page.inner_text("#dead") == f"{number(page, 'dead'):.0%}".replace("%", " %")
+
+
+def test_the_line_of_the_medians_is_flat_at_one_half_alone(path, medians, visit):
+    page = visit(path, "#d_k=64&a=0")
+    page.click("#all")
+    seen = page.evaluate(
+        """exponents => exponents.map(a => {
+            const slider = document.getElementById("a");
+            slider.value = a;
+            slider.dispatchEvent(new Event("input"));
+            const line = document.querySelector("path.median").getAttribute("d");
+            return [Number(document.getElementById("apart").value), line];
+        })""",
+        EXPONENTS,
+    )
+    found = {}
+    for a, (apart_there, line) in zip(EXPONENTS, seen, strict=True):
+        assert apart_there == pytest.approx(apart([medians[d_k, a] for d_k in D_KS]), rel=1e-9)
+        heights = [float(point.split()[1]) for point in line[1:].split("L")][2:]
+        assert (max(heights) - min(heights) < 4) == (a == 0.5)  # of a picture 216 high
+        found[a] = apart_there
+    assert found.pop(0.5) < 1.12 < 1.2 < min(found.values())
+    assert page.locator("#lines .ghost").count() == page.locator("#tried circle").count() - 1 == 20
+    assert page.locator("#hill .now").count() == 9
+
+
+def test_what_the_page_says_of_the_hill_is_so(drawn, medians):
+    s = {(d_k, a): d_k ** (0.5 - a) for d_k, a in medians}
+    assert 4 < s[max(medians, key=medians.get)] < 8  # its top is near 6
+    for one, other in (
+        ((32, 0.0), (1024, 0.25)),
+        ((64, 0.75), (1024, 0.65)),
+        ((16, 0.5), (512, 0.5)),
+    ):
+        assert s[one] == pytest.approx(s[other], rel=0.01)
+        assert medians[one] == pytest.approx(medians[other], rel=0.12)
+    assert medians[256, 1.0] / medians[1024, 1.0] == pytest.approx(2, rel=0.03)
+    first, top, last = (medians[d_k, 0.15] for d_k in (16, 128, 1024))
+    assert last == pytest.approx(first, rel=0.2) and top > 1.6 * max(first, last)
+    # Short gradients: as large in the root mean square, but more varied, with a lower median.
+    short, long = (measure(drawn, d_k, 0.5).norms for d_k in (4, 1024))
+    assert np.sqrt((short**2).mean() / (long**2).mean()) == pytest.approx(1, abs=0.15)
+    assert np.log(short).std() > 1.5 * np.log(long).std()
+    assert 0.7 < np.median(short) / np.median(long) < 0.9
+
+
+# ------------------------------------------------------------------ the guess
+
+
+def test_the_guess_stays_beside_the_measurement(path, medians, visit):
+    page = visit(path)
+    assert page.is_hidden("#lab") and page.locator("details[open]").count() == 0
+    page.click("#compare")
+    assert page.inner_text("#message") == "Choose one answer to each of the two questions."
+    page.check("[name=median][value=grows]")
+    page.check("[name=mean][value=stays]")
+    page.click("#compare")
+    median, mean = page.locator("fieldset").all_inner_texts()
+    assert "grows to more than double (your guess)" in median and "Not as you guessed." in median
+    assert "falls to less than half (measured)" in median
+    assert f"{medians[64, 0]:.3g} at d_k = 64 and {medians[1024, 0]:.3g} at 1024" in median
+    assert "double (your guess) (measured)" in mean and "As you guessed." in mean
+    assert page.is_visible("#lab") and page.is_hidden("#message")
+    move(page, 1024, 0.5)
+    assert page.is_checked("[name=median][value=grows]")
+    assert page.is_disabled("[name=median][value=falls]")
+
+
+def test_the_keyboard_alone_does_everything(path, visit):
+    page = visit(path)
+
+    def tab_to(there):
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            if page.evaluate("there => document.activeElement.matches(there)", there):
+                outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+                assert outline != "none"
+                return
+        raise AssertionError(there)
+
+    for name in ("median", "mean"):
+        tab_to(f"[name={name}]")
+        page.keyboard.press("Space")
+        page.keyboard.press("ArrowDown")
+    tab_to("#compare")
+    page.keyboard.press("Enter")
+    tab_to("#d_k")
+    page.keyboard.press("End")
+    tab_to("#a")
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    assert page.inner_text("#d_k_said") == "1024" and page.inner_text("#a_said") == "0.5"
+    assert page.get_attribute("#a", "aria-valuetext") == "a = 0.5, the scale is 0.0313"
+    tab_to("#query")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("location.hash") == "#d_k=1024&a=0.5&query=2"
+    tab_to("#all")
+    page.keyboard.press("Enter")
+    assert page.locator("#tried circle").count() == 21
+
+
+# ------------------------------------------------------------------ links
+
+
+def test_a_link_leads_to_a_setting(path, visit):
+    page = visit(path, "#d_k=512&a=0.5&query=7")
+    assert page.inner_text("#d_k_said") == "512" and page.inner_text("#a_said") == "0.5"
+    assert page.input_value("#query") == "7" and page.is_visible("#lab")
+    page.evaluate("location.hash = '#a=0.25'")
+    page.wait_for_function("document.getElementById('a_said').textContent === '0.25'")
+    assert page.evaluate("location.hash") == "#d_k=512&a=0.25&query=7"
+
+
+WRONG = {
+    "#d_k=5": "The link asks for d_k = 5, but d_k is one of 4, 8, 16, 32, 64, 128, 256, 512, 1024 "
+    "here.",
+    "#d_k=64&a=0.52": "The link asks for a = 0.52, but a goes from 0 to 1 in steps of 0.05 here.",
+    "#a=1.05": "The link asks for a = 1.05, but a goes from 0 to 1 in steps of 0.05 here.",
+    "#a=": "The link asks for a = , but a goes from 0 to 1 in steps of 0.05 here.",
+    "#query=513": "The link asks for query 513, but the queries are 1 to 512 here.",
+    "#<b>%E0": "The link asks for “<b>\ufffd”, which this page does not have: a link sets d_k, a "
+    "and query.",
+}
+
+
+def test_a_link_to_what_is_not_there_gets_one_sentence(path, visit):
+    page = visit(path, next(iter(WRONG)))
+    for wrong, said in WRONG.items():
+        page.evaluate("hash => { location.hash = hash; }", wrong)
+        page.wait_for_function(
+            "said => document.getElementById('message').textContent === said", arg=said
+        )
+        assert page.is_visible("#message") and page.is_hidden("#lab")
+
+
+# ------------------------------------------------------------------ everywhere
+
+
+def test_it_fits_every_width_in_any_light_and_on_paper(path, visit):
+    page = visit(path, "#d_k=1024&a=0.25")
+    page.click("#all")
+    for scheme in ("light", "dark"):
+        for width in (320, 400, 1000, 1600):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": 800})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            outside = page.evaluate(
+                """() => [...document.querySelectorAll("#lab svg text")].filter(text => {
+                    const [at, all] = [text, document.body].map(e => e.getBoundingClientRect());
+                    return at.left < 0 || at.right > innerWidth;
+                }).map(text => text.textContent)"""
+            )
+            assert not outside, width
+    page.emulate_media(media="print", color_scheme="light")
+    assert page.is_hidden("#a") and page.is_hidden("#all") and page.is_visible("#hill svg")
+    assert page.locator("details figure svg").first.bounding_box()["height"] > 100
+
+
+def test_axe_finds_nothing_serious(path, visit):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit(path, "#d_k=256&a=0", bypass_csp=True)
+    page.check("[name=median][value=grows]")
+    page.check("[name=mean][value=stays]")
+    page.click("#compare")
+    options = {"resultTypes": ["violations"]}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found = axe.Axe().run(page, options=options).response["violations"]
+        serious = [f for f in found if f["impact"] in ("serious", "critical")]
+        assert not [(f["id"], f["nodes"][0]["html"][:80]) for f in serious], scheme
+
+
+def test_nothing_moves_by_itself(path, visit):
+    page = visit(path, "#d_k=64&a=0", reduced_motion="reduce")
+    move(page, 1024, 0.5)
+    assert page.evaluate("document.getAnimations().length") == 0
+    text = path.read_text("utf-8")
+    assert not re.search(r"transition|animation|@keyframes|requestAnimationFrame|setTimeout", text)
+
+
+def test_without_javascript_there_are_pictures_and_a_table_with_the_finding(path, medians, visit):
+    page = visit(path, java_script_enabled=False)
+    assert "Without JavaScript" in page.inner_text("main") and page.is_hidden("#lab")
+    assert page.locator("details figure svg:visible").count() == 3
+    row = page.locator("tr:has(td:first-child:text-is('0.5'))").inner_text().split()
+    assert row[1:6] == [f"{medians[d_k, 0.5]:.3g}" for d_k in D_KS[::2]]
+    assert page.is_hidden("#guess") and page.is_visible("table")
+
+
+# ------------------------------------------------------------------ the file
+
+
+def test_the_same_run_gives_the_same_bytes(path, tmp_path):
+    done = demo("why_half", "--out", tmp_path / "why_half")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "why_half" / "index.html").read_bytes() == path.read_bytes()
+    assert path.stat().st_size < 300_000
+
+
+def test_its_policy_allows_its_own_script_and_no_other(path):
+    text = path.read_text("utf-8")
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    found = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.startswith("default-src 'none'") and f"script-src 'sha256-{found}'" in policy
+    assert not re.search(r"(?:src|href)=[\"']?https?:|@import|url\((?!#)|\son\w+=", text)
