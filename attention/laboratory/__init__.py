@@ -10,6 +10,10 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         What does the number n of keys change? Without the scale softmax freezes near d_k = 2 ln n,
         in a wide crossover. With it, weights thin out as n grows.
 
+    chapter 16.6, neighbours: `WAYS`, `neighbour`
+        What else keeps scores in bounds? Small initial weights and another exponent do so at the
+        start only. QK-norm and additive attention do so however large weights become.
+
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
 results of several generators into means and spreads.
@@ -40,6 +44,7 @@ from attention.laboratory.freezing import (
     limit,
     lookup,
 )
+from attention.laboratory.neighbours import WAYS, Neighbour, neighbour
 
 __all__ = [
     "Factors",
@@ -54,4 +59,7 @@ __all__ = [
     "freezing_line",
     "limit",
     "lookup",
+    "Neighbour",
+    "WAYS",
+    "neighbour",
 ]
