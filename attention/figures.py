@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
+OF_SCALE = {  # the exponent a of the scale d_k^-a: colour, name, style of line
+    0.0: (UNSCALED, "no scale", "o--"),
+    0.5: (SCALED, "1/√d_k", "s-"),
+    1.0: (SCALED_TWICE, "1/d_k", "d-."),
+}
 MODEL, ABLATION = "#0b4f4a", "#c2559d"  # what a demo trains, and the same with one part missing
 TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, repaired in two steps
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
@@ -70,21 +75,22 @@ PANELS: tuple[tuple[tuple[str, ...], str, bool, str], ...] = (
 
 
 def plot_sweep(rows: Sequence[Saturation]) -> Figure:
-    """Chapter 16's sweep in six panels: each measurement over d_k, raw and scaled, ± spread."""
+    """Chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
+
+    The exponents of the scale may be 0, ½ and 1, and 0 is among them.
+    """
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
-    last = {name: mean for name, (mean, _) in found[d_ks[-1], False].items()}
+    last = {name: mean for name, (mean, _) in found[d_ks[-1], 0.0].items()}
     figure = new_figure(7.4, 8.4)
     for panel, (names, axis, logarithmic, finding) in zip(
         figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
         ends = []
-        for scaled, colour, label, style in (
-            (False, UNSCALED, "no scale", "o--"),
-            (True, SCALED, "1/√d_k", "s-"),
-        ):
+        for a in sorted({a for _, a in found}):
+            colour, label, style = OF_SCALE[a]
             for name in names:
-                mean, spread = np.array([found[d_k, scaled][name] for d_k in d_ks]).T
+                mean, spread = np.array([found[d_k, a][name] for d_k in d_ks]).T
                 is_mean = name == "gradient_mean"
                 panel.plot(d_ks, mean, "^:" if is_mean else style, color=colour, markersize=4)
                 low = np.maximum(mean - spread, mean / 10 if logarithmic else 0.0)

@@ -31,11 +31,14 @@ queries: what a typical one gets (`gradient_median`), how many get practically n
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. The scale governs how much a query can still learn. All of this is at the start of a
-training; the demo `recall` trains one head with and without the scale.
+training; the demo `recall` trains one head with and without the scale. Chapter 16.1 has further
+measurements.
+
+The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k and 0 for no scale.
 
     >>> from attention.scaling import saturation
     >>> rng = np.random.default_rng(0)
-    >>> raw, scaled = (saturation(1024, scale=s, rng=rng) for s in (1.0, None))
+    >>> raw, scaled = (saturation(1024, a, rng=rng) for a in (0, 0.5))
     >>> raw.gradient_mean > 5 * scaled.gradient_mean        # the mean is far from vanishing
     True
     >>> raw.gradient_median < scaled.gradient_median / 20   # the typical query's has vanished
@@ -46,17 +49,33 @@ Legend: queries look at n keys of d_k features.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import Scale, attention, over_keys, scale_factor
+from attention.scaled_dot_product import attention, over_keys, scale_factor
 from minigrad import Tensor, gradients
 
 DEAD = 1e-3  # a query with less ‖∂L/∂q‖ gets under 1 % of the .17 that a scaled one gets
 Array = np.ndarray[Any, Any]
+Exponent = float | Callable[[int], float]
+
+
+def power(a: Exponent) -> Callable[[int], float]:
+    """The scale d_k^-a, as `attention(scale=…)` takes it. A function of d_k is the scale itself.
+
+    >>> from attention.scaling import power
+    >>> [power(a)(64) for a in (0, 0.5, 1)]       # no scale, the paper's, 1/d_k
+    [1.0, 0.125, 0.015625]
+    """
+    return a if callable(a) else lambda d_k: float(d_k) ** -a
+
+
+def named(a: Exponent) -> float | str:
+    """What a row of results says of a: the number, or the name of the function."""
+    return str(getattr(a, "__name__", a)) if callable(a) else float(a)
 
 
 @dataclass(frozen=True)
@@ -64,84 +83,105 @@ class Saturation:
     """One measurement of random attention at one d_k and one scale."""
 
     d_k: int
-    scaled: bool
+    a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     score_variance: float  # of the scores that softmax sees
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
     largest_weight: float  # median over queries of max p
     gradient_mean: float  # over queries, of ‖∂L/∂q‖
     gradient_median: float
-    dead_share: float  # of queries with ‖∂L/∂q‖ < 1e-3
+    dead_share: float  # of queries with ‖∂L/∂q‖ < dead
     top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the luckiest tenth of the queries gets
 
 
 def saturation(
     d_k: int,
+    a: Exponent,
     *,
-    scale: Scale = None,
     keys: int = 64,
     queries: int = 512,
     per_key_set: int = 32,
+    dead: float = DEAD,
     rng: np.random.Generator,
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 
     Entries of q and k and of ∂L/∂p are independent N(0, 1). Every `per_key_set` queries share a
-    set of `keys` keys. `scale` is as for `attention_weights`: None is 1/√d_k, 1.0 is no scale.
+    set of `keys` keys. The scale is d_k^-a. A query with ‖∂L/∂q‖ < `dead` counts as dead.
     """
     sets = queries // per_key_set
     q = Tensor(rng.standard_normal((sets, per_key_set, d_k)), requires_grad=True)
     k = Tensor(rng.standard_normal((sets, keys, d_k)))
     # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
-    scores = scale_factor(q, k, scale) * (q @ k.mT)
+    scores = scale_factor(q, k, power(a)) * (q @ k.mT)
     weights = over_keys(scores, None)
     g = rng.standard_normal(weights.shape)  # ∂L/∂p: no loss is needed
     (gradient,) = gradients(weights, [q], g)
     norms = np.linalg.norm(gradient, axis=-1).ravel()
-    strongest = np.sort(norms**2)[::-1]
-    p = weights.data
-    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
     return Saturation(
         d_k=d_k,
-        scaled=scale is None,
+        a=named(a),
         score_variance=float(scores.data.var()),
-        entropy=float(-(p * log_p).sum(axis=-1).mean() / np.log(keys)),
-        largest_weight=float(np.median(p.max(axis=-1))),
+        entropy=float(entropies(weights.data).mean()),
+        largest_weight=float(np.median(weights.data.max(axis=-1))),
         gradient_mean=float(norms.mean()),
         gradient_median=float(np.median(norms)),
-        dead_share=float((norms < DEAD).mean()),
-        top_tenth_share=float(strongest[: len(strongest) // 10].sum() / strongest.sum()),
+        dead_share=float((norms < dead).mean()),
+        top_tenth_share=top_tenth(norms),
     )
 
 
-def sweep(
-    d_ks: Sequence[int], *, repeats: int = 5, keys: int = 64, seed: int = 0
-) -> Iterator[Saturation]:
-    """Measure every d_k with and without the scale, `repeats` times, one result at a time.
+def entropies(p: Array) -> Array:
+    """Σ -p log p / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
+    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
+    return -(p * log_p).sum(axis=-1) / np.log(p.shape[-1])  # type: ignore[no-any-return]
 
-    Each repeat has its own generator, and the two scales of a repeat see the same q, k and g.
+
+def top_tenth(norms: Array) -> float:
+    """The share of Σ norm² that the largest tenth of the norms has: .1 if all are equal."""
+    squares = np.sort(norms**2)[::-1]
+    return float(squares[: len(squares) // 10].sum() / squares.sum())
+
+
+def sweep(
+    d_ks: Sequence[int],
+    exponents: Sequence[Exponent] = (0.0, 0.5),
+    *,
+    repeats: int = 5,
+    keys: int = 64,
+    seed: int = 0,
+) -> Iterator[Saturation]:
+    """Measure every d_k with every exponent, `repeats` times, one result at a time.
+
+    Each repeat has its own generator, and all exponents of a repeat see the same q, k and g.
     """
     for d_k in d_ks:
         for repeat in range(repeats):
-            for scale in (1.0, None):
+            for a in exponents:
                 rng = np.random.default_rng([seed, d_k, repeat])
-                yield saturation(d_k, scale=scale, keys=keys, rng=rng)
+                yield saturation(d_k, a, keys=keys, rng=rng)
 
 
 MEASURED = tuple(field.name for field in fields(Saturation))[2:]
 
 
-def summary(rows: Sequence[Saturation]) -> dict[tuple[int, bool], dict[str, tuple[float, float]]]:
-    """(d_k, scaled) → each measurement's mean and standard deviation over the repeats."""
-    groups: dict[tuple[int, bool], list[Saturation]] = {}
+def summary(
+    rows: Sequence[Any], by: tuple[str, ...] = ("d_k", "a")
+) -> dict[Any, dict[str, tuple[float, float]]]:
+    """(d_k, a) → each measurement's mean and standard deviation over the repeats.
+
+    rows are dataclasses of one kind, and `by` names the fields that tell the settings apart.
+    """
+    groups: dict[Any, list[Any]] = {}
     for row in rows:
-        groups.setdefault((row.d_k, row.scaled), []).append(row)
+        groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
     return {
         key: {
-            name: (
-                float(np.mean([getattr(row, name) for row in group])),
-                float(np.std([getattr(row, name) for row in group])),
+            field.name: (
+                float(np.mean([getattr(row, field.name) for row in group])),
+                float(np.std([getattr(row, field.name) for row in group])),
             )
-            for name in MEASURED
+            for field in fields(group[0])
+            if field.name not in by
         }
         for key, group in groups.items()
     }

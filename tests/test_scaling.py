@@ -5,13 +5,22 @@ import pytest
 
 from attention import attention, attention_weights
 from attention.figures import plot_sweep, save_figure
-from attention.scaling import MEASURED, saturation, summary, sweep, typical_query
+from attention.scaling import (
+    MEASURED,
+    entropies,
+    power,
+    saturation,
+    summary,
+    sweep,
+    top_tenth,
+    typical_query,
+)
 from minigrad import Tensor, gradients
 
 
 @pytest.fixture(scope="module")
 def swept():
-    """(d_k, scaled) → each measurement's mean over five repeats."""
+    """(d_k, a) → each measurement's mean over five repeats."""
     found = summary(list(sweep([4, 64, 256, 512, 1024], repeats=5)))
     return {which: {name: m for name, (m, _) in by.items()} for which, by in found.items()}
 
@@ -20,7 +29,7 @@ def swept():
 
 
 def test_a_measurement_equals_its_definition_in_loops():
-    found = saturation(7, keys=5, queries=21, per_key_set=3, rng=np.random.default_rng(1))
+    found = saturation(7, 0.5, keys=5, queries=21, per_key_set=3, rng=np.random.default_rng(1))
     rng = np.random.default_rng(1)
     q, k = rng.standard_normal((7, 3, 7)), rng.standard_normal((7, 5, 7))
     g = rng.standard_normal((7, 3, 5))
@@ -44,18 +53,63 @@ def test_a_measurement_equals_its_definition_in_loops():
     assert found.top_tenth_share == pytest.approx(sum(squares[-2:]) / sum(squares))
 
 
+def test_the_exponent_is_a_number_or_a_function_of_d_k_and_a_row_says_which():
+    def root(d_k):
+        return 1 / np.sqrt(d_k)
+
+    half, same = (saturation(64, a, rng=np.random.default_rng(0)) for a in (0.5, root))
+    assert power(0.5)(7) == pytest.approx(root(7)) and power(root) is root
+    assert (half.a, same.a) == (0.5, "root") and half.entropy == same.entropy
+
+
+def test_the_threshold_below_which_a_query_counts_as_dead_is_the_callers():
+    shares = [
+        saturation(64, 0, dead=dead, rng=np.random.default_rng(0)).dead_share
+        for dead in (0, 1e-3, 1, np.inf)
+    ]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
+    assert shares[1] < shares[2]
+
+
+def test_equal_norms_leave_a_tenth_to_the_largest_tenth():
+    assert top_tenth(np.full(30, 7.0)) == pytest.approx(0.1)
+    assert top_tenth(np.eye(1, 30).ravel()) == 1
+
+
+def test_the_entropy_is_1_of_equal_weights_and_0_of_a_single_one():
+    assert entropies(np.array([np.full(5, 0.2), np.eye(5)[0]])) == pytest.approx([1, 0])
+
+
+def test_a_summary_groups_by_the_fields_that_it_is_given():
+    rows = list(sweep([3, 5], repeats=2))
+    by_width = summary(rows, by=("d_k",))
+    assert list(by_width) == [(3,), (5,)] and list(summary(rows)) == [
+        (3, 0.0),
+        (3, 0.5),
+        (5, 0.0),
+        (5, 0.5),
+    ]
+    mean, spread = summary(rows)[5, 0.5]["entropy"]
+    first, second = (row.entropy for row in rows if (row.d_k, row.a) == (5, 0.5))
+    assert mean == pytest.approx((first + second) / 2)
+    assert spread == pytest.approx(abs(first - second) / 2)
+
+
 # ------------------------------------------------------------------ law
 
 
-def test_the_variance_of_scores_is_d_k_and_with_the_scale_1():
-    for d_k in (5, 97):
-        rng = np.random.default_rng(0)
-        assert saturation(d_k, scale=1.0, rng=rng).score_variance == pytest.approx(d_k, rel=0.1)
-        assert saturation(d_k, rng=rng).score_variance == pytest.approx(1, rel=0.1)
+@pytest.mark.parametrize("d_k", [5, 97])
+@pytest.mark.parametrize("a", [0, 0.5, 1])
+def test_the_variance_of_scores_is_d_k_to_the_power_of_1_minus_2a(d_k, a):
+    rng = np.random.default_rng(0)
+    found = [saturation(d_k, a, rng=rng).score_variance for _ in range(40)]
+    standard_error = np.std(found, ddof=1) / np.sqrt(40)
+    assert abs(np.mean(found) - d_k ** (1 - 2 * a)) < 3 * standard_error
+    assert standard_error < 0.015 * d_k ** (1 - 2 * a)  # so a scale that is 5 % off would be seen
 
 
 def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies(swept):
-    narrow, wide, scaled = swept[4, False], swept[1024, False], swept[1024, True]
+    narrow, wide, scaled = swept[4, 0], swept[1024, 0], swept[1024, 0.5]
     assert wide["gradient_mean"] > 3 * narrow["gradient_mean"]
     assert wide["gradient_median"] < narrow["gradient_median"] / 20
     assert wide["dead_share"] > 0.3 and scaled["dead_share"] == 0
@@ -63,10 +117,8 @@ def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies(swept):
 
 
 def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept):
-    mean = {d_k: swept[d_k, False]["gradient_mean"] for d_k, _ in swept}
-    median, scaled = (
-        {d_k: swept[d_k, which]["gradient_median"] for d_k, _ in swept} for which in (False, True)
-    )
+    mean = {d_k: swept[d_k, 0]["gradient_mean"] for d_k, _ in swept}
+    median, scaled = ({d_k: swept[d_k, a]["gradient_median"] for d_k, _ in swept} for a in (0, 0.5))
     assert 4 < median[64] / scaled[64] < 6
     assert median[256] > scaled[256]
     assert median[512] < scaled[512]
@@ -111,16 +163,17 @@ def test_the_typical_query_is_the_median_one():
 # ------------------------------------------------------------------ figure
 
 
-def test_the_figure_shows_every_measurement_in_both_colours_and_equal_ones_give_equal_pictures(
+def test_the_figure_shows_every_measurement_at_every_scale_and_equal_ones_give_equal_pictures(
     tmp_path,
 ):
-    rows = list(sweep([4, 16], repeats=2))
+    exponents = (0.0, 0.5, 1.0)
+    rows = list(sweep([4, 16], exponents, repeats=2))
     figure, found = plot_sweep(rows), summary(rows)
     drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
-    assert len(drawn) == 2 * len(MEASURED)
+    assert len(drawn) == 3 * len(MEASURED)
     for name in MEASURED:
-        for scaled in (False, True):
-            wanted = [found[d_k, scaled][name][0] for d_k in (4, 16)]
+        for a in exponents:
+            wanted = [found[d_k, a][name][0] for d_k in (4, 16)]
             assert any(np.array_equal(line, wanted) for line in drawn)
     png, svg = save_figure(figure, tmp_path / "a")
     assert png.read_bytes().startswith(b"\x89PNG") and "<svg" in svg.read_text()

@@ -126,24 +126,24 @@ def plus_minus(mean, spread):
     return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
 
 
-for (d_k, scaled), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
+for (d_k, a), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
     cells = "".join(f"{plus_minus(*row[name]):>17}" for name in MEASURED)
-    table.append(f"{d_k:>6} {'1/√d_k' if scaled else 'none':>9}{cells}")
+    table.append(f"{d_k:>6} {'1/√d_k' if a else 'none':>9}{cells}")
 print(f"\n2 · {REPEATS} repeats of 512 queries over 64 keys, seed {chosen.seed}; mean ± spread\n")
 print("\n".join(table))
 
 
-def measured(name, d_k, scaled):
+def measured(name, d_k, a):
     """The mean over the repeats."""
-    return found[d_k, scaled][name][0]
+    return found[d_k, a][name][0]
 
 
 print("\n   Without the scale, from d_k = 4 to 1024:")
 for name in ("gradient_mean", "gradient_median"):
-    path = " → ".join(f"{measured(name, d_k, False):.2g}" for d_k in (4, 64, 256, 1024))
+    path = " → ".join(f"{measured(name, d_k, 0):.2g}" for d_k in (4, 64, 256, 1024))
     print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
-lost, top = (measured(name, 1024, False) for name in ("dead_share", "top_tenth_share"))
-alive, even = (measured(name, 1024, True) for name in ("dead_share", "top_tenth_share"))
+lost, top = (measured(name, 1024, 0) for name in ("dead_share", "top_tenth_share"))
+alive, even = (measured(name, 1024, 0.5) for name in ("dead_share", "top_tenth_share"))
 print(f"     {lost:.0%} of the queries are dead at 1024 (with the scale {alive:.0%})")
 print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.0%})")
 sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")

@@ -1,0 +1,65 @@
+"""16.1 · The laboratory: what else can be measured about √d_k?
+
+Chapter 16 shows that the scale decides how many queries get a gradient. Here are more questions.
+Each has a chapter, functions that measure one setting and return plain numbers, and an answer.
+
+    chapter 16.2, chain: `factors`, `at_each_tensor`, `spectrum`
+        Which factor of ∂L/∂q = Kᵀ · scale · J V g makes it short? J if a < ½, scale and K together
+        if a > ½. At ½ none of them depends on d_k.
+    chapter 16.3, freezing: `freezing_line`, `collapse`, `lookup`
+        What does the number n of keys change? Without the scale softmax freezes near d_k = 2 ln n,
+        in a wide crossover. With it, weights thin out as n grows.
+
+    chapter 16.6, neighbours: `WAYS`, `neighbour`
+        What else keeps scores in bounds? Small initial weights and another exponent do so at the
+        start only. QK-norm and additive attention do so however large weights become.
+
+A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
+1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
+results of several generators into means and spreads.
+
+    >>> import numpy as np
+    >>> from attention.laboratory import factors
+    >>> from attention.scaling import summary
+    >>> rows = [factors(64, 0.5, rng=np.random.default_rng(seed)) for seed in range(5)]
+    >>> mean, spread = summary(rows)[64, 0.5]["gain_k"]
+    >>> f"{mean:.1f} ± {spread:.1f}"                                # √64
+    '7.9 ± 0.1'
+"""
+
+# ruff: noqa: RUF022 (the order is the lesson's, not the alphabet's)
+from attention.laboratory.chain import (
+    Factors,
+    Spectrum,
+    at_each_tensor,
+    factors,
+    jacobians,
+    spectrum,
+)
+from attention.laboratory.freezing import (
+    Collapse,
+    Lookup,
+    collapse,
+    freezing_line,
+    limit,
+    lookup,
+)
+from attention.laboratory.neighbours import WAYS, Neighbour, neighbour
+
+__all__ = [
+    "Factors",
+    "Spectrum",
+    "at_each_tensor",
+    "factors",
+    "jacobians",
+    "spectrum",
+    "Collapse",
+    "Lookup",
+    "collapse",
+    "freezing_line",
+    "limit",
+    "lookup",
+    "Neighbour",
+    "WAYS",
+    "neighbour",
+]
