@@ -97,10 +97,10 @@ STD = {  # of the scores at the start, with matrices for d_model = 768 and 64 ke
 @pytest.mark.parametrize("way", STD)
 def test_the_scores_have_the_standard_deviation_that_follows_from_the_initial_values(way):
     for d_k in (16, 64):
-        mean, error, _ = over_seeds(d_k, way, "score_std")
+        mean, error, _ = over_seeds(d_k, way, "score_std", queries=128)
         # (n - 1 of n, since the variance is taken over 64 keys around their own mean)
         assert abs(mean - STD[way](d_k) * np.sqrt(63 / 64)) < 3 * error + 0.004 * mean
-        assert error < 0.02 * mean
+        assert error < 0.03 * mean
 
 
 def test_the_scores_of_additive_attention_are_the_same_at_every_width():

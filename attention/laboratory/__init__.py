@@ -5,14 +5,13 @@ Each has a chapter, functions that measure one setting and return plain numbers,
 
     chapter 16.2, chain: `factors`, `at_each_tensor`, `spectrum`
         Which factor of ∂L/∂q = Kᵀ · scale · J V g makes it short? J if a < ½, scale and K together
-        if a > ½. At ½ none of them depends on d_k.
+        if a > ½. Only at ½ does neither depend on d_k.
     chapter 16.3, freezing: `freezing_line`, `collapse`, `lookup`
         What does the number n of keys change? Without the scale softmax freezes near d_k = 2 ln n,
         in a wide crossover. With it, weights thin out as n grows.
-
     chapter 16.6, neighbours: `WAYS`, `neighbour`
-        What else keeps scores in bounds? Small initial weights and another exponent do so at the
-        start only. QK-norm and additive attention do so however large weights become.
+        What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
+        QK-norm and additive attention do so however large the weights become.
 
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the

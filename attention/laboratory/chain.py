@@ -58,8 +58,9 @@ Column by column:
 - J is the factor that softmax decides. Its gain falls as d_k grows if a < ½. If a > ½ the weights
   become uniform, J becomes (I - 1 1ᵀ/n)/n, and its gain 1/n = 0.016.
 
-So ½ is the only exponent at which no part of the chain depends on d_k: with a larger one the scale
-is smaller than K can make up for, and with a smaller one J dies. (Very small d_k differ a little.)
+So ½ is the only exponent at which neither J nor scale · K depends on d_k. With a larger one the
+scale is smaller than K can make up for, and with a smaller one J dies. (At d_k = 4 some gains are
+up to a tenth smaller.)
 
 The mean of J's gain at a = 0 dies more slowly than its median, nearly like 1/√d_k: 0.022, 0.013 and
 0.007 at d_k = 64, 256 and 1024. K's gain grows like √d_k. This is why the mean gradient of
