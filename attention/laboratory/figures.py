@@ -1,0 +1,225 @@
+"""17.3 · Figures of the laboratory: one function for each question of chapter 16's sections.
+
+As in chapter 17.1: each function takes data and returns a matplotlib `Figure`, a colour has one
+meaning, each line has its name at its end, and a title says what was found. Where rows of several
+generators are given, a line is their mean, and the band around it is ± one standard deviation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention.figures import (
+    HALFWAY,
+    KINDS,
+    MODEL,
+    OF_SCALE,
+    REFERENCE,
+    UNSCALED,
+    name_ends,
+    name_place,
+    new_figure,
+)
+from attention.laboratory.basin import Outcome, Training
+from attention.laboratory.chain import Factors
+from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
+from attention.laboratory.sharpness import Sharpness
+from attention.scaling import summary
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FEW, MANY = 10, 400  # steps until a task is learned, from the palest cell to the darkest
+
+
+def plot_factors(rows: Sequence[Factors]) -> Figure:
+    """Chapter 16.2: the gains of the chain over d_k, for each exponent."""
+    found = summary(rows)
+    d_ks, exponents = sorted({d for d, _ in found}), sorted({a for _, a in found})
+    panels: dict[str, tuple[str, Callable[[dict[str, tuple[float, float]]], tuple[float, float]]]]
+    panels = {
+        "J: softmax passes it on": ("gain of J, median", lambda row: row["gain_j"]),
+        "scale · Kᵀ: the way back to q": (
+            "gain of scale · Kᵀ, median",
+            lambda row: (
+                row["gain_scale"][0] * row["gain_k"][0],
+                row["gain_scale"][0] * row["gain_k"][1],
+            ),
+        ),
+        "all four factors": ("‖∂L/∂q‖ / ‖g‖, median", lambda row: row["gradient"]),
+    }
+    figure = new_figure(7.4, 7.6)
+    for panel, (title, (axis, value)) in zip(
+        figure.subplots(3, 1, sharex=True), panels.items(), strict=True
+    ):
+        ends = []
+        for a in exponents:
+            colour, name, style = OF_SCALE[float(a)]
+            mean, spread = np.array([value(found[d_k, a]) for d_k in d_ks]).T
+            _line(panel, d_ks, mean, spread, colour, style)
+            ends.append((mean[-1], name, colour))
+        panel.set_yscale("log")
+        panel.set(ylabel=axis)
+        panel.set_title(title, fontsize=10)
+        name_ends(panel, ends)
+    _widths(panel, d_ks)
+    return figure
+
+
+def plot_freezing(rows: Sequence[Collapse]) -> Figure:
+    """Chapter 16.3: the entropy of n Gaussian scores over their spread, and the limit n → ∞."""
+    figure = new_figure(7.4, 4.0)
+    panel = figure.subplots()
+    by_n: dict[int, list[Collapse]] = {}
+    for row in rows:
+        by_n.setdefault(row.n, []).append(row)
+    ends = []
+    for (n, group), colour in zip(sorted(by_n.items()), KINDS, strict=False):
+        group = sorted(group, key=lambda row: row.s)
+        x = [row.s / freezing_line(n) for row in group]
+        panel.plot(x, [row.entropy for row in group], "o-", color=colour, markersize=4)
+        ends.append((group[-1].entropy, f"{n:,} keys", colour))
+    x = np.linspace(0, max(row.s / freezing_line(row.n) for row in rows), 100)
+    panel.plot(x, [limit(64, s * freezing_line(64)) for s in x], ":", color=REFERENCE)
+    ends.append((0.0, "limit n → ∞", REFERENCE))
+    panel.set(xlabel="s / √(2 ln n)", ylabel="entropy / log n", ylim=(-0.03, 1.03))
+    panel.grid(alpha=0.25)
+    name_place(panel, 1.0, "freezing line")
+    name_ends(panel, ends)
+    return figure
+
+
+def plot_lookup(rows: Sequence[Lookup]) -> Figure:
+    """Chapter 16.3: what more keys do to the entropy, and to a key that stands out."""
+    figure = new_figure(7.4, 5.6)
+    names = {0.0: "1/√d_k", 0.5: "times √log n", 1.0: "times log n"}
+    for panel, (field, axis) in zip(
+        figure.subplots(2, 1, sharex=True),
+        {"found": "weight of the key 6σ above", "entropy": "entropy / log n"}.items(),
+        strict=True,
+    ):
+        ends = []
+        for b, colour, style in zip(sorted(names), (MODEL, HALFWAY, KINDS[4]), "os^", strict=True):
+            group = sorted((row for row in rows if row.b == b), key=lambda row: row.n)
+            values = np.array([getattr(row, field) for row in group])
+            error = np.array([getattr(row, f"{field}_error") for row in group])
+            _line(panel, [row.n for row in group], values, error, colour, f"{style}-")
+            ends.append((values[-1], names[b], colour))
+        panel.set(ylabel=axis, ylim=(-0.03, 1.03), xscale="log")
+        name_ends(panel, ends)
+    panel.set_xlabel("n, the number of keys")
+    return figure
+
+
+def plot_sharpness(rows: Sequence[Sharpness]) -> Figure:
+    """Chapter 16.4: the largest eigenvalue of the Hessian over d_k, for each exponent."""
+    figure = new_figure(7.4, 4.4)
+    panel = figure.subplots()
+    found = summary(rows, by=("d_k", "a", "init"))
+    (init,) = {row.init for row in rows}
+    d_ks, ends = sorted({row.d_k for row in rows}), []
+    for a in sorted({float(row.a) for row in rows}):
+        colour, name, style = OF_SCALE[a]
+        mean, spread = np.array([found[d_k, a, init]["sharpness"] for d_k in d_ks]).T
+        _line(panel, d_ks, mean, spread, colour, style)
+        rise, error = slope(row for row in rows if row.a == a)
+        ends.append((mean[-1], f"{name}\nslope {rise:.2f} ± {error:.2f}", colour))
+    panel.set_yscale("log")
+    panel.set(ylabel="largest eigenvalue with respect to W_q, W_k")
+    _widths(panel, d_ks)
+    name_ends(panel, ends)
+    return figure
+
+
+def slope(rows: Iterable[Sharpness]) -> tuple[float, float]:
+    """The slope of log sharpness against log d_k by least squares, and its standard error."""
+    x, y = np.array([(np.log(row.d_k), np.log(row.sharpness)) for row in rows]).T
+    centred = x - x.mean()
+    rise = centred @ y / (centred @ centred)
+    rest = y - y.mean() - rise * centred
+    return float(rise), float(np.sqrt(rest @ rest / (len(x) - 2) / (centred @ centred)))
+
+
+def plot_basin(
+    found: Mapping[tuple[str, str, float | str, int, float], Outcome], *, optimizer: str = "sgd"
+) -> Figure:
+    """Chapter 16.5: steps until the task is learned, over learning rate and d_k, for each scale.
+
+    A cell has the mean number of steps, and a small number of how many trainings learned if not
+    all did. Hatched: none learned; with ✕: all of them broke.
+    """
+    from matplotlib.colors import LogNorm
+    from matplotlib.patches import Rectangle
+
+    cells = {key[2:]: value for key, value in found.items() if key[0] == optimizer}
+    exponents = sorted({float(a) for a, _, _ in cells})
+    d_ks, rates = (sorted({key[i] for key in cells}) for i in (1, 2))
+    figure = new_figure(7.6, 0.9 + 0.42 * len(d_ks) * len(exponents) + 0.35 * len(exponents))
+    panels = figure.subplots(len(exponents), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, a in zip(panels, exponents, strict=True):
+        steps = np.full((len(d_ks), len(rates)), np.nan)
+        for i, d_k in enumerate(d_ks):
+            for j, lr in enumerate(rates):
+                each = cells.get((a, d_k, lr))
+                if each is None:
+                    continue
+                if each.learned:
+                    steps[i, j] = each.steps_mean
+                    few = "" if each.learned == each.trainings else f"\n{each.learned} of {each.trainings}"
+                    dark = np.log(steps[i, j] / FEW) < 0.5 * np.log(MANY / FEW)
+                    colour = "white" if dark else "black"
+                    text = f"{steps[i, j]:.0f}{few}"
+                    panel.text(j, i, text, color=colour, fontsize=8, ha="center", va="center")
+                else:
+                    hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0}
+                    panel.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, **hatched))
+                    if each.broke == each.trainings:
+                        panel.text(j, i, "✕", color=UNSCALED, ha="center", va="center")
+        panel.imshow(
+            np.ma.masked_invalid(steps), cmap="Blues_r", norm=LogNorm(FEW, MANY), aspect="auto"
+        )
+        panel.set_yticks(range(len(d_ks)), [f"d_k = {d_k}" for d_k in d_ks], fontsize=9)
+        panel.set_xticks(range(len(rates)), [f"{lr:g}" for lr in rates], fontsize=9)
+        panel.set_title(OF_SCALE[a][1], fontsize=10)
+    panels[-1].set_xlabel("learning rate")
+    return figure
+
+
+def plot_entropies(trainings: Sequence[Training]) -> Figure:
+    """Chapter 16.5: the entropy of the weights while a head learns, a line for each scale.
+
+    The trainings have one d_k and one learning rate.
+    """
+    figure = new_figure(7.4, 4.0)
+    panel = figure.subplots()
+    ends = []
+    for a in sorted({float(t.a) for t in trainings}):
+        colour, name, style = OF_SCALE[a]
+        group = [t for t in trainings if t.a == a]
+        last = min(len(t.entropy) for t in group)
+        values = np.array([t.entropy[:last] for t in group])
+        steps = group[0].entropy_at[:last]
+        _line(panel, steps, values.mean(axis=0), values.std(axis=0), colour, style)
+        ends.append((values[:, -1].mean(), name, colour))
+    panel.set(xlabel="step", ylabel="entropy / log n", xscale="log", ylim=(-0.03, 1.03))
+    panel.grid(alpha=0.25)
+    name_ends(panel, ends)
+    return figure
+
+
+def _line(panel: Any, x: Any, mean: Any, spread: Any, colour: str, style: str) -> None:
+    """A line with markers, in a band of ± spread."""
+    panel.plot(x, mean, style, color=colour, markersize=4)
+    low = np.maximum(mean - spread, mean / 10)
+    panel.fill_between(x, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
+    panel.grid(alpha=0.25)
+
+
+def _widths(panel: Any, d_ks: Sequence[int]) -> None:
+    """The lower axis, where it is d_k."""
+    panel.set_xscale("log", base=2)
+    panel.set_xticks(d_ks, [str(d_k) for d_k in d_ks])
+    panel.set_xlabel("d_k")
