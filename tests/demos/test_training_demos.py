@@ -157,7 +157,7 @@ def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
 
 
 @pytest.mark.parametrize("name", TRAIN)
-def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visit):
+def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visit, serious):
     folder, done = quick(name)
     narrow = {"viewport": {"width": 320, "height": 800}, "color_scheme": "dark"}
     page = visit(folder / "index.html", bypass_csp=True, **narrow)  # (so that axe may run)
@@ -177,11 +177,7 @@ def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visi
     assert page.locator("details.ask").count() >= 1
     assert page.locator("h2").all_inner_texts()[-2:] == ["What to conclude", "Try it"]
     assert page.locator("main > ul > li").count() == 2
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page.evaluate("document.querySelectorAll('svg[role=img]').forEach(svg => svg.innerHTML = '')")
-    found = axe.Axe().run(page).response["violations"]
-    serious = [f for f in found if f["impact"] in ("serious", "critical")]
-    assert not [(f["id"], f["nodes"][0]["html"][:120]) for f in serious]
+    assert not serious(page, drawn=False)
 
 
 @pytest.mark.parametrize("name", sorted(ANIMATED))
