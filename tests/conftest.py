@@ -89,16 +89,16 @@ def visit(tabs):
 
 @pytest.fixture
 def serious():
-    """serious(page): what axe finds on it that is serious or critical.
+    """serious(page): what axe finds on it that is serious or critical, but for pages inside it.
 
     `drawn=False` leaves out what is inside of pictures, which have thousands of parts.
     """
 
-    def serious(page, drawn=True, **options):
+    def serious(page, drawn=True):
         axe = pytest.importorskip("axe_playwright_python.sync_playwright")
         if not drawn:
             page.evaluate("document.querySelectorAll('svg').forEach(svg => svg.innerHTML = '')")
-        options = {"resultTypes": ["violations"]} | options
+        options = {"iframes": False, "resultTypes": ["violations"]}
         found = axe.Axe().run(page, options=options).response["violations"]
         found = [f for f in found if f["impact"] in ("serious", "critical")]
         return [(f["id"], f["nodes"][0]["html"][:120]) for f in found]

@@ -93,7 +93,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
     schemes = ("light", "dark") if name == "museum" else ("dark",)  # (one template for all)
     for scheme in schemes:
         page.emulate_media(color_scheme=scheme)
-        assert not serious(page, drawn=False, iframes=False), scheme  # (steps have their own tests)
+        assert not serious(page, drawn=False), scheme
 
 
 @pytest.mark.parametrize("name", PAGES)
