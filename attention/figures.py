@@ -167,7 +167,8 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     finally:
         figure.dpi = dpi  # (print_svg changes it)
         figure.set_layout_engine(layout)
-    drawn = with_dark_colours(svg.getvalue().decode()).encode()
+    text = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
+    drawn = with_dark_colours(text).encode()
     return [
         write_whole(Path(path).with_suffix(ending), content)
         for ending, content in ((".png", png.getvalue()), (".svg", drawn))

@@ -36,23 +36,71 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def visit(browser):
-    """visit(path, **options of the context): the page, which must not complain nor ask for more."""
-    opened = []
+@pytest.fixture(scope="module")
+def tabs(browser):
+    """tabs(**options of a context): a page with these options, and what it asks for and says.
 
-    def visit(path, fragment="", **options):
-        context = browser.new_context(offline=True, **options)
-        page = context.new_page()
-        requests, complaints = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
+    There is one for each choice of options: opening another takes twice as long as a visit.
+    """
+    opened = {}
+
+    def tabs(**options):
+        key = tuple(sorted(options.items()))
+        if key not in opened:
+            page, said = browser.new_context(offline=True, **options).new_page(), []
+            page.on("request", lambda request: said.append(("asks for", request.url)))
+            page.on("console", lambda message: said.append(("says", message.text)))
+            page.on("pageerror", lambda error: said.append(("breaks", str(error))))
+            opened[key] = page, said
+        return opened[key]
+
+    return tabs
+
+
+@pytest.fixture
+def visit(tabs):
+    """visit(path, **options): the page, which must not complain nor ask for more.
+
+    `viewport`, `color_scheme`, and options of a context. The next visit with the same options
+    of a context takes its place.
+    """
+    visited = []
+
+    def leave(page, said):
+        before = said[:]
+        page.goto("about:blank")
+        said.clear()
+        assert [what for what, _ in before] in ([], ["asks for"]), before
+
+    def visit(path, fragment="", *, viewport=None, color_scheme="light", **options):
+        page, said = tabs(**options)
+        leave(page, said)
+        visited.append((page, said))
+        page.set_viewport_size(viewport or {"width": 1280, "height": 720})
+        page.emulate_media(media="null", color_scheme=color_scheme)
         page.goto(path.as_uri() + fragment)
-        opened.append((context, requests, complaints))
+        assert len(said) == 1
         return page
 
     yield visit
-    for context, requests, complaints in opened:
-        assert len(requests) == 1 and not complaints
-        context.close()
+    for page, said in visited:
+        leave(page, said)
+
+
+@pytest.fixture
+def serious():
+    """serious(page): what axe finds on it that is serious or critical, but for pages inside it.
+
+    `drawn=False` leaves out what is inside of pictures, which have thousands of parts.
+    """
+
+    def serious(page, drawn=True):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        if not drawn:
+            page.evaluate("document.querySelectorAll('svg').forEach(svg => svg.innerHTML = '')")
+        options = {"iframes": False, "resultTypes": ["violations"]}
+        found = axe.Axe().run(page, options=options).response["violations"]
+        found = [f for f in found if f["impact"] in ("serious", "critical")]
+        return [(f["id"], f["nodes"][0]["html"][:120]) for f in found]
+
+    return serious

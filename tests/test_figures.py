@@ -1,5 +1,6 @@
 """Chapter 17 · Figures and maps: what can be read in them, by any eye and in print."""
 
+import re
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -213,6 +214,13 @@ def test_equal_maps_give_equal_pictures(tmp_path):
         for name in "ab"
     ]
     assert texts[0].read_text() == texts[1].read_text()
+
+
+def test_equal_maps_in_one_picture_have_ids_of_their_own(tmp_path):
+    weights = np.repeat(drawn_weights(1, 3, 3), 4, axis=0)
+    text = save_figure(plot_heads(weights, letters(3), letters(3)), tmp_path / "a")[1].read_text()
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert text.count("<image") == 5 and len(ids) == len(set(ids))
 
 
 # ------------------------------------------------------------------ animations

@@ -33,7 +33,7 @@ OUTSIDE = """font => {
 }"""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def page(browser):
     return browser.new_context(offline=True).new_page()
 

@@ -133,7 +133,7 @@ blind, blind_run = train(False, "without cross-attention")
 
 # %% What came of it
 
-asked = 20 if chosen.quick else 200
+asked = 5 if chosen.quick else 200
 source, target, pairs = batch(np.random.default_rng(chosen.seed + 1), asked, sorted(HELD_OUT))
 
 

@@ -73,16 +73,11 @@ def test_the_museum_shows_the_broken_version_before_what_is_wrong_with_it(page_o
 
 # ------------------------------------------------------------------ in a real browser
 
-SERIOUS = ("serious", "critical")
-SHOWN = {"exclude": [["svg > *"]]}  # (thousands of paths)
-ALONE = {"iframes": False, "resultTypes": ["violations"]}  # (steps have tests of their own)
-
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen_reader(
-    name, page_of, visit
+    name, page_of, visit, serious
 ):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     path = page_of(name)
     page = visit(path, viewport={"width": 400, "height": 800}, color_scheme="dark")
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -98,9 +93,7 @@ def test_a_page_can_be_read_at_any_width_in_any_light_on_paper_and_with_a_screen
     schemes = ("light", "dark") if name == "museum" else ("dark",)  # (one template for all)
     for scheme in schemes:
         page.emulate_media(color_scheme=scheme)
-        found = axe.Axe().run(page, context=SHOWN, options=ALONE).response["violations"]
-        serious = [(f["id"], f["nodes"][0]["html"][:120]) for f in found if f["impact"] in SERIOUS]
-        assert not serious, scheme
+        assert not serious(page, drawn=False), scheme
 
 
 @pytest.mark.parametrize("name", [*PAGES, "why_half"])

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,25 +25,25 @@ from tests.demos.running import ENVIRONMENT, ROOT, assert_light, command, demo, 
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
-# A demo's name → its pictures, and the trainings it keeps.
+# A demo's name → its pictures, and the trainings it keeps, in the order in which it runs them.
 TRAIN = {
-    "two_moons": ({"boundary", "loss"}, {"two_hidden_layers", "no_hidden_layer"}),
+    "two_moons": ({"boundary", "loss"}, ["two_hidden_layers", "no_hidden_layer"]),
     "recall": (
         {"weights", "loss"},
-        {f"{how}_rate_{rate}" for how in ("scaled", "unscaled") for rate in ("1.0", "0.1")},
+        [f"{how}_rate_{rate}" for rate in ("1.0", "0.1") for how in ("scaled", "unscaled")],
     ),
-    "reverse": ({"weights", "loss"}, {"with_positions", "without_positions"}),
-    "sort": ({"weights", "loss"}, {"all_places", "each_place_alone"}),
-    "addition": ({"weights", "loss"}, {"with_positions", "without_positions"}),
-    "induction": ({"weights", "loss"}, {"two_blocks", "one_block"}),
+    "reverse": ({"weights", "loss"}, ["with_positions", "without_positions"]),
+    "sort": ({"weights", "loss"}, ["all_places", "each_place_alone"]),
+    "addition": ({"weights", "loss"}, ["with_positions", "without_positions"]),
+    "induction": ({"weights", "loss"}, ["two_blocks", "one_block"]),
     "translate": (
         {"cross_attention", "loss"},
-        {"with_cross_attention", "without_cross_attention"},
+        ["with_cross_attention", "without_cross_attention"],
     ),
-    "charlm": ({"bits", "weights"}, {"64_characters", "one_character"}),
+    "charlm": ({"bits", "weights"}, ["64_characters", "one_character"]),
     "digits": (
         {"without_training", "weights", "loss"},
-        {"rows_with_positions", "rows_in_a_bag", "other_hands"},
+        ["rows_with_positions", "rows_in_a_bag", "other_hands"],
     ),
 }
 ANIMATED = {"reverse", "induction"}
@@ -53,11 +54,12 @@ def quick(tmp_path_factory):
     """Run a demo quickly, once in this module: its folder and what it printed."""
     done = {}
 
-    def run(name):
-        if name not in done:
+    def run(name, *options):
+        key = name, *options
+        if key not in done:
             folder = tmp_path_factory.mktemp(name)
-            done[name] = folder, demo(name, "--quick", "--out", folder)
-        return done[name]
+            done[key] = folder, demo(name, "--quick", *options, "--out", folder)
+        return done[key]
 
     return run
 
@@ -155,7 +157,7 @@ def test_a_failed_mark_prints_expected_and_got_and_ends_with_code_1(tmp_path):
 
 
 @pytest.mark.parametrize("name", TRAIN)
-def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visit):
+def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visit, serious):
     folder, done = quick(name)
     narrow = {"viewport": {"width": 320, "height": 800}, "color_scheme": "dark"}
     page = visit(folder / "index.html", bypass_csp=True, **narrow)  # (so that axe may run)
@@ -175,11 +177,7 @@ def test_its_page_says_what_it_is_and_shows_what_the_run_found(name, quick, visi
     assert page.locator("details.ask").count() >= 1
     assert page.locator("h2").all_inner_texts()[-2:] == ["What to conclude", "Try it"]
     assert page.locator("main > ul > li").count() == 2
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page.evaluate("document.querySelectorAll('svg[role=img]').forEach(svg => svg.innerHTML = '')")
-    found = axe.Axe().run(page).response["violations"]
-    serious = [f for f in found if f["impact"] in ("serious", "critical")]
-    assert not [(f["id"], f["nodes"][0]["html"][:120]) for f in serious]
+    assert not serious(page, drawn=False)
 
 
 @pytest.mark.parametrize("name", sorted(ANIMATED))
@@ -217,22 +215,25 @@ def test_the_page_of_a_run_that_failed_a_mark_says_so(tmp_path):
 # ---------------------------------------------------------------- law: the same seed, the same bits
 
 
-LONG = {"charlm", "digits", "induction", "translate"}  # in the slow group, as CI has both
+# `reverse` and `two_moons` are compared below: what is stopped and resumed is the same run again.
+LONG = {"charlm", "digits", "induction", "translate"} | {"reverse", "two_moons"}  # slow, as CI has
 SOME = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in TRAIN]
 
 
 @pytest.mark.parametrize("name", SOME)
 def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, quick, tmp_path):
+    """The second run is stopped at the end of its last training: its pictures are not compared."""
     folder, _ = quick(name)
-    demo(name, "--quick", "--out", tmp_path)
+    last = TRAIN[name][1][-1]
+    steps = checkpoint_facts(folder / f"{last}.safetensors")["steps"]
+    stopped(last, steps, signal.SIGINT, name, "--quick", "--out", tmp_path)
     assert_same_trainings(folder, tmp_path)
 
 
-def test_another_seed_gives_other_losses(quick, tmp_path):
-    folder, _ = quick("two_moons")
-    demo("two_moons", "--quick", "--seed", 1, "--out", tmp_path)
+def test_another_seed_gives_other_losses(quick):
+    folders = [quick("two_moons", *seed)[0] for seed in ((), ("--seed", 1))]
     name = "two_hidden_layers.safetensors"
-    losses = [checkpoint_facts(where / name)["history"]["loss"] for where in (folder, tmp_path)]
+    losses = [checkpoint_facts(folder / name)["history"]["loss"] for folder in folders]
     assert losses[0] != losses[1]
 
 
@@ -254,56 +255,74 @@ def assert_same_trainings(folder, other):
         assert_same_bits(path, other / path.name)
 
 
-def stopped(folder, during, after, how, name="reverse", steps=150):
-    """Start the same in another folder, stop it in one training after so many steps."""
-    process = subprocess.Popen(
-        command(name, "--steps", steps, "--out", folder),
+# `python -m demos …`, which sends itself a signal in the middle of a step.
+STOPPED = """
+import os, runpy, sys
+from demos._training import Run
+
+training, step, signal, *sys.argv[1:] = sys.argv[1:]
+show = Run.show
+
+def show_and_stop(run, **numbers):
+    show(run, **numbers)
+    if (run.path.stem, run.done + 1) == (training, int(step)):
+        os.kill(os.getpid(), int(signal))
+
+Run.show = show_and_stop
+runpy.run_module("demos", run_name="__main__")
+"""
+
+
+def stopped(training, step, how, *arguments):
+    """Run a demo that gets a signal in this step of this training."""
+    done = subprocess.run(
+        [sys.executable, "-c", STOPPED, training, str(step), str(int(how)), *map(str, arguments)],
         cwd=ROOT,
         env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
+        text=True,
+        check=False,
         # Whoever runs the tests behind `&` ignores SIGINT, and hands that on.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    said = b""
-    while not (
-        said.rpartition(b"\r")[2].startswith(during.encode())
-        and (shown := re.search(rb"(\d+)/\d+ ", said.rpartition(b"\r")[2]))
-        and int(shown[1]) > after
-    ):
-        new = process.stderr.read(1)
-        assert new, said
-        said += new
-    process.send_signal(how)
-    _, rest = process.communicate()
-    return process.returncode, rest.decode()
+    if how == signal.SIGKILL:
+        assert done.returncode == -how
+    else:
+        assert done.returncode == 128 + how
+        assert re.search(
+            rf"stopped '.+' after step {step} of \d+, and saved it in \S+{training}\S+: the same "
+            r"command with --resume continues from there\n$",
+            done.stderr,
+        )
+        assert "Traceback" not in done.stderr
+
+
+STOPS = {
+    "again and again": [
+        ("with_positions", 21, signal.SIGKILL),  # before it saved anything but its beginning
+        ("with_positions", 21, signal.SIGINT),
+        ("with_positions", 23, signal.SIGTERM),
+        ("without_positions", 121, signal.SIGKILL),  # of which it saved a hundred steps
+    ],
+    "in both trainings": [
+        ("with_positions", 121, signal.SIGKILL),
+        ("without_positions", 21, signal.SIGINT),
+    ],
+}
 
 
 @pytest.mark.parametrize(
-    ("during", "after", "how"),
-    [
-        ("with positions", 20, signal.SIGINT),
-        pytest.param("without positions", 20, signal.SIGINT, marks=pytest.mark.slow),
-        ("with positions", 20, signal.SIGKILL),  # before it saved anything but its beginning
-        pytest.param("with positions", 120, signal.SIGKILL, marks=pytest.mark.slow),
-        ("without positions", 120, signal.SIGKILL),
-        ("with positions", 20, signal.SIGTERM),
-    ],
+    "stops",
+    [STOPS["again and again"], pytest.param(STOPS["in both trainings"], marks=pytest.mark.slow)],
+    ids=STOPS,
 )
-def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
-    during, after, how, uninterrupted, tmp_path
-):
-    code, said = stopped(tmp_path, during, after, how)
-    if how != signal.SIGKILL:
-        assert code == 128 + how
-        assert re.search(
-            rf"stopped '{during}' after step \d+ of 150, and saved it in \S+: the same command "
-            r"with --resume continues from there\n$",
-            said,
-        )
-        assert "Traceback" not in said
-    assert not (tmp_path / "index.html").exists()
-    done = demo("reverse", "--steps", 150, "--out", tmp_path, "--resume")
+def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(stops, uninterrupted, tmp_path):
+    run = ["reverse", "--steps", 150, "--out", tmp_path]
+    for training, step, how in stops:
+        stopped(training, step, how, *run)
+        assert not (tmp_path / "index.html").exists()
+        run = [*run[:5], "--resume"]
+    done = demo(*run)
     whole, printed = uninterrupted
     strip = lambda text: text.rpartition("\nPictures")[0]
     assert strip(done.stdout) == strip(printed) != ""
@@ -314,26 +333,27 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(
 def test_dropout_goes_on_where_it_was_stopped(quick, tmp_path):
     """`digits` draws its dropout from the generator that draws its batches."""
     folder, _ = quick("digits")  # which takes 10 steps
-    stopped(tmp_path, "rows with positions", 4, signal.SIGINT, "digits", steps=10)
+    stopped("rows_with_positions", 5, signal.SIGINT, "digits", "--quick", "--out", tmp_path)
     demo("digits", "--quick", "--out", tmp_path, "--resume")
     assert_same_trainings(folder, tmp_path)
 
 
-def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(tmp_path):
+def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(quick, tmp_path):
     """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
 
     def outdated():
         return "A later run of this demo began" in (tmp_path / "index.html").read_text("utf-8")
 
-    demo("two_moons", "--steps", 900, "--out", tmp_path / "whole")
-    demo("two_moons", "--steps", 900, "--seed", 1, "--out", tmp_path)
+    folder, _ = quick("two_moons")
+    shutil.copytree(quick("two_moons", "--seed", 1)[0], tmp_path, dirs_exist_ok=True)
     assert not outdated()
     refused = demo("two_moons", "--steps", 901, "--out", tmp_path, "--resume")
     assert refused.returncode == 2 and not outdated()
-    stopped(tmp_path, "two hidden layers", 100, signal.SIGINT, "two_moons", steps=900)
+    run = ["two_moons", "--quick", "--out", tmp_path]
+    stopped("two_hidden_layers", 9, signal.SIGINT, *run)
     assert outdated()
-    demo("two_moons", "--steps", 900, "--out", tmp_path, "--resume")
-    assert_same_trainings(tmp_path / "whole", tmp_path)
+    demo(*run, "--resume")
+    assert_same_trainings(folder, tmp_path)
     assert not outdated()
 
 
