@@ -1,1 +1,1 @@
-"""16.1 · The laboratory: why √d_k, question by question."""
+"""16.1 · The laboratory: what √d_k does, question by question."""

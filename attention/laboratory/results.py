@@ -41,9 +41,10 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, BinaryIO, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -95,13 +96,18 @@ def as_text(result: object) -> str:
     if not is_dataclass(result) or isinstance(result, type):
         raise TypeError(f"a measurement returns a dataclass: got {type(result).__name__}")
     kind = type(result)
-    values = {each.name: getattr(result, each.name) for each in fields(result)}
-    text = json.dumps(
-        {name: _plain(value, f"{kind.__name__}.{name}") for name, value in values.items()}
-    )
-    back = json.dumps(asdict(from_text(kind, text)))
-    if back != text:
-        raise TypeError(f"{kind.__name__} does not come back from its fields: {text} became {back}")
+    values = {
+        each.name: _plain(getattr(result, each.name), f"{kind.__name__}.{each.name}")
+        for each in fields(result)
+    }
+    text = json.dumps(values)
+    back = from_text(kind, text)
+    for name, value in values.items():
+        if repr(value) != repr(getattr(back, name)):  # (a repr has every digit, and NaN is NaN)
+            raise TypeError(
+                f"{kind.__name__}.{name} would not come back: {value!r} would be "
+                f"{getattr(back, name)!r}"
+            )
     return text
 
 
@@ -118,11 +124,11 @@ def from_text(kind: type[Result], text: str) -> Result:
 
 
 def _plain(value: Any, where: str) -> Any:
-    """A field's value as JSON can write it; a NumPy number becomes Python's, exactly."""
+    """A field's value, if JSON can write it; a NumPy number becomes Python's, exactly."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, list | tuple):
-        return [_plain(each, where) for each in value]
+    if type(value) in (list, tuple):
+        return type(value)(_plain(each, where) for each in value)
     if type(value) not in (bool, int, float, str, type(None)):
         remedy = ": use .tolist()" if isinstance(value, np.ndarray) else ""
         raise TypeError(
@@ -133,13 +139,15 @@ def _plain(value: Any, where: str) -> Any:
 
 def _typed(hint: Any, value: Any) -> Any:
     """A value from JSON, with the tuples that its declaration asks for."""
-    inner = get_args(hint)
-    if get_origin(hint) is tuple and isinstance(value, list):
+    if not isinstance(value, list):
+        return value
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind in (Union, UnionType):  # such as tuple[float, ...] | None
+        return _typed(next((each for each in inner if get_origin(each)), None), value)
+    if kind is tuple:
         each = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         return tuple(_typed(h, v) for h, v in zip(each, value, strict=True))
-    if get_origin(hint) is list and inner:
-        return [_typed(inner[0], each) for each in value]
-    return value
+    return [_typed(inner[0] if inner else None, each) for each in value]
 
 
 def _line(record: Record) -> bytes:

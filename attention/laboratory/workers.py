@@ -1,42 +1,43 @@
-"""16.8 · Workers: the same bits on one core, two, or a cluster.
+"""16.8 · Workers: the same bits on one core, on two, or on a cluster.
 
-A measurement with a seed should not depend on who computes it. What can differ between this program
-and a worker, another process or another machine, that computes a part of a sweep?
+A measurement with a seed should not depend on who computes it. A worker is another process, on this
+machine or another, that computes a part of a sweep. What can be different there?
 
-**Threads.** BLAS, the library behind NumPy's `@`, shares the work of a large product among threads,
-and then adds the same numbers in another order, so that the last bits differ. And if two processes
-on two cores have two threads each, they wait for one another. So inside of `one_blas_thread()` BLAS
-has one thread:
+**Threads.** BLAS, the library behind NumPy's `@`, shares the work of a large product among threads.
+With another number of threads it adds the same numbers in another order, and the last bits differ.
+So every cell of a sweep is computed on one BLAS thread:
 
-    >>> from attention.laboratory.workers import one_blas_thread
+    >>> from attention.laboratory.workers import has_one_blas_thread, one_blas_thread
     >>> with one_blas_thread():
-    ...     product = np.ones((300, 300)) @ np.ones((300, 300))
+    ...     has_one_blas_thread()
+    True
 
-**Code.** A worker of a cluster may have started before the last change of a file. `facts` says what
-a process has imported: the versions of Python and NumPy, and a hash of the source files. A worker
-whose facts differ from those of the program refuses to compute.
+**Code.** A worker may have started before the last change of a file. `facts` says what a process
+has imported: the versions of Python and NumPy, and a hash of the source files. A worker whose facts
+are not those of the program refuses to compute.
 
-**Processors.** BLAS also chooses its innermost loop by the processor, and with it the order of its
-sums. Nothing here can change that: the same bits need processors of one kind.
+**Processors.** BLAS has several versions of its innermost loop, chooses one by the processor, and
+each of them adds in an order of its own. Nothing here changes that: the same bits need processors
+of the same kind.
 
-`workers(jobs, dask)` gives what a sweep hands its cells to, an `Executor` of Python's
-`concurrent.futures`, and ends it afterwards. There are three:
+`workers(jobs, dask)` gives the `Executor` of Python's `concurrent.futures` that a sweep hands its
+cells to, and ends it afterwards:
 
-    workers()                       None: the program itself, one cell after the other
-    workers(jobs=2)                 two processes on this machine
-    workers(dask="tcp://host:8786") a Dask cluster: machines of any number, one of which runs the
-                                    command `dask scheduler`, and each other one `dask worker` with
-                                    the scheduler's address
+    workers()                         None: the program itself computes one cell after the other
+    workers(jobs=2)                   two processes on this machine
+    workers(dask="tcp://host:8786")   a Dask cluster: one machine runs the command `dask scheduler`,
+                                      and every other one `dask worker tcp://host:8786`
 
-The processes are started by "spawn", which means that each is a new Python that imports what it
-needs. The alternative, "fork", copies a running program with its memory, but of its threads only
-the one that called it. A lock that another thread held, of BLAS or of a progress bar, would stay
-locked in the copy for ever. The price of "spawn" is that each process imports the program's file
-once more. In a plain script the sweep therefore stands under `if __name__ == "__main__":`.
+How does a process begin? By "spawn": a new Python starts, and imports what it needs. The
+alternative, "fork", copies the running program, but of its threads only the one that called fork.
+If another thread held a lock at that moment, for example one of BLAS or of a progress bar, nobody
+will ever release it in the copy. The price of "spawn" is that each process also imports the file of
+the program. So in a plain script the sweep stands under `if __name__ == "__main__":`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import functools
@@ -49,7 +50,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -83,16 +84,18 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
     elif jobs == 1:
         yield None
     else:
+        # (Python marks a process that is just importing the program's file.)
         if getattr(multiprocessing.current_process(), "_inheriting", False):
             raise SweepError('the program must start its sweep under if __name__ == "__main__":')
         spawn = multiprocessing.get_context("spawn")
-        ear, mouth = spawn.Pipe(duplex=False)
-        pool = ProcessPoolExecutor(jobs, spawn, _begin, (ear,))
+        reader, writer = spawn.Pipe(duplex=False)
+        pool = ProcessPoolExecutor(jobs, spawn, _begin, (reader,))
         try:
             yield pool
             pool.shutdown()
         finally:
-            mouth.close()
+            writer.close()  # processes that still compute end now, see `_end_with`
+            reader.close()
             pool.shutdown(cancel_futures=True)
 
 
@@ -228,17 +231,21 @@ def refuse_changed_code(module: str) -> None:
             )
 
 
-def _begin(ear: Connection) -> None:
+def _begin(reader: Connection) -> None:
     """What a process of the pool does first."""
-    # Ctrl-C reaches every process of a terminal. The program decides what it means.
+    # In a terminal Ctrl-C reaches every process. Only the program decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(ear,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(reader,), daemon=True).start()
 
 
-def _end_with(ear: Connection) -> None:
-    """End this process when the other end of the pipe is closed, by the program or its death."""
+def _end_with(reader: Connection) -> None:
+    """End this process when the other end of the pipe is closed.
+
+    The program closes it when the block of `workers` ends, and the system closes it if the program
+    is killed. Without this thread the processes of a killed program would wait for work for ever.
+    """
     with contextlib.suppress(OSError):
-        ear.poll(None)
+        reader.poll(None)
     os._exit(1)
 
 
@@ -249,10 +256,20 @@ def _cluster(address: str) -> Iterator[Any]:
         import distributed
     except ImportError:
         raise ImportError('a Dask cluster needs dask: pip install -e ".[cluster]"') from None
+
+    async def greet() -> None:
+        connection = distributed.comm.connect(address, timeout=PATIENCE)
+        await (await asyncio.wait_for(connection, PATIENCE)).close()
+
     try:
+        # If a program listens there that is not Dask, a client waits for ever, so that the address
+        # is tried first. (In a thread, because a notebook has an event loop in the main one.)
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, greet()).result()
         client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise SweepError(f"there is no Dask cluster at {address!r}: {error}") from None
+    except Exception as error:  # what another program answers can cause any error here
+        reason = str(error).partition("\n")[0] or f"{type(error).__name__} within {PATIENCE} s"
+        raise SweepError(f"there is no Dask cluster at {address!r}: {reason}") from None
     with client:
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
