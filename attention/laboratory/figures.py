@@ -168,7 +168,11 @@ def plot_basin(
                     continue
                 if each.learned:
                     steps[i, j] = each.steps_mean
-                    few = "" if each.learned == each.trainings else f"\n{each.learned} of {each.trainings}"
+                    few = (
+                        ""
+                        if each.learned == each.trainings
+                        else f"\n{each.learned} of {each.trainings}"
+                    )
                     dark = np.log(steps[i, j] / FEW) < 0.5 * np.log(MANY / FEW)
                     colour = "white" if dark else "black"
                     text = f"{steps[i, j]:.0f}{few}"
