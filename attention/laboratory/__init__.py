@@ -1,0 +1,1 @@
+"""16.1 · The laboratory: what the scale does, question by question."""
