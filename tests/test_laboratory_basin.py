@@ -169,7 +169,8 @@ def test_small_initial_weights_hide_how_slow_a_wide_head_without_a_scale_is():
     assert trained(512, 0, 0.1, limit=150).steps is None
     for init, std in (("gpt2", 7), ("t5", 1)):
         found = trained(512, 0, 0.1, init=init, limit=150)
-        assert found.steps < 150 and found.score_std == pytest.approx(std, rel=0.3)
+        assert abs(found.steps - 114) < 2 * 20  # five seeds spread by 20
+        assert found.score_std == pytest.approx(std, rel=0.3)
 
 
 def test_with_adam_1_over_d_k_needs_the_same_steps_at_every_width():
@@ -250,8 +251,9 @@ def test_without_a_scale_the_parabola_of_the_sharpest_direction_ends_at_once():
 
         second = (along(1e-4) - 2 * along(0) + along(-1e-4)) / 1e-8
         assert second == pytest.approx(found.value, rel=0.01)  # a parabola, very near
-        assert found.value / 2 > 80
-        assert max(along(1) - along(0), along(-1) - along(0)) < 0.3
+        for t, parabola, most in ((0.1, 1, 0.1), (1, 100, 0.3)):
+            assert found.value * t**2 / 2 == pytest.approx(parabola, rel=0.4)
+            assert max(along(t), along(-t)) - along(0) < most
 
 
 # ------------------------------------------------------------------ the chapter's tables

@@ -23,16 +23,16 @@ within 400 steps, and "broke" means that the loss became infinite or NaN.
 
 With a = ½ a rate between .1 and 1 needs about the same number of steps at every width. With 1/d_k
 the right rate grows with d_k: at a rate of 1, 44 steps become 223. Without a scale a rate of 1 is
-too large at every width. Smaller rates do work at every width, but the wide head needs three times
-as many steps as the narrow one, and its seeds differ more.
+too large at every width. Rates of .1 and .3 work at every width, but at .3 the wide head needs
+three times as many steps as the narrow one, and its seeds differ more.
 
-So the prediction is right for ½ and 1, and half right for 0. At d_k = 512 the sharpness of the
+So the prediction is right for ½ and 1, and wrong for 0. At d_k = 512 the sharpness of the
 unscaled head is about 220 (`recall_sharpness` over all weights), so the largest stable rate should
 be 2/λ = .009. A rate of .3 is 30 times as much, and learns. The parabola behind 2/λ is true only
-very near: along its sharpest direction the loss depends on a few undecided queries, and a distance
-of .01 decides them. At a distance of 1 the parabola has risen by about 100, and the loss by less
-than .3. So a step that is too long does little harm: it makes the training slow and does not break
-it.
+very near. Along its sharpest direction the loss depends on a few undecided queries, and a short
+step decides them. At a distance of .1 the parabola has risen by 1 and the loss by less than .1; at
+a distance of 1 it is 100 against less than .3. So a step that is too long does little harm: it
+makes the training slow and does not break it.
 
 The **entropy** of the weights shows why it is slow. At d_k = 512 the scaled head starts with .8 of
 the largest entropy: it looks at all pairs, and narrows down to the right one. The unscaled head
@@ -41,8 +41,7 @@ from it.
 
 What hides this? **Smaller initial weights** hide the slow learning. With GPT-2's or T5's (chapter
 16.4) the unscaled head with 512 features learns at a rate of .1 in 114 steps, sooner than the
-scaled one. But a rate of 1 is still too large at every width, since the sharpness has not changed
-its slope.
+scaled one. But a rate of 1 is still too large at every width.
 
 **Adam** does not hide the scale. With Adam another exponent is right.
 
