@@ -9,9 +9,18 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.3, freezing: `freezing_line`, `collapse`, `lookup`
         What does the number n of keys change? Without the scale softmax freezes near d_k = 2 ln n,
         in a wide crossover. With it, weights thin out as n grows.
+    chapter 16.4, sharpness: `head_sharpness`, `largest_eigenvalue`, `largest_of_hessian`
+        How large a step is stable? The largest eigenvalue of the Hessian with respect to W_q and
+        W_k goes like d_k^(1-2a), so only at ½ does one learning rate suit every width.
+    chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
+        Is that so in a whole training? With SGD yes. With Adam, whose first step moves a score
+        like d_k^(1-a), the exponent that suits every width is 1.
     chapter 16.6, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
+    chapters 16.7 to 16.9, results, workers, sweeps: `sweep`, `workers`
+        How is all this measured for many settings, on many computers, and kept when a run is
+        stopped?
 
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
@@ -27,6 +36,14 @@ results of several generators into means and spreads.
 """
 
 # ruff: noqa: RUF022 (the order is the lesson's, not the alphabet's)
+from attention.laboratory.basin import (
+    Outcome,
+    Training,
+    outcomes,
+    recall_sharpness,
+    score_change,
+    training,
+)
 from attention.laboratory.chain import (
     Factors,
     Spectrum,
@@ -44,6 +61,17 @@ from attention.laboratory.freezing import (
     lookup,
 )
 from attention.laboratory.neighbours import WAYS, Neighbour, neighbour
+from attention.laboratory.results import SweepError
+from attention.laboratory.sharpness import (
+    INITIAL,
+    Sharpness,
+    head_sharpness,
+    largest_eigenvalue,
+    largest_of_hessian,
+    slope,
+)
+from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.workers import workers
 
 __all__ = [
     "Factors",
@@ -58,7 +86,23 @@ __all__ = [
     "freezing_line",
     "limit",
     "lookup",
+    "Sharpness",
+    "INITIAL",
+    "head_sharpness",
+    "largest_eigenvalue",
+    "largest_of_hessian",
+    "slope",
+    "Training",
+    "Outcome",
+    "training",
+    "outcomes",
+    "recall_sharpness",
+    "score_change",
     "Neighbour",
     "WAYS",
     "neighbour",
+    "SweepError",
+    "progress",
+    "sweep",
+    "workers",
 ]

@@ -7,7 +7,7 @@ generators are given, a line is their mean, and the band around it is ± one sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from attention.figures import (
 from attention.laboratory.basin import Outcome, Training
 from attention.laboratory.chain import Factors
 from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
-from attention.laboratory.sharpness import Sharpness
+from attention.laboratory.sharpness import Sharpness, slope
 from attention.scaling import summary
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ def plot_freezing(rows: Sequence[Collapse]) -> Figure:
         x = [row.s / freezing_line(n) for row in group]
         panel.plot(x, [row.entropy for row in group], "o-", color=colour, markersize=4)
         ends.append((group[-1].entropy, f"{n:,} keys", colour))
-    x = np.linspace(0, max(row.s / freezing_line(row.n) for row in rows), 100)
-    panel.plot(x, [limit(64, s * freezing_line(64)) for s in x], ":", color=REFERENCE)
+    part = np.linspace(0, max(row.s / freezing_line(row.n) for row in rows), 100)
+    panel.plot(part, [limit(64, s * freezing_line(64)) for s in part], ":", color=REFERENCE)
     ends.append((0.0, "limit n → ∞", REFERENCE))
     panel.set(xlabel="s / √(2 ln n)", ylabel="entropy / log n", ylim=(-0.03, 1.03))
     panel.grid(alpha=0.25)
@@ -125,7 +125,7 @@ def plot_sharpness(rows: Sequence[Sharpness]) -> Figure:
         colour, name, style = OF_SCALE[a]
         mean, spread = np.array([found[d_k, a, init]["sharpness"] for d_k in d_ks]).T
         _line(panel, d_ks, mean, spread, colour, style)
-        rise, error = slope(row for row in rows if row.a == a)
+        rise, error = slope(d_ks, by_repeat(rows, a))
         ends.append((mean[-1], f"{name}\nslope {rise:.2f} ± {error:.2f}", colour))
     panel.set_yscale("log")
     panel.set(ylabel="largest eigenvalue with respect to W_q, W_k")
@@ -134,13 +134,10 @@ def plot_sharpness(rows: Sequence[Sharpness]) -> Figure:
     return figure
 
 
-def slope(rows: Iterable[Sharpness]) -> tuple[float, float]:
-    """The slope of log sharpness against log d_k by least squares, and its standard error."""
-    x, y = np.array([(np.log(row.d_k), np.log(row.sharpness)) for row in rows]).T
-    centred = x - x.mean()
-    rise = centred @ y / (centred @ centred)
-    rest = y - y.mean() - rise * centred
-    return float(rise), float(np.sqrt(rest @ rest / (len(x) - 2) / (centred @ centred)))
+def by_repeat(rows: Sequence[Sharpness], a: float) -> np.ndarray[Any, Any]:
+    """The sharpness at one exponent: a row for each repeat, a column for each d_k."""
+    d_ks = sorted({row.d_k for row in rows})
+    return np.array([[r.sharpness for r in rows if (r.d_k, r.a) == (d, a)] for d in d_ks]).T
 
 
 def plot_basin(
@@ -154,9 +151,13 @@ def plot_basin(
     from matplotlib.colors import LogNorm
     from matplotlib.patches import Rectangle
 
-    cells = {key[2:]: value for key, value in found.items() if key[0] == optimizer}
-    exponents = sorted({float(a) for a, _, _ in cells})
-    d_ks, rates = (sorted({key[i] for key in cells}) for i in (1, 2))
+    cells = {
+        (float(a), d_k, lr): outcome
+        for (with_optimizer, _, a, d_k, lr), outcome in found.items()
+        if with_optimizer == optimizer
+    }
+    exponents = sorted({a for a, _, _ in cells})
+    d_ks, rates = sorted({d_k for _, d_k, _ in cells}), sorted({lr for *_, lr in cells})
     figure = new_figure(7.6, 0.9 + 0.42 * len(d_ks) * len(exponents) + 0.35 * len(exponents))
     panels = figure.subplots(len(exponents), 1, sharex=True, squeeze=False)[:, 0]
     for panel, a in zip(panels, exponents, strict=True):

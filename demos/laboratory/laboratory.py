@@ -19,18 +19,18 @@ from attention.figures import plot_sweep, save_figure
 from attention.laboratory.basin import outcomes, training
 from attention.laboratory.chain import factors
 from attention.laboratory.figures import (
+    by_repeat,
     plot_basin,
     plot_entropies,
     plot_factors,
     plot_freezing,
     plot_lookup,
     plot_sharpness,
-    slope,
 )
 from attention.laboratory.freezing import collapse, freezing_line, lookup
 from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.results import SweepError
-from attention.laboratory.sharpness import sharpness
+from attention.laboratory.sharpness import head_sharpness, slope
 from attention.laboratory.sweeps import progress, sweep
 from attention.laboratory.workers import workers
 from attention.scaling import saturation, summary
@@ -72,7 +72,7 @@ SWEEPS = {
         sized(1, 3, 10),
     ),
     "sharpness": (
-        sharpness,
+        head_sharpness,
         {"d_k": sized([8, 16], [8, 16, 32, 64, 128, 256, 512], [8, 16, 32, 64, 128, 256, 512])},
         sized(2, 5, 10),
     ),
@@ -213,7 +213,8 @@ marks.at_least(
 )
 
 print("\n4 · The largest stable step\n")
-slopes = {a: slope(row for row in measured["sharpness"] if row.a == a) for a in EXPONENTS}
+of_widths = sorted({row.d_k for row in measured["sharpness"]})
+slopes = {a: slope(of_widths, by_repeat(measured["sharpness"], a)) for a in EXPONENTS}
 for a, (rise, error) in slopes.items():
     off = abs(rise - (1 - 2 * a))
     marks.at_most(

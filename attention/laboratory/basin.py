@@ -1,0 +1,346 @@
+"""16.5 · The basin: which learning rates work at which width.
+
+Chapter 16.4 looked at the start of a training and predicts that one learning rate suits every d_k
+only if the scores are multiplied by d_k^-½. Is that so in a whole training? This chapter trains one
+head again and again, with many rates, widths and exponents, on **associative recall**: the head
+gets 8 pairs of a key and a value and then one of the keys, and has to answer with that key's value.
+Keys and values are drawn anew for each question, so the weights cannot hold the answers, and the
+head must find the pair. The rates at which it learns are its **basin**.
+
+The steps until 98 % of the questions are answered, mean ± spread of five seeds. "Never" means not
+within 400 steps, and "broke" means that the loss became infinite or NaN.
+
+    SGD       d_k    rate .1       .3            1             3             10
+    a = 0       8    135 ± 21      56 ± 7        never         never         broke
+    a = 0     128    196 ± 52      136 ± 65      never         never         broke
+    a = 0     512    220 ± 41      180 ± 49      never         never         broke
+    a = ½       8    193 ± 26      71 ± 10       35 ± 5        never         broke
+    a = ½     128    184 ± 16      69 ± 6        28 ± 2        21 ± 3        broke
+    a = ½     512    177 ± 12      66 ± 4        28 ± 2        19 ± 1        broke
+    a = 1       8    332 ± 33      122 ± 12      44 ± 4        never         broke
+    a = 1     128    never         4 of 5        125 ± 7       49 ± 3        25 ± 1
+    a = 1     512    never         never         223 ± 6       82 ± 3        33 ± 1
+
+With a = ½ a rate between .1 and 1 needs about the same number of steps at every width. With 1/d_k
+the right rate grows with d_k: at a rate of 1, 44 steps become 223. Without a scale a rate of 1 is
+too large at every width. Rates of .1 and .3 work at every width, but at .3 the wide head needs
+three times as many steps as the narrow one, and its seeds differ more.
+
+So the prediction is right for ½ and 1, and wrong for 0. At d_k = 512 the sharpness of the
+unscaled head is about 220 (`recall_sharpness` over all weights), so the largest stable rate should
+be 2/λ = .009. A rate of .3 is 30 times as much, and learns. The parabola behind 2/λ is true only
+very near. Along its sharpest direction the loss depends on a few undecided queries, and a short
+step decides them. At a distance of .1 the parabola has risen by 1 and the loss by less than .1; at
+a distance of 1 it is 100 against less than .3. So a step that is too long does little harm: it
+makes the training slow and does not break it.
+
+The **entropy** of the weights shows why it is slow. At d_k = 512 the scaled head starts with .8 of
+the largest entropy: it looks at all pairs, and narrows down to the right one. The unscaled head
+starts with .04: it looks at a single pair before it has learned anything, and has to be moved away
+from it.
+
+What hides this? **Smaller initial weights** hide the slow learning. With GPT-2's or T5's (chapter
+16.4) the unscaled head with 512 features learns at a rate of .1 in 114 steps, sooner than the
+scaled one. But a rate of 1 is still too large at every width.
+
+**Adam** does not hide the scale. With Adam another exponent is right.
+
+    Adam      d_k    rate .003     .01           .03
+    a = 0       8    138 ± 19      63 ± 13       65 ± 16
+    a = 0     128    175 ± 24      226 ± 57      never
+    a = 0     512    248 ± 28      never         never
+    a = ½       8    132 ± 14      56 ± 7        34 ± 5
+    a = ½     128    95 ± 11       43 ± 3        41 ± 9
+    a = ½     512    89 ± 6        49 ± 8        3 of 5
+    a = 1       8    148 ± 9       62 ± 4        35 ± 4
+    a = 1     128    136 ± 5       57 ± 3        31 ± 2
+    a = 1     512    128 ± 4       54 ± 3        29 ± 1
+
+Why 1? A score is d_k^-a · q·k. SGD moves q by the rate times a gradient that is d_k^-a · k times a
+number, so it moves the score in proportion to d_k^-2a ‖k‖², which is d_k^(1 - 2a). Adam's first
+step divides each element of the gradient by its own size. Only signs are left, those of k, so it
+moves the score in proportion to d_k^-a Σ |kᵢ|, which is d_k^(1 - a). The first is the same at every
+d_k if a = ½, and the second if a = 1. (`score_change` measures both.) This is the reason for 1/d_k
+in models that are made wider while Adam's rate is kept (Yang et al. 2022). With Adam and the
+paper's ½ the first softmax is right at every width, but the largest rate falls as d_k grows.
+
+    >>> from attention.laboratory.basin import score_change
+    >>> def rise(a, optimizer):                                 # from d_k = 8 to 512
+    ...     small, large = (score_change(d_k, a, optimizer=optimizer, rng=np.random.default_rng(0))
+    ...                     for d_k in (8, 512))
+    ...     return large / small
+    >>> 0.7 < rise(0.5, "sgd") < 1.4, rise(0.5, "adam") > 4, 0.6 < rise(1, "adam") < 1
+    (True, True, True)
+
+Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
+one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)
+have variance 1/d_model, so raw scores have the standard deviation √d_k. All weights learn, in
+float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay.
+
+Legend: B questions with n pairs each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from attention.laboratory.sharpness import Sharpness, initial_weights, largest_of_hessian
+from attention.scaling import Array, Exponent, entropies, named, power
+from minigrad import Tensor, cross_entropy, embedding, softmax
+from minigrad.optim import SGD, Adam, Optimizer
+
+SYMBOLS = 16  # keys, and as many values
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam}
+SMALL = 1e-5  # a rate at which one step changes next to nothing
+LEARNED, WINDOW = 0.98, 10  # what counts as learned: this share of the questions of ten batches
+
+
+@dataclass(frozen=True)
+class Training:
+    """One training of one head on associative recall."""
+
+    d_k: int
+    a: float | str  # the exponent of the scale d_k^-a, or the name of a function
+    lr: float
+    optimizer: str  # "sgd" or "adam"
+    init: str  # how W_q and W_k are drawn: see chapter 16.4's `INITIAL`
+    score_std: float  # at the start, the standard deviation of the scores that softmax sees
+    steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
+    broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
+    accuracy: float  # share of the last ten batches' questions; 0 if it broke
+    entropy_at: list[int]  # the steps 1, 2, 4, 8, …
+    entropy: list[float]  # at those steps, mean over a batch of Σ -p log p / log n
+
+    @property
+    def learned(self) -> bool:
+        """Whether it learned the task, and still answered 9 of 10 questions in the end."""
+        return self.steps is not None and self.accuracy >= 0.9
+
+
+def training(
+    d_k: int,
+    a: Exponent,
+    *,
+    lr: float,
+    optimizer: str = "sgd",
+    init: str = "unit",
+    limit: int = 400,
+    batch: int = 64,
+    pairs: int = 8,
+    d_model: int = 32,
+    rng: np.random.Generator,
+) -> Training:
+    """Train a head with the scale d_k^-a for `limit` steps, in float32, and say what came of it.
+
+    Every batch is new, so the share that is right before a step is measured on questions that the
+    model has not seen. The result depends on the arguments and on nothing else, bit for bit, if
+    BLAS uses one thread: sums of float32 in another order differ in the last digit.
+    """
+    weights = {
+        name: Tensor(w, requires_grad=True, dtype=np.float32)
+        for name, w in initial_model(d_k, init, d_model=d_model, rng=rng).items()
+    }
+    stepper = _optimizer(optimizer)(weights.values(), lr)
+    right: list[float] = []
+    entropy_at: list[int] = []
+    entropy: list[float] = []
+    learned_at, broke_at, score_std = None, None, math.nan
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(1, limit + 1):
+            *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
+            scores, p, logits = look_up(*question, **weights, scale=power(a)(d_k))
+            loss = cross_entropy(logits, answer)
+            if not np.isfinite(loss.item()):
+                broke_at = step
+                break
+            if step == 1:
+                score_std = float(scores.data.std())
+            if step & (step - 1) == 0:  # a power of 2
+                entropy_at.append(step)
+                entropy.append(float(entropies(p.data.astype(float)).mean()))
+            right.append(float(np.mean(logits.data.argmax(axis=-1) == answer)))
+            if learned_at is None and step >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
+                learned_at = step
+            stepper.zero_grad()
+            loss.backward()
+            stepper.step()
+    return Training(
+        d_k=d_k,
+        a=named(a),
+        lr=lr,
+        optimizer=optimizer,
+        init=init,
+        score_std=score_std,
+        steps=learned_at,
+        broke_at=broke_at,
+        accuracy=float(np.mean(right[-WINDOW:])) if broke_at is None else 0.0,
+        entropy_at=entropy_at,
+        entropy=entropy,
+    )
+
+
+def recall_batch(
+    size: int, *, pairs: int = 8, rng: np.random.Generator
+) -> tuple[Array, Array, Array, Array]:
+    """The key asked for (B, 1), the keys and the values of the pairs (B, n), the answer (B,)."""
+    keys = rng.permuted(np.tile(np.arange(SYMBOLS), (size, 1)), axis=1)[:, :pairs]  # none twice
+    values = rng.integers(0, SYMBOLS, (size, pairs))
+    rows, asked = np.arange(size), rng.integers(0, pairs, size)
+    return keys[rows, asked][:, None], keys, values, values[rows, asked]
+
+
+def initial_model(
+    d_k: int, init: str, *, d_model: int = 32, rng: np.random.Generator
+) -> dict[str, Array]:
+    """A vector for each key and each value; W_q and W_k; and W_v, whose results are logits."""
+    w_q, w_k = initial_weights(d_model, d_k, init, rng=rng)
+    return {
+        "of_keys": rng.standard_normal((SYMBOLS, d_model)),
+        "of_values": rng.standard_normal((SYMBOLS, d_model)),
+        "w_q": w_q,
+        "w_k": w_k,
+        "w_v": rng.standard_normal((d_model, SYMBOLS)) / math.sqrt(d_model),
+    }
+
+
+def look_up(
+    asked: Array,
+    keys: Array,
+    values: Array,
+    /,
+    *,
+    of_keys: Tensor,
+    of_values: Tensor,
+    w_q: Tensor,
+    w_k: Tensor,
+    w_v: Tensor,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The scores and the weights (B, 1, n), and the logits (B, SYMBOLS).
+
+    A pair is one position: the vector of its key plus that of its value. Divided by √2 the sum has
+    variance 1 at the start, as the question has.
+    """
+    question = embedding(of_keys, asked)  # (B, 1, d_model)
+    pair = (embedding(of_keys, keys) + embedding(of_values, values)) / math.sqrt(2)
+    scores = scale * ((question @ w_q) @ (pair @ w_k).mT)  # (B, 1, n)
+    p = softmax(scores)
+    return scores, p, (p @ (pair @ w_v))[:, 0]  # (B, SYMBOLS)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the sharpness and the first step on this task, and what became of many trainings.
+
+
+def recall_sharpness(
+    d_k: int,
+    a: Exponent,
+    *,
+    of: tuple[str, ...] = ("w_q", "w_k"),
+    init: str = "unit",
+    batch: int = 64,
+    pairs: int = 8,
+    d_model: int = 32,
+    rng: np.random.Generator,
+) -> Sharpness:
+    """Chapter 16.4's sharpness of this task's loss before the first step, in float64.
+
+    `of` names the weights that the Hessian is taken with respect to: see `initial_model`.
+    """
+    start = initial_model(d_k, init, d_model=d_model, rng=rng)
+    *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
+    fixed = {name: Tensor(w) for name, w in start.items()}
+
+    def loss(*moving: Tensor) -> Tensor:
+        weights = fixed | dict(zip(of, moving, strict=True))
+        return cross_entropy(look_up(*question, **weights, scale=power(a)(d_k))[2], answer)
+
+    found = largest_of_hessian(loss, [start[name] for name in of], rng=rng)
+    scores, _, _ = look_up(*question, **fixed, scale=power(a)(d_k))
+    return Sharpness(
+        d_k=d_k,
+        a=named(a),
+        init=init,
+        score_std=float(scores.data.std()),
+        sharpness=found.value,
+        residual=found.residual,
+        lowest=found.lowest,
+        products=found.products,
+    )
+
+
+def score_change(
+    d_k: int,
+    a: Exponent,
+    *,
+    optimizer: str = "sgd",
+    init: str = "unit",
+    batch: int = 64,
+    pairs: int = 8,
+    d_model: int = 32,
+    rng: np.random.Generator,
+) -> float:
+    """By how much the first step moves the scores of new questions, for each unit of the rate.
+
+    It is the root of the mean squared change, in float64, after a step so small that the change
+    is proportional to it.
+    """
+    start = initial_model(d_k, init, d_model=d_model, rng=rng)
+    weights = {name: Tensor(w, requires_grad=True) for name, w in start.items()}
+    stepper = _optimizer(optimizer)(weights.values(), SMALL)
+    *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
+    scale = power(a)(d_k)
+    cross_entropy(look_up(*question, **weights, scale=scale)[2], answer).backward()
+    *new, _ = recall_batch(batch, pairs=pairs, rng=rng)
+    before = look_up(*new, **weights, scale=scale)[0].data
+    stepper.step()
+    after = look_up(*new, **weights, scale=scale)[0].data
+    return float(np.sqrt(np.mean((after - before) ** 2)) / SMALL)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of several trainings with the same settings, but for the seed."""
+
+    trainings: int
+    learned: int  # how many reached 98 % and still had 90 % in the end
+    broke: int  # how many ended with an infinite or NaN loss
+    steps_mean: float | None  # until 98 %, over those that learned
+    steps_std: float | None
+
+    def __str__(self) -> str:
+        """As in a table: the steps, and how many learned if not all did."""
+        if not self.learned:
+            return "broke" if self.broke == self.trainings else "never"
+        few = "" if self.learned == self.trainings else f" ({self.learned} of {self.trainings})"
+        return f"{self.steps_mean:.0f} ± {self.steps_std:.0f}{few}"
+
+
+def outcomes(
+    trainings: Iterable[Training],
+) -> dict[tuple[str, str, float | str, int, float], Outcome]:
+    """(optimizer, init, a, d_k, lr) → what became of the trainings with these settings."""
+    groups: dict[tuple[str, str, float | str, int, float], list[Training]] = {}
+    for t in trainings:
+        groups.setdefault((t.optimizer, t.init, t.a, t.d_k, t.lr), []).append(t)
+    found = {}
+    for key, group in groups.items():
+        steps = [t.steps for t in group if t.learned and t.steps is not None]
+        found[key] = Outcome(
+            trainings=len(group),
+            learned=len(steps),
+            broke=sum(t.broke_at is not None for t in group),
+            steps_mean=float(np.mean(steps)) if steps else None,
+            steps_std=float(np.std(steps)) if steps else None,
+        )
+    return found
+
+
+def _optimizer(name: str) -> Callable[..., Optimizer]:
+    if name not in OPTIMIZERS:
+        raise ValueError(f"optimizer is one of {', '.join(OPTIMIZERS)}: got {name!r}")
+    return OPTIMIZERS[name]
