@@ -18,9 +18,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.6, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
-    chapters 16.7 to 16.9, results, workers, sweeps: `sweep`, `workers`
-        How is all this measured for many settings, on many computers, and kept when a run is
-        stopped?
+    chapter 16.8, workers: `workers`; chapter 16.9, sweeps: `sweep`, `progress`
+        How is this measured for many settings, on many computers, and what is left (chapter 16.7)
+        if a run is stopped?
 
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
@@ -71,7 +71,6 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.workers import workers
 
 __all__ = [
     "Factors",
@@ -104,5 +103,4 @@ __all__ = [
     "SweepError",
     "progress",
     "sweep",
-    "workers",
 ]

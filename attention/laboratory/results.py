@@ -25,7 +25,7 @@ number that is read back as the same one:
 
     >>> from attention.laboratory.results import as_text, from_text
     >>> from attention.scaling import saturation
-    >>> measured = saturation(4, queries=32, rng=np.random.default_rng(0))
+    >>> measured = saturation(4, 0.5, queries=32, rng=np.random.default_rng(0))
     >>> from_text(type(measured), as_text(measured)) == measured
     True
 

@@ -5,15 +5,15 @@ combination is a **cell**, and a sweep measures them all:
 
     >>> from attention.laboratory.sweeps import sweep
     >>> from attention.scaling import saturation
-    >>> settings = {"d_k": [4, 64], "scale": [1.0, None], "queries": [64]}
-    >>> rows = sweep(saturation, settings, seed=0, repeats=3, paired=["scale"])
+    >>> settings = {"d_k": [4, 64], "a": [0.0, 0.5], "queries": [64]}
+    >>> rows = sweep(saturation, settings, seed=0, repeats=3, paired=["a"])
     >>> len(rows)                                               # 2 · 2 · 1 · 3
     12
     >>> cell, result = rows[0]
     >>> cell
-    {'d_k': 4, 'scale': 1.0, 'queries': 64, 'repeat': 0}
-    >>> result.d_k, result.scaled
-    (4, False)
+    {'d_k': 4, 'a': 0.0, 'queries': 64, 'repeat': 0}
+    >>> result.d_k, result.a
+    (4, 0.0)
 
 No cell needs the result of another, so they may be computed in any order and anywhere: by this
 program, by processes, or by a cluster (`workers`, chapter 16.8). The numbers are the same to the
@@ -22,8 +22,8 @@ settings, and not from its place in the order. So a value that is added to a set
 other cell, and any cell can be measured again by itself:
 
     >>> from attention.laboratory.sweeps import generator
-    >>> rng = generator(cell, seed=0, paired=["scale"])
-    >>> saturation(4, scale=1.0, queries=64, rng=rng) == result
+    >>> rng = generator(cell, seed=0, paired=["a"])
+    >>> saturation(4, 0.0, queries=64, rng=rng) == result
     True
 
 `paired` names settings that do *not* choose the draws. Cells that differ in these alone see the
