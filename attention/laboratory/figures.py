@@ -215,6 +215,10 @@ def plot_entropies(trainings: Sequence[Training]) -> Figure:
     return figure
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: what several pictures draw alike.
+
+
 def _line(panel: Any, x: Any, mean: Any, spread: Any, colour: str, style: str) -> None:
     """A line with markers, in a band of ± spread."""
     panel.plot(x, mean, style, color=colour, markersize=4)
