@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention.laboratory import sweeps, workers
+from attention.laboratory import bits, sweeps
 from attention.laboratory.results import SweepError, as_text, from_text, results_file
 from attention.laboratory.sweeps import sweep
 from tests.laboratory_cells import Found, doubled, measured
@@ -197,7 +197,7 @@ def test_a_file_of_another_sweep_is_refused_and_not_changed(changed, said, path,
 def test_a_file_of_another_version_is_refused(name, path, whole, monkeypatch):
     content, _ = whole
     path.write_bytes(content)
-    here = workers.facts(measured.__module__)
+    here = bits.facts(measured.__module__)
     monkeypatch.setattr(sweeps, "facts", lambda module: here | {name: "changed"})
     said = f'{path} belongs to another sweep ({name} is "{here[name]}" there and "changed" here): '
     with pytest.raises(SweepError) as caught:

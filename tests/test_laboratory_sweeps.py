@@ -1,4 +1,4 @@
-"""Chapters 16.8 and 16.9 · Workers and sweeps: the same bits wherever a cell is computed."""
+"""Chapters 16.8 to 16.10 · Bits, workers, sweeps: the same bits wherever a cell is computed."""
 
 import contextlib
 import functools
@@ -24,11 +24,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attention.laboratory import bits as bits_chapter
 from attention.laboratory import sweeps
 from attention.laboratory import workers as workers_chapter
+from attention.laboratory.bits import facts, one_blas_thread
 from attention.laboratory.results import SweepError, as_text
 from attention.laboratory.sweeps import generator, progress, sweep
-from attention.laboratory.workers import facts, one_blas_thread, workers
+from attention.laboratory.workers import workers
 from tests import laboratory_cells
 from tests.laboratory_cells import Unsendable, deadly, measured, untold, visited, wrong
 
@@ -78,9 +80,12 @@ def pool():
 def address():
     """A Dask cluster of two processes with two threads each, whose BLAS would take two as well."""
     distributed, dask = needed("distributed"), needed("dask")
-    environment = {"distributed.nanny.pre-spawn-environ.OPENBLAS_NUM_THREADS": 2}
+    changed = {
+        "distributed.nanny.pre-spawn-environ.OPENBLAS_NUM_THREADS": 2,
+        "distributed.comm.timeouts.connect": "2s",  # how long it looks for a worker that is dead
+    }
     options = {"threads_per_worker": 2, "dashboard_address": ":0", "silence_logs": 50}
-    with dask.config.set(environment), distributed.LocalCluster(n_workers=2, **options) as cluster:
+    with dask.config.set(changed), distributed.LocalCluster(n_workers=2, **options) as cluster:
         yield cluster.scheduler_address
 
 
@@ -109,7 +114,7 @@ def test_a_sweep_is_its_measurement_in_nested_loops():
 def test_the_products_of_these_cells_depend_on_the_number_of_threads(two_threads, serial):
     """If they did not, the tests below would prove nothing."""
     rows = SWEEP()
-    assert not workers_chapter.has_one_blas_thread()
+    assert not bits_chapter.has_one_blas_thread()
     rngs = [generator(cell, seed=3, paired=["a"]) for cell, _ in rows]
     found = [
         measured(cell["n"], cell["a"], rng=rng) for (cell, _), rng in zip(rows, rngs, strict=True)
@@ -122,7 +127,7 @@ def test_the_products_of_these_cells_depend_on_the_number_of_threads(two_threads
 
 def test_the_program_itself_computes_on_one_blas_thread_and_restores_it(two_threads, serial):
     assert bits(SWEEP()) == serial
-    assert not workers_chapter.has_one_blas_thread()
+    assert not bits_chapter.has_one_blas_thread()
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -462,6 +467,24 @@ def test_a_cluster_without_workers_is_one_sentence(monkeypatch):
             workers(dask=address).__enter__()
 
 
+def test_a_cluster_that_loses_all_its_workers_is_one_sentence(monkeypatch, tmp_path):
+    distributed = needed("distributed")
+    monkeypatch.setattr(workers_chapter, "ABSENCE", 0.5)
+    path = tmp_path / "r.jsonl"
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(dashboard_address=":0", **options) as cluster:
+
+        def shown(done, _):
+            if done == 2:
+                cluster.scale(0)
+
+        cells = {"n": list(range(60)), "folder": [str(tmp_path)], "seconds": [0.05]}
+        said = "^a worker ended before its cell was measured: [0-9]+ of 60 results are kept in"
+        with pytest.raises(SweepError, match=said), workers(dask=cluster.scheduler_address) as pool:
+            sweep(visited, cells, seed=0, executor=pool, path=path, shown=shown)
+    assert 3 <= path.read_bytes().count(b"\n") < 60
+
+
 def test_without_the_extra_a_cluster_is_refused_in_one_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     said = r'^a Dask cluster needs dask: pip install -e "\.\[cluster\]"$'
@@ -473,7 +496,7 @@ def test_without_the_extra_a_cluster_is_refused_in_one_sentence(monkeypatch):
 
 
 def test_without_the_extra_blas_itself_is_asked(monkeypatch, tmp_path):
-    if workers_chapter._openblas_threads() is None:
+    if bits_chapter._openblas_threads() is None:
         pytest.skip("NumPy's BLAS is not OpenBLAS")
     with threadpoolctl.threadpool_limits(1, user_api="blas"), monkeypatch.context() as patch:
         patch.setitem(sys.modules, "threadpoolctl", None)
@@ -492,8 +515,8 @@ def test_without_the_extra_blas_itself_is_asked(monkeypatch, tmp_path):
     [("accelerate", "VECLIB_MAXIMUM_THREADS"), ("mkl-sdl", "MKL_NUM_THREADS")],
 )
 def test_a_blas_that_cannot_be_asked_must_be_told_by_its_variable(blas, variable, monkeypatch):
-    monkeypatch.setattr(workers_chapter, "_blas", lambda: blas)
-    monkeypatch.setattr(workers_chapter, "_openblas_threads", lambda: None)
+    monkeypatch.setattr(bits_chapter, "_blas", lambda: blas)
+    monkeypatch.setattr(bits_chapter, "_openblas_threads", lambda: None)
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")  # another library's
     if blas != "accelerate":  # (threadpoolctl does not know that one)
         monkeypatch.setitem(sys.modules, "threadpoolctl", None)

@@ -18,7 +18,7 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.6, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
-    chapter 16.8, workers: `workers`; chapter 16.9, sweeps: `sweep`, `progress`
+    chapter 16.9, workers; chapter 16.10, sweeps: `sweep`, `progress`
         How is this measured for many settings, on many computers, and what is left (chapter 16.7)
         if a run is stopped?
 

@@ -1,4 +1,4 @@
-"""16.9 · Sweeps: one measurement, many settings, any number of computers.
+"""16.10 · Sweeps: one measurement, many settings, any number of computers.
 
 How do two exponents compare at five widths and eight learning rates, over five repeats? Each
 combination is a **cell**, and a sweep measures them all:
@@ -16,7 +16,7 @@ combination is a **cell**, and a sweep measures them all:
     (4, 0.0)
 
 No cell needs the result of another, so they may be computed in any order and anywhere: by this
-program, by processes, or by a cluster (`workers`, chapter 16.8). The numbers are the same to the
+program, by processes, or by a cluster (`workers`, chapter 16.9). The numbers are the same to the
 last bit. Each cell has a random generator of its own, made from the sweep's seed and the cell's
 settings, and not from its place in the order. So a value that is added to a setting changes no
 other cell, and any cell can be measured again by itself:
@@ -58,14 +58,14 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from attention.laboratory.results import SweepError, as_text, from_text, results_file
-from attention.laboratory.workers import (
+from attention.laboratory.bits import (
     facts,
     has_one_blas_thread,
     one_blas_thread,
     refuse_changed_code,
     use_one_blas_thread,
 )
+from attention.laboratory.results import SweepError, as_text, from_text, results_file
 
 Value = bool | int | float | str | None
 Cell = dict[str, Value]

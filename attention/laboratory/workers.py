@@ -1,27 +1,7 @@
-"""16.8 · Workers: the same bits on one core, on two, or on a cluster.
+"""16.9 · Workers: processes, or a cluster.
 
-A measurement with a seed should not depend on who computes it. A worker is another process, on this
-machine or another, that computes a part of a sweep. What can be different there?
-
-**Threads.** BLAS, the library behind NumPy's `@`, shares the work of a large product among threads.
-With another number of threads it adds the same numbers in another order, and the last bits differ.
-So every cell of a sweep is computed on one BLAS thread:
-
-    >>> from attention.laboratory.workers import has_one_blas_thread, one_blas_thread
-    >>> with one_blas_thread():
-    ...     has_one_blas_thread()
-    True
-
-**Code.** A worker may have started before the last change of a file. `facts` says what a process
-has imported: the versions of Python and NumPy, and a hash of the source files. A worker whose facts
-are not those of the program refuses to compute.
-
-**Processors.** BLAS has several versions of its innermost loop, chooses one by the processor, and
-each of them adds in an order of its own. Nothing here changes that: the same bits need processors
-of the same kind.
-
-`workers(jobs, dask)` gives the `Executor` of Python's `concurrent.futures` that a sweep hands its
-cells to, and ends it afterwards:
+Who computes the cells of a sweep? `workers(jobs, dask)` gives an object to which functions are
+submitted, which Python calls an `Executor`, and ends it afterwards:
 
     workers()                         None: the program itself computes one cell after the other
     workers(jobs=2)                   two processes on this machine
@@ -33,35 +13,32 @@ alternative, "fork", copies the running program, but of its threads only the one
 If another thread held a lock at that moment, for example one of BLAS or of a progress bar, nobody
 will ever release it in the copy. The price of "spawn" is that each process also imports the file of
 the program. So in a plain script the sweep stands under `if __name__ == "__main__":`.
+
+What if a worker dies, because it is killed or there is no memory left? Python breaks off the whole
+pool, and the sweep stops with a sentence. A cluster computes the cells of the dead worker again on
+another one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import functools
-import hashlib
-import importlib.metadata
 import multiprocessing
 import os
-import platform
 import signal
-import sys
 import threading
+import time
+import weakref
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import attention
-import minigrad
 from attention.laboratory.results import SweepError
 
 PATIENCE = 5  # seconds in which a Dask cluster must answer
+ABSENCE = 30  # seconds that a sweep waits for workers to come back, if all of them are gone
 
 
 @contextlib.contextmanager
@@ -78,9 +55,8 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
             f"choose {jobs} jobs on this machine or the Dask cluster at {dask}, not both"
         )
     if dask is not None:
-        with _cluster(dask) as client:
-            # (pure=True would take an equal cell's result from another sweep of this cluster.)
-            yield client.get_executor(pure=False)
+        with _cluster(dask) as executor:
+            yield executor
     elif jobs == 1:
         yield None
     else:
@@ -99,136 +75,7 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
             pool.shutdown(cancel_futures=True)
 
 
-@contextlib.contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """BLAS computes on one thread inside of the block; SweepError if that cannot be arranged."""
-    controller = _controller()
-    with controller.limit(limits=1) if controller else contextlib.nullcontext():
-        use_one_blas_thread()
-        yield
-
-
-# A first reading may stop here. What follows is how BLAS is asked, what is compared, and how
-# processes end.
-
-
-def use_one_blas_thread() -> None:
-    """Give BLAS one thread for good, as a worker does; SweepError if that cannot be arranged.
-
-    Some libraries count threads for the whole process, others for each of its threads. So every
-    thread of a worker calls this. It restores nothing: other threads may still be computing.
-    """
-    controller = _controller()
-    if controller:
-        controller.limit(limits=1)
-    if not _is_one(controller):
-        raise SweepError(
-            "results depend on the number of BLAS threads, which must be 1: "
-            f'pip install -e ".[cluster]", or set {_variable()}=1 before Python starts'
-        )
-
-
-def has_one_blas_thread() -> bool:
-    """Whether BLAS computes on one thread now, also one that was loaded a moment ago."""
-    return _is_one(_controller())
-
-
-def _is_one(controller: Any) -> bool:
-    """Whether BLAS has one thread, as threadpoolctl knows, or OpenBLAS, or the environment."""
-    if controller:
-        return all(each["num_threads"] == 1 for each in controller.info())
-    threads = _openblas_threads()
-    return os.environ.get(_variable()) == "1" if threads is None else threads == 1
-
-
-def _controller() -> Any:
-    """What threadpoolctl knows of the BLAS libraries of this process; None if nothing.
-
-    (It is an extra. And it does not know Apple's Accelerate.)
-    """
-    try:
-        from threadpoolctl import ThreadpoolController
-    except ImportError:
-        return None
-    return (
-        None if "accelerate" in _blas() else ThreadpoolController().select(user_api="blas") or None
-    )
-
-
-def _openblas_threads() -> int | None:
-    """How many threads NumPy's OpenBLAS has now; None if that library is not to be found.
-
-    The environment is not asked: it may have changed since OpenBLAS read it.
-    """
-    core = getattr(sys.modules.get("numpy._core._multiarray_umath"), "__file__", None)
-    with contextlib.suppress(OSError, TypeError):
-        library = ctypes.CDLL(core)  # it is loaded already, and so is the BLAS that it needs
-        for name in ("openblas_get_num_threads", "openblas_get_num_threads64_"):
-            for each in (name, f"scipy_{name}"):
-                if hasattr(library, each):
-                    return int(getattr(library, each)())
-    return None
-
-
-def _blas() -> str:
-    """The name of NumPy's BLAS, such as scipy-openblas."""
-    return str(np.show_config(mode="dicts")["Build Dependencies"]["blas"]["name"])
-
-
-def _variable() -> str:
-    """The environment variable that sets the number of threads of NumPy's BLAS."""
-    known = {
-        "accelerate": "VECLIB_MAXIMUM_THREADS",
-        "mkl": "MKL_NUM_THREADS",
-        "blis": "BLIS_NUM_THREADS",
-    }
-    return next((known[name] for name in known if name in _blas()), "OPENBLAS_NUM_THREADS")
-
-
-def _hash(*modules: Any) -> str:
-    """A hash of the source files of modules, and of all files of those that are packages."""
-    found = hashlib.sha256()
-    for module in modules:
-        file = Path(module.__file__)
-        paths = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
-        for path in filter(Path.is_file, paths):  # (an editor's lock looks like a file, and is not)
-            found.update(str(path.relative_to(file.parent)).encode())
-            found.update(path.read_bytes())
-    return found.hexdigest()[:16]
-
-
-_IMPORTED = _hash(minigrad, attention)  # now, while the files are being imported
-
-
-@functools.cache
-def facts(module: str) -> dict[str, str]:
-    """What this process computes a function of `module` with: versions, and hashes of the code."""
-    try:
-        version = importlib.metadata.version("minigrad-attention")
-    except importlib.metadata.PackageNotFoundError:
-        version = "not installed"
-    return {
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "minigrad-attention": version,
-        "the code of minigrad and attention": _IMPORTED,
-        f"the code of {module}": _hash(sys.modules[module]),
-    }
-
-
-def refuse_changed_code(module: str) -> None:
-    """SweepError if the files are no longer those that this process imported."""
-    for code, modules in zip(
-        list(facts(module).values())[-2:],
-        [(minigrad, attention), (sys.modules[module],)],
-        strict=True,
-    ):
-        if _hash(*modules) != code:
-            names = " or ".join(each.__name__ for each in modules)
-            raise SweepError(
-                f"a source file of {names} has changed since this program imported it: "
-                "start the program again"
-            )
+# A first reading may stop here. What follows is how processes end, and how a cluster is asked.
 
 
 def _begin(reader: Connection) -> None:
@@ -250,8 +97,8 @@ def _end_with(reader: Connection) -> None:
 
 
 @contextlib.contextmanager
-def _cluster(address: str) -> Iterator[Any]:
-    """A client of the Dask cluster at an address."""
+def _cluster(address: str) -> Iterator[Executor]:
+    """The Dask cluster at an address, as an executor."""
     try:
         import distributed
     except ImportError:
@@ -275,4 +122,51 @@ def _cluster(address: str) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=PATIENCE)
         except TimeoutError:
             raise SweepError(f"the Dask cluster at {address} has no workers") from None
-        yield client
+        executor, ended = _Cluster(client), threading.Event()
+        threading.Thread(target=_watch, args=(executor, ended), daemon=True).start()
+        try:
+            yield executor
+        finally:
+            ended.set()
+
+
+class _Cluster(Executor):
+    """A client of a Dask cluster as an executor.
+
+    Dask has one, `Client.get_executor()`, but if a worker is killed while it sends an answer, that
+    one can raise an error of its own (version 2026.8 did, once in some sixty kills). A future of
+    Dask, which this class uses, asks for the answer again.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.futures: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def submit(self, function: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        # (pure=True would take an equal cell's answer from another sweep on this cluster.)
+        theirs = self.client.submit(function, *arguments, **options, pure=False)
+        self.futures.add(theirs)
+        ours: Future[Any] = Future()
+        ours.add_done_callback(lambda _: theirs.cancel() if ours.cancelled() else None)
+        theirs.add_done_callback(functools.partial(_hand_over, ours))
+        return ours
+
+
+def _watch(executor: _Cluster, ended: threading.Event) -> None:
+    """Cancel what a cluster without workers should compute: it would wait for ever."""
+    seen = time.monotonic()
+    with contextlib.suppress(Exception):  # (if the scheduler is gone, Dask cancels by itself)
+        while not ended.wait(1) and time.monotonic() - seen < ABSENCE:
+            if executor.client.scheduler_info()["workers"]:
+                seen = time.monotonic()
+        if not ended.is_set():
+            executor.client.cancel(list(executor.futures))
+
+
+def _hand_over(ours: Future[Any], theirs: Any) -> None:
+    """Give the answer of Dask's future to Python's."""
+    if ours.set_running_or_notify_cancel():
+        try:
+            ours.set_result(theirs.result())
+        except BaseException as error:
+            ours.set_exception(error)

@@ -5,7 +5,7 @@ depends on its width: not the scores, not the gradient of a typical query, not t
 step. Without a scale a typical query of a wide head gets no gradient, and the learning rates that
 work shrink. What hides this is named too: means, Adam, small initial weights, small widths.
 
-Each measurement is a sweep (chapter 16.9), whose results are kept in a file of the output folder. A
+Each measurement is a sweep (chapter 16.10), whose results are kept in a file of the output folder. A
 run that was stopped continues there. With `--full` there are more widths and seeds, and Adam too.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
