@@ -210,5 +210,5 @@ def show(page: Page, tried: list[Tried], picture: Path, *, seed: int) -> None:
         "The text compares several heads with a team of detectives, which is faster than one. Here "
         "speed is not the point: without a second head, half of the answer cannot be given at all.",
         "The weights above do not depend on the numbers. If keys are made from the numbers too, "
-        "the weights tell a little of them, and one head loses 47 %.",
+        "the weights tell a little of them, and one head loses a little less than half.",
     )

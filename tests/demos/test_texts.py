@@ -43,7 +43,7 @@ class Text(NamedTuple):
 
 TEXTS = {
     "love_transformers": Text(
-        *(love_transformers, 121, 121, set(), 40, 0),
+        *(love_transformers, 121, 121, set(), 42, 0),
         "head_2_text head_2_unit weights scale tensors seven",
     ),
     "love_you": Text(love_you, 82, 552, {"I"}, 24, 1, "head_text head_unit weights scale"),
