@@ -324,7 +324,8 @@ page.fold("The numbers", "\n".join(table))
 page.section("3 · A complete multi-head layer")
 page.say(
     "There are four projections, and between them the head axis is split off and merged again. The "
-    "gradient reaches `w_v` and `w_o` directly, and `w_q` and `w_k` only through the softmax.",
+    "gradient reaches `w_v` and `w_o` directly, and `w_q` and `w_k` only through the softmax. The "
+    "box g is a random ∂L/∂output here too.",
 )
 page.figure(
     multi_head,

@@ -152,7 +152,9 @@ def compare(marks: Marks, *, seed: int, steps: int) -> list[Tried]:
     marks.at_least("one head, five times as long: lost", min(longer.lost), 0.49)
     marks.at_least("one head, four times as wide: lost", min(wider.lost), 0.49)
     beyond = np.subtract(one.lost, one.least).max()
-    marks.at_most("  beyond the least: the training is not the reason", beyond, 0.01, ".2%")
+    marks.at_most(
+        "one head: lost beyond the least, so training is not the reason", beyond, 0.01, ".2%"
+    )
     for each in several:
         marks.at_most(f"{each.num_heads} heads: lost", max(each.lost), 0.01, ".2%")
     return tried

@@ -101,7 +101,7 @@ TYPED = {
     "digits": ["10 %"],  # chance among ten
     "first_gradient": ["0.5"],  # where the descent begins
     "recall": ["0.1", "1.0"],  # learning rates
-    "sky_is_blue": ["0.001"],  # what is called dead
+    "sky_is_blue": [".9", "0.001"],  # limits: what is decided, what is called dead
     "sort": ["10 %"],
     "two_moons": ["60 %", "75 %", "90 %"],  # guesses
     "_seven_words": [".999"],  # a limit
