@@ -291,14 +291,14 @@ page.say(
 )
 (_, _, few_apart, few_left), (with_it, without, many_apart, many_left) = medians
 page.ask(
-    f"Here the query looks at {KEYS} keys. Take {MANY} keys at the same d_k = {D_K}. How many "
-    "times smaller is the gradient of a median query then without the scale: about as many times, "
-    "more, or fewer?",
+    f"Here the query looks at {KEYS} keys. Take {MANY} keys at the same d_k = {D_K}. There, too, "
+    "the gradient of a median query is smaller without the scale: about as many times smaller, "
+    "more times, or fewer?",
     f"Fewer: {many_apart:.1f} times. The medians are {with_it:.2g} with the scale and "
     f"{without:.2g} without it. (With {KEYS} keys the medians are {few_apart:,.0f} times apart.) "
     "Among many keys the second best is closer to the best, so softmax is less one-hot: without "
-    f"the scale a median query leaves {many_left:.0e} of its weight to all keys but one, and with "
-    f"{KEYS} keys {few_left:.0e}.",
+    f"the scale a median query leaves {many_left:.1g} of its weight to all keys but one, and with "
+    f"{KEYS} keys {few_left:.1g}.",
 )
 page.fold("Norms of the gradient, and finite differences", "\n".join(compared))
 page.section("Both heads, step by step")

@@ -531,5 +531,5 @@ marks.end()
 # %% Try it
 # - Add to `INPUTS`: `"normed": lambda v: (v - v.mean(-1, keepdims=True)) / v.std(-1,
 #   keepdims=True)`. What would a layer normalisation before this layer have done for head 2?
-# - Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of the last `x.data` in `loss`:
+# - Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of `x.data` in `loss`:
 #   which head answers now, and how far did the other one move?
