@@ -14,7 +14,8 @@ import numpy as np
 from demos import options
 from demos._page import Page, try_it
 from demos._training import Marks
-from minigrad import Steps, Tensor, grad, gradcheck, graph
+from minigrad import Steps, Tensor, grad, gradcheck, gradients, graph
+from minigrad.graphs.render import described
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -24,8 +25,9 @@ marks = Marks(enforced=not chosen.quick)
 # The points are on y = 2x + 1, up to a little noise.
 
 rng = np.random.default_rng(chosen.seed)
+NOISE = 0.1
 x = np.linspace(-1.0, 2.0, 7)
-y = 2 * x + 1 + 0.1 * rng.standard_normal(7)
+y = 2 * x + 1 + NOISE * rng.standard_normal(7)
 X, Y = Tensor(x, name="x"), Tensor(y, name="y")  # (constants, with names for the graph)
 
 
@@ -43,9 +45,10 @@ print(f"L = mean (w x + b - y)² = {L.item():.6f} at w = 0.5, b = 0")
 # %% The record, from the loss back
 # Each tensor holds the node of the operation that made it. These are all the nodes.
 
-t, record = L, []
+t, record, made_by = L, [], {}
 while t.node is not None:
     record.append(f"{t.node.name} {t.shape}")
+    made_by[t.node.name] = t
     t = t.node.inputs[0]
 print("The record:", " ← ".join(record), f"← {t.name}")
 
@@ -60,7 +63,11 @@ print(f"The graph: {picture}")
 # The gradient is computed by replaying the record; by hand, as ∂L/∂w = mean 2 (w x + b - y) x and
 # ∂L/∂b = mean 2 (w x + b - y); and by moving w and b a little, which is a finite difference.
 
+# w is used for all seven points, and in the product each point has a number of its own, wᵢ xᵢ with
+# wᵢ = w. So ∂L/∂w is Σ gᵢ xᵢ, where g is the gradient of the product, and ∂L/∂b is Σ gᵢ.
+
 steps.backward(L)  # every contribution of the pass, for the page
+(g,) = gradients(L, [made_by["multiply"]], retain_graph=True)  # (7,)
 L.backward()
 by_hand = np.mean(2 * (0.5 * x - y) * x), np.mean(2 * (0.5 * x - y))
 h = 1e-5
@@ -73,24 +80,32 @@ print(f"\n{'':10}{'replayed':>18}{'by hand':>18}{'by moving':>18}")
 for name, leaf, hand, moved in zip("wb", (w, b), by_hand, by_moving, strict=True):
     print(f"   ∂L/∂{name}  {leaf.grad.item():18.12f}{hand:18.12f}{moved:18.12f}")
     three.append([f"∂L/∂{name}", *(f"{x:.12f}" for x in (leaf.grad.item(), hand, moved))])
+print(f"\n   g = ∂L/∂(w x) = {np.array2string(g, precision=3)}")
+sums = np.array([(g * x).sum(), g.sum()])
+marks.at_most(
+    "Σ gᵢ xᵢ and Σ gᵢ, from ∂L/∂w and ∂L/∂b",
+    np.abs(sums - [w.grad.item(), b.grad.item()]).max(),
+    1e-14,
+    ".0e",
+)
 
 # %% The check
 # gradcheck compares along random directions, with steps of many sizes, and at second order too.
 
 report = gradcheck(loss, np.array(0.5), np.array(0.0))
 print(f"\n{report}")
-marks.at_most(
-    "largest error of the gradient", np.max([c.error for c in report.comparisons]), 1e-8, ".0e"
-)
+worst = np.max([c.error for c in report.comparisons])
+marks.at_most("largest error of the gradient", worst, 1e-8, ".0e")
 
 # %% What a gradient is for
 # Repeated steps against the gradient bring w and b to the line that fits the points best.
 
 slope = grad(loss, argnums=(0, 1))
 at = np.array([0.5, 0.0])
-for _ in range(100):
+STEPS = 100
+for _ in range(STEPS):
     at -= 0.3 * np.array(slope(*at))
-print(f"\nAfter 100 steps against the gradient: w = {at[0]:.4f}, b = {at[1]:.4f}")
+print(f"\nAfter {STEPS} steps against the gradient: w = {at[0]:.4f}, b = {at[1]:.4f}")
 best = np.polyfit(x, y, 1)
 marks.at_most("distance from the least-squares line", np.abs(at - best).max(), 1e-6, ".0e")
 
@@ -102,14 +117,18 @@ page = Page(
     "record, and the backward pass replays the record in reverse.",
 )
 page.say(
-    "L = mean (w x + b - y)² measures how far the line w x + b misses seven points. The program "
-    "computes it forward in five operations. Then the gradient goes back through the same five.",
+    "L = mean (w x + b - y)² measures how far the line w x + b misses seven points, which lie on "
+    f"y = 2x + 1 up to noise of standard deviation {NOISE}. The program computes it forward in "
+    f"{len(record)} operations. Then the gradient goes back through the same {len(record)}.",
 )
 page.ask(
     "Before you go back step by step: w enters the expression once, and b once. How many numbers "
     "does the gradient of `multiply` have, and how many does ∂L/∂w have?",
-    "`multiply` has seven numbers, one for each point, and so has its gradient. w is one number "
-    "that was used for all seven points, so ∂L/∂w is the sum of the seven.",
+    f"`multiply` has {g.size} numbers, one for each point, and so has its gradient g. w is one "
+    "number that is used for all points. If w grows by a little h, the product of point i grows by "
+    "h xᵢ, and that makes L grow by gᵢ h xᵢ. All points together give one number, ∂L/∂w = Σ gᵢ xᵢ "
+    f"= {sums[0]:.3f}. (b is added and not multiplied, so ∂L/∂b is the plain sum, Σ gᵢ = "
+    f"{sums[1]:.3f}.)",
 )
 page.section("Both passes, step by step")
 page.say("Press ▶ for the first operation. Each step shows its line, its formula and its numbers.")
@@ -121,11 +140,22 @@ page.section("The gradient, three ways")
 page.table(
     ["", "replayed", "by hand", "by moving w and b"], three, caption="Three ways, ten equal digits"
 )
+page.say(
+    "`gradcheck` compares derivatives of order 1 and 2 with finite differences of many sizes: "
+    f"{len(report.comparisons) - len(report.unresolved)} of {len(report.comparisons)} agree, to "
+    f"{worst:.0e} or better.",
+)
 page.section("The record, drawn")
 page.figure(
     chosen.out / "graph.svg",
-    alt="The graph of the expression: the gradient is 1 at L and grows to 4.8 at w.",
+    alt=f"{described(drawing)}.",
     caption="Each box is a tensor, coloured by the size of the gradient there.",
+)
+page.section("What the gradient is for")
+page.say(
+    f"{STEPS} steps against the gradient (gradient descent) bring w and b from 0.5 and 0 to "
+    f"{at[0]:.4f} and {at[1]:.4f}. The least-squares line through the seven points has "
+    f"{best[0]:.4f} and {best[1]:.4f}.",
 )
 page.conclude(
     "The replay gives what the formulas on paper give, to the last digits, and the finite "
@@ -136,5 +166,6 @@ print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)
 marks.end()
 
 # %% Try it
-# - Let the noise grow to 1.0: does the descent still find the least-squares line, and why?
-# - Take |…| instead of (…)²: what does gradcheck report if the line goes exactly through a point?
+# - Set `NOISE` to 1.0: does the descent still find the least-squares line, and why?
+# - Return `np.abs(w * X + b - Y).mean()` from `loss`: what does gradcheck report if the line goes
+#   exactly through a point?

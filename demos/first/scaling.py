@@ -1,9 +1,10 @@
 """Why √d_k: one worked example, one sweep, and the gradients of a head with and without it.
 
 Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
-At large d_k a typical query then gets almost no gradient while a few get far too much, and one
-average over all queries hides this. The scale does not guarantee a gradient either: the worked
-example below is scaled, and nevertheless half of it is dead.
+At d_k = 1024 nearly half of the queries then get almost no gradient while a few get far too much,
+and one average over all queries hides this. The scale does not guarantee a gradient either: the
+worked example below is scaled, and nevertheless W_Q and W_K of one of its two heads get almost
+none.
 
     python -m demos scaling [--out DIR] [--seed N]  # 4 s
 """
@@ -17,7 +18,7 @@ from tqdm import tqdm
 
 from attention import MultiHeadAttention, attention
 from attention.figures import plot_sweep, save_figure
-from attention.scaling import MEASURED, summary, sweep, typical_query
+from attention.scaling import DEAD, MEASURED, summary, sweep, typical_query
 from demos import options
 from demos._page import Page, try_it
 from demos.texts.sources import agreeing, beside
@@ -29,7 +30,7 @@ from minigrad.graphs.render import described
 chosen = options("scaling", __doc__.splitlines()[0])
 started = time.perf_counter()
 D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-REPEATS = 5
+REPEATS, MANY = 5, 64  # of each measurement, and how many keys it has
 
 # %% 1 · A worked example: "I love Transformers"
 # "The text" is a notebook, "A step to step guide to understand attention mechanisms". We found it
@@ -90,11 +91,11 @@ if share < 1e-3:
     below = 1 - weights[0, 0]
     print(
         f"""
-   This example is scaled, and nevertheless its second head is dead. Its weights are one-hot
-   (the smallest is {weights.min():.1e}, the largest of the first word is 1 - {below:.0e}),
-   because inputs from 0 to 9 are far from unit variance. W_V and W_O still learn, but W_Q gets
-   only {share:.0e} of the gradient that W_V gets. The scale repairs scores that grow with d_k;
-   it does not repair inputs that are too large."""
+   This example is scaled, and nevertheless its second head is dead: W_V and W_O still learn, but
+   W_Q gets only {share:.0e} of the gradient that W_V gets. (A head with less than a thousandth is
+   called dead.) Its weights are one-hot: the smallest is {weights.min():.1e}, the largest of the
+   first word is 1 - {below:.0e}. The reason are inputs from 0 to 9, which are far from unit
+   variance. The scale repairs scores that grow with d_k; it does not repair large inputs."""
     )
 else:
     print(f"\n   Here the second head is alive: W_Q gets {share:.0e} of the gradient of W_V.")
@@ -106,7 +107,7 @@ else:
 
 rows = list(
     tqdm(
-        sweep(D_KS, repeats=REPEATS, seed=chosen.seed),
+        sweep(D_KS, repeats=REPEATS, keys=MANY, seed=chosen.seed),
         total=2 * len(D_KS) * REPEATS,
         desc="2 · sweep",
     )
@@ -129,7 +130,9 @@ def plus_minus(mean, spread):
 for (d_k, a), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
     cells = "".join(f"{plus_minus(*row[name]):>17}" for name in MEASURED)
     table.append(f"{d_k:>6} {'1/√d_k' if a else 'none':>9}{cells}")
-print(f"\n2 · {REPEATS} repeats of 512 queries over 64 keys, seed {chosen.seed}; mean ± spread\n")
+print(
+    f"\n2 · {REPEATS} repeats of 512 queries over {MANY} keys, seed {chosen.seed}; mean ± spread\n"
+)
 print("\n".join(table))
 
 
@@ -144,17 +147,17 @@ for name in ("gradient_mean", "gradient_median"):
     print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
 lost, top = (measured(name, 1024, 0) for name in ("dead_share", "top_tenth_share"))
 alive, even = (measured(name, 1024, 0.5) for name in ("dead_share", "top_tenth_share"))
-print(f"     {lost:.0%} of the queries are dead at 1024 (with the scale {alive:.0%})")
+print(f"     {lost:.0%} of the queries have ‖∂L/∂q‖ < {DEAD} at 1024 (with the scale {alive:.0%})")
 print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.0%})")
 sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
 
 # %% 3 · The same head, scaled and unscaled, as a graph
-# This is one query over 5 keys at d_k = 512. Its unscaled gradient is the median of 1001 random
-# queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the gradient
-# there. Finite differences, element by element, show whether a dead gradient is true.
+# This is one query over 5 keys at d_k = 512. Its gradient without the scale is the median of 1001
+# random queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the
+# gradient there. Finite differences, element by element, show whether a small gradient is true.
 
-D_K, LIMITS = 512, (1e-6, 1.0)
-q, k, v, g = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
+D_K, KEYS, LIMITS = 512, 5, (1e-6, 1.0)
+q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed))
 
 
 def loss(inputs, scale, axis=None):
@@ -184,7 +187,7 @@ def by_differences(i, inputs, scale):
     return found.reshape(2, *point.shape)
 
 
-drawings, passes, compared = [], [], []
+drawings, passes, compared, of_q = [], [], [], []
 with tqdm(total=6, desc="3 · finite differences") as progress:
     for scale, title in ((None, "scaled"), (1.0, "unscaled")):
         tensors = [
@@ -197,7 +200,9 @@ with tqdm(total=6, desc="3 · finite differences") as progress:
         drawings.append((title, drawing, drawing.save(chosen.out / f"head_{title}.svg")))
         steps.backward(value)
         passes.append(steps)
-        for i, exact in enumerate(gradients(loss(tensors, scale), tensors)):
+        exacts = gradients(loss(tensors, scale), tensors)
+        of_q.append(np.linalg.norm(exacts[0]))
+        for i, exact in enumerate(exacts):
             numeric, resolution = by_differences(i, tensors, scale)
             norm, apart = np.linalg.norm(exact), np.linalg.norm(exact - numeric)
             sees = np.linalg.norm(resolution)
@@ -218,8 +223,25 @@ both = passes[0].save(
     title=f"One head at d_k = {D_K}, scaled and unscaled",
     limits=LIMITS,
 )
-print(f"\n3 · One typical query over 5 keys, d_k = {D_K}: norms of the gradient\n")
+print(f"\n3 · One typical query over {KEYS} keys, d_k = {D_K}: norms of the gradient\n")
 print("\n".join(f"   {line}" for line in compared))
+
+# %%
+# How many times smaller a gradient is without the scale depends on the number of keys. So here are
+# medians over many queries, for as few keys as in the pictures, and for as many as in the sweep.
+
+apart = of_q[0] / of_q[1]
+print(f"\n   Its ∂L/∂q is {apart:,.0f} times smaller without the scale. Medians over 512 queries:")
+medians = []
+for keys in (KEYS, MANY):
+    by_a = summary(list(sweep((D_K,), repeats=REPEATS, keys=keys, seed=chosen.seed)))
+    with_it, without = (by_a[D_K, a]["gradient_median"][0] for a in (0.5, 0.0))
+    left = 1 - by_a[D_K, 0.0]["largest_weight"][0]  # for all other keys together
+    medians.append((with_it, without, with_it / without, left))
+    print(
+        f"     {keys:2} keys: {with_it:.2g} with it, {without:.2g} without, "
+        f"{with_it / without:,.{0 if with_it / without > 100 else 1}f} times apart"
+    )
 
 # %%
 # A complete multi-head layer shows where its gradients are strong. It has inputs of unit variance,
@@ -238,8 +260,9 @@ multi_head = drawing.save(chosen.out / "multi_head.svg")
 
 page = Page(
     "What √d_k does to gradients",
-    claim="Attention multiplies its scores by 1/√d_k before softmax. Without that number most "
-    "queries get almost no gradient once keys are long.",
+    claim="Attention multiplies its scores by 1/√d_k before softmax. Without that number "
+    f"{lost:.0%} of the queries get almost no gradient at d_k = {D_KS[-1]}, and with it "
+    f"{alive:.0%} of them.",
 )
 page.say(
     "This page shows one head with and without the scale, a sweep over d_k, and a worked example, "
@@ -247,17 +270,35 @@ page.say(
     "code and the reasons.",
 )
 page.section(f"1 · One head, with and without the scale, at d_k = {D_K}")
-page.ask(
-    "The two heads differ in one number, the scale: 1/√512 = 0.044 on the left, 1 on the right. "
-    "How much smaller is the gradient of q on the right: 20 times, 500 times, or more?",
-    "About 1,300 times. It is the same at the weights, but softmax passes almost none of it on to "
-    "the scores.",
+page.figures(
+    [
+        (path, f"One head, {title}: {described(drawing)}.", caption)
+        for (title, drawing, path), caption in zip(
+            drawings,
+            (f"scaled: times 1/√{D_K} = {D_K**-0.5:.3f}", "unscaled: times 1"),
+            strict=True,
+        )
+    ]
 )
-page.figures([(path, described(drawing), title) for title, drawing, path in drawings])
 page.say(
-    "The query is the median of 1001 random ones, so it is neither lucky nor unlucky. A box is a "
-    "tensor, and its colour the RMS of the gradient there: √mean(g²), the size of a typical "
-    "element. Finite differences find the same small gradient, so it is true and not a bug.",
+    "The two heads differ in one number, the scale. The box g is a random ∂L/∂output, from which "
+    "the way back begins: L = ⟨g, output⟩. A box is a tensor, and its colour is the RMS of the "
+    "gradient there: the root of the mean of its squared elements, the size of a typical one.",
+    f"The gradient of q is {apart:,.0f} times smaller on the right. It is the same at the weights, "
+    "but softmax passes almost none of it on to the scores. Finite differences find the same small "
+    "gradient, so it is true and not a bug. The query is one of 1001 random ones: the one whose "
+    "‖∂L/∂q‖ without the scale is the median of all, so it is neither lucky nor unlucky.",
+)
+(_, _, few_apart, few_left), (with_it, without, many_apart, many_left) = medians
+page.ask(
+    f"Here the query looks at {KEYS} keys. Take {MANY} keys at the same d_k = {D_K}. There, too, "
+    "the gradient of a median query is smaller without the scale: about as many times smaller, "
+    "more times, or fewer?",
+    f"Fewer: {many_apart:.1f} times. The medians are {with_it:.2g} with the scale and "
+    f"{without:.2g} without it. (With {KEYS} keys the medians are {few_apart:,.0f} times apart.) "
+    "Among many keys the second best is closer to the best, so softmax is less one-hot: without "
+    f"the scale a median query leaves {many_left:.1g} of its weight to all keys but one, and with "
+    f"{KEYS} keys {few_left:.1g}.",
 )
 page.fold("Norms of the gradient, and finite differences", "\n".join(compared))
 page.section("Both heads, step by step")
@@ -266,25 +307,30 @@ page.steps(both, title="Both passes of the two heads, side by side")
 page.section("2 · Scores, weights and gradients over d_k")
 page.say(
     "Without the scale the scores' variance is d_k, the weights become one-hot, and the median "
-    "query's gradient first rises and then dies, while the mean levels off. With 1/√d_k five of "
-    "the six measurements hardly change. There are 64 keys; the shaded band is ± one standard "
-    f"deviation of {REPEATS} repeats.",
+    "query's gradient first rises and then falls, while the mean levels off. With 1/√d_k five of "
+    f"the six measurements hardly change. There are {MANY} keys; the shaded band is ± one standard "
+    f"deviation of {REPEATS} repeats. A query is called dead if its ‖∂L/∂q‖ is below {DEAD}: less "
+    f"than a hundredth of the {with_it:.2f} that a median query gets with the scale.",
 )
 page.figure(
     sweep_svg,
-    alt="Six measurements over d_k from 4 to 1024. Without the scale the median gradient falls by "
-    f"orders of magnitude, and {lost:.0%} of the queries are dead at 1024; with it hardly anything "
-    "changes.",
+    alt="Six measurements over d_k from 4 to 1024. At 1024 the median gradient is "
+    f"{measured('gradient_median', 1024, 0):.1g} without the scale and "
+    f"{measured('gradient_median', 1024, 0.5):.2g} with it; {lost:.0%} of the queries are dead "
+    f"without it, and {alive:.0%} with it.",
     caption="Six measurements over d_k",
 )
 page.fold("The numbers", "\n".join(table))
 page.section("3 · A complete multi-head layer")
 page.say(
     "There are four projections, and between them the head axis is split off and merged again. The "
-    "gradient reaches `w_v` and `w_o` directly, and `w_q` and `w_k` only through the softmax.",
+    "gradient reaches `w_v` and `w_o` directly, and `w_q` and `w_k` only through the softmax. The "
+    "box g is a random ∂L/∂output here too.",
 )
 page.figure(
-    multi_head, alt=described(drawing), caption="Three heads, d_model = 12, inputs of variance 1"
+    multi_head,
+    alt=f"A multi-head layer: {described(drawing)}.",
+    caption="Three heads, d_model = 12, inputs of variance 1",
 )
 page.section('4 · "I love Transformers", and its backward pass')
 page.say(
@@ -306,5 +352,5 @@ written = page.write(chosen.out, quick=chosen.quick)
 print(f"\n4 · {written} shows all of it ({time.perf_counter() - started:.0f} s)")
 
 # %% Try it
-# - Set `D_K` to 256, and then `keys` to 50 as well: which of the two revives the typical query?
+# - Set `D_K` to 256, and then `KEYS` to 50 as well: which of the two revives the typical query?
 # - Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.

@@ -16,7 +16,6 @@ it.
 
 import difflib
 import inspect
-import sys
 
 from demos import options, stop
 from demos._page import Html, Page, link, try_it
@@ -25,13 +24,14 @@ from demos.museum.exhibits import NAMES, difference, exhibit, shown, source
 
 if not __debug__:
     stop("the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE")
-asked, rest, value = [], [], False
-for word in sys.argv[1:]:  # a NAME is a word that is neither an option nor its value
-    (rest if value or word.startswith("-") else asked).append(word)
-    value = len(word) > 2 and any(option.startswith(word) for option in ("--out", "--seed"))
-sys.argv[1:] = rest
-chosen = options("museum", f"{(__doc__ or '').splitlines()[0]} NAMEs: {', '.join(NAMES)}.")
-asked = [word.casefold() for word in asked]
+chosen = options(
+    "museum",
+    f"{(__doc__ or '').splitlines()[0]} NAMEs: {', '.join(NAMES)}.",
+    add=lambda parser: parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="an exhibit, or several (all)"
+    ),
+)
+asked = [word.casefold() for word in chosen.names]
 marks = Marks(enforced=not chosen.quick)
 for name in asked:
     if name not in NAMES:
@@ -65,10 +65,18 @@ page = Page(
 )
 page.say(
     "Each exhibit is a function that runs without an error and is wrong. You see the function, and "
-    "what it does. Look for the wrong line before you open “Find it”: there are the mistake, the "
-    "check that catches it, and the repair. The functions shown here are those that ran.",
+    "what it does. A line of it is wrong, or missing. Look for it before you open “Find it”: there "
+    "are the mistake, the check that catches it, and the repair. The functions shown here are "
+    "those that ran.",
 )
-places = [link(str(each.number), f"#{each.name}") for each in exhibits]
+
+
+def place(each):
+    """Where an exhibit is on the page. Its name would tell the mistake in the address bar."""
+    return f"exhibit-{each.number}"
+
+
+places = [link(str(each.number), f"#{place(each)}") for each in exhibits]
 page.say(Html(f"Exhibits: {' · '.join(places)}"))
 
 
@@ -82,7 +90,7 @@ for each, said, passed in verdicts:
     before, after = (
         measured(each.symptoms(f, chosen.seed)) for f in (module.broken, module.repaired)
     )
-    page.section(f"Exhibit {each.number}", name=each.name)
+    page.section(f"Exhibit {each.number}", name=place(each))
     page.code(source(module.broken))
     page.say(inspect.getdoc(module.symptom))
     page.table(
@@ -90,7 +98,7 @@ for each, said, passed in verdicts:
         list(before.items()),
         caption=f"What exhibit {each.number} does",
     )
-    question = "Find it: which line is wrong, and which check would notice?"
+    question = "Find it: which line is wrong or missing, and which check would notice?"
     with page.folded(question, asked=True):
         page.head(f"The mistake: {each.title}")
         page.say(each.story)
@@ -118,7 +126,7 @@ if len(exhibits) > 1:
             ["exhibit", "mistake", "broken", "repaired"],
             [
                 [
-                    link(each.name, f"#{each.name}"),
+                    link(each.name, f"#{place(each)}"),
                     each.title,
                     *("caught" if told else "passes" for told in both),
                 ]

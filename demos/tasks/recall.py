@@ -154,15 +154,18 @@ page = Page(
 page.say(
     f"A sequence has {PAIRS} pairs of a key and a value, drawn anew each time. Then one of the "
     "keys is asked for, and its value is the answer. So the weights of the model cannot hold the "
-    "answers: the head must find the pair with this key.",
+    f"answers: the head must find the pair with this key. There are {VALUES} values, so guessing "
+    f"is right in {1 / VALUES:.1%} of the questions.",
+    f"A model has one head with d_k = {D_K}. It is trained with plain gradient descent (SGD, "
+    f"without momentum) for {chosen.steps} steps of {BATCH} sequences.",
 )
 page.ask(
-    "Four trainings: with and without the scale 1/√d_k = 0.044, at a learning rate of 1 and of "
-    "0.1. Which of them learn the task, and does the scale make a head learn sooner?",
+    f"Four trainings: with and without the scale 1/√d_k = {D_K**-0.5:.3f}, at a learning rate of 1 "
+    "and of 0.1. Which of them learn the task, and does the scale make a head learn sooner?",
     f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.0%} of the questions, the "
     f"unscaled one {runs['unscaled', 1.0][2]:.0%}. At a rate of 0.1 it is "
     f"{runs['scaled', 0.1][2]:.0%} and {runs['unscaled', 0.1][2]:.0%}, and the unscaled head is "
-    "sooner: the same step changes its scores √512 = 23 times as much.",
+    f"sooner: the same step changes its scores √{D_K} = {D_K**0.5:.0f} times as much.",
 )
 page.section("Where the head looks")
 page.figure(

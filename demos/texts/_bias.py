@@ -110,10 +110,10 @@ def report(found: Found, marks: Marks) -> None:
     marks.at_least("b_q longer: a weight moves by", w_q, 0.1, ".2f")
     marks.at_most("b_k and b_v longer: a weight moves by", max(w_k, w_v), 1e-14, ".0e")
     marks.at_most("contexts move by b_v: off by", found.apart, 1e-14, ".0e")
-    marks.at_least("  with dropped weights", found.dropped, 0.05, ".2f")
+    marks.at_least("contexts with dropped weights move by b_v: off by", found.dropped, 0.05, ".2f")
     marks.at_most(f"{STEPS} steps move b_k by", found.learned[1], 1e-12, ".0e")
     least = min(found.learned[0], found.learned[2])
-    marks.at_least("  and the other two by", least, 0.005, ".3f")
+    marks.at_least(f"{STEPS} steps move b_q and b_v by", least, 0.005, ".3f")
     turned = found.rotated[1] / found.rotated[0]
     marks.at_least("rotated: ‖∂L/∂b_k‖ / ‖∂L/∂b_q‖", turned, 0.1, ".1f")
 

@@ -103,7 +103,8 @@ def show(page: Page, answers: Answers, charlm: Path) -> None:
     page.say(
         "A count of characters can score a word that it never found. It needs -log₂ p bits for a "
         "character of probability p, so likely ones need few. A long word needs more bits in all, "
-        "so the table has the mean over the characters of the word and the space after it.",
+        "so the table has the mean over the characters of the word and the space after it. “used” "
+        "is there for comparison: it is a word that comes after “is” in the documentation.",
     )
     page.table(
         ["word in the blank", "n = 1", f"n = {ORDERS}"],

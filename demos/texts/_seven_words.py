@@ -138,9 +138,9 @@ def show(page: Page, text: Heads, unit: Heads, folder: Path) -> None:
     header = ["", "digits, as in the text", "mean 0, variance 1"]
     page.table(header, findings(text, unit), caption="What the eight heads do")
     page.say(
-        f"With digits {text.dead(dying(unit)):.0%} of the queries get less than a thousandth of "
-        "the gradient that a median query gets at mean 0 and variance 1. The mean does not show "
-        "it, since a few undecided queries get much.",
+        f"With digits {text.dead(dying(unit)):.0%} of the queries get less than "
+        f"{dying(unit):.4f}, a thousandth of the gradient that a median query gets at mean 0 and "
+        "variance 1. The mean does not show it, since a few undecided queries get much.",
         "At mean 0 and variance 1 the standard deviation of the scores is "
         f"{unit.deviation:.2f} and not 1. Xavier's bound is taken for one head's matrix, which "
         "gives queries and keys the variance 2h/(h + 1). With eight heads that is 16/9.",

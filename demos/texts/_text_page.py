@@ -9,6 +9,7 @@ from types import ModuleType
 import numpy as np
 
 from demos._page import Html, Page
+from demos._training import Marks
 from demos.texts.sources import KINDS, Teller, agreeing, counted, kinds
 
 WIDEST = 16  # numbers in a row of a table
@@ -94,3 +95,8 @@ class TextPage(Page):
             self.facts({name: sentences for name, sentences in facts.items() if sentences})
             if printed:
                 self.code(printed.splitlines())
+
+    def judged(self, marks: Marks) -> None:
+        """Every number of the run that has a pass mark, beside its mark, folded."""
+        with self.folded(f"{len(marks.rows)} numbers of this run, each beside its pass mark"):
+            marks.table(self, "What the claims of this page rest on, and what would refute them")

@@ -152,7 +152,9 @@ def compare(marks: Marks, *, seed: int, steps: int) -> list[Tried]:
     marks.at_least("one head, five times as long: lost", min(longer.lost), 0.49)
     marks.at_least("one head, four times as wide: lost", min(wider.lost), 0.49)
     beyond = np.subtract(one.lost, one.least).max()
-    marks.at_most("  beyond the least: the training is not the reason", beyond, 0.01, ".2%")
+    marks.at_most(
+        "one head: lost beyond the least, so training is not the reason", beyond, 0.01, ".2%"
+    )
     for each in several:
         marks.at_most(f"{each.num_heads} heads: lost", max(each.lost), 0.01, ".2%")
     return tried
@@ -210,5 +212,5 @@ def show(page: Page, tried: list[Tried], picture: Path, *, seed: int) -> None:
         "The text compares several heads with a team of detectives, which is faster than one. Here "
         "speed is not the point: without a second head, half of the answer cannot be given at all.",
         "The weights above do not depend on the numbers. If keys are made from the numbers too, "
-        "the weights tell a little of them, and one head loses 47 %.",
+        "the weights tell a little of them, and one head loses a little less than half.",
     )

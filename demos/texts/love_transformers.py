@@ -1,11 +1,15 @@
-""" "I love Transformers": two heads worked out by hand, one of which is dead.
+""" "I love Transformers": two heads worked out by hand, and how little W_Q of one of them learns.
 
 Claim. A notebook computes two heads over three words and prints 121 numbers. All of them come out
 of our layer, digit by digit. The notebook scales its scores by 1/√d_k. Its second head is one-hot
-all the same: the head gives every word the same vector, and its W_Q and W_K learn nothing. The
-scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and variance 5.75. At
-mean 0 and variance 1 the same head learns. The sentence of seven words, which the notebook mentions
-and does not compute, ends like its example: at d_model = 512 most queries look at a single word.
+all the same: the head gives every word the same vector, and its W_Q and W_K get almost no gradient.
+Gradient descent does not move them. (W_V and W_O get a gradient as usual, and Adam moves W_Q too,
+since it divides a gradient by its size.) The scale repairs scores that grow with d_k. It does not
+repair inputs of mean 4.5 and variance 5.75. At mean 0 and variance 1 the same head learns. The
+sentence of seven words, which the notebook mentions and does not compute, ends like its example: at
+d_model = 512 most queries look at a single word.
+
+A head is called dead here if its W_Q gets less than a thousandth of the gradient of its W_V.
 
 The text is the notebook "A step to step guide to understand attention mechanisms". We do not know
 its author: we have it as a text without an address.
@@ -69,8 +73,15 @@ print(
 )
 for how, array in (("moveaxis", drawn), ("reshape alone", cut)):
     print(f"   as the text draws it, weights[1, :, 0], by {how}: {array[1, :, 0].round(3)}")
-marks.at_most("  by moveaxis, apart", np.abs(drawn[1, :, 0] - stored[0, 1]).max(), 0, ".0f")
-marks.at_least("  by reshape alone", np.abs(cut[1, :, 0] - stored[0, 1]).max(), 0.9, ".2f")
+marks.at_most(
+    "drawn by moveaxis, and stored: apart", np.abs(drawn[1, :, 0] - stored[0, 1]).max(), 0, ".0f"
+)
+marks.at_least(
+    "drawn by reshape alone, and stored: apart",
+    np.abs(cut[1, :, 0] - stored[0, 1]).max(),
+    0.9,
+    ".2f",
+)
 off = np.abs(drawn.sum(axis=1) - 1).max()
 marks.at_most("sums of the drawing along axis 1, from 1", off, 1e-15, ".0e")
 picture = draw_orders(WORDS, source.scores(x, layer), stored, ours["heads"], ours["concatenated"])
@@ -93,7 +104,8 @@ joined = concatenate([heads[0], heads[1]], axis=1)  # (T, H · d_v)
 for how, rows in (("head by head", joined), ("by reshape alone", heads.reshape(3, 4))):
     print(f"       {WORDS[1]!r}, {how}: {rows.data[1].round(3)}")
 apart = np.abs((joined - merge_heads(heads)).data).max()
-marks.at_most("  features joined, and merge_heads: apart", apart, 0.0, ".0e")
+print(f"       head by head, and by our merge_heads: apart by {apart:g}")
+marks.at_most("features joined, and merge_heads: apart", apart, 0.0, ".0e")
 
 tell()
 queries, keys = (split_heads(project(x), H) for project in (layer.w_q, layer.w_k))  # (H, T, d_k)
@@ -111,7 +123,12 @@ whole = jacobian(lambda x: split_heads(layer.w_q(x), H))(x.data).data  # (H, T, 
 reads = whole[:, 1, :, 1]  # (H, d_k, d_model), the word "love"
 for head in range(H):
     print(f"       head {head + 1}, ‖∂q/∂feature‖: {np.linalg.norm(reads[head], axis=0).round(3)}")
-marks.at_least("  the least of them", np.linalg.norm(reads, axis=1).min(), 0.2, ".3f")
+marks.at_least(
+    "each head reads each feature: least ‖∂q/∂feature‖",
+    np.linalg.norm(reads, axis=1).min(),
+    0.2,
+    ".3f",
+)
 
 # %%
 # Xavier's bound √(6/(d_in + d_out)) makes an output as large as its input, in the mean over the
@@ -125,8 +142,10 @@ beyond = (np.abs(ours["W_Q"]) > bound).sum()
 print(f"       bounds {np.sqrt(6 / (4 + 2)):.3f} and {bound:.3f}; printed weights beyond: {beyond}")
 for what, d_out, variance in (("head", 2, 4 / 3), ("layer", 4, 1)):
     grown = np.var(unit_inputs @ xavier_uniform((5000, 4, d_out), rng=rng))
-    print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}")
-    marks.at_most(f"  that and {variance:.3f}: apart", abs(grown / variance - 1), 0.03)
+    print(f"       variance of x W, from 1, with the {what}'s bound: {grown:.3f}", end="")
+    print(f", and {variance:.3f} by the formula")
+    off = abs(grown / variance - 1)
+    marks.at_most(f"variance of x W with the {what}'s bound, off the formula by", off, 0.03)
 
 tell()
 square = np.mean(x.data**2)
@@ -151,7 +170,9 @@ tell()
 second = ours["weights"][1]
 print(f"       what is left for the other two words: {second[:, 1:].sum(axis=1)}")
 print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max():.1e}")
-marks.at_most("  head 2, entropy / log n", entropy(second).mean() / np.log(3), 1e-6, ".1e")
+spread = entropy(second).mean() / np.log(3)
+print(f"       the entropy of its weights is {spread:.1e} log n")
+marks.at_most("head 2, entropy / log n", spread, 1e-6, ".1e")
 
 tell()
 for head, at in enumerate(ours["weights"], 1):
@@ -225,7 +246,7 @@ for i, (point, g) in enumerate(zip(points, recorded, strict=True)):
     far = error.flat[worst] / np.abs(true.flat[worst])
     print(f"     {point.name:11} worst element {true.flat[worst]:9.1e}, off by {far:.1e} of itself")
     relative = np.linalg.norm(error) / np.linalg.norm(true)
-    marks.at_most("  ‖error‖ / ‖gradient‖", relative, 1e-6, ".1e")
+    marks.at_most(f"{point.name}: ‖error‖ / ‖gradient‖", relative, 1e-6, ".1e")
 say("An element that is far off is rounding: too small to matter in the norm.", "     ")
 
 # %%
@@ -236,7 +257,7 @@ say("An element that is far off is rounding: too small to matter in the norm.", 
 # the seeds 0 to 999 the worst was off by 3.6e-4, and 997 were off by less than 1e-4.
 
 off = source.off_at_order_2(recorded, points, np.random.default_rng(chosen.seed))
-marks.at_most("  order 2, the furthest of 25 off by", off.max(), 4e-4, ".1e")
+marks.at_most("the text's head 2, order 2: the furthest of 25 off by", off.max(), 4e-4, ".1e")
 
 # %%
 # Head 2 as a graph, twice on one colour scale: with the text's inputs, the gradient that reaches
@@ -273,13 +294,13 @@ for name, prepare in INPUTS.items():
         (e1, e2), (g1, g2) = source.measure(prepare(digits), scale=SCALES[scale])
         print(f"   {name:17}{scale:8}{e1:17.1e}{e2:10.1e}{g1:15.1e}{g2:10.1e}")
 
-print("\n   Heads with W_Q / W_V < 1e-3, scaled by 1/√d_k, at 200 other seeds:")
+print("\n   Dead heads (W_Q / W_V < 1e-3), scaled by 1/√d_k, at 200 other seeds:")
 dead = {name: source.dead(prepare) for name, prepare in INPUTS.items()}
 for name in INPUTS:
     print(f"     inputs {name:15}{dead[name]:6.1%}")
-marks.at_least("  the text's inputs: a quarter of the heads or more", dead["text"], 0.25)
-marks.at_most("  the text's inputs: and not half of them", dead["text"], 0.45)
-marks.at_most("  unit inputs: none", dead["unit"], 0.0)
+marks.at_least("dead heads of 400, the text's inputs: a quarter or more", dead["text"], 0.25)
+marks.at_most("dead heads of 400, the text's inputs: not half of them", dead["text"], 0.45)
+marks.at_most("dead heads of 400, unit inputs: none", dead["unit"], 0.0)
 
 figure = new_figure(6.8, 6.6)
 scales, panels = 2.0 ** np.linspace(-10, 1, 45), figure.subplots(2, 1, sharex=True)
@@ -305,14 +326,16 @@ save_figure(figure, chosen.out / "scale")
 
 # %% What a dead head learns
 # The task is the simplest one: give each word back. A constant answer brings the loss down to the
-# variance of the words. Gradient descent from the text's numbers gets no further: head 2 does not
-# move, and head 1 dies as well. Adam divides the gradient by its size, so even head 2
-# moves, although its gradient is almost 0. With the scale 1/32, or with inputs of mean 0 and
-# variance 1, plain gradient descent moves it too.
+# variance of the words, and a loss is divided by that here. Gradient descent from the text's
+# numbers gets no further: W_Q of head 2 does not move, and head 1, which was alive, soon looks at
+# one word alone, the same for all. Then each head gives every word the same vector, and the best
+# answer is a constant. (A smaller rate takes longer to get there.) Adam divides the gradient by its
+# size, so even W_Q of head 2 moves, although its gradient is almost 0. With the scale 1/32, or with
+# inputs of mean 0 and variance 1, plain gradient descent moves it too.
 
 print(f"\n   {chosen.steps} steps to give each word back, rate 0.01; heads 1, 2 side by side\n")
 print(f"   {'':21}loss / a constant's   W_Q moved by      largest weights")
-losses, moves = {}, {}
+losses, moves, apart, weights = {}, {}, {}, {}
 runs = [("text", "1/√d_k", SGD), ("text", "1/√d_k", Adam), ("text", "1/32", SGD)]
 for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     x, layer = source.layer(unit=inputs == "unit")
@@ -320,18 +343,30 @@ for inputs, scale, method in [*runs, ("unit", "1/√d_k", SGD)]:
     case, optimizer = f"{inputs}, {scale}, {method.__name__}", method(layer.parameters(), 0.01)
     run = Run(chosen, case, model=layer, optimizer=optimizer, rng=rng)
     for _ in run:
-        loss = ((layer(Tensor(x.data)) - x.data) ** 2).mean()
+        answer = layer(Tensor(x.data))
+        loss = ((answer - x.data) ** 2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         run.show(loss=loss.item())
+        run.keep(apart=np.ptp(answer.data, axis=0).max())  # 0 if all words get the same vector
     losses[case] = run.losses / x.data.var(axis=0).mean()
+    apart[case] = np.array(run.history["apart"])
     change = (layer.w_q.weight.data - before).reshape(4, H, 2)  # (d_model, H, d_k)
     moves[case] = np.linalg.norm(change, axis=(0, 2)) / np.linalg.norm(before)
-    looks = layer.weights(x).data.max(axis=-1).round(2)
+    weights[case] = layer.weights(x).data
+    looks = weights[case].max(axis=-1).round(2)
     moved = "".join(f"{m:8.1e}" for m in moves[case])
     print(f"   {case:21}{losses[case][-1]:19.1e} {moved}  ", *looks)
-dead_run = losses["text, 1/√d_k, SGD"]
+dead_run, same_vector = losses["text, 1/√d_k, SGD"], apart["text, 1/√d_k, SGD"]
+winner = WORDS[weights["text, 1/√d_k, SGD"][0, 0].argmax()]
+constant_from = int(np.argmax(same_vector < 1e-3))  # how many steps it takes; 0 if it never is
+print(
+    f"   text, 1/√d_k, SGD: from {constant_from} steps on all three words get the same vector, "
+    f"apart by {same_vector[constant_from:].max():.0e} at most"
+)
+marks.at_least("text: steps until all words get one vector", constant_from, 1, "d")
+marks.at_most("text: from there on, words apart by", same_vector[constant_from:].max(), 1e-3, ".0e")
 marks.trained("text", dead_run)
 marks.at_most("text: loss / a constant's, from 1", abs(dead_run[-1] - 1), 1e-3, ".0e")
 marks.at_most("text: head 2's W_Q moved by", moves["text, 1/√d_k, SGD"][1], 1e-6, ".0e")
@@ -350,9 +385,9 @@ _seven_words.report(*seven, marks)
 
 page = TextPage(
     source,
-    "“I love Transformers”: two heads, and one of them is dead",
-    claim="Two heads are worked out by hand, scaled by 1/√d_k. Every printed number comes back, "
-    "and one of the two heads learns nothing.",
+    "“I love Transformers”: two heads worked out by hand, and their way back",
+    claim="Two heads are worked out by hand, scaled by 1/√d_k. Every printed number comes back. By "
+    "plain gradient descent W_Q and W_K of one head learn nothing, although they are scaled.",
 )
 page.section("The text")
 page.say(
@@ -365,8 +400,9 @@ page.say(
 page.ask(
     "The weights of both heads are drawn in the same way, and both heads are scaled by 1/√2. How "
     "evenly does the second head share its attention among the three words?",
-    "It does not share it. Every word puts 0.9999999 or more on “I”, so the head gives each word "
-    "the same vector. Open the tables below and compare the last three rows of the weights.",
+    f"It does not share it. Every word puts all of it on “{WORDS[0]}” but for "
+    f"{1 - second[:, 0].min():.0e} or less, so the head gives each word the same vector. Compare "
+    "the last three rows of the weights in the table below.",
 )
 labels = [f"head {head}, {word}" for head in (1, 2) for word in WORDS]
 page.numbers(
@@ -396,15 +432,18 @@ page.figure(
     "the axis of heads away, and puts the features of both heads into one row for each word",
 )
 page.doubts(tell)
-page.section("The way back: one head is dead")
+page.section("The way back: W_Q of head 2 gets almost nothing")
 page.say(
     "The text has no backward pass. L is the sum of one head's output, and each head is taken "
     "alone. “unit” is the same example with inputs of mean 0 and variance 1.",
+    "In the last column is how much gradient W_Q gets, over that of W_V. A head is called dead "
+    "here if this is less than 0.001. A dead head still learns: its W_V and W_O get their "
+    "gradient. What it cannot learn by gradient descent is where to look.",
 )
 page.table(["head", "X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V"], table, caption="Norms of ∂L/∂…")
 page.figures(
     [
-        (chosen.out / f"head_2_{name}.svg", described(drawings[name]), caption)
+        (chosen.out / f"head_2_{name}.svg", f"{caption}: {described(drawings[name])}.", caption)
         for name, caption in (
             ("text", "Head 2 with the text's inputs"),
             ("unit", "Head 2 with mean 0 and variance 1"),
@@ -448,11 +487,30 @@ page.figure(
     caption="Where the heads look, with the text's inputs and with unit inputs",
 )
 page.say(
-    f"Of 400 heads from 200 other seeds, {dead['text']:.0%} are dead with the text's inputs and "
-    f"{dead['unit']:.0%} with unit inputs.",
+    f"Of 400 heads from 200 other seeds, {dead['text']:.1%} are dead with the text's inputs and "
+    f"{dead['unit']:.1%} with unit inputs.",
+)
+page.section("What gradient descent makes of it")
+page.say(
+    "The layer is trained on the simplest task, to give each word back. A loss is divided by that "
+    "of the best constant answer, which is the variance of the words. So 1 means: no better than "
+    "the same answer for every word.",
+)
+page.ask(
+    "The layer is trained with the text's inputs and scale by plain gradient descent (SGD). Its "
+    "head 1 is not dead at the start. Can head 1 give the words back alone?",
+    f"It cannot: the loss ends at {dead_run[-1]:.2f} of a constant's. W_Q of head 1 moves at "
+    f"first, by {moves['text, 1/√d_k, SGD'][0]:.0%} of ‖W_Q‖. But after {constant_from} steps head "
+    f"1 is one-hot as well: every word looks at “{winner}” alone. Now both heads give all words "
+    "the same vector, and that is a constant answer. From there W_Q hardly moves. Adam divides a "
+    "gradient by its size, so with Adam W_Q of head 2 moves too, by "
+    f"{moves['text, 1/√d_k, Adam'][1]:.0%} of ‖W_Q‖.",
 )
 page.table(
-    ["inputs, scale, method", "loss / a constant's", "W_Q of head 1 moved by", "of head 2"],
+    [
+        *("inputs, scale, method", "loss / a constant's"),
+        *("W_Q of head 1 moved by, over ‖W_Q‖", "of head 2"),
+    ],
     [
         [case, f"{losses[case][-1]:.1e}", *(f"{moved:.1e}" for moved in moves[case])]
         for case in losses
@@ -460,16 +518,18 @@ page.table(
     caption=f"{chosen.steps} steps to give each word back",
 )
 _seven_words.show(page, *seven, chosen.out)
+page.judged(marks)
 page.conclude(
     "The scale repairs scores that grow with d_k. It does not repair inputs of mean 4.5 and "
-    "variance 5.75: softmax is one-hot all the same, and a one-hot softmax passes no gradient.",
+    "variance 5.75: softmax is one-hot all the same, and a one-hot softmax passes almost no "
+    "gradient to W_Q and W_K.",
     try_it(chosen.file),
 )
 print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it
-# - Add to `INPUTS` "normed": lambda v: (v - v.mean(-1, keepdims=True)) / v.std(-1, keepdims=True).
-#   What would a layer normalisation before this layer have done for head 2?
-# - Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of the last `x.data` in `loss`:
+# - Add to `INPUTS`: `"normed": lambda v: (v - v.mean(-1, keepdims=True)) / v.std(-1,
+#   keepdims=True)`. What would a layer normalisation before this layer have done for head 2?
+# - Ask for the word before, `np.roll(x.data, 1, axis=0)` in place of `x.data` in `loss`:
 #   which head answers now, and how far did the other one move?

@@ -125,12 +125,12 @@ marks.at_most('weights of "I" without an axis, their sum', over_all[0].sum(), 0,
 marks.at_most("different columns of Q, K and V, together", sum(source.columns(x, fixed)), 3, "d")
 marks.at_most("rank of the scores", rank, 1, "d")
 marks.at_most("features shuffled: outputs change by", by_sum, 0, ".0e")
-marks.at_least("  with Xavier's weights by", by_order, 0.1, ".1f")
+marks.at_least("features shuffled, Xavier's weights: outputs change by", by_order, 0.1, ".1f")
 marks.at_most("weight of the second word, exp(-gap)", np.exp(-gap), 0, ".0e")
 marks.at_least("words exchanged: outputs differ by", differ, 0.1, ".1f")
-marks.at_most("  and exchanged back by", back, 1e-12, ".0e")
+marks.at_most("words exchanged, outputs exchanged back: they differ by", back, 1e-12, ".0e")
 marks.at_most("one word at a time and one product: apart", singly, 1e-12, ".0e")
-marks.at_least("  without an axis", no_axis, 13085, ".0f")
+marks.at_least("one word at a time and one product, without an axis: apart", no_axis, 13085, ".0f")
 
 # %% 3 · What the text leaves undone
 # Step 7 is one product for all words. The text computes one head, with matrices of shape (512, 64),
@@ -201,7 +201,7 @@ for d_v in (32, 64, 96):
     contexts.append(source.head_outputs(source.layer(d_v=d_v), x).data)
 say("The text's own weights give contexts of 13085 in every slot, at each of the three widths.")
 marks.at_most("other widths of values: a weight moves by", max(moved), 0, ".0e")
-marks.at_least("  with 1/√d_v in place of 1/√d_k by", mistaken[0], 0.05, ".2f")
+marks.at_least("1/√d_v in place of 1/√d_k: a weight moves by", mistaken[0], 0.05, ".2f")
 marks.at_most("directions, from d_v", max(abs(row[-1] - row[0]) for row in by_width), 0, "d")
 off = max(largest(context - 13085) for context in contexts)
 marks.at_most("contexts by the text's weights, from 13085", off, 0, ".0e")
@@ -408,7 +408,7 @@ page.table(
 )
 page.figures(
     [
-        (chosen.out / f"head_{name}.svg", described(drawings[name]), caption)
+        (chosen.out / f"head_{name}.svg", f"{caption}: {described(drawings[name])}.", caption)
         for name, caption in (
             ("text", "The text's head: no gradient passes softmax"),
             ("unit", "Xavier weights, mean 0 and variance 1: all of it learns"),
@@ -436,6 +436,7 @@ page.say(
     "that the zeros are zeros. At a scale that brings the gradient back the heads are trained for "
     f"20 steps: W_Q moves by {moved:.2f}, and the eight heads stay one.",
 )
+page.judged(marks)
 page.conclude(
     "A scale cannot replace inputs of mean 0 and variance 1, and it cannot make equal heads "
     "different. Weights have to differ before the training, because equal weights get equal "

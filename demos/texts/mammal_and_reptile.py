@@ -97,8 +97,9 @@ own, unit = (
     source.at_themselves(ANIMALS),
     source.at_themselves(unit_length(animals).data),
 )
-marks.at_most("  of the five animals, those that look most at themselves", own, 3, "d")
-marks.at_least("  the same with lengths 1", unit, 5, "d")
+print(f"     Of the five animals {own} look most at themselves, and with lengths 1 {unit} do.")
+marks.at_most("animals that look most at themselves", own, 3, "d")
+marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
 
 # %%
 # Third, the scale. 1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1.
@@ -107,7 +108,8 @@ spread = (queries @ animals.mT).data.std(axis=1) / np.sqrt(3)
 slip()
 print(f"     The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}.")
 for name, found in zip(ASKED, spread, strict=True):
-    marks.at_least(f"  {name}: its scaled scores spread by", found, 10, ".1f")
+    print(f"     The scaled scores of {name} have a standard deviation of {found:.1f}.")
+    marks.at_least(f"{name}: its scaled scores spread by", found, 10, ".1f")
 
 # %%
 # Fourth, that random projections are a bad idea, and why these are. All training starts with
@@ -122,11 +124,17 @@ rng = np.random.default_rng(chosen.seed)
 positive, signed = rng.random((2, 1000, 3, 2)), rng.uniform(-1, 1, (2, 1000, 3, 2))
 slip()
 print(f"""     The longest projected key is the {NAMES[longest]}'s, and every row puts at least
-     {drawn[:, longest].min():.3f} on it. Of 1,000 draws, all rows have one winner""")
-marks.at_least("  with weights from 0 to 1, as in the text", source.one_winner(*positive), 0.75)
-marks.at_most("  with weights from -1 to 1", source.one_winner(*signed), 0.5)
-winners = source.one_winner(*positive, AVERAGE)
-marks.at_most("  from 0 to 1, queries from the average", winners, 0.0)
+     {drawn[:, longest].min():.3f} on it. Draws of 1,000 in which one key wins all rows:""")
+for what, share, judge, mark in (
+    ("weights from 0 to 1, as in the text", source.one_winner(*positive), marks.at_least, 0.75),
+    ("weights from -1 to 1", source.one_winner(*signed), marks.at_most, 0.5),
+    (
+        *("weights from 0 to 1, queries from the average", source.one_winner(*positive, AVERAGE)),
+        *(marks.at_most, 0.0),
+    ),
+):
+    print(f"     {share:6.1%} with {what}")
+    judge(f"one key wins all rows: {what}", share, mark)
 
 # %%
 # The last two are of words: what the result is, and how the head is called.
@@ -226,8 +234,8 @@ with no_grad():
 looks, finds = runs["three heads"][2]
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
-marks.at_least("from 0, before the training: weight on the salmon", sums[0][2], 0.9)
-marks.at_least("from 0, after it: weight on the lizard", sums[1][1], 0.99)
+marks.at_least("questions from 0, untrained: weight on the salmon", sums[0][2], 0.9)
+marks.at_least("questions from 0, trained: weight on the lizard", sums[1][1], 0.99)
 marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e")
 marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
 print(f"""
@@ -463,7 +471,10 @@ page.say(
     "confirm all derivatives of order 1 and 2.",
 )
 page.figures(
-    [(chosen.out / f"graph_{name}.svg", described(drawings[name]), name) for name in ASKED]
+    [
+        (chosen.out / f"graph_{name}.svg", f"{name}: {described(drawings[name])}.", name)
+        for name in ASKED
+    ]
 )
 page.steps(
     passes[0].save(
@@ -487,6 +498,7 @@ page.figure(
     "1/√3 reptile's hardly moves.",
     caption="Entropy, and ‖∂output/∂query‖, over the scale",
 )
+page.judged(marks)
 page.conclude(
     "Random projections are where every training begins. These ones are hard to train because all "
     "numbers are above 0: then one key wins for every query. Measured from the average, the same "

@@ -84,13 +84,13 @@ for name, shape in source.shapes(x, single, multi).items():
 TABLE = {
     (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
     for initial, *scales in (
-        ("N(0, 1)", ("1", 1.0), ("1/√d", None), ("1/d√d", WIDTH**-1.5)),
+        ("N(0, 1)", ("1", 1.0), ("1/√d", None), ("1/(d√d)", WIDTH**-1.5)),
         ("N(0, 1/d)", ("1", 1.0), ("1/√d", None)),
         ("U(±1/√d)", ("1", 1.0), ("1/√d", None)),
     )
     for name, scale in scales
 }
-raw, scaled, rescued = (TABLE["N(0, 1)", name] for name in ("1", "1/√d", "1/d√d"))
+raw, scaled, rescued = (TABLE["N(0, 1)", name] for name in ("1", "1/√d", "1/(d√d)"))
 unit_raw, unit = (TABLE["N(0, 1/d)", name] for name in ("1", "1/√d"))
 its_raw, its_scaled = (float(number) for number in PRINTED["variances"].split())
 theory = source.expected_variance(ids, WIDTH)
@@ -162,8 +162,8 @@ shown(
     f"the rows of a typical draw sum to {low:.0e} … {high:.1f}, of all at most to {sums.max():.1f}",
     f"under a causal mask a later word moves the first output by {columns:.1e}; by rows, {rows:g}",
 )
-marks.at_least("       what a later word moves, softmax by columns", columns, 1e-3, ".0e")
-marks.at_most("       what a later word moves, softmax by rows", rows, 0, "g")
+marks.at_least("what a later word moves, softmax by columns", columns, 1e-3, ".0e")
+marks.at_most("what a later word moves, softmax by rows", rows, 0, "g")
 q = single.w_q(x)
 weights = attention_weights(q, single.w_k(x))
 shown(
@@ -180,7 +180,7 @@ shown.end()
 
 four, torn = split_heads(q, 4), q.reshape(1, 4, 8, 8)  # (B, H, T, d_k)
 elsewhere = np.mean(four.data != torn.data) if four.shape == torn.shape else 0.0
-marks.at_least("       heads torn: same shape, numbers elsewhere", elsewhere, 0.9, ".0%")
+marks.at_least("heads split without their swap of axes: numbers elsewhere", elsewhere, 0.9, ".0%")
 
 # %%
 # The errors that the code raises, from lines of ours that make the same mistakes.
@@ -209,10 +209,12 @@ shown(
     f"ours: that word's output is {kept[1]:g}, and {kept[0]:.0%} of the gradients are without NaN",
 )
 nan = [np.isnan(a).mean() for a in sick]
-marks.at_least("       the text: NaN in X and in W_V", min(nan[0], nan[3]), 1.0)
-marks.at_most("       the text: NaN in W_Q and in W_K", max(nan[1:3]), 0.0)
-marks.at_least("       our gradients without NaN", kept[0], 1.0)
-marks.at_most("       our output of that word", kept[1], 0, "g")
+marks.at_least(
+    "a query that may look nowhere, the text: NaN in X and in W_V", min(nan[0], nan[3]), 1.0
+)
+marks.at_most("a query that may look nowhere, the text: NaN in W_Q and in W_K", max(nan[1:3]), 0.0)
+marks.at_least("a query that may look nowhere: our gradients without NaN", kept[0], 1.0)
+marks.at_most("a query that may look nowhere: our output", kept[1], 0, "g")
 batch = Tensor(np.concatenate([x.data] * 4))  # (B, T, d_model), and B = H = 4
 lengths = padding_mask([8, 6, 4, 2], 8)  # (B, 1, S)
 heads = (split_heads(layer(batch), 4) for layer in (multi.w_q, multi.w_k))
@@ -221,8 +223,8 @@ by_text, by_us = (
     for p in (attention_weights(*heads, mask=lengths), multi.weights(batch, mask=lengths))
 )
 shown(f"of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}")
-marks.at_most("       the text: words for the head that has least", min(by_text), 2, "d")
-marks.at_least("       our layer: words for the head that has least", min(by_us), 8, "d")
+marks.at_most("masks (B, T, S), the text: words for the head that has least", min(by_text), 2, "d")
+marks.at_least("masks (B, T, S), our layer: words for the head that has least", min(by_us), 8, "d")
 
 # %%
 # One error that we cannot run, as NumPy knows one device (a test runs it in PyTorch). And four
@@ -291,7 +293,7 @@ print("\n4 · The way back\n")
 *inputs, g = example(ids, "N(0, 1)", chosen.seed)
 for name, f, at in (
     ("its example, W from N(0, 1)", loss, inputs),
-    ("the same, W from N(0, 1/d)", loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
+    ("its example, W from N(0, 1/d)", loss, example(ids, "N(0, 1/d)", chosen.seed)[:4]),
     ("four heads, causal", loss_of_four, (x, *(p.weight for p in (*projections, multi.w_o)))),
 ):
     report = gradcheck(f, *at)
@@ -303,7 +305,7 @@ for name, f, at in (
 # over words. Here is each word by itself: its ∂L/∂q, the error of that gradient from the replay
 # (against `from_pairs`, in which no digits cancel), and what finite differences find.
 
-print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'relative error':>17}   differences")
+print(f"\n   {'':8}{'‖∂L/∂q‖':>10}{'largest weight':>17}{'error, relative':>17}   differences")
 norms, by_word = [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
     norms.append(norm)
@@ -322,7 +324,7 @@ say(
 
 print(
     f"\n   {DRAWS} draws of eight queries, d = d_k = {WIDTH}; dead is ‖∂L/∂q‖ < 0.001\n\n"
-    f"   {'W':11}{'scale':6}{'Var scores':>12}{'Var values':>11}{'entropy':>9}{'largest':>9}"
+    f"   {'W':11}{'scale':8}{'Var scores':>12}{'Var values':>11}{'entropy':>9}{'largest':>9}"
     f"{'mean ‖∂L/∂q‖':>14}{'median':>8}{'dead':>6}{'top tenth':>11}"
 )
 by_recipe = []
@@ -331,14 +333,14 @@ for (initial, name), m in TABLE.items():
     by_recipe[-1] += [f"{each:.2f}" for each in (m.value_variance, m.entropy, m.largest)]
     by_recipe[-1] += [f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"]
     by_recipe[-1] += [f"{m.dead():.0%}", f"{m.top_tenth():.0%}"]
-    print("   {:11}{:6}{:>12}{:>11}{:>9}{:>9}{:>14}{:>8}{:>6}{:>11}".format(*by_recipe[-1]))
+    print("   {:11}{:8}{:>12}{:>11}{:>9}{:>9}{:>14}{:>8}{:>6}{:>11}".format(*by_recipe[-1]))
 same = np.abs(rescued.weights - unit.weights).max()
 pairs = ("N(0, 1)", "1/√d"), ("N(0, 1/d)", "1"), ("N(0, 1/d)", "1/√d"), ("U(±1/√d)", "1")
 lost, few, none, of_classes = (f"{TABLE[pair].dead():.0%}" for pair in pairs)
 medians = [f"{np.median(m.gradient):.2g}" for m in (unit_raw, unit)]
 tenths = [f"{m.top_tenth():.0%}" for m in (unit_raw, unit)]
 for paragraph in (
-    f"The scale alone, 1/√d, leaves {lost} of the queries dead. 1/d√d gives the weights of "
+    f"The scale alone, 1/√d, leaves {lost} of the queries dead. 1/(d√d) gives the weights of "
     "N(0, 1/d) at 1/√d, draw for draw, "
     f"but the values stay at a variance of {rescued.value_variance:.0f}.",
     f"From N(0, 1/d), {few} are dead without the scale and {none} with it. The median gradient is "
@@ -357,7 +359,7 @@ marks.at_least("its recipe, scaled: largest weight", scaled.largest, 0.75, ".2f"
 marks.at_most("N(0, 1/d), scaled: dead queries", unit.dead(), 0.001)
 marks.at_most("N(0, 1/d), scaled: largest weight", unit.largest, 0.4, ".2f")
 marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
-marks.at_most("1/d√d against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
+marks.at_most("1/(d√d) against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
 
 # %% Pictures
 # The graphs, on one colour scale, are the record of one word's output. We take the word whose
@@ -373,7 +375,8 @@ for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
     picture = graph(of_word, grads=True, limits=(1e-8, 100), steps=steps)
     steps.backward(of_word)
     passes.append(steps)
-    drawn_graphs.append((chosen.out / f"{stem}.svg", described(picture), f"W from {initial}"))
+    said = f"One word, W from {initial}: {described(picture)}."
+    drawn_graphs.append((chosen.out / f"{stem}.svg", said, f"W from {initial}"))
     at_w_q += [v.grad_rms for v in picture.vertices if v.title.startswith("W_Q")]
     for ending in ("png", "svg"):
         picture.save(chosen.out / f"{stem}.{ending}")
@@ -386,6 +389,8 @@ one_draw = ", ".join(f"{spread / np.log(len(words)):.2f}" for spread in entropy(
 means = ", ".join(f"{TABLE[key].entropy:.2f}" for key in drawn)
 titles = [f"W from {initial}, scale {name}" for initial, name in drawn]
 save_figure(plot_heads(maps, words, words, titles=titles), chosen.out / "weights")
+of_word = ids[:, None] == np.unique(ids)  # (S, V): a word's places, for weights over all of them
+decided = [int(((looks @ of_word).max(axis=-1) >= 0.9).sum()) for looks in maps]
 
 figure = new_figure(6.8, 8.0)
 above, below = figure.subplots(2, 1, height_ratios=(2, 3))
@@ -395,10 +400,10 @@ name_place(above, theory, f"theory: {theory:,.0f}", "black", "right")
 name_place(above, its_raw, f" the text's: {its_raw:,.0f}", TEXT, "left")
 above.set_title("The text's draw is an ordinary one", fontsize=10, pad=18)
 colours = {"N(0, 1)": TEXT, "U(±1/√d)": HALFWAY, "N(0, 1/d)": UNIT}
-styles, ends = {"1": "-", "1/√d": "--", "1/d√d": ":"}, []
+styles, ends = {"1": "-", "1/√d": "--", "1/(d√d)": ":"}, []
 for (initial, name), m in TABLE.items():
     ordered = np.maximum(np.sort(m.gradient, axis=None)[::-1], 1e-12)
-    width = 4 if name == "1/d√d" else 1.8  # it lies under the line of N(0, 1/d), 1/√d
+    width = 4 if name == "1/(d√d)" else 1.8  # it lies under the line of N(0, 1/d), 1/√d
     how = {"color": colours[initial], "linestyle": styles[name], "linewidth": width}
     below.plot(np.linspace(0, 1, len(ordered)), ordered, **how)
     ends.append((ordered[-1], f"{initial}, {name}", colours[initial]))
@@ -410,7 +415,7 @@ below.set_title(said, fontsize=10)
 below.grid(alpha=0.25)
 save_figure(figure, chosen.out / "spread")
 print()
-say(f"Each map of weights.png is one draw, of entropy {one_draw}; the means are {means}.")
+say(f"Each map of weights.png is one draw, of entropy {one_draw} log n; the means are {means}.")
 
 # %% The page
 
@@ -430,9 +435,12 @@ page.say(
 )
 page.ask(
     f"The article prints a variance of {its_raw:,.0f} before the scale, and {its_scaled:,.0f} "
-    "after it. What share of the queries gets next to no gradient after the scale?",
-    f"{lost} of them: their ‖∂L/∂q‖ is below 0.001. A variance of about a thousand is still far "
-    "from 1, so softmax is almost one-hot.",
+    "after it. If its recipe is drawn many times, what share of the queries gets next to no "
+    "gradient after the scale?",
+    f"{lost} of them, in {DRAWS} draws of eight queries. (The article's own draw cannot be made "
+    "again, because nothing is seeded.) Such a query is called dead here: its ‖∂L/∂q‖ is below "
+    f"0.001. The variance of their scores is {scaled.variance.mean():,.0f} on average, which is "
+    "still far from 1, so softmax is almost one-hot.",
 )
 blank.show(page, answers, chosen.out.parent / "charlm" / "index.html")
 page.numbers(
@@ -461,11 +469,14 @@ page.say(
     "here is each word by itself.",
 )
 page.table(
-    ["word", "‖∂L/∂q‖", "largest weight", "relative error", "finite differences"],
+    ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
     by_word,
     caption="The gradient of each word's query, W from N(0, 1), scaled",
 )
 page.say(
+    "The error is that of the replay's ∂L/∂q, over ‖∂L/∂q‖: it is compared with a formula in which "
+    "no digits cancel. Finite differences are too coarse where they could not see an error of the "
+    "size that stands beside these words, also over ‖∂L/∂q‖.",
     "The smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an "
     "average from numbers that hardly differ from it. Differences cannot confirm small gradients "
     "either.",
@@ -473,7 +484,8 @@ page.say(
 page.figures(drawn_graphs)
 page.say(
     f"Both graphs are the record of one word's output, “{words[t]}”, whose gradient is nearest to "
-    "the median of all draws. The words and g are the same in both.",
+    "the median of all draws. The words are the same in both, and so is the box g: a random "
+    "∂L/∂output, from which the way back begins.",
 )
 page.steps(
     passes[0].save(
@@ -504,16 +516,22 @@ page.table(
 )
 page.figure(
     chosen.out / "spread.svg",
-    alt="The text's variance lies among those of the draws. Scaled by 1/√d more than half of its "
-    "queries are dead; from N(0, 1/d) none is.",
-    caption="The variance in all draws, and the gradients of all queries",
+    alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. Scaled by 1/√d "
+    f"{lost} of its queries are dead; from N(0, 1/d) {none} are.",
+    caption="The variance in all draws, and the gradients of all queries. Below, a colour is for "
+    "the initial values; a line is solid without a scale, dashed with 1/√d and dotted with 1/(d√d)",
 )
 page.figure(
     chosen.out / "weights.svg",
-    alt="Four maps of weights, each of one draw: from N(0, 1) every word looks at one word, from "
-    "N(0, 1/d) the weights are shared.",
-    caption=f"One draw each; their mean entropies over log n are {means}",
+    alt="Four maps of weights, each of one draw. "
+    + " ".join(
+        f"{title}: {n} of {len(words)} words give .9 or more to one word, all its places together."
+        for title, n in zip(titles, decided, strict=True)
+    ),
+    caption=f"The first draw of each recipe, with entropies of {one_draw} log n. Over all {DRAWS} "
+    f"draws the means are {means} log n",
 )
+page.judged(marks)
 page.conclude(
     "1/√d_k is made for queries and keys of variance 1. Here W from N(0, 1) makes their variance "
     "32, and then the scale is not enough. The text's own classes draw W smaller, and that repairs "

@@ -127,7 +127,9 @@ slip()
 called = PRINTED['W_q, called "Key matrix weights"']
 print('   Of the six numbers called "Key matrix weights"')
 for w, judge, mark in ((one.w_q, marks.at_least, 6), (one.w_k, marks.at_most, 0)):
-    judge(f"those of {w.name}", agreeing(called, as_text(w.data)), mark, "d")
+    agreed = agreeing(called, as_text(w.data))
+    print(f"   {agreed} of 6 are those of {w.name}")
+    judge(f'numbers called "Key matrix weights" that are those of {w.name}', agreed, mark, "d")
 
 raw = (x @ two.w_q @ (x @ two.w_k).mT)[0]  # V2's scores of the first word
 slip()
@@ -162,6 +164,7 @@ print(f"   As V2 stores V1's weights: {shapes}")
 made_equal = source.version_2()
 made_equal.load_state_dict(to_ours(stored, LAYOUT_V2))
 agreed = agreeing(PRINTED["V1"], as_text(made_equal(x).data))
+print(f"   With these weights V2 gives {agreed} of the 12 numbers of V1's table")
 marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
 
 # %%
@@ -176,17 +179,22 @@ def spread(head, **options):
 
 drawn = source.torch_linear(np.random.RandomState(chosen.seed), 3, 100_000)
 slip()
+print(f"   300,000 weights of nn.Linear: d_in times their variance is {3 * drawn.var():.4f}")
 marks.at_most("nn.Linear: d_in · variance of 300,000, from ⅓", abs(9 * drawn.var() - 1), 0.01)
 for name, head in (("V1", one), ("V2", two)):
     values, contexts = (x @ head.w_v).data, head(x).data
     varied = np.std(contexts - contexts.mean(axis=0)) / np.std(values - values.mean(axis=0))
-    print(f"   {name}: entropy of its weights / log n {spread(head):.3f}")
+    print(f"   {name}: entropy of its weights / log n {spread(head):.3f}; contexts vary by", end="")
+    print(f" {varied:.1%} of what values vary")
     marks.at_most(f"{name}: how much contexts vary, of what values vary", varied, 0.06)
 
 # %%
 
 slip()
-_claimed.report_softmax(raw.data / np.sqrt(2), marks, seed=chosen.seed)
+_claimed.report_slopes(raw.data / np.sqrt(2), marks)
+slip.end()
+trainings = _claimed.train_both(seed=chosen.seed)
+_claimed.report_trainings(trainings, marks)
 
 slip()
 pair = np.stack([INPUTS, INPUTS[::-1]])  # (B, T, d_in)
@@ -273,7 +281,7 @@ for name, f, weights in (
     if coarse:
         seen = np.max([(c.error, c.resolution) for c in coarse])
         print(f"     the {len(coarse)} others: no difference contradicts them")
-        marks.at_most("  down to the resolution", seen, 1e-5, ".0e")
+        marks.at_most(f"{name}: the others agree, down to the resolution", seen, 1e-5, ".0e")
     else:
         marks.at_most(f"{name}, largest error", max(c.error for c in every), 1e-8, ".0e")
 drawings, passes = {}, []
@@ -293,6 +301,7 @@ for scale, name in ((None, "graph"), (128.0, "graph_saturated")):
 slip()
 for name in ("V1", "V2"):
     left = norms[name, "1/√2"][1] / norms[name, "1"][1]
+    print(f"   {name}: ‖∂L/∂W_q‖ with the scale is {left:.2f} of that without it")
     marks.at_most(f"{name}: ‖∂L/∂W_q‖ with the scale, over that without", left, 0.9, ".2f")
 slip.end()
 
@@ -406,6 +415,7 @@ page.say(
 )
 _claimed.show_loops(page, seconds)
 page.doubts(slip)
+_claimed.show_trainings(page, trainings)
 page.section("The steps that it leaves undone")
 page.table(
     ["", *WORDS],
@@ -445,7 +455,7 @@ page.table(
 )
 page.figures(
     [
-        (chosen.out / f"{name}.svg", described(drawings[name]), caption)
+        (chosen.out / f"{name}.svg", f"{caption}: {described(drawings[name])}.", caption)
         for name, caption in (
             ("graph", "V2 at the text's scale: everything learns"),
             ("graph_saturated", "V2 at a scale of 128: W_q and W_k get almost nothing"),
@@ -480,6 +490,7 @@ page.figure(
     "1/d_k, and V2 keeps its entropy with 1/√d_k.",
     caption="The scale at the text's width, and the same recipes at larger widths",
 )
+page.judged(marks)
 page.conclude(
     "A sentence does not fit into one vector, and attention does not need it to. The scale 1/√d_k "
     "belongs to weights of mean 0 and to large widths: at d_k = 2 it is not needed, and for "

@@ -11,6 +11,7 @@ from demos.texts.sources import love_transformers as source
 from demos.texts.sources import numbers, of_weights
 from minigrad import Tensor, concatenate, gradcheck, gradients, jacobian, softmax
 from minigrad.nn import xavier_uniform
+from minigrad.optim import SGD
 
 OURS = source.ours()
 RAW = OURS["Q'"] @ np.stack([OURS["K'₁"], OURS["K'₂"]]).mT  # (H, T, S)
@@ -286,6 +287,23 @@ def test_head_2_keeps_1e_8_of_the_gradient_and_needs_mean_0_as_well_as_variance_
     assert 0.04 < source.measure(digits / digits.std())[1, 1] < 0.06
     assert 2e-3 < source.measure(digits - digits.mean())[1, 1] < 3e-3
     assert 0.6 < source.measure((digits - digits.mean()) / digits.std())[1, 1] < 0.62
+
+
+def test_gradient_descent_makes_the_living_head_one_hot_too_and_a_smaller_rate_takes_longer():
+    taken = []
+    for rate in (0.01, 0.003):
+        x, layer = source.layer()
+        optimizer, steps = SGD(layer.parameters(), rate), 0
+        while np.ptp((answer := layer(Tensor(x.data))).data, axis=0).max() > 1e-3 and steps < 500:
+            optimizer.zero_grad()
+            ((answer - x.data) ** 2).mean().backward()
+            optimizer.step()
+            steps += 1
+        taken.append(steps)
+        weights = layer.weights(x).data  # (H, T, S): each head looks at one word, the same for all
+        assert (weights.max(axis=-1) > 0.999).all()
+        assert (weights.argmax(axis=-1) == weights.argmax(axis=-1)[:, :1]).all()
+    assert 0 < taken[0] < taken[1] < 500
 
 
 def test_the_usual_scales_leave_head_2_dead_and_a_thirty_second_revives_it():

@@ -17,7 +17,7 @@ from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
 from minigrad import Tensor, cross_entropy, getitem, gradients, idea, softmax, where
 from minigrad.optim import SGD
-from tests.demos.running import ROOT, demo, python
+from tests.demos.running import ROOT, demo, demo_here, python
 
 SEEDS = range(40)
 every = pytest.mark.parametrize("shown", [exhibit(name) for name in NAMES], ids=NAMES)
@@ -468,6 +468,11 @@ def test_a_name_may_be_anywhere_and_in_any_case_and_the_value_of_an_option_is_no
 ):
     names = re.findall(r"^── .+ (\w+)$", inside(*words), re.MULTILINE)
     assert names == ["no_scale"] and (tmp_path / "in_place").is_dir()
+
+
+def test_the_help_says_where_the_names_go():
+    usage = " ".join(demo_here("museum", "--help").stdout.partition("\n\n")[0].split())
+    assert usage.endswith("[NAME ...]")
 
 
 CLOSED = "the checks are assertions: run the museum without -O"

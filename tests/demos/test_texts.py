@@ -6,6 +6,7 @@ tested in a file of the text's name.
 """
 
 import re
+from html import unescape
 from types import ModuleType
 from typing import NamedTuple
 
@@ -43,7 +44,7 @@ class Text(NamedTuple):
 
 TEXTS = {
     "love_transformers": Text(
-        *(love_transformers, 121, 121, set(), 40, 0),
+        *(love_transformers, 121, 121, set(), 42, 0),
         "head_2_text head_2_unit weights scale tensors seven",
     ),
     "love_you": Text(love_you, 82, 552, {"I"}, 24, 1, "head_text head_unit weights scale"),
@@ -167,6 +168,33 @@ def test_what_is_said_to_be_lost_of_love_you_adds_up():
 def test_the_demo_passes_every_mark(ran, name):
     _, printed = ran(name)
     assert printed.count(": passed") == TEXTS[name].marks and "FAILED" not in printed
+
+
+@every_text
+def test_the_page_has_every_mark_in_one_table_and_none_in_its_prose(ran, name):
+    folder, printed = ran(name)
+    page = re.sub(r' srcdoc="[^"]*"', "", (folder / "index.html").read_text("utf-8"))
+    judged = re.findall(r"^ +(.+): expected (.+), got (\S+): (passed)$", printed, re.MULTILINE)
+    rows = re.findall(r"<tr>" + r"<td[^>]*>(.*?)</td>" * 4 + "</tr>", page)
+    rows = [tuple(unescape(cell).strip() for cell in row) for row in rows]
+    assert [row for row in rows if row[3] == "passed"] == [
+        (what, got, mark, passed) for what, mark, got, passed in judged
+    ]
+    assert "expected at" not in page
+    names = [what for what, *_ in judged]  # each can be read without the line above it
+    assert sorted(set(names)) == sorted(names)
+    leaning = r"(that|those|they|it|the same|the others|and|with|by|from|beyond)\b"
+    assert [what for what in names if re.match(leaning, what)] == []
+
+
+@every_text
+def test_a_page_says_what_it_calls_dead_and_which_graph_is_which(ran, name):
+    page = re.sub(r' srcdoc="[^"]*"', "", (ran(name)[0] / "index.html").read_text("utf-8"))
+    page = unescape(page)
+    assert not re.search(r"\bdead\b", page) or re.search(r"\bcalled dead here\b", page)
+    alts = re.findall(r'role="img" aria-label="([^"]*)"', page)
+    graphs = [alt.partition("Computation graph")[0] for alt in alts if "Computation graph" in alt]
+    assert len(set(graphs)) == len(graphs) and all(graphs)
 
 
 @every_text

@@ -103,7 +103,8 @@ class Doubt(NamedTuple):
 class Teller:
     """Prints the next of a text's slips at each call, and keeps what is printed below it.
 
-    The page of the text shows it again. `bullet` is what precedes a slip, with its number or not.
+    The page of the text shows it again, but for the pass marks, which it has in a table (`judged`).
+    `bullet` is what precedes a slip, with its number or not.
 
         tell = Teller(source.SLIPS)
         tell("a sentence that shows the first slip")
@@ -137,11 +138,9 @@ class Teller:
         self._listening.close()
 
     def _keep(self, copy: io.StringIO) -> None:
-        lines = copy.getvalue().strip("\n").split("\n")
-        marks = [line.strip() for line in lines if ": expected at " in line]
-        others = "\n".join(line for line in lines if ": expected at " not in line)
-        printed = "\n".join([*textwrap.dedent(others).strip("\n").split("\n"), *marks]).strip("\n")
-        self.doubts[-1] = self.doubts[-1]._replace(printed=printed)
+        lines = copy.getvalue().split("\n")
+        others = "\n".join(line for line in lines if ": expected at " not in line)  # not the marks
+        self.doubts[-1] = self.doubts[-1]._replace(printed=textwrap.dedent(others).strip("\n"))
 
 
 class _Copy(io.StringIO):

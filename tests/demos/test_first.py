@@ -1,0 +1,151 @@
+"""The demos to begin with: what their pages say is what they measured. No page has it typed in."""
+
+import ast
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+from attention import attention
+from attention.scaling import DEAD, summary, sweep, typical_query
+from demos import files
+from minigrad import Tensor, gradients
+from tests.demos.running import ROOT, demo
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What both demos printed at seed 1, and their pages: a number of seed 0 would be found."""
+    done = {}
+    for name in ("first_gradient", "scaling"):
+        folder = tmp_path_factory.mktemp(name)
+        ended = demo(name, "--seed", 1, "--out", folder)
+        assert ended.returncode == 0, ended.stderr
+        page = re.sub(r' srcdoc="[^"]*"', "", (folder / "index.html").read_text("utf-8"))
+        page = re.sub(r"<(style|svg|pre)\b.*?</\1>", "", page, flags=re.DOTALL)
+        done[name] = ended.stdout, unescape(re.sub("<[^>]*>", " ", page))
+    return done
+
+
+def one(pattern, text):
+    """The numbers of the only place that a pattern fits."""
+    (found,) = re.findall(pattern, text)
+    found = (found,) if isinstance(found, str) else found
+    return [float(number.replace(",", "")) for number in found]
+
+
+def medians(d_k, keys, seed):
+    """The median ‖∂L/∂q‖ with the scale, and without it."""
+    found = summary(list(sweep((d_k,), keys=keys, seed=seed)))
+    return np.array([found[d_k, a]["gradient_median"][0] for a in (0.5, 0.0)])
+
+
+# ------------------------------------------------------------------ value
+
+
+def test_the_answer_of_first_gradient_is_the_gradient(ran):
+    printed, page = ran["first_gradient"]
+    by_hand = [one(rf"∂L/∂{name}  +\S+ +(\S+) ", printed)[0] for name in "wb"]
+    sums = one(
+        r"∂L/∂w = Σ gᵢ xᵢ = (-?[\d.]+)\. .*∂L/∂b is the plain sum, Σ gᵢ = (-?[\d.]+)\.\)", page
+    )
+    np.testing.assert_allclose(sums, by_hand, atol=5e-4)
+
+
+def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
+    printed, page = ran["scaling"]
+    norms = [one(rf" {how} ∂L/∂q .*analytic (\S+) ", printed)[0] for how in ("scaled", "unscaled")]
+    (times,) = one(r"gradient of q is ([\d,]+) times smaller", page)
+    assert times == round(norms[0] / norms[1])
+    (few,) = one(r"With 5 keys the medians are ([\d,]+) times apart", page)
+    assert few == pytest.approx(np.divide(*medians(512, 5, seed=1)), rel=0.01)
+    times, *both = one(
+        r"Fewer: ([\d.]+) times.* are ([\d.]+) with the .* and ([\d.]+) without", page
+    )
+    np.testing.assert_allclose(both, medians(512, 64, seed=1), rtol=0.05)
+    assert times == pytest.approx(np.divide(*medians(512, 64, seed=1)), abs=0.06)
+
+
+def test_scaling_claims_the_share_of_dead_queries_that_it_measured(ran):
+    found = summary(list(sweep((1024,), seed=1)))
+    shares = [round(100 * found[1024, a]["dead_share"][0]) for a in (0.0, 0.5)]
+    page = ran["scaling"][1]
+    claimed = one(r"(\d+)% of the queries get almost no gradient at .* (\d+)% of them", page)
+    assert claimed == shares
+    assert f"is called dead if its ‖∂L/∂q‖ is below {DEAD}" in page
+
+
+def test_the_readme_says_the_factors_of_its_picture_and_of_more_keys():
+    readme = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    q, k, v, g = map(Tensor, typical_query(512, keys=5, rng=np.random.default_rng(0)))
+    q.requires_grad = True
+    norms = [
+        np.linalg.norm(gradients(attention(q, k, v, scale=s), [q], g.data)[0]) for s in (None, 1)
+    ]
+    assert one(r"q's gradient is ([\d,]+) times smaller", readme) == [round(norms[0] / norms[1])]
+    (said,) = one(r"with 64 keys the medians of ‖∂L/∂q‖ are ([\d.]+) times apart", readme)
+    assert said == round(np.divide(*medians(512, 64, seed=0)), 1)
+
+
+# ------------------------------------------------------------------ law: every number is computed
+
+
+# What looks measured: a percentage, "so many times", or a decimal.
+MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.])\d*\.\d+")
+# What is typed in on purpose. It is chosen by the program, by a text or by arithmetic, or it is one
+# of the guesses that a question offers.
+TYPED = {
+    "why_half": ["0.001", "0.15"],  # what is called dead; a setting of the slider
+    "charlm": ["0.8", "2.4"],  # a temperature; a chapter
+    "digits": ["10 %"],  # chance among ten
+    "first_gradient": ["0.5"],  # where the descent begins
+    "recall": ["0.1", "1.0"],  # learning rates
+    "sky_is_blue": [".9", "0.001"],  # limits: what is decided, what is called dead
+    "sort": ["10 %"],
+    "two_moons": ["60 %", "75 %", "90 %"],  # guesses
+    "_seven_words": [".999"],  # a limit
+    "love_transformers": [
+        "0.001",
+        "4.5",
+        "5.75",
+    ],  # the printed input's mean and variance (a test has them)
+    "love_you": [
+        "0.0",
+        "64 times",
+        "745.13",
+    ],  # …; features of a head; where exp(-z) is 0 in float64
+    "mammal_and_reptile": ["20 %"],  # chance among five
+}
+
+
+def typed(tree):
+    """Every text in a call of a page's method that is typed in, and not formatted from a value."""
+    for call in ast.walk(tree):
+        if not isinstance(call, ast.Call):
+            continue
+        its = getattr(call.func, "value", call.func)
+        if getattr(its, "id", "") not in ("page", "Page", "TextPage"):
+            continue
+        forms = {
+            id(part)
+            for value in ast.walk(call)
+            if isinstance(value, ast.FormattedValue) and value.format_spec
+            for part in ast.walk(value.format_spec)
+        }
+        for part in ast.walk(call):
+            is_text = isinstance(part, ast.Constant) and isinstance(part.value, str)
+            if is_text and id(part) not in forms:
+                yield part.value
+
+
+def test_no_measured_number_is_typed_into_a_page():
+    helpers = [p for path in files().values() for p in path.parent.glob("_[!_]*.py")]
+    paths = {path.stem: path for path in (*files().values(), *helpers)}
+    found = {}
+    for name, path in paths.items():
+        texts = typed(ast.parse(path.read_text("utf-8")))
+        numbers = {match.strip() for text in texts for match in MEASURED.findall(text)}
+        if numbers:
+            found[name] = sorted(numbers)
+    assert found == {name: sorted(numbers) for name, numbers in TYPED.items()}
