@@ -5,8 +5,8 @@ depends on its width: not the scores, not the gradient of a typical query, not t
 step. Without a scale a typical query of a wide head gets no gradient, and the learning rates that
 work shrink. What hides this is named too: means, Adam, small initial weights, small widths.
 
-Each measurement is a sweep (chapter 16.10), whose results are kept in a file of the output folder. A
-run that was stopped continues there. With `--full` there are more widths and seeds, and Adam too.
+Each measurement is a sweep (chapter 16.10), whose results are kept in a file of the output folder.
+A run that was stopped continues there. With `--full` there are more widths, rates and seeds.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
 """
@@ -41,7 +41,9 @@ from demos._training import Marks
 
 def add(parser):
     """The options that only this demo has."""
-    parser.add_argument("--full", action="store_true", help="more widths, seeds, and Adam: 15 min")
+    parser.add_argument(
+        "--full", action="store_true", help="more widths, rates and seeds: some 15 minutes"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
 

@@ -119,7 +119,16 @@ def test_a_browser_shows_the_page(scaling, visit, tmp_path):
 # ------------------------------------------------------------------ the list
 
 TEXTS = {"love_transformers", "love_you", "sky_is_blue", "your_journey", "mammal_and_reptile"}
-NAMES = {"scaling", "first_gradient", "draw", "why_half", "texts", "museum", "benchmark"}
+NAMES = {
+    "scaling",
+    "first_gradient",
+    "draw",
+    "why_half",
+    "laboratory",
+    "texts",
+    "museum",
+    "benchmark",
+}
 NAMES |= {*TEXTS, *TRAIN}
 
 
