@@ -133,7 +133,8 @@ page.conclude(
     try_it(chosen.file),
 )
 only = "" if len(exhibits) == len(NAMES) else f"Only these exhibits: {', '.join(asked)}."
-page.write(chosen.out, quick=chosen.quick, note=only)
+kept = "some.html" if only else "index.html"  # the page of all exhibits is not replaced by some
+page.write(chosen.out, quick=chosen.quick, note=only, name=kept)
 
 # %%
 # The list says where the page is.
