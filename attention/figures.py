@@ -174,7 +174,8 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     finally:
         figure.dpi = dpi  # (print_svg changes it)
         figure.set_layout_engine(layout)
-    drawn = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", svg.getvalue().decode())
+    drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
+    drawn = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawn)
     drawn = drawn.replace("<svg ", '<svg class="drawn" ', 1)
     if not has_dark_ground(figure):
         drawn = with_dark_colours(drawn)

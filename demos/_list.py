@@ -1,10 +1,9 @@
 """Demos · List: whose index.html a file is, what a page says of a later run, and the list of pages.
 
 A demo replaces a page or a list that a demo wrote, and no other file of that name. Each page names
-the run that it shows: its demo, and when it began. If a later run has begun in the same folder, the
-page says so at its top, with what is known of that run. The sentence goes when a later run, that
-one or another, writes its page. (Where there was no page when the run began, there is none to say
-it.)
+the run that it shows: its demo, and when it began. As long as the run that began last in its folder
+has not written a page, the page says so at its top, with what is known of that run. (If there was
+no page yet when that run began, nothing can say it.)
 """
 
 from __future__ import annotations
