@@ -155,9 +155,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     arrange them again for each format, and draw everything once more.
     """
     if (name := os.path.basename(path)) in ("", ".", ".."):
-        raise ValueError(
-            f"a figure needs the name of a file to be saved, without ending: got {path}"
-        )
+        raise ValueError(f"a figure is saved under the name of a file, without ending: got {path}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
