@@ -1,9 +1,8 @@
 """Demos · List: whose index.html a file is, what a page says of a later run, and the list of pages.
 
-A demo replaces a page or a list that a demo wrote, and no other file of that name. Each page names
-the run that it shows: its demo, and when it began. As long as the run that began last in its folder
-has not written a page, the page says so at its top, with what is known of that run. (If there was
-no page yet when that run began, nothing can say it.)
+A demo replaces a page or a list that a demo wrote, and no other file of that name. As long as the
+run that began last in a page's folder has not written a page, the page says so at its top, with
+what is known of that run. (If there was no page yet when that run began, nothing can say it.)
 """
 
 from __future__ import annotations
@@ -92,10 +91,10 @@ def said_of(later: Later | None, shown: str) -> str:
     return f'<p class="warning"{data}>{marked(text)}</p>\n'
 
 
-def shown_run(text: str) -> tuple[str, str]:
-    """The demo whose run a page shows, and when that run began."""
-    found = re.search(r'<meta name="run" content="(\w*) ([^"]*)">', text)
-    return (found[1], found[2]) if found else ("", "")
+def shown_demo(text: str) -> str:
+    """The demo whose run a page shows."""
+    found = re.search(r'<meta name="demo" content="(\w*)">', text)
+    return found[1] if found else ""
 
 
 def tell(chosen: Namespace, became: str = UNKNOWN) -> None:
@@ -107,7 +106,7 @@ def tell(chosen: Namespace, became: str = UNKNOWN) -> None:
         return
     later = Later(chosen.demo, chosen.begun, became) if became else None
     before, heading, after = _SAID.sub("", text).partition("</h1>\n")
-    write_whole(path, before + heading + said_of(later, shown_run(text)[0]) + after)
+    write_whole(path, before + heading + said_of(later, shown_demo(text)) + after)
 
 
 # ---------------------------------------------------------------- the list

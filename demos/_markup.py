@@ -32,11 +32,9 @@ code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
 pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
 .scroll { overflow-x: auto; margin: .6rem 0 1.2rem; }
 figure .scroll { margin: 0 0 .3rem; }
-.scroll, pre { scrollbar-width: thin; scrollbar-color: var(--soft) transparent; }
-@supports (animation-timeline: scroll()) { .scroll, pre { animation: more linear both;
-  animation-timeline: scroll(self inline); } }
-@keyframes more { 0%, 90% { mask: linear-gradient(to left, #0003, #000 3.5rem); }
-  100% { mask: linear-gradient(#000, #000); } }
+.scroll::-webkit-scrollbar, pre::-webkit-scrollbar { height: 10px; }
+.scroll::-webkit-scrollbar-track, pre::-webkit-scrollbar-track { background: var(--line); }
+.scroll::-webkit-scrollbar-thumb, pre::-webkit-scrollbar-thumb { background: var(--soft); }
 td, th { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal;
   overflow-wrap: normal; min-width: 13rem; }
 td code.lines { white-space: pre; display: inline-block; text-align: left; }
@@ -46,7 +44,7 @@ del { background: var(--wrong); } ins { background: var(--right); }
 figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
 figure svg, figure img { max-width: 100%; height: auto; }
 @media (prefers-color-scheme: dark) { .slider img { mix-blend-mode: screen;
-  filter: invert(1) hue-rotate(180deg); } .slider .scroll { background: var(--paper); }
+  filter: invert(1) hue-rotate(180deg); }
   svg.light text { fill: var(--ink); } svg.light .node text:not([fill]) { fill: #000; }
   svg.light .graph > [fill="white"] { fill: var(--paper); }
   svg.light :is(.node, .edge, .cluster) > [stroke]:not([stroke="none"]) { stroke: var(--soft); }
@@ -85,7 +83,7 @@ h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-w
   th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
 @media print { details { display: block; } iframe { display: none; } a { color: inherit; }
   details::details-content { content-visibility: visible; display: block; height: auto; }
-  .scroll, pre { overflow: visible; animation: none; } h1, h2, h3 { break-after: avoid; }
+  .scroll, pre { overflow: visible; } h1, h2, h3 { break-after: avoid; }
   table { font-size: min(.8rem, calc(95vw / var(--letters) / .62)); }
   th, td { padding: .2em .6em; } caption { font-size: .8rem; max-width: none; }
   pre { font-size: min(14px, calc(90vw / var(--letters) / .62)); padding: .6em 0; }

@@ -253,7 +253,7 @@ class Page:
         content = document(
             self.title,
             body,
-            marks={"generator": PAGE, "run": f"{shown} {begun}"},
+            marks={"generator": PAGE, "demo": shown},
             scripts=self._scripts,
             allowed=self._allowed,
             style=self._style,

@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from demos import stop
-from demos._list import read, shown_run, tell
+from demos._list import later_run, read, tell
 from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
@@ -155,10 +155,11 @@ class Run:
 def refuse_to_lose(folder: Path) -> None:
     """End with a sentence if the folder has a run that was stopped: a new one would replace it.
 
-    A run is over if its page is there, however few steps its trainings took: one may end in a NaN.
+    A run is over if there is a page that does not call it a later one, however few steps its
+    trainings took: one may end in a NaN.
     """
     page = folder / "index.html"
-    over = shown_run(read(page)[0])[1] if page.is_file() else ""
+    later = later_run(read(page)[0]) if page.is_file() else None
     begun: dict[str, dict[Path, dict[str, Any]]] = {}  # the trainings of each run
     for path in sorted(folder.glob("*.safetensors")):
         with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
@@ -166,7 +167,8 @@ def refuse_to_lose(folder: Path) -> None:
             begun.setdefault(facts.get("begun", ""), {})[path] = facts
     for run, trainings in begun.items():
         left = {path: f for path, f in trainings.items() if f.get("done", 0) < f.get("steps", 0)}
-        if run == over or not left or not any(f.get("done") for f in trainings.values()):
+        is_over = page.is_file() and (later is None or later.begun != run)
+        if is_over or not left or not any(f.get("done") for f in trainings.values()):
             continue
         path, facts = next(iter(left.items()))
         stop(

@@ -126,7 +126,7 @@ def test_a_page_names_the_newest_run_just_as_long_as_that_run_has_not_ended(begi
             assert (later is None) == (newest in ended), (order, event)
             if later:
                 assert (later.demo, later.begun) == (RUNS[newest], runs[newest].begun)
-                shown = re.search(r'<meta name="run" content="(\w+) ', text)[1]
+                shown = re.search(r'<meta name="demo" content="(\w+)">', text)[1]
                 which = "this demo" if shown == RUNS[newest] else f"<code>{RUNS[newest]}</code>"
                 assert text.count(f"A later run of {which} began in this folder on ") == 1
 
