@@ -8,8 +8,8 @@ that runs.
     python -m demos museum [NAME …] [--out DIR] [--seed N]  # 2 s
 
 NAMEs choose exhibits. Without a NAME the demo shows all exhibits and a list at the end. One exhibit
-fits on a screen of 40 lines. The page, index.html, shows each mistake first and lets you look for
-it.
+fits on a screen of 40 lines. The page, index.html or with NAMEs some.html, shows each mistake first
+and lets you look for it.
 """
 
 # %% Set-up

@@ -105,8 +105,9 @@ class Codes(HTMLParser):
             self.found[-1] += text
 
 
-TEXT = st.text(
-    st.one_of(st.sampled_from("*a_<&\"'"), st.characters(exclude_categories=["Cs", "Cc"]))
+PIECES = ["*a*", "*", " ", "a", "<b>", "&amp;", "&", '"', "'", "_", "\n", "é"]
+TEXT = st.lists(st.sampled_from(PIECES), max_size=6).map("".join) | st.text(
+    st.characters(exclude_categories=["Cs", "Cc"])
 )
 
 
