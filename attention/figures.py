@@ -14,6 +14,7 @@ is drawn once: on a dark screen an SVG shows its colours with their lightness tu
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -148,9 +149,13 @@ def name_place(
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as path.png and path.svg, each whole or not at all; return both paths.
 
-    The SVG follows the reader's colour scheme, light or dark. The panels are arranged once:
-    `figure.savefig` would arrange them again for each format, and draw everything once more.
+    The ending is put after the whole name: "lr0.1" gives lr0.1.png. The SVG follows the reader's
+    colour scheme, light or dark, unless its own ground is dark. (Gouraud shading keeps its colours;
+    save what needs it with `rasterized=True`.) The panels are arranged once: `figure.savefig` would
+    arrange them again for each format, and draw everything once more.
     """
+    if (name := os.path.basename(path)) in ("", ".", ".."):
+        raise ValueError(f"a figure is saved under the name of a file, without ending: got {path}")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -167,10 +172,13 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     finally:
         figure.dpi = dpi  # (print_svg changes it)
         figure.set_layout_engine(layout)
-    text = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
-    drawn = with_dark_colours(text).encode()
+    drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
+    drawn = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawn)
+    drawn = drawn.replace("<svg ", '<svg class="drawn" ', 1)
+    if not has_dark_ground(figure):
+        drawn = with_dark_colours(drawn)
     return [
-        write_whole(Path(path).with_suffix(ending), content)
+        write_whole(Path(path).with_name(name + ending), content)
         for ending, content in ((".png", png.getvalue()), (".svg", drawn))
     ]
 
@@ -190,6 +198,15 @@ def new_figure(width: float, height: float) -> Figure:
 # What follows: how an SVG follows a dark colour scheme.
 
 PAPER, INK = "#17171b", "#ececf1"  # what white and black are on a dark screen
+NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def has_dark_ground(figure: Figure) -> bool:
+    """Whether a figure is dark already, as matplotlib's style "dark_background" makes it."""
+    from matplotlib.colors import to_rgba
+
+    *rgb, alpha = to_rgba(figure.get_facecolor())
+    return alpha > 0.5 and max(rgb) < 0.5
 
 
 def with_dark_colours(svg: str) -> str:
@@ -206,7 +223,7 @@ def with_dark_colours(svg: str) -> str:
         rules.append(f'.drawn [fill="{colour}"] {{ fill: {in_the_dark(colour)} }}')
     sheet = f"@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}"
     begin, defs, end = svg.partition("<defs>")
-    return begin.replace("<svg ", '<svg class="drawn" ', 1) + f"<style>{sheet}</style>" + defs + end
+    return begin + f"<style>{sheet}</style>" + defs + end
 
 
 def in_the_dark(colour: str) -> str:

@@ -17,6 +17,7 @@ Names of tokens are drawn as they are given: a $ in them is not read as mathemat
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -25,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.figures import new_figure
+from attention.scaled_dot_product import check_mask
 from minigrad import Tensor, no_grad
 from minigrad.runs.saving import write_whole
 
@@ -59,7 +61,7 @@ def plot_heads(
     H, T, S = weights.shape
     if titles and len(titles) != H:
         raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
-    masks = np.broadcast_to(True if mask is None else np.asarray(mask), (H, T, S))
+    masks = np.broadcast_to(True if mask is None else check_mask(mask, (H, T, S)), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
     names = titles or [f"head {head + 1}" for head in range(H)]
     spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))
@@ -228,7 +230,8 @@ def _draw(
         panel.add_patch(PathPatch(Outline.make_compound_path(*cells), **hatched))
     for t, s in np.argwhere(mask) if weights.size <= FEW else ():
         colour = "white" if weights[t, s] > 0.61 * largest else "black"  # read on a dark screen too
-        number = f"{weights[t, s]:.2f}".replace("0.", ".")
+        number = f"{weights[t, s]:.2f}"
+        number = re.sub(r"^(-?)0\.", r"\1.", number)  # .25, but 10.25
         panel.text(s, t, number, color=colour, fontsize=8, ha="center", va="center")
     for ticks, names in ((panel.set_xticks, keys), (panel.set_yticks, queries)):
         ticks(range(len(names)), list(names), fontsize=8 if cell > 0.2 else 7, parse_math=False)

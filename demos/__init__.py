@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
@@ -25,6 +26,7 @@ KINDS = (
     "museum",
     "speed",
 )  # the folders, in the order of README
+running: argparse.Namespace | None = None  # the demo of this process: what `options` returned
 
 
 def files() -> dict[str, Path]:
@@ -49,22 +51,23 @@ def options(
     claim: str,
     *,
     steps: int = 0,
-    quick: int = 0,
+    quick: int | bool = 0,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> argparse.Namespace:
     """The options that every demo takes, from the command line.
 
     Every demo has `--out`, `--seed` and `--quick`, which enforces no pass mark. A demo that trains
     also has `--steps`, whose default is `steps`, and `--resume`, which continues a stopped run.
-    With `--quick` it takes `quick` steps. The result has the attributes `steps` and `quick` always.
-    `add` is a function that adds a demo's own options to the parser.
+    With `--quick` it takes `quick` steps; `quick` is True if something else is smaller then. Such a
+    run has a folder of its own, so that it replaces nothing. The result has the attributes `steps`
+    and `quick` always. `add` is a function that adds a demo's own options to the parser.
     """
+    global running
     file = sys._getframe(1).f_globals.get("__file__") or str(files()[name])  # (a notebook has none)
     name = Path(file).stem
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
-    parser.add_argument(
-        "--out", type=Path, default=Path("out") / name, help="folder for the pictures (%(default)s)"
-    )
+    where = f"out/{name}, with --quick out/quick/{name}" if quick else f"out/{name}"
+    parser.add_argument("--out", type=Path, help=f"folder for the pictures ({where})")
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (%(default)s)")
     parser.add_argument(
         "--quick", action="store_true", help="only test whether everything runs; no pass marks"
@@ -83,16 +86,37 @@ def options(
     chosen.steps = asked if asked is not None else quick if chosen.quick else steps
     if steps and chosen.steps < 1:
         stop(f"--steps must be 1 or larger: got {chosen.steps}")
-    writable(chosen.out)
-    if not getattr(chosen, "resume", False):  # (what a resumed run began has said so already)
-        from demos._page import outdate  # not above: the list of demos needs no NumPy
-
-        outdate(chosen.out)
+    chosen.demo, chosen.shortened = name, bool(chosen.quick and quick)
+    if chosen.out is None:
+        chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # the page shows the changes at its end
+    words = [word for word in sys.argv[1:] if word != "--resume"]
+    chosen.command = shlex.join(["python", "-m", "demos", name, *words])
+    chosen.begun = None  # the run that is resumed knows
+    if not getattr(chosen, "resume", False):
+        chosen.begun = datetime.now(UTC).isoformat()
     if steps:  # these facts distinguish the checkpoints of one run from those of another
-        chosen.demo, chosen.source = name, fingerprint(file)
-        chosen.begun = None if chosen.resume else datetime.now().isoformat()
+        chosen.source = fingerprint(file)
+    writable(chosen.out)
+    _ready(chosen, trains=bool(steps))
+    running = chosen
     return chosen
+
+
+def _ready(chosen: argparse.Namespace, *, trains: bool) -> None:
+    """Stop with a sentence if the run would destroy something; else say on its page that it began.
+
+    (What a resumed run began has said so already.)
+    """
+    from demos._list import refuse_others, tell  # not above: the list of demos needs no NumPy
+
+    refuse_others(chosen.out / "index.html")
+    if chosen.begun:
+        if trains:
+            from demos._training import refuse_to_lose
+
+            refuse_to_lose(chosen.out)
+        tell(chosen)
 
 
 def writable(folder: Path) -> None:

@@ -11,113 +11,39 @@ folded, so that the pictures are seen first. All text is escaped; `backticks` be
     page.write(chosen.out, quick=chosen.quick)
 
 A page is text and pictures, and runs no script. Only a page with a slider has one, of a few lines,
-and so has a page that computes; its policy allows this script alone.
+and so has a page that computes, or one that holds a page of both passes. Its policy allows these
+scripts alone.
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
+from xml.etree import ElementTree
 
+import demos
+from demos._list import (
+    NAV,
+    PAGE,
+    QUICK,
+    above,
+    later_run,
+    read,
+    refuse_others,
+    renew_list,
+    said_of,
+    tell,
+)
+from demos._markup import SLIDER, Html, document, link, marked
 from minigrad.runs.saving import write_whole
 
-STYLE = """
-:root { --paper: #fff; --ink: #1d1d22; --soft: #55555f; --line: #d5d5dc; --box: #f5f5f7;
-  --on: #0b57d0; --wrong: #fbdcd5; --right: #d3ecd9; }
-@media (prefers-color-scheme: dark) { :root { --paper: #17171b; --ink: #ececf1; --soft: #b5b5c0;
-  --line: #4a4a55; --box: #24242a; --on: #8ab4f8; --wrong: #5a2a22; --right: #1f4a2c; } }
-* { box-sizing: border-box; }
-body { font: 17px/1.55 Georgia, 'DejaVu Serif', serif; color: var(--ink); background: var(--paper);
-  max-width: 64rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; overflow-wrap: anywhere; }
-h1, h2, figcaption, summary, table, nav, .claim, .warning { font-family: system-ui, sans-serif; }
-h1, h2 { line-height: 1.2; }
-h2 { margin-top: 2.4rem; border-top: 1px solid var(--line); padding-top: 1rem; font-size: 1.25rem; }
-p { max-width: 44rem; }
-a { color: var(--on); }
-.claim { font-size: 1.1rem; border-left: 4px solid var(--on); padding-left: .8rem; }
-.warning { background: #fff3c4; color: #4a3800; padding: .5rem .8rem; border-radius: 6px; }
-code, pre { font: 14px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; }
-pre { background: var(--box); padding: .8rem 1rem; overflow-x: auto; border-radius: 6px; }
-.scroll { overflow-x: auto; margin: .6rem 0 1.2rem; }
-figure .scroll { margin: 0 0 .3rem; }
-td, th { white-space: nowrap; } th.words, td.words { text-align: left; white-space: normal;
-  overflow-wrap: normal; min-width: 13rem; }
-td code.lines { white-space: pre; display: inline-block; text-align: left; }
-del, ins { text-decoration: none; display: block; margin: 0 -1rem; padding: 0 1rem; }
-del { background: var(--wrong); } ins { background: var(--right); }
-.pictures { display: flex; flex-wrap: wrap; gap: 1.2rem; align-items: flex-start; }
-figure { margin: 0 0 1rem; flex: 1 1 18rem; min-width: 0; max-width: 100%; }
-figure svg, figure img { max-width: 100%; height: auto; }
-@media (prefers-color-scheme: dark) { svg.light, .slider img { mix-blend-mode: screen;
-  filter: invert(1) hue-rotate(180deg); } }
-figcaption, summary, output { font-size: .9rem; color: var(--soft); }
-.slider input { width: 100%; max-width: 40rem; min-height: 28px; accent-color: var(--on); }
-.slider img { display: block; }
-.slider [hidden] { display: none; }
-output { display: block; font-family: system-ui, sans-serif; }
-summary { cursor: pointer; min-height: 24px; }
-details { margin: .6rem 0 1rem; }
-details.ask { border: 1px solid var(--line); border-radius: 8px; padding: .6rem .9rem;
-  max-width: 46rem; }
-details.ask.whole[open] { max-width: none; }
-details.ask > summary { font-size: 1rem; color: var(--ink); }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums;
-  margin-bottom: 1rem; }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
-  vertical-align: top; }
-th:first-child, td:first-child, td.text { text-align: left; }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem;
-  max-width: calc(100vw - 2.2rem); }
-iframe { width: 100%; height: 56rem; border: 1px solid var(--line); border-radius: 8px; }
-.kind { font-size: .8rem; border: 1px solid; border-radius: 999px; padding: .1rem .6rem;
-  vertical-align: .08em; }
-th[colspan] { text-align: center; } th.next, td.next { border-left: 1px solid var(--line); }
-dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width: 46rem;
-  margin: .4rem 0 .8rem; }
-dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
-dd { margin: 0; grid-column: 2; }
-h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
-@media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 62rem; }
-  figure { flex-basis: auto; width: 100%; }
-  figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
-  dl { grid-template-columns: 1fr; } dd { grid-column: 1; }
-  th.words, td.words { min-width: 9rem; } td.wide { white-space: normal; min-width: 7rem; } }
-@media print { details { display: block; } iframe { display: none; } a { color: inherit; }
-  details::details-content { content-visibility: visible; display: block; height: auto; }
-  pre { white-space: pre-wrap; } figure, tr { break-inside: avoid; }
-  .slider input, .slider output, .slider img { display: none; }
-  .slider img:last-of-type, .slider img:last-of-type[hidden] { display: block; } }
-"""
-
-# A slider shows one picture of several, at first the first one. Without the script, and in print,
-# the last one is shown.
-SLIDER = """
-for (const slider of document.querySelectorAll(".slider")) {
-  const bar = slider.querySelector("input"), said = slider.querySelector("output");
-  const pictures = [...slider.querySelectorAll("img")];
-  const show = () => {
-    pictures.forEach((picture, i) => { picture.hidden = i !== Number(bar.value); });
-    said.textContent = pictures[bar.value].dataset.label;
-    bar.setAttribute("aria-valuetext", said.textContent);
-  };
-  bar.value = 0;
-  bar.hidden = false;
-  bar.addEventListener("input", show);
-  show();
-}
-"""
-
-NAV = '<nav><a href="../index.html">All pages</a></nav>'
-OUTDATED = (
-    "A later run of this demo began and did not end. The page shows the run before it; pictures "
-    "and checkpoints beside the page may be of either."
-)
+__all__ = ["Html", "Page", "link", "try_it"]
 
 
 class Page:
@@ -127,25 +53,27 @@ class Page:
         self.title, self.claim = title, claim
         self._parts: list[str] = []
         self._pictures = 0
-        self._script = self._style = ""  # those of a slider or of a program, if there is one
+        self._scripts: list[str] = []  # those of a slider or of a program
+        self._allowed: list[str] = []  # hashes of scripts in pages inside this one
+        self._style = ""
 
     def section(self, heading: str, *, name: str = "") -> None:
         """A new heading. `#name` leads to it, if it has a name."""
         anchor = f' id="{escape(name)}"' if name else ""
-        self._parts.append(f"<h2{anchor}>{_marked(heading)}</h2>")
+        self._parts.append(f"<h2{anchor}>{marked(heading)}</h2>")
 
     def head(self, heading: str) -> None:
         """A heading inside a section."""
-        self._parts.append(f"<h3>{_marked(heading)}</h3>")
+        self._parts.append(f"<h3>{marked(heading)}</h3>")
 
     def say(self, *paragraphs: str) -> None:
         """Paragraphs of text."""
-        self._parts += [f"<p>{_marked(text)}</p>" for text in paragraphs]
+        self._parts += [f"<p>{marked(text)}</p>" for text in paragraphs]
 
     def ask(self, question: str, answer: str) -> None:
         """A question, whose answer is shown when the reader has guessed and opens it."""
-        summary = f"<summary><b>What do you expect?</b> {_marked(question)}</summary>"
-        self._parts.append(f'<details class="ask">{summary}<p>{_marked(answer)}</p></details>')
+        summary = f"<summary><b>What do you expect?</b> {marked(question)}</summary>"
+        self._parts.append(f'<details class="ask">{summary}<p>{marked(answer)}</p></details>')
 
     def table(
         self,
@@ -159,15 +87,20 @@ class Page:
 
         groups   names above the header, each with the number of columns that it is for
         """
-        starts = {sum(width for _, width in groups[:i]) for i in range(1, len(groups))}
+        header = list(header)
         texts = [[cell if isinstance(cell, str) else str(cell) for cell in row] for row in rows]
+        if odd := {len(row) for row in texts} - {len(header)}:
+            raise ValueError(f"a row under {len(header)} names has {min(odd)} cells")
+        if groups and (total := sum(width for _, width in groups)) != len(header):
+            raise ValueError(f"the groups above {len(header)} columns are for {total} of them")
+        starts = {sum(width for _, width in groups[:i]) for i in range(1, len(groups))}
         side = []
         for column in range(len(header)):
             kinds = ["next"] * (column in starts)
             kinds += sorted({_kind(row[column]) for row in texts} - {""}, reverse=True)[:1]
             side.append(f' class="{" ".join(kinds)}"' if kinds else "")
         above = "".join(
-            f'<th class="next" scope="colgroup" colspan="{width}">{_marked(name)}</th>'
+            f'<th class="next" scope="colgroup" colspan="{width}">{marked(name)}</th>'
             if name
             else f'<td colspan="{width}"></td>'
             for name, width in groups
@@ -175,7 +108,7 @@ class Page:
         lines = [above] if groups else []
         lines.append(
             "".join(
-                f'<th scope="col"{at}>{_marked(name)}</th>' if name else f"<td{at}></td>"
+                f'<th scope="col"{at}>{marked(name)}</th>' if name else f"<td{at}></td>"
                 for name, at in zip(header, side, strict=True)
             )
         )
@@ -183,8 +116,9 @@ class Page:
             cells = zip(row, side, strict=True)
             lines.append("".join(f"<td{at}>{_cell(cell)}</td>" for cell, at in cells))
         self._parts.append(
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-            f"<caption>{_marked(caption)}</caption><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">'
+            f'<table style="--letters: {_letters(texts, header)}">'
+            f"<caption>{marked(caption)}</caption><tr>{'</tr><tr>'.join(lines)}</tr></table></div>"
         )
 
     def figure(self, path: Path, *, alt: str, caption: str = "") -> None:
@@ -195,41 +129,48 @@ class Page:
         """Several SVGs side by side, below each other on a narrow screen: path, alt, caption."""
         shown = [
             f'<figure role="group"><div class="scroll" tabindex="0">{self._inline(path, alt)}</div>'
-            f"<figcaption>{_marked(caption)}</figcaption></figure>"
+            f"<figcaption>{marked(caption)}</figcaption></figure>"
             for path, alt, caption in pictures
         ]
         self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
 
-    def slider(self, animation: Path, labels: Sequence[str], *, alt: str, caption: str) -> None:
+    def slider(
+        self, animation: Path, labels: Sequence[str], *, alts: Sequence[str], caption: str
+    ) -> None:
         """The frames of an animation, to be moved through by hand: a label and a picture each.
 
-        `alt` says what the frames show from the first to the last.
+        Each of `alts` says what one frame shows.
         """
         frames = _frames(animation)
-        if len(frames) != len(labels):
-            raise ValueError(f"{len(frames)} frames need {len(frames)} labels: got {len(labels)}")
+        if not len(frames) == len(labels) == len(alts):
+            raise ValueError(
+                f"{len(frames)} frames need as many labels and alts: got {len(labels)} and "
+                f"{len(alts)}"
+            )
         last = len(frames) - 1
         shown = "".join(
             f'<img src="data:image/png;base64,{frame}" data-label="{escape(label)}" '
             f'alt="{escape(f"{label}. {alt}")}"{" hidden" * (i < last)}>'
-            for i, (frame, label) in enumerate(zip(frames, labels, strict=True))
+            for i, (frame, label, alt) in enumerate(zip(frames, labels, alts, strict=True))
         )
         self._parts.append(
             f'<figure class="slider" role="group"><input type="range" min="0" max="{last}" '
             f'value="{last}" aria-label="{escape(caption)}" hidden>'
             f'<output>{escape(labels[-1])}</output><div class="scroll" tabindex="0">{shown}</div>'
-            f"<figcaption>{_marked(caption)}</figcaption></figure>"
+            f"<figcaption>{marked(caption)}</figcaption></figure>"
         )
-        self._script = SLIDER
+        if SLIDER not in self._scripts:  # (one script moves all sliders)
+            self._scripts.append(SLIDER)
 
     def program(self, markup: str, *, script: str, style: str) -> None:
         """HTML that a script of the page's own fills, when the reader moves something."""
         self._parts.append(markup)
-        self._script, self._style = script, style
+        self._scripts.append(script)
+        self._style += style
 
     def fold(self, summary: str, text: str) -> None:
         """Columns of text behind a line that opens them."""
-        shown = f"<summary>{_marked(summary)}</summary><pre tabindex='0'>{escape(text)}</pre>"
+        shown = f"<summary>{marked(summary)}</summary>{_columns(escape(text), text)}"
         self._parts.append(f"<details>{shown}</details>")
 
     @contextmanager
@@ -239,9 +180,11 @@ class Page:
         If it is `opened`, a program of the page may close it.
         """
         kind = ' class="ask whole"' * asked + " open" * opened
-        self._parts.append(f"<details{kind}><summary>{_marked(summary)}</summary>")
-        yield
-        self._parts.append("</details>")
+        self._parts.append(f"<details{kind}><summary>{marked(summary)}</summary>")
+        try:
+            yield
+        finally:
+            self._parts.append("</details>")
 
     def code(self, lines: Sequence[str], *, marked: bool = False) -> None:
         """Lines of a program. If they are marked, "- " begins a wrong line, "+ " its repair."""
@@ -249,25 +192,26 @@ class Page:
         for line in lines:
             kind = {"- ": "del", "+ ": "ins"}.get(line[:2]) if marked else None
             shown += f"<{kind}>{escape(line)}</{kind}>" if kind else f"{escape(line)}\n"
-        self._parts.append(f"<pre tabindex='0'>{shown}</pre>")
+        self._parts.append(_columns(shown, "\n".join(lines)))
 
     def steps(self, path: Path, *, title: str) -> None:
         """A page of both passes (chapter 5.10), to be walked through inside this one."""
-        inside = escape(path.read_text(encoding="utf-8"), quote=True)
-        self._parts.append(f'<iframe title="{escape(title)}" srcdoc="{inside}"></iframe>')
+        text = path.read_text(encoding="utf-8")
+        self._allowed += re.findall("'sha256-[^']*'", text.partition("<title>")[0])
+        self._parts.append(f'<iframe title="{escape(title)}" srcdoc="{escape(text)}"></iframe>')
         self._parts.append(
-            f'<p>The same on <a href="{escape(path.name)}">a page of its own</a>.</p>'
+            f'<p>The same on <a href="{quote(path.name)}">a page of its own</a>.</p>'
         )
 
     def list(self, items: Sequence[str]) -> None:
         """Sentences, each with a mark."""
-        shown = "".join(f"<li><p>{_marked(text)}</p></li>" for text in items)
+        shown = "".join(f"<li><p>{marked(text)}</p></li>" for text in items)
         self._parts.append(f"<ul>{shown}</ul>")
 
     def facts(self, facts: Mapping[str, Sequence[str]]) -> None:
         """Names, and beside each name its sentences."""
         shown = "".join(
-            f"<dt>{_marked(name)}</dt>" + "".join(f"<dd>{_marked(text)}</dd>" for text in texts)
+            f"<dt>{marked(name)}</dt>" + "".join(f"<dd>{marked(text)}</dd>" for text in texts)
             for name, texts in facts.items()
         )
         self._parts.append(f"<dl>{shown}</dl>")
@@ -279,32 +223,55 @@ class Page:
         self.section("Try it")
         self.list(try_it)
 
-    def write(self, folder: Path, *, quick: bool = False, note: str = "") -> Path:
-        """Write index.html to the folder, whole or not at all, and renew the list above it.
+    def write(
+        self, folder: Path, *, quick: bool = False, note: str = "", name: str = "index.html"
+    ) -> Path:
+        """Write the page to the folder, whole or not at all, and renew the list above it.
 
-        A page of a `--quick` run says so at its top; `note` is what else is to be said there.
+        A page of a `--quick` run says so at its top if the run was shorter for it; `note` is what
+        else is to be said there. If a run that began later has left its sentence on the page that
+        is replaced, it stays.
         """
-        warnings = [
-            "This is a --quick run, which only tests whether everything runs: its numbers mean "
-            "nothing."
-        ] * quick
-        warnings += [note] * bool(note)
+        path, run = folder / name, demos.running
+        if run is None or run.out != folder:  # no demo writes this page: a test, or a program
+            run = None
+        refuse_others(path)
+        begun = run.begun if run else ""
+        later = later_run(read(path)[0]) if path.is_file() and run else None
+        if later and later.begun <= begun:
+            later = None
+        warnings = [QUICK] * (quick and (run is None or run.shortened)) + [note] * bool(note)
         body = [
             NAV,
-            f"<h1>{_marked(self.title)}</h1>",
-            *[f'<p class="warning">{_marked(text)}</p>' for text in warnings],
-            f'<p class="claim">{_marked(self.claim)}</p>',
+            f"<h1>{marked(self.title)}</h1>",
+            *[f'<p class="warning">{marked(text)}</p>' for text in warnings],
+            f'<p class="claim">{marked(self.claim)}</p>',
             *self._parts,
         ]
-        content = _document(self.title, body, self._script, self._style)
-        path = write_whole(folder / "index.html", content)
-        renew_list(folder.parent)
+        shown = run.demo if run else ""
+        body[1] += f"\n{said_of(later, shown)}".rstrip("\n")
+        content = document(
+            self.title,
+            body,
+            marks={"generator": PAGE, "demo": shown},
+            scripts=self._scripts,
+            allowed=self._allowed,
+            style=self._style,
+        )
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            demos.stop(f"cannot write the page {path}: {error.strerror or error}")
+        if run and path.name != "index.html":  # which this run leaves as it was
+            tell(run, "")
+        renew_list(above(folder))
         return path
 
     def _inline(self, path: Path, alt: str) -> str:
         """The SVG with ids of its own, and with the page's ink and paper."""
         self._pictures += 1
         svg = path.read_text(encoding="utf-8")
+        _refuse_scripts(svg, path)
         svg = svg[svg.index("<svg") :]
         kind = "" if 'class="drawn"' in svg else ' class="light"'  # (it has no dark colours)
         if width := re.match(r'<svg\b[^>]*? width="([\d.]+pt)"', svg):
@@ -318,38 +285,18 @@ class Page:
         return svg.replace("<svg", f'<svg{kind} role="img" aria-label="{escape(alt)}"', 1)
 
 
-class Html(str):
-    """Text that is HTML already, and is not escaped again."""
-
-
-def link(words: str, address: str) -> Html:
-    """Words that lead to another page, or to a place on this one."""
-    return Html(f'<a href="{escape(address)}">{_marked(words)}</a>')
-
-
-def outdate(folder: Path) -> None:
-    """Say at the top of the folder's page, if it has one, that a later run began.
-
-    The page that the later run writes at its end replaces it, so only a run that is interrupted
-    leaves the sentence.
-    """
-    path = folder / "index.html"
-    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    if NAV in text and OUTDATED not in text:
-        before, heading, after = text.partition("</h1>\n")
-        warning = f'<p class="warning">{OUTDATED}</p>\n'
-        write_whole(path, before + heading + warning + after)
-
-
-def renew_list(folder: Path) -> None:
-    """index.html of the folder that holds the pages: each of them by its title."""
-    rows = []
-    for page in sorted(folder.glob("*/index.html")):
-        found = re.search("<title>(.*?)</title>", page.read_text(encoding="utf-8"), re.DOTALL)
-        title = found[1] if found else escape(page.parent.name)
-        rows.append(f'<li><a href="{escape(page.parent.name)}/index.html">{title}</a></li>')
-    body = ["<h1>Pages of the demos</h1>", f"<ul>{''.join(rows)}</ul>"]
-    write_whole(folder / "index.html", _document("Pages of the demos", body))
+def _refuse_scripts(svg: str, path: Path) -> None:
+    """A picture on a page shows something and does nothing."""
+    try:
+        parts = list(ElementTree.fromstring(svg).iter())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path} is not an SVG that a page can hold: {error}") from None
+    for part in parts:
+        name = part.tag.rpartition("}")[2].lower()
+        acting = [at for at in part.attrib if at.lower().startswith("on")]
+        if name == "script" or acting:
+            what = "a <script>" if name == "script" else f"an attribute {acting[0]}="
+            raise ValueError(f"{path} has {what}: a picture on a page has no scripts")
 
 
 def try_it(file: str) -> list[str]:
@@ -372,20 +319,18 @@ def _frames(animation: Path) -> list[str]:
     return found
 
 
-def _document(title: str, body: Sequence[str], script: str = "", style: str = "") -> str:
-    found = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{found}'"
-    )
-    head = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="color-scheme" content="light dark">'
-        + f'<meta http-equiv="Content-Security-Policy" content="{policy}">' * bool(script)
-        + f"<title>{escape(title)}</title><style>{STYLE}{style}</style></head><body>\n"
-    )
-    end = f"<script>{script}</script>" * bool(script)
-    return head + "<main>\n" + "\n".join(body) + f"\n</main>{end}</body></html>\n"
+def _columns(shown: str, text: str) -> str:
+    """Text in columns. On paper its letters are as small as its longest line needs."""
+    longest = max([len(line) for line in text.splitlines()], default=1)
+    # (A browser leaves out a first line that is empty: this one.)
+    return f'<pre tabindex="0" style="--letters: {longest}">\n{shown}</pre>'
+
+
+def _letters(rows: Sequence[Sequence[str]], header: Sequence[str]) -> int:
+    """How many letters a table is wide, with two for the space around each column."""
+    longest = lambda text: max(map(len, text.splitlines() or [""]))
+    columns = zip(header, *rows, strict=True)
+    return sum(2 + min(max(map(longest, column)), 24) for column in columns)
 
 
 def _kind(text: str) -> str:
@@ -398,12 +343,4 @@ def _kind(text: str) -> str:
 
 def _cell(text: str) -> str:
     """A table's cell; a text of several lines is shown in columns."""
-    return f'<code class="lines">{escape(text)}</code>' if "\n" in text else _marked(text)
-
-
-def _marked(text: str) -> str:
-    """Escaped text, in which `this` is code and *this* is stressed."""
-    if isinstance(text, Html):
-        return text
-    escaped = re.sub("`([^`]+)`", r"<code>\1</code>", escape(text, quote=False))
-    return re.sub(r"(?<![\w*])\*(\w+)\*(?![\w*])", r"<em>\1</em>", escaped)
+    return f'<code class="lines">{escape(text)}</code>' if "\n" in text else marked(text)

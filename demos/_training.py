@@ -5,17 +5,20 @@ The training loop itself is not here. Each demo writes its own loop in a dozen l
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from tqdm import tqdm
 
 from demos import stop
+from demos._list import later_run, read, tell
 from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
@@ -46,7 +49,7 @@ class Run:
         rng: np.random.Generator,
     ) -> None:
         keep_memory()  # what a step frees, the next one needs again (chapter 9.3)
-        self.steps, self.what, self.done = chosen.steps, what, 0
+        self.chosen, self.steps, self.what, self.done = chosen, chosen.steps, what, 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}
         self.about = {name: getattr(chosen, name) for name in (*FIXED, "begun")}
@@ -74,11 +77,7 @@ class Run:
                 if self.interrupted or step % 100 == 0 or step == self.steps:
                     self._save()
                 if self.interrupted:
-                    self._stop(
-                        f"stopped {self.what!r} after step {step} of {self.steps}, and saved it "
-                        f"in {self.path}: the same command with --resume continues from there",
-                        128 + self.interrupted,
-                    )
+                    self._end_early()
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
@@ -104,6 +103,18 @@ class Run:
         if self.interrupted:  # the second Ctrl-C ends the program at once
             raise KeyboardInterrupt
         self.interrupted = signal_number
+
+    def _end_early(self) -> NoReturn:
+        """Say where the training stopped and how it continues: here, and on the page before it."""
+        where = f"after step {self.done} of {self.steps}"
+        how = f"`{self.chosen.command} --resume` continues it."
+        with contextlib.suppress(OSError):  # the checkpoint is what counts
+            tell(self.chosen, f"It was stopped in “{self.what}” {where}: {how}")
+        self._stop(
+            f"stopped {self.what!r} {where}, and saved it in {self.path}: the same command with "
+            "--resume continues from there",
+            128 + self.interrupted,
+        )
 
     def _stop(self, sentence: str, code: int = 2) -> NoReturn:
         """End with a sentence on a separate line."""
@@ -139,6 +150,32 @@ class Run:
             self._stop(f"cannot resume: {error}; start again without --resume")
         self.about["begun"] = chosen.begun = facts["begun"]
         self.done, self.history = facts["done"], facts["history"]
+
+
+def refuse_to_lose(folder: Path) -> None:
+    """End with a sentence if the folder has a run that was stopped: a new one would replace it.
+
+    A run is over if there is a page that does not call it a later one, however few steps its
+    trainings took: one may end in a NaN.
+    """
+    page = folder / "index.html"
+    later = later_run(read(page)[0]) if page.is_file() else None
+    begun: dict[str, dict[Path, dict[str, Any]]] = {}  # the trainings of each run
+    for path in sorted(folder.glob("*.safetensors")):
+        with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
+            facts = checkpoint_facts(path)
+            begun.setdefault(facts.get("begun", ""), {})[path] = facts
+    for run, trainings in begun.items():
+        left = {path: f for path, f in trainings.items() if f.get("done", 0) < f.get("steps", 0)}
+        is_over = page.is_file() and (later is None or later.begun != run)
+        if is_over or not left or not any(f.get("done") for f in trainings.values()):
+            continue
+        path, facts = next(iter(left.items()))
+        stop(
+            f"{path} is from a run that was stopped after step {facts['done']} of "
+            f"{facts['steps']}: continue it with --resume, or begin another one in another folder "
+            "(--out), or remove the file"
+        )
 
 
 class Marks:

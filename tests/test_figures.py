@@ -1,7 +1,9 @@
 """Chapter 17 · Figures and maps: what can be read in them, by any eye and in print."""
 
 import re
+import warnings
 from itertools import combinations, pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -247,3 +249,61 @@ def test_an_animation_runs_once_and_rests_on_its_last_frame(tmp_path):
     assert durations[-1] == 3000 and sum(durations[:-1]) < 5000  # what moves longer needs a pause
     assert all((one != other).any() for one, other in pairwise(pictures))
     assert (pictures[0][0, 0] == 255).all()  # the ground is white
+
+
+# ------------------------------------------------------------------ law: numbers, masks, names
+
+
+@pytest.mark.parametrize("weight", [0, 0.5, -0.5, -0.001, 0.999, 1, 10, 10.25, 100.5, np.nan])
+def test_the_number_in_a_cell_is_the_weight_to_two_digits(weight):
+    (text,) = plot_heads(np.array([[[weight]]], float), ["a"], ["b"]).axes[0].texts
+    assert float(text.get_text()) == pytest.approx(weight, abs=0.005001, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "mask", [np.eye(2, dtype=int), np.eye(2), [[1, 0], [0, 1]], "a", [[True]] * 3]
+)
+def test_a_mask_that_is_not_boolean_or_does_not_fit_is_refused_in_a_sentence(mask):
+    with pytest.raises((TypeError, ValueError), match="^mask (must be boolean|of shape)"):
+        plot_heads(drawn_weights(1, 2, 2), letters(2), letters(2), mask=mask)
+
+
+def test_different_names_give_different_files_and_a_name_is_never_shortened(tmp_path):
+    figure = new_figure(1, 1)
+    names = ["loss", "loss_lr0.1", "loss_lr0.2", "loss.png", "loss.svg", ".hidden", "a.b.c", "…"]
+    for name in names:
+        paths = save_figure(figure, tmp_path / name)
+        assert [path.name for path in paths] == [f"{name}.png", f"{name}.svg"]
+    assert len(list(tmp_path.iterdir())) == 2 * len(names)
+    for name in ("", ".", "..", f"{tmp_path}/", f"{tmp_path}/.."):
+        with pytest.raises(ValueError, match="^a figure is saved under the name of a file"):
+            save_figure(figure, name)
+
+
+def test_a_label_of_any_characters_gives_a_picture_that_a_browser_can_read(tmp_path):
+    figure = new_figure(3, 3)
+    figure.suptitle("".join(map(chr, [*range(1, 10), *range(11, 128), 0xFFFE, 0xFFFF])), wrap=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # (the font has no such signs)
+        path = save_figure(figure, tmp_path / "any")[1]
+    assert ElementTree.parse(path).getroot().get("class") == "drawn"
+
+
+def test_a_figure_that_is_dark_already_stays_as_it_is_on_a_dark_screen(tmp_path, visit):
+    shown = {}
+    for ground in ("white", "black"):
+        figure = new_figure(2, 2)
+        figure.set_facecolor(ground)
+        figure.text(0.5, 0.5, "a", color="white" if ground == "black" else "black")
+        path = save_figure(figure, tmp_path / ground)[1]
+        colours = [set(visit(path, color_scheme=s).evaluate(COLOURS)) for s in ("light", "dark")]
+        shown[ground] = colours[0] == colours[1]
+    assert shown == {"white": False, "black": True}
+
+
+@pytest.mark.parametrize("rasterized", [False, True])
+def test_gouraud_shading_follows_a_dark_screen_only_where_it_is_a_picture(rasterized, tmp_path):
+    figure, shades = new_figure(2, 2), np.arange(9).reshape(3, 3)
+    figure.subplots().pcolormesh(shades, shading="gouraud", rasterized=rasterized)
+    svg = save_figure(figure, tmp_path / "shades")[1].read_text("utf-8")
+    assert ("<image" in svg, "<linearGradient" in svg) == (rasterized, not rasterized)

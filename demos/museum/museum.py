@@ -8,8 +8,8 @@ that runs.
     python -m demos museum [NAME …] [--out DIR] [--seed N]  # 2 s
 
 NAMEs choose exhibits. Without a NAME the demo shows all exhibits and a list at the end. One exhibit
-fits on a screen of 40 lines. The page, index.html, shows each mistake first and lets you look for
-it.
+fits on a screen of 40 lines. The page, index.html or with NAMEs some.html, shows each mistake first
+and lets you look for it.
 """
 
 # %% Set-up
@@ -141,7 +141,8 @@ page.conclude(
     try_it(chosen.file),
 )
 only = "" if len(exhibits) == len(NAMES) else f"Only these exhibits: {', '.join(asked)}."
-page.write(chosen.out, quick=chosen.quick, note=only)
+kept = "some.html" if only else "index.html"  # the page of all exhibits is not replaced by some
+page.write(chosen.out, quick=chosen.quick, note=only, name=kept)
 
 # %%
 # The list says where the page is.

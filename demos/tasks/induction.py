@@ -123,11 +123,14 @@ marks.trained("ablation", one.losses)
 
 first, second = weights(model, shown)  # (200, T, T) each
 back = [first[i, t, t - 1] for i, p in enumerate(period) for t in range(1, p)]
-after = [
-    second[i, t, (t + 1) % p : t : p].sum()
-    for i, p in enumerate(period)
-    for t in range(p, LENGTH - 1)
-]
+
+
+def followed(weights, p):
+    """The weight on what followed the same token before, of each row in the repetition."""
+    return [weights[t, (t + 1) % p : t : p].sum() for t in range(p, LENGTH - 1)]
+
+
+after = [weight for map_, p in zip(second, period, strict=True) for weight in followed(map_, p)]
 print("\nWhere the two heads look, the mean over 200 sequences")
 marks.at_least("block 1: weight one token back", float(np.mean(back)), 0.5)
 marks.at_least("block 2: weight on what followed the token", float(np.mean(after)), 0.8)
@@ -181,7 +184,11 @@ page.section("Where the head of block 2 looks, through the training")
 page.slider(
     chosen.out / "weights.gif",
     [titles[i] for i in changing(frames)],
-    alt=f"At the end {np.mean(after):.0%} of the weight is on what followed the same token before.",
+    alts=[
+        f"In the repetition {np.mean(followed(frames[i], period[0])):.0%} of the weight is on what "
+        "followed the same token before."
+        for i in changing(frames)
+    ],
     caption="Move the slider: a row is a token that was read, a column a token that it looks at",
 )
 page.section("Both heads after the training")

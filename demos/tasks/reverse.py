@@ -89,7 +89,8 @@ marks.at_least("with positions", exact, 0.99)
 marks.at_most("ablation, without positions", exact_without, 0.01)
 marks.trained("ablation", without.losses)
 frames, steps = np.array(run.history["frames"]), run.history["steps"]
-mirror = float(np.mean([frames[-1][t, LENGTH - 1 - t] for t in range(LENGTH)]))
+mirrors = [np.fliplr(frame).diagonal().mean() for frame in frames]
+mirror = float(mirrors[-1])
 marks.at_least("weight on the mirror image", mirror, 0.8)
 
 # %% Pictures
@@ -132,7 +133,7 @@ page.section("Where the head looks, through the training")
 page.slider(
     chosen.out / "weights.gif",
     [f"step {steps[i]}" for i in changing(frames)],
-    alt=f"At the end {mirror:.0%} of the weight is on the anti-diagonal.",
+    alts=[f"{mirrors[i]:.0%} of the weight is on the anti-diagonal." for i in changing(frames)],
     caption="Move the slider: the head's weights from the first step to the last",
 )
 page.section("What it reaches, with positions and without")

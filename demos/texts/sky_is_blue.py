@@ -55,7 +55,7 @@ from demos.texts.sources.sky_is_blue import (
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, softmax
 from minigrad.graphs.render import described
 
-chosen = options("sky_is_blue", __doc__.splitlines()[0])
+chosen = options("sky_is_blue", __doc__.splitlines()[0], quick=True)
 marks = Marks(enforced=not chosen.quick)
 SENTENCE = source.REPAIRED  # line 1 of section 2 is why it is not source.SENTENCE
 WIDTH = source.D_MODEL  # of the many draws; d_k too, as there is one head
