@@ -129,7 +129,8 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     page = visit(path)
     assert page.locator(".lane h2").all_inner_texts() == list(titles)
     step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
-    assert "× 1000" in page.inner_text("#graph0")
+    assert "as it is = 1,000 × a thousandth" in page.inner_text("#graph0")
+    assert "as it is = 1,000 × a thousandth" in page.inner_text("#panel")
     page.keyboard.press("End")
     colours = page.evaluate(
         """() => [0, 1].map(p => [...document.querySelectorAll(`#graph${p} .box`)]
@@ -191,15 +192,76 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     assert "more than 150 boxes" in page.inner_text("#message")
 
 
-def test_a_long_pass_without_layers_is_drawn_whole_and_nothing_is_said_of_layers(visit, tmp_path):
-    x = Tensor(1.0, requires_grad=True, name="x")
+def chain(n, inside=()):
+    for _ in range(n):
+        inside = np.sin(inside)
+    return inside
+
+
+def wide(n):
+    return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
+
+
+def tree(n):
+    layer = [Tensor(1.0, requires_grad=True) for _ in range(n)]
+    while len(layer) > 1:
+        layer = [a * b for a, b in zip(layer[::2], layer[1::2], strict=True)]
+    return layer[0]
+
+
+class Long(Module):
+    """A layer of more than 150 operations, with another one inside."""
+
+    def __init__(self, depth):
+        self.inner = Long(depth - 1) if depth else None
+
+    def __call__(self, x):
+        x = chain(100, x)
+        return chain(100, self.inner(x) if self.inner else x)
+
+
+LARGE = {
+    "chain": lambda: (None, lambda x: chain(5000, x)),
+    "wide": lambda: (None, lambda x: wide(1000) * x),
+    "tree": lambda: (None, lambda x: tree(4096) * x),
+    "layer": lambda: (net := Sequential(Long(0)), net),
+    "nested": lambda: (net := Sequential(Long(4)), net),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_each_layer_of_a_large_pass_can_be_opened(name):
+    net, f = LARGE[name]()
+    with Steps(net) as steps:
+        f(Tensor(1.0, requires_grad=True, name="x"))
+    boxes, _ = stepping._Opened(steps.vertices, depth=10**9, repeats=False).drawn()
+    frames = [box.frame for box in stepping._parted(boxes, steps.vertices)]
+    for opened in {frame[:depth] for frame in frames for depth in range(len(frame) + 1)}:
+        around = [opened[:depth] for depth in range(len(opened) + 1)]
+        boxes = [frame for frame in frames if frame in around]
+        closed = {frame[: len(o) + 1] for frame in frames for o in around if frame[: len(o)] == o}
+        assert len(boxes) + len(closed.difference(around)) <= 150
+
+
+def test_a_page_of_5000_operations_opens_and_goes_to_its_end(visit, tmp_path):
     with Steps() as steps:
-        y = x
-        for _ in range(160):
-            y = np.sin(y)
+        y = chain(5000, Tensor(1.0, requires_grad=True, name="x"))
     steps.backward(y)
     page = visit(steps.save(tmp_path / "x.html"))
-    assert page.locator(".box").count() == 161 and page.inner_text("#message") == ""
+    assert page.locator(".box").count() <= 150
+    page.keyboard.press("End")
+    assert page.inner_text("#place").endswith("backward 5001 of 5001")
+    page.fill("#find", "x")
+    page.press("#find", "Enter")
+    assert page.locator(".box.leaf").count() == 1 and page.locator(".box").count() <= 150
+
+
+def test_a_pass_of_few_boxes_is_drawn_whole(visit, tmp_path):
+    with Steps() as steps:
+        y = chain(149, Tensor(1.0, requires_grad=True, name="x"))
+    steps.backward(y)
+    page = visit(steps.save(tmp_path / "x.html"))
+    assert page.locator(".box").count() == 150 and page.inner_text("#message") == ""
 
 
 # ------------------------------------------------------------------ keyboard, links, search
