@@ -1,7 +1,9 @@
 """Chapter 5.10 · Stepping: the page of both passes, as a real browser shows it."""
 
 import hashlib
+import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import numpy as np
 import pytest
 
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
+from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, sigmoid
 from minigrad.graphs import stepping
+from minigrad.graphs.scale import colour, in_words, lost
 from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
@@ -139,10 +142,171 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
 
 
+# Every box: its number, its words, its colour, and its marks.
+SHOWN = """lane => [...document.querySelectorAll(`#graph${lane} .box`)].map(b => [
+    b.dataset.id, b.innerText, b.style.background, b.className,
+    [...b.querySelectorAll(".row")].map(row => [row.textContent, row.title, row.style.background]),
+])"""
+
+
+def added(numbers, *, name="b", weight="w", net=False, axis=None, record=True):
+    """Σ c ⊙ tanh((a + b) w), in a layer that is named, or not: its names and options differ."""
+    a = Tensor(np.ones(1000))
+    b = Tensor(0.5, requires_grad=record, name=name)
+    layer = Weighted(Tensor(2.0, requires_grad=record, name=weight))
+    with Steps(Sequential(layer) if net else None) as steps:
+        total = (layer(a + b) * Tensor(numbers)).sum(axis=axis)
+    if record:
+        steps.backward(total)
+    return steps
+
+
+class Weighted(Module):
+    def __init__(self, w):
+        self.w = w
+
+    def __call__(self, x):
+        return np.tanh(x * self.w)
+
+
+def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
+    centred = np.random.default_rng(0).standard_normal(1000)
+    centred -= centred.mean()
+    passes = [added(numbers) for numbers in (centred, np.ones(1000), np.full(1000, np.inf))]
+    shown = {}
+    for a, b in itertools.permutations(range(3), 2):
+        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b], limits=(1e-6, 10.0)))
+        page.keyboard.press("End")
+        shown[a, b] = [page.evaluate(SHOWN, lane) for lane in (0, 1)]
+    for a, b in shown:
+        assert shown[a, b][1] == shown[b, a][0]
+    assert "grad ≈ 0" in str(shown[0, 1][0]) and "grad ≈ 0" not in str(shown[0, 1][1])
+
+
+VARIANTS = {
+    "plain": {},
+    "nameless": {"name": None},
+    "other names": {"name": "other", "weight": "layer.w"},
+    "nameless weight": {"weight": None},
+    "weight of a layer": {"weight": "weight"},
+    "in a net": {"net": True},
+    "in a net, nameless": {"net": True, "weight": None},
+    "another axis": {"axis": 0},
+}
+
+
+def test_two_passes_may_differ_in_names_and_each_box_has_its_own(tmp_path, visit):
+    passes = {
+        name: added(np.full(1000, k + 1.0), **options)
+        for k, (name, options) in enumerate(VARIANTS.items())
+    }
+    for a, b in itertools.permutations(VARIANTS, 2):
+        data = data_of(passes[a].save(tmp_path / "x.html", beside=passes[b]))
+        first, second = data["passes"]
+        own = passes[b].vertices
+        for one, other in zip(first["boxes"], second["boxes"], strict=True):
+            assert one["vertex"] == other["vertex"]
+            assert own[other["vertex"]].title in (other["title"], "multiply", "tanh")
+            for row in other["rows"]:
+                assert own[row["vertex"]].title.endswith(row["text"].split(" (")[0])
+        for c, noted in zip(second["backward"], passes[b].contributions, strict=True):
+            assert c["said"].startswith(f"grad {noted.after.rms:.3g}")
+        assert len(first["links"]) == len(second["links"])
+    for a, b in (
+        ("nameless weight", "weight of a layer"),
+        ("plain", "in a net"),
+        ("in a net", "plain"),
+    ):
+        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b]))
+        page.evaluate("document.querySelector('.box.closed')?.click()")
+        page.keyboard.press("End")
+        for lane in (0, 1):
+            assert all("grad" in text for _, text, *_ in page.evaluate(SHOWN, lane)[1:])
+
+
+def test_passes_that_differ_in_kinds_are_drawn_by_vertex(visit, tmp_path):
+    for a, b in itertools.permutations([added(np.ones(1000)), added(np.ones(1000), record=False)]):
+        a.contributions = b.contributions = ()
+        page = visit(a.save(tmp_path / "x.html", beside=b))
+        titles = [[text.split()[0] for _, text, *_ in page.evaluate(SHOWN, n)] for n in (0, 1)]
+        assert titles[0] == titles[1]
+
+
+def test_options_of_both_passes_are_told(visit, tmp_path):
+    def run(options):
+        x = Tensor(np.ones((3, 3)), requires_grad=True, name="x")
+        with Steps() as steps:
+            loss = x.sum(**options).sum()
+        steps.backward(loss)
+        return steps
+
+    page = visit(
+        run({"axis": 0}).save(tmp_path / "x.html", beside=run({"axis": 1}), titles=("a", "b"))
+    )
+    for step in (1, 5):
+        step_to(page, step)
+        text = page.inner_text("#words")
+        assert re.search("a: .*axis=0", text) and re.search("b: .*axis=1", text)
+
+
+RMS = (0.0, -0.0, 5e-324, 1e-300, 0.5625, 1.125, 1.0, 12345.0, 1.797e308, math.inf, math.nan)
+
+
+class Layers(Module):
+    """For each size a layer that gets a gradient of that size."""
+
+    def __init__(self, sizes):
+        rng = np.random.default_rng(0)
+        self.sizes = sizes
+        self.layers = [Sequential(Linear(1, 1, rng=rng), sigmoid) for _ in sizes]
+
+    def __call__(self, x):
+        return sum(layer(x) * size for layer, size in zip(self.layers, self.sizes, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("limits", [None, (1e-3, 1.0)])
+def test_words_and_colours_are_those_of_a_picture(visit, tmp_path, limits):
+    net = Layers(RMS)
+    with Steps(net) as steps:
+        loss = net(Tensor([[1.0]])).sum()
+    steps.backward(loss)
+    path = steps.save(tmp_path / "x.html", limits=limits)
+    data, noise = data_of(path), lost(steps.vertices)
+    page = visit(path)
+    page.keyboard.press("End")
+    closed = {title: id for id, group in data["groups"].items() if (title := group["title"])}
+    seen = []
+    for k in range(len(RMS)):
+        box = page.locator(f"[data-id='{closed[f'layers.{k}']}']")
+        inside = [
+            v.grad_rms
+            for v in steps.vertices
+            if v.title.startswith(f"layers.{k}.") or f"layers.{k}" in {m.path for m in v.modules}
+        ]
+        text, shade = box.evaluate("b => [b.innerText, b.style.background]")
+        seen.append((text.replace("up to ", ""), shade, float(np.max(inside)), -1))
+    page.evaluate("document.querySelectorAll('.box.closed').forEach(box => box.click())")
+    shown = {id: rest for id, *rest in page.evaluate(SHOWN, 0)}
+    for n, box in enumerate(data["passes"][0]["boxes"]):
+        text, shade, _, rows = shown[f"b{n}"]
+        seen.append((text, shade, steps.vertices[box["vertex"]].grad_rms, box["vertex"]))
+        for (_, said, tint), row in zip(rows, box["rows"], strict=True):
+            seen.append((said, tint, steps.vertices[row["vertex"]].grad_rms, row["vertex"]))
+    assert len(seen) > 6 * len(RMS)
+    for text, shade, strength, vertex in seen:
+        if strength is None:
+            assert "grad" not in text and not shade
+            continue
+        assert in_words(strength, data["limits"], vertex in noise) in text.splitlines()
+        drawn = "#ffffff" if vertex in noise else colour(strength, data["limits"])
+        assert shade == f"rgb({', '.join(str(int(drawn[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
 def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     steps, loss, _ = gpt_steps(3)
     page = visit(graph(loss, grads=True, steps=steps).save(tmp_path / "x.html"))
-    assert page.locator("#slider").count() == 0
+    assert page.locator("#slider").count() == 0 and "←" not in page.inner_text("body")
     before = page.locator(".box").count()
     page.locator("[data-id='g/blocks.0']").click()
     assert page.locator(".box").count() > before

@@ -80,6 +80,7 @@ def page(
         "place": _places(opened, boxes),
         "groups": _groups(boxes, vertices),
         "formulas": list(formulas.values()),
+        "limits": limits,
         "legend": _legend(limits),
         "dead": DEAD,
         "lost": LOST,
