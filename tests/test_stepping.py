@@ -12,9 +12,11 @@ import zipfile
 import numpy as np
 import pytest
 
+import minigrad
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, sigmoid
+from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
 from minigrad.graphs import stepping
+from minigrad.graphs.model import formulas
 from minigrad.graphs.scale import colour, in_words, lost
 from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
@@ -330,6 +332,79 @@ def no_overlap(boxes):
             assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
+# Of every step: boxes that overlap, labels that leave their box, and labels of arrows that lie on
+# one; boxes in use that are out of sight (of two that are too far apart, one is enough); and
+# whether the graph's top or the slider's length has changed.
+WALK = """() => {
+    const slider = document.getElementById("slider"), found = [];
+    const [wide, high] = [["left", "right"], ["top", "bottom"]];
+    const place = element => element.getBoundingClientRect();
+    const within = (a, b) => [wide, high].every(([s, e]) => a[s] >= b[s] - 1 && a[e] <= b[e] + 1);
+    const over = (a, b) => [wide, high].every(([s, e]) => a[s] < b[e] - 1 && b[s] < a[e] - 1);
+    const span = (all, [s, e]) => Math.max(...all.map(r => r[e])) - Math.min(...all.map(r => r[s]));
+    const still = new Set();
+    for (let step = 0; step <= +slider.max; step++) {
+        slider.value = step;
+        slider.dispatchEvent(new Event("input"));
+        still.add(`${place(document.getElementById("lanes")).top} ${place(slider).width}`);
+        for (const scroll of document.querySelectorAll(".scroll")) {
+            const frame = place(scroll), boxes = [...scroll.querySelectorAll(".box")];
+            const places = boxes.map(place);
+            places.forEach((a, i) => places.slice(0, i).forEach((b, j) => {
+                if (over(a, b)) found.push([step, boxes[i].innerText, boxes[j].innerText]);
+            }));
+            for (const b of boxes)
+                if (b.scrollWidth > b.clientWidth + 1 || b.scrollHeight > b.clientHeight + 1)
+                    found.push([step, b.innerText, "is cut"]);
+            const now = [...scroll.querySelectorAll(".box.now")].map(place);
+            const fit = [[wide, frame.width], [high, frame.height]]
+                .every(([axis, size]) => span(now, axis) < size - 12);
+            const seen = now.map(a => within(a, frame) && a.bottom <= innerHeight);
+            if (now.length && !(fit ? seen.every(x => x) : seen.some(x => x)))
+                found.push([step, "out of sight"]);
+            for (const words of scroll.querySelectorAll("text.words:not(:empty)"))
+                if (words.textContent === words.dataset.words)
+                    if (places.some(a => over(place(words), a)))
+                        found.push([step, words.textContent, "lies on a box"]);
+        }
+    }
+    if (still.size > 1) found.push(...still);
+    return found;
+}"""
+
+
+def head(scale):
+    rng = np.random.default_rng(1)
+    q, k, v = (Tensor(rng.standard_normal((5, 64)), requires_grad=True, name=n) for n in "qkv")
+    with Steps() as steps:
+        loss = (attention(q, k, v, scale=scale) ** 2).mean()
+    steps.backward(loss)
+    return steps
+
+
+@pytest.mark.parametrize(("width", "height"), [(400, 992), (640, 896), (1000, 896)])
+def test_in_every_step_nothing_overlaps_and_what_is_in_use_is_in_sight(
+    pages, visit, tmp_path, width, height
+):
+    options = {"viewport": {"width": width, "height": height}}
+    pair = head(1 / 8).save(tmp_path / "x.html", beside=head(1.0))
+    for path, link in ((pages["line"][0], ""), (pair, ""), (pages["gpt"][0], "#open=blocks.0")):
+        assert visit(path, link, **options).evaluate(WALK) == []
+
+
+def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, tmp_path):
+    inside = pages["gpt"][0].read_text("utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    outer = tmp_path / "outer.html"
+    outer.write_text(f'<p style="height: 30rem"><iframe style="height: 56rem" srcdoc="{inside}">')
+    page = browser.new_context(offline=True, viewport={"width": 1000, "height": 500}).new_page()
+    page.goto(outer.as_uri())
+    frame = page.frames[1]
+    frame.evaluate("document.getElementById('last').click()")
+    frame.evaluate("document.querySelector('.box.closed').click()")
+    assert page.evaluate("scrollY") == 0 == frame.evaluate("scrollY")
+    page.context.close()
+
+
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
     page = visit(pages["gpt12"][0])
     assert page.locator("#graph0 .box").count() <= 15
@@ -464,17 +539,198 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
     assert page.inner_text("#place").startswith("step 7 ")
     assert page.locator("[data-id='g/blocks.0/blocks.0.attention']").count() == 1
     assert page.evaluate("location.hash").startswith("#step=7&open=")
+    page = visit(pages["gpt"][0], "#step=3")
     for wrong, said in (
         ("#step=9999", "There is no step 9999: the last one is"),
         ("#step=-1", "There is no step -1"),
         ("#step=x", "There is no step x"),
+        ("#step=0x3", "There is no step 0x3"),
+        ("#step=2.0", "There is no step 2.0"),
+        ("#step=", "There is no step without a number"),
         ("#open=nothing", "There is no layer nothing"),
+        ("#open=%E0%A4%A", "There is no layer %E0%A4%A"),
     ):
-        page = visit(pages["gpt"][0], wrong)
+        page.evaluate("link => { location.hash = link }", wrong)
+        page.wait_for_function("document.getElementById('message').textContent")
         assert said in page.inner_text("#message")
+        assert page.inner_text("#place").startswith("step 3 ")
+        page.keyboard.press("ArrowRight")
+        assert page.inner_text("#message") == ""
+        page.keyboard.press("ArrowLeft")
+
+
+NAMES = (
+    "a,b",
+    "c/d",
+    "e+f %41",
+    "i  j",
+    "k#2",
+    "l&step=2",
+    "m=n",
+    "∂",
+    "\ud800",
+    "%2C",
+    "__proto__",
+)
+
+
+def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
+    class Named(Module):
+        def __init__(self):
+            rng = np.random.default_rng(0)
+            for name in NAMES:
+                self.__dict__[name] = Sequential(Linear(1, 1, rng=rng), sigmoid)
+
+        def __call__(self, x):
+            for name in NAMES:
+                x = self.__dict__[name](x) * 2.0
+            return x
+
+    net = Named()
+    with Steps(net) as steps:
+        net(Tensor([[1.0]])).sum()
+    path = steps.save(tmp_path / "x.html")
+    page = visit(path)
+    groups = page.locator(".box.closed").count()
+    assert groups == len(NAMES)
+    for n in range(groups):
+        page.locator(".box.closed").nth(n).click()
+        link = page.evaluate("location.hash")
+        shown = page.evaluate("[...document.querySelectorAll('.frame')].map(f => f.innerText)")
+        page.click("#close")
+        page.evaluate("link => { location.hash = ''; location.hash = link }", link)
+        page.wait_for_function("document.querySelector('.frame')")
+        again = page.evaluate("[...document.querySelectorAll('.frame')].map(f => f.innerText)")
+        assert again == shown and len(shown) == 1 and page.inner_text("#message") == ""
+        page.click("#close")
+
+
+def test_the_arrows_scroll_what_has_the_focus_and_step_otherwise(visit, tmp_path):
+    with Steps() as steps:
+        loss = wide(30)
+    steps.backward(loss)
+    page = visit(steps.save(tmp_path / "x.html"), "#step=3", viewport={"width": 400, "height": 600})
+    for key in ("ArrowRight", "ArrowLeft", "Home", "End"):
+        page.focus(".scroll")
+        page.keyboard.press(key)
+        assert page.inner_text("#place").startswith("step 3 ")
+    page.focus(".box")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#place").startswith("step 4 ")
+
+
+def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
+    path, steps, *_ = pages["line"]
+    page = visit(path)
+    page.keyboard.press("End")
+    boxes = data_of(path)["passes"][0]["boxes"]
+    for n, box in enumerate(boxes):
+        page.focus(f"[data-id=b{n}]")
+        page.keyboard.press("Enter")
+        shown = [numbers for caption, numbers in tables(page) if "contribution" not in caption]
+        wanted = [box["vertex"], *(row["vertex"] for row in box["rows"])]
+        shown = shown[-sum(1 + (steps.vertices[v].gradient is not None) for v in wanted) :]
+        for v in wanted:
+            np.testing.assert_allclose(shown.pop(0), steps.vertices[v].value.whole.ravel(), 1e-3)
+            if steps.vertices[v].gradient is not None:
+                gradient = steps.vertices[v].gradient.whole
+                np.testing.assert_allclose(shown.pop(0), gradient.ravel(), rtol=1e-3)
+        assert page.get_attribute(f"[data-id=b{n}]", "aria-pressed") == "true"
+        page.keyboard.press("ArrowLeft")  # (they stay while a reader steps)
+        assert page.get_attribute(f"[data-id=b{n}]", "aria-pressed") == "true"
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+    assert len(tables(page)) == 3  # before, contribution, after
+
+
+def test_a_graph_offers_only_what_it_has(visit, tmp_path):
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
+    text = page.inner_text("body")
+    assert not re.search("step|Close all|layer|RMS of the gradient", text.split("Tab goes")[0])
+    page.click("[data-id=b0]")
+    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
+
+
+# ------------------------------------------------------------------ what a step explains
+
+
+def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path):
+    shapes = (
+        ((7,), ()),
+        ((2, 3), (3,)),
+        ((2, 3), (2, 1)),
+        ((1,), ()),
+        ((2, 3), (2, 3)),
+        ((), (5,)),
+    )
+    for (a, b), f in itertools.product(shapes, (np.add, np.multiply, np.maximum, np.divide)):
+        x, y = (
+            Tensor(np.full(s, 2.0), requires_grad=True, name=n) for s, n in ((a, "x"), (b, "y"))
+        )
+        with Steps() as steps:
+            loss = f(x, y).sum()
+        steps.backward(loss)
+        told = data_of(steps.save(tmp_path / "x.html"))["passes"][0]["backward"]
+        full = np.broadcast_shapes(a, b)
+        for c, shape, name in ((told[-2], a, "x"), (told[-1], b, "y")):
+            copies = math.prod(full) // math.prod(shape)
+            assert (copies > 1) == ("summed" in c)
+            if copies > 1:
+                assert f"because {name} was used {copies} times" in c["summed"]
+                axes = tuple(int(n) for n in re.findall(r"\d+", c["summed"].split(",")[0]))
+                assert np.ones(full).sum(axes).size == math.prod(shape)
+    for c in data_of(gpt_saved(tmp_path))["passes"][0]["backward"]:
+        assert "matmul" not in c.get("summed", "")
+
+
+def gpt_saved(folder):
+    steps, loss, _ = gpt_steps(1)
+    steps.backward(loss)
+    return steps.save(folder / "gpt.html")
+
+
+PRIMITIVES = [f for f in vars(minigrad).values() if hasattr(f, "__wrapped__")]
+
+
+@pytest.mark.parametrize("f", PRIMITIVES, ids=lambda f: f.__name__)
+def test_equations_stand_one_a_line_and_none_is_lost(f):
+    for text, displayed in zip(formulas(f.__wrapped__), (False, True), strict=True):
+        lines = stepping.equations(text, displayed=displayed)
+        plain = re.sub(r"\band\b|[ :;.,]", "", text)
+        assert re.sub(r"\band\b|[ :;.,]", "", "".join(lines)) == plain
+        for line in lines:
+            assert len(set(re.findall(r"(?<!= )∂[yL]/∂([a-zA-Z]+)[ᵢⱼ]? =", line))) <= 1
+
+
+def test_the_equation_in_use_and_the_letters_are_told(visit, tmp_path):
+    w, x = (Tensor(n, requires_grad=True, name=name) for n, name in ((2.0, "w"), (3.0, "data")))
+    with Steps() as steps:
+        loss = w * x
+    steps.backward(loss)
+    page = visit(steps.save(tmp_path / "x.html"))
+    for step, used in ((3, "∂y/∂a = b"), (4, "∂y/∂b = a")):
+        step_to(page, step)
+        assert page.locator(".used").all_inner_texts() == [used]
+        assert "here a = w, b = data, y = loss" in page.inner_text("#words")
 
 
 # ------------------------------------------------------------------ everywhere
+
+
+def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):
+    page = visit(pages["line"][0], "#step=8", viewport={"width": 320, "height": 256})
+    assert (
+        page.evaluate("getComputedStyle(document.getElementById('controls')).position") == "static"
+    )
+    page.emulate_media(forced_colors="active")
+    marked = "all => all.map(b => getComputedStyle(b).outlineStyle !== 'none')"
+    assert all(page.eval_on_selector_all(".box.now", marked))
+    assert not any(page.eval_on_selector_all(".box:not(.now)", marked))
+    page.emulate_media(media="print")
+    adjust = "x => getComputedStyle(x).printColorAdjust"
+    for selector in (".box", "#legend span", "table.heat td"):
+        assert page.locator(selector).first.evaluate(adjust) == "exact"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -110,12 +110,16 @@
   }
   const say = text => { $("message").textContent = text; };
 
-  // A box that is out of sight is brought into its own frame. Neither the page is moved, nor one
-  // around it; and it is not a movement, which some readers cannot bear.
-  function reveal(element) {
-    const frame = element.closest(".scroll"), a = frame.getBoundingClientRect(), b = element.getBoundingClientRect();
-    if (b.top < a.top || b.bottom > a.bottom) frame.scrollTop += (b.top + b.bottom - a.top - a.bottom) / 2;
-    if (b.left < a.left || b.right > a.right) frame.scrollLeft += (b.left + b.right - a.left - a.right) / 2;
+  // Boxes that are out of sight are brought into their own frame: all, or the last if they are far
+  // apart. Neither the page is moved, nor one around it, and nothing glides.
+  function reveal(...elements) {
+    const frame = elements[0].closest(".scroll"), seen = frame.getBoundingClientRect();
+    for (const [start, end, scroll] of [["top", "bottom", "scrollTop"], ["left", "right", "scrollLeft"]]) {
+      const places = elements.map(element => element.getBoundingClientRect());
+      let a = Math.min(...places.map(r => r[start])) - 5, b = Math.max(...places.map(r => r[end])) + 5;
+      if (b - a > seen[end] - seen[start]) [a, b] = [places[places.length - 1][start], places[places.length - 1][end]];
+      if (a < seen[start] || b > seen[end]) frame[scroll] += (a + b - seen[start] - seen[end]) / 2;
+    }
   }
 
   // ------------------------------------------------------------ layout
@@ -288,7 +292,8 @@
           row.title = mine ? mine.said : "";
         }
       }
-      for (const id of at) if (place.elements.has(id)) reveal(place.elements.get(id));
+      const inUse = [...at].map(id => place.elements.get(id)).filter(Boolean);
+      if (inUse.length) reveal(...inUse);
       for (const part of place.querySelectorAll("path.edge, text.words")) {
         const on = pairs.has(`${part.dataset.from}>${part.dataset.to}`);
         part.classList.toggle("now", on);
