@@ -451,11 +451,12 @@ def _explained(v: Vertex) -> dict[str, Any]:
     text = v.vjp or v.formula
     back = equations(text, displayed=text != v.formula)
     letters = _letters(v)
+    derivatives = [i for i, line in enumerate(back) if "∂" in line]
     used = []
     for letter in letters:
-        about = re.compile(rf"∂[yL]\w?/∂{re.escape(letter)}(?![A-Za-z0-9_])") if letter else None
-        those = [i for i, line in enumerate(back) if about and about.search(line)]
-        used.append(those[0] if len(those) == 1 and len(back) > 1 else None)
+        about = re.compile(rf"∂[yL]\w?/∂{re.escape(letter)}(?![A-Za-z0-9_])")
+        those = [i for i in derivatives if letter and about.search(back[i])]
+        used.append(those if len(those) < len(derivatives) else [])
     result = re.match(r"([yYCθ])[ᵢⱼ]? = ", v.formula)
     return {
         "lines": equations(v.formula),

@@ -56,7 +56,7 @@
     if (+power >= -4 && +power < 3) return String(+x.toPrecision(3));
     return `${+digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
   }
-  const times = x => x < 1e6 ? (+x.toPrecision(2)).toLocaleString("en") : short(+x.toPrecision(2));
+  const times = x => x < 1e9 ? (+x.toPrecision(2)).toLocaleString("en") : short(+x.toPrecision(2));
 
   // A heat map: blue below 0, orange above, white at 0; with numbers if there are at most 64.
   function heat(summary, caption, most) {
@@ -210,13 +210,14 @@
     const {width, height} = g.graph();
     place.style.width = `${width}px`;
     place.style.height = `${height}px`;
+    const behind = place.firstChild;  // frames come before boxes, the outer ones first
     for (const [group, name] of frames) {
       const node = g.node(name), frame = make("div", {class: "frame"});
       Object.assign(frame.style, {left: `${node.x - node.width / 2}px`, top: `${node.y - node.height / 2}px`, width: `${node.width}px`, height: `${node.height}px`});
       const title = make("button", {"data-id": group, "aria-expanded": "true", type: "button"}, groups[group].title);
       title.addEventListener("click", () => toggle(group));
       frame.append(title);
-      place.prepend(frame);
+      place.insertBefore(frame, behind);
     }
     for (const [id, element] of elements) {
       const node = g.node(id);
@@ -232,7 +233,7 @@
       svg.append(make("path", {class: "edge", d: `M${points.join(" L")}`, "marker-end": `url(#tip${p})`, "data-from": e.v, "data-to": e.w}));
       const middle = edge.points[edge.points.length >> 1];
       const [x, y] = edge.words ? [edge.x - edge.width / 2, edge.y + 4] : [middle.x + 6, middle.y + 4];
-      const text = make("text", {class: "words", x, y, "data-from": e.v, "data-to": e.w, "data-words": edge.words});
+      const text = make("text", {class: "words", x, y, "data-from": e.v, "data-to": e.w, "data-words": edge.words, "data-x": x});
       text.append(edge.words);
       svg.append(text);
     }
@@ -298,7 +299,9 @@
         const on = pairs.has(`${part.dataset.from}>${part.dataset.to}`);
         part.classList.toggle("now", on);
         if (part.tagName === "text") {
-          part.textContent = (on && p === 0 && now.back && apart()) || part.dataset.words;
+          part.textContent = (on && p === 0 && now.back && apart(side)) || part.dataset.words;
+          const over = +part.dataset.x + part.getComputedTextLength() + 4 - place.offsetWidth;
+          part.setAttribute("x", +part.dataset.x - (on ? Math.max(over, 0) : 0));
         } else if (on) part.parentNode.append(part);
       }
     }
@@ -315,15 +318,19 @@
     : `step ${step} of ${STEPS}: backward ${step - main.forward.length} of ${main.backward.length}`;
 
   // How far the two passes are apart in this contribution.
-  const label = p => passes[p].title || ["left", "right"][p];
-  function apart() {
+  const side = p => {
+    const [a, b] = document.querySelectorAll(".lane");
+    return (a.offsetTop === b.offsetTop ? ["left", "right"] : ["upper", "lower"])[p];
+  };
+  const label = p => passes[p].title || side(p);
+  function apart(name) {
     if (passes.length < 2 || step <= main.forward.length) return "";
     const sizes = passes.map(pass => rms(contribution(pass, step).contribution));
     if (!sizes.every(x => x >= 0 && x < Infinity)) return "";
     const [more, less] = sizes[0] >= sizes[1] ? [0, 1] : [1, 0];
     if (sizes[more] === 0) return "both are 0";
-    if (sizes[less] === 0) return `${label(less)} = 0`;
-    return sizes[0] === sizes[1] ? "both are as large" : `${label(more)} = ${times(sizes[more] / sizes[less])} × ${label(less)}`;
+    if (sizes[less] === 0) return `${name(less)} = 0`;
+    return sizes[0] === sizes[1] ? "both are as large" : `${name(more)} = ${times(sizes[more] / sizes[less])} × ${name(less)}`;
   }
 
   function tell() {
@@ -391,12 +398,12 @@
     if (n !== null) {
       const f = data.formulas[main.vertices[n].formula];
       both(pass => [pass.vertices[n].operation, pass.vertices[n].options, pass.vertices[n].line].filter(Boolean).join(", "));
-      (f ? f.back : []).forEach((text, i) => line(text, i === f.used[c.position] ? "formula used" : "formula"));
+      (f ? f.back : []).forEach((text, i) => line(text, f.used[c.position].includes(i) ? "formula used" : "formula"));
       both(pass => here(pass, n));
       line(`${shape(main.vertices[n].value)} ← gradient, ${shape(c.contribution)} ← contribution`);
       both(pass => pass.backward[j].summed || "");
     } else line(shape(c.contribution));
-    line(apart());
+    line(apart(label));
     const parts = passes.map(pass => [before(pass, j), pass.backward[j].contribution, after(pass, j)]);
     const most = largest(parts.flat());
     parts.forEach(([had, come, total], p) => {
@@ -483,7 +490,10 @@
   }
   if (!Object.keys(groups).length) $("close").remove();
   else $("close").addEventListener("click", () => { open.clear(); say(""); layout(); link(); });
-  if (!STEPS) { $("buttons").remove(); $("place").remove(); $("keys").remove(); }
+  if (!STEPS) {
+    for (const id of ["buttons", "place", "keys"]) $(id).remove();
+    $("panel").classList.add("low");
+  }
   else {
     $("slider").max = STEPS;
     $("slider").addEventListener("input", event => go(+event.target.value));
