@@ -47,13 +47,13 @@
   // (JSON has neither NaN nor ∞: they come as text.)
   const number = x => typeof x === "string" ? {nan: NaN, inf: Infinity, "-inf": -Infinity}[x] : x;
   const rms = summary => number(summary.rms);
-  // As Python's :.3g.
-  function short(x) {
+  // As Python's :.3g. (Numbers come with four digits, and rounding twice would differ.)
+  function short(x, count = 3) {
     if (Number.isNaN(x)) return "nan";
     if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
     if (x === 0) return "0";
-    const [digits, power] = x.toExponential(2).split("e");
-    if (+power >= -4 && +power < 3) return String(+x.toPrecision(3));
+    const [digits, power] = x.toExponential(count - 1).split("e");
+    if (+power >= -4 && +power < count) return String(+x.toPrecision(count));
     return `${+digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
   }
   const times = x => x < 1e9 ? (+x.toPrecision(2)).toLocaleString("en") : short(+x.toPrecision(2));
@@ -71,7 +71,7 @@
         const cell = make("td", {title: String(x)});
         const part = Number.isFinite(x) ? (most > 0 ? Math.min(Math.abs(x) / most, 1) : 0) : 1;
         cell.style.background = Number.isNaN(x) ? data.lost : `color-mix(in srgb, ${x < 0 ? "#5b9bd5" : "#ee8f31"} ${Math.round(100 * part)}%, white)`;
-        if (!fine) cell.append(short(x));
+        if (!fine) cell.append(short(x, 4));
         line.append(cell);
       }
       table.append(line);
