@@ -227,11 +227,13 @@ def test_two_passes_may_differ_in_names_and_each_box_has_its_own(tmp_path, visit
 
 
 def test_passes_that_differ_in_kinds_are_drawn_by_vertex(visit, tmp_path):
-    for a, b in itertools.permutations([added(np.ones(1000)), added(np.ones(1000), record=False)]):
-        a.contributions = b.contributions = ()
+    kinds = [added(np.ones(1000), weight="weight", record=record) for record in (True, False)]
+    for steps in kinds:
+        steps.contributions = ()
+    for a, b in itertools.permutations(kinds):
         page = visit(a.save(tmp_path / "x.html", beside=b))
-        titles = [[text.split()[0] for _, text, *_ in page.evaluate(SHOWN, n)] for n in (0, 1)]
-        assert titles[0] == titles[1]
+        first, second = (page.evaluate(SHOWN, lane) for lane in (0, 1))
+        assert [text for _, text, *_ in first] == [text for _, text, *_ in second]
 
 
 def test_options_of_both_passes_are_told(visit, tmp_path):

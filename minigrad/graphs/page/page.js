@@ -330,7 +330,7 @@
     const [more, less] = sizes[0] >= sizes[1] ? [0, 1] : [1, 0];
     if (sizes[more] === 0) return "both are 0";
     if (sizes[less] === 0) return `${name(less)} = 0`;
-    return sizes[0] === sizes[1] ? "both are as large" : `${name(more)} = ${times(sizes[more] / sizes[less])} × ${name(less)}`;
+    return sizes[0] === sizes[1] ? "both are equally large" : `${name(more)} = ${times(sizes[more] / sizes[less])} × ${name(less)}`;
   }
 
   function tell() {
