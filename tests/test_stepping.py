@@ -608,16 +608,16 @@ def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
     page = visit(path)
     groups = page.locator(".box.closed").count()
     assert groups == len(NAMES)
+    frames = "() => [...document.querySelectorAll('.frame')].map(f => f.innerText)"
     for n in range(groups):
-        page.locator(".box.closed").nth(n).click()
-        link = page.evaluate("location.hash")
-        shown = page.evaluate("[...document.querySelectorAll('.frame')].map(f => f.innerText)")
-        page.click("#close")
-        page.evaluate("link => { location.hash = ''; location.hash = link }", link)
+        page.evaluate("n => document.querySelectorAll('.box.closed')[n].click()", n)
+        link, shown = page.evaluate("location.hash"), page.evaluate(frames)
+        page.evaluate("document.getElementById('close').click()")
+        page.evaluate("link => { location.hash = link }", link)
         page.wait_for_function("document.querySelector('.frame')")
-        again = page.evaluate("[...document.querySelectorAll('.frame')].map(f => f.innerText)")
-        assert again == shown and len(shown) == 1 and page.inner_text("#message") == ""
-        page.click("#close")
+        assert page.evaluate(frames) == shown and len(shown) == 1
+        assert page.inner_text("#message") == ""
+        page.evaluate("document.getElementById('close').click()")
 
 
 def test_the_arrows_scroll_what_has_the_focus_and_step_otherwise(visit, tmp_path):
