@@ -1,7 +1,9 @@
 """Chapter 5.10 · Stepping: the page of both passes, as a real browser shows it."""
 
 import hashlib
+import itertools
 import json
+import math
 import re
 import subprocess
 import sys
@@ -10,9 +12,12 @@ import zipfile
 import numpy as np
 import pytest
 
+import minigrad
 from attention import attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
 from minigrad.graphs import stepping
+from minigrad.graphs.model import formulas
+from minigrad.graphs.scale import colour, in_words, lost
 from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
@@ -129,7 +134,8 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     page = visit(path)
     assert page.locator(".lane h2").all_inner_texts() == list(titles)
     step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
-    assert "× 1000" in page.inner_text("#graph0")
+    assert "left = 1,000 × right" in page.inner_text("#graph0")
+    assert "as it is = 1,000 × a thousandth" in page.inner_text("#panel")
     page.keyboard.press("End")
     colours = page.evaluate(
         """() => [0, 1].map(p => [...document.querySelectorAll(`#graph${p} .box`)]
@@ -138,10 +144,173 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
 
 
+# Every box: its number, its words, its colour, and its marks.
+SHOWN = """lane => [...document.querySelectorAll(`#graph${lane} .box`)].map(b => [
+    b.dataset.id, b.innerText, b.style.background, b.className,
+    [...b.querySelectorAll(".row")].map(row => [row.textContent, row.title, row.style.background]),
+])"""
+
+
+def added(numbers, *, name="b", weight="w", net=False, axis=None, record=True):
+    """Σ c ⊙ tanh((a + b) w), in a layer that is named, or not: its names and options differ."""
+    a = Tensor(np.ones(1000))
+    b = Tensor(0.5, requires_grad=record, name=name)
+    layer = Weighted(Tensor(2.0, requires_grad=record, name=weight))
+    with Steps(Sequential(layer) if net else None) as steps:
+        total = (layer(a + b) * Tensor(numbers)).sum(axis=axis)
+    if record:
+        steps.backward(total)
+    return steps
+
+
+class Weighted(Module):
+    def __init__(self, w):
+        self.w = w
+
+    def __call__(self, x):
+        return np.tanh(x * self.w)
+
+
+def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
+    centred = np.random.default_rng(0).standard_normal(1000)
+    centred -= centred.mean()
+    passes = [added(numbers) for numbers in (centred, np.ones(1000), np.full(1000, np.inf))]
+    shown = {}
+    for a, b in itertools.permutations(range(3), 2):
+        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b], limits=(1e-6, 10.0)))
+        page.keyboard.press("End")
+        shown[a, b] = [page.evaluate(SHOWN, lane) for lane in (0, 1)]
+    for a, b in shown:
+        assert shown[a, b][1] == shown[b, a][0]
+    assert "grad ≈ 0" in str(shown[0, 1][0]) and "grad ≈ 0" not in str(shown[0, 1][1])
+
+
+VARIANTS = {
+    "plain": {},
+    "nameless": {"name": None},
+    "other names": {"name": "other", "weight": "layer.w"},
+    "nameless weight": {"weight": None},
+    "weight of a layer": {"weight": "weight"},
+    "in a net": {"net": True},
+    "in a net, nameless": {"net": True, "weight": None},
+    "another axis": {"axis": 0},
+}
+
+
+def test_two_passes_may_differ_in_names_and_each_box_has_its_own(tmp_path, visit):
+    passes = {
+        name: added(np.full(1000, k + 1.0), **options)
+        for k, (name, options) in enumerate(VARIANTS.items())
+    }
+    for a, b in itertools.permutations(VARIANTS, 2):
+        data = data_of(passes[a].save(tmp_path / "x.html", beside=passes[b]))
+        first, second = data["passes"]
+        own = passes[b].vertices
+        for one, other in zip(first["boxes"], second["boxes"], strict=True):
+            assert one["vertex"] == other["vertex"]
+            assert own[other["vertex"]].title in (other["title"], "multiply", "tanh")
+            for row in other["rows"]:
+                assert own[row["vertex"]].title.endswith(row["text"].split(" (")[0])
+        for c, noted in zip(second["backward"], passes[b].contributions, strict=True):
+            assert c["said"].startswith(f"grad {noted.after.rms:.3g}")
+        assert len(first["links"]) == len(second["links"])
+    for a, b in (
+        ("nameless weight", "weight of a layer"),
+        ("plain", "in a net"),
+        ("in a net", "plain"),
+    ):
+        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b]))
+        page.evaluate("document.querySelector('.box.closed')?.click()")
+        page.keyboard.press("End")
+        for lane in (0, 1):
+            assert all("grad" in text for _, text, *_ in page.evaluate(SHOWN, lane)[1:])
+
+
+def test_passes_that_differ_in_kinds_are_drawn_by_vertex(visit, tmp_path):
+    kinds = [added(np.ones(1000), weight="weight", record=record) for record in (True, False)]
+    for steps in kinds:
+        steps.contributions = ()
+    for a, b in itertools.permutations(kinds):
+        page = visit(a.save(tmp_path / "x.html", beside=b))
+        first, second = (page.evaluate(SHOWN, lane) for lane in (0, 1))
+        assert [text for _, text, *_ in first] == [text for _, text, *_ in second]
+
+
+def test_options_of_both_passes_are_told(visit, tmp_path):
+    def run(options):
+        x = Tensor(np.ones((3, 3)), requires_grad=True, name="x")
+        with Steps() as steps:
+            loss = x.sum(**options).sum()
+        steps.backward(loss)
+        return steps
+
+    page = visit(
+        run({"axis": 0}).save(tmp_path / "x.html", beside=run({"axis": 1}), titles=("a", "b"))
+    )
+    for step in (1, 5):
+        step_to(page, step)
+        text = page.inner_text("#words")
+        assert re.search("a: .*axis=0", text) and re.search("b: .*axis=1", text)
+
+
+RMS = (0.0, -0.0, 5e-324, 1e-300, 0.5625, 1.125, 1.0, 12345.0, 1.797e308, math.inf, math.nan)
+
+
+class Layers(Module):
+    """For each size a layer that gets a gradient of that size."""
+
+    def __init__(self, sizes):
+        rng = np.random.default_rng(0)
+        self.sizes = sizes
+        self.layers = [Sequential(Linear(1, 1, rng=rng), sigmoid) for _ in sizes]
+
+    def __call__(self, x):
+        return sum(layer(x) * size for layer, size in zip(self.layers, self.sizes, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("limits", [None, (1e-3, 1.0)])
+def test_words_and_colours_are_those_of_a_picture(visit, tmp_path, limits):
+    net = Layers(RMS)
+    with Steps(net) as steps:
+        loss = net(Tensor([[1.0]])).sum()
+    steps.backward(loss)
+    path = steps.save(tmp_path / "x.html", limits=limits)
+    data, noise = data_of(path), lost(steps.vertices)
+    page = visit(path)
+    page.keyboard.press("End")
+    closed = {title: id for id, group in data["groups"].items() if (title := group["title"])}
+    seen = []
+    for k in range(len(RMS)):
+        box = page.locator(f"[data-id='{closed[f'layers.{k}']}']")
+        inside = [
+            v.grad_rms
+            for v in steps.vertices
+            if v.title.startswith(f"layers.{k}.") or f"layers.{k}" in {m.path for m in v.modules}
+        ]
+        text, shade = box.evaluate("b => [b.innerText, b.style.background]")
+        seen.append((text.replace("up to ", ""), shade, float(np.max(inside)), -1))
+    page.evaluate("document.querySelectorAll('.box.closed').forEach(box => box.click())")
+    shown = {id: rest for id, *rest in page.evaluate(SHOWN, 0)}
+    for n, box in enumerate(data["passes"][0]["boxes"]):
+        text, shade, _, rows = shown[f"b{n}"]
+        seen.append((text, shade, steps.vertices[box["vertex"]].grad_rms, box["vertex"]))
+        for (_, said, tint), row in zip(rows, box["rows"], strict=True):
+            seen.append((said, tint, steps.vertices[row["vertex"]].grad_rms, row["vertex"]))
+    assert len(seen) > 6 * len(RMS)
+    for text, shade, strength, vertex in seen:
+        if strength is None:
+            assert "grad" not in text and not shade
+            continue
+        assert in_words(strength, data["limits"], vertex in noise) in text.splitlines()
+        drawn = "#ffffff" if vertex in noise else colour(strength, data["limits"])
+        assert shade == f"rgb({', '.join(str(int(drawn[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
 def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     steps, loss, _ = gpt_steps(3)
     page = visit(graph(loss, grads=True, steps=steps).save(tmp_path / "x.html"))
-    assert page.locator("#slider").count() == 0
+    assert page.locator("#slider").count() == 0 and "←" not in page.inner_text("body")
     before = page.locator(".box").count()
     page.locator("[data-id='g/blocks.0']").click()
     assert page.locator(".box").count() > before
@@ -163,6 +332,92 @@ def no_overlap(boxes):
         assert a[4] <= 1 and a[5] <= 1  # the label is inside
         for b in boxes[:i]:
             assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+# Of every step: boxes that overlap, labels that leave their box, and labels of arrows that lie on
+# one; boxes in use that are out of sight (of two that are too far apart, one is enough); whether
+# the graph's top or the slider's length has changed; names of frames that lie on something.
+WALK = """() => {
+    const slider = document.getElementById("slider"), found = [];
+    const [wide, high] = [["left", "right"], ["top", "bottom"]];
+    const place = element => element.getBoundingClientRect();
+    const within = (a, b) => [wide, high].every(([s, e]) => a[s] >= b[s] - 1 && a[e] <= b[e] + 1);
+    const over = (a, b) => [wide, high].every(([s, e]) => a[s] < b[e] - 1 && b[s] < a[e] - 1);
+    const span = (all, [s, e]) => Math.max(...all.map(r => r[e])) - Math.min(...all.map(r => r[s]));
+    const still = new Set();
+    for (let step = 0; step <= +slider.max; step++) {
+        slider.value = step;
+        slider.dispatchEvent(new Event("input"));
+        still.add(`${place(document.getElementById("lanes")).top} ${place(slider).width}`);
+        for (const scroll of document.querySelectorAll(".scroll")) {
+            const frame = place(scroll), boxes = [...scroll.querySelectorAll(".box")];
+            const places = boxes.map(place);
+            places.forEach((a, i) => places.slice(0, i).forEach((b, j) => {
+                if (over(a, b)) found.push([step, boxes[i].innerText, boxes[j].innerText]);
+            }));
+            for (const b of boxes)
+                if (b.scrollWidth > b.clientWidth + 1 || b.scrollHeight > b.clientHeight + 1)
+                    found.push([step, b.innerText, "is cut"]);
+            const now = [...scroll.querySelectorAll(".box.now")].map(place);
+            const fit = [[wide, frame.width], [high, frame.height]]
+                .every(([axis, size]) => span(now, axis) < size - 12);
+            const seen = now.map(a => within(a, frame) && a.bottom <= innerHeight);
+            if (now.length && !(fit ? seen.every(x => x) : seen.some(x => x)))
+                found.push([step, "out of sight"]);
+            for (const words of scroll.querySelectorAll("text.words:not(:empty)"))
+                if (words.textContent === words.dataset.words)
+                    if (places.some(a => over(place(words), a)))
+                        found.push([step, words.textContent, "lies on a box"]);
+        }
+    }
+    if (still.size > 1) found.push(...still);
+    const names = [...document.querySelectorAll("#graph0 .frame > button")];
+    const texts = names.map(name => {
+        const range = document.createRange();
+        range.selectNodeContents(name);
+        return range.getBoundingClientRect();
+    });
+    const solid = [...document.querySelectorAll("#graph0 .box")].map(place);
+    texts.forEach((a, i) => {
+        if ([...solid, ...texts.slice(0, i)].some(b => over(a, b))) found.push(names[i].innerText);
+    });
+    return found;
+}"""
+
+
+def head(scale):
+    rng = np.random.default_rng(1)
+    q, k, v = (Tensor(rng.standard_normal((5, 64)), requires_grad=True, name=n) for n in "qkv")
+    with Steps() as steps:
+        loss = (attention(q, k, v, scale=scale) ** 2).mean()
+    steps.backward(loss)
+    return steps
+
+
+@pytest.mark.parametrize(("width", "height"), [(400, 992), (640, 896), (1000, 896)])
+def test_in_every_step_nothing_overlaps_and_what_is_in_use_is_in_sight(
+    pages, visit, tmp_path, width, height
+):
+    options = {"viewport": {"width": width, "height": height}}
+    pair = head(1 / 8).save(tmp_path / "x.html", beside=head(1.0))
+    seen = [(pages["line"][0], ""), (pair, "")]
+    if width == 1000:
+        seen.append((pages["gpt"][0], "#open=blocks.0.attention"))
+    for path, link in seen:
+        assert visit(path, link, **options).evaluate(WALK) == []
+
+
+def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, tmp_path):
+    inside = pages["gpt"][0].read_text("utf-8").replace("&", "&amp;").replace('"', "&quot;")
+    outer = tmp_path / "outer.html"
+    outer.write_text(f'<p style="height: 30rem"><iframe style="height: 56rem" srcdoc="{inside}">')
+    page = browser.new_context(offline=True, viewport={"width": 1000, "height": 500}).new_page()
+    page.goto(outer.as_uri())
+    frame = page.frames[1]
+    frame.evaluate("document.getElementById('last').click()")
+    frame.evaluate("document.querySelector('.box.closed').click()")
+    assert page.evaluate("scrollY") == 0 == frame.evaluate("scrollY")
+    page.context.close()
 
 
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
@@ -197,15 +452,76 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     assert page.locator("#graph0 .box").count() <= 15
 
 
-def test_a_long_pass_without_layers_is_drawn_whole_and_nothing_is_said_of_layers(visit, tmp_path):
-    x = Tensor(1.0, requires_grad=True, name="x")
+def chain(n, inside=()):
+    for _ in range(n):
+        inside = np.sin(inside)
+    return inside
+
+
+def wide(n):
+    return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
+
+
+def tree(n):
+    layer = [Tensor(1.0, requires_grad=True) for _ in range(n)]
+    while len(layer) > 1:
+        layer = [a * b for a, b in zip(layer[::2], layer[1::2], strict=True)]
+    return layer[0]
+
+
+class Long(Module):
+    """A layer of more than 150 operations, with another one inside."""
+
+    def __init__(self, depth):
+        self.inner = Long(depth - 1) if depth else None
+
+    def __call__(self, x):
+        x = chain(100, x)
+        return chain(100, self.inner(x) if self.inner else x)
+
+
+LARGE = {
+    "chain": lambda: (None, lambda x: chain(1000, x)),
+    "wide": lambda: (None, lambda x: wide(400) * x),
+    "tree": lambda: (None, lambda x: tree(1024) * x),
+    "layer": lambda: (net := Sequential(Long(0)), net),
+    "nested": lambda: (net := Sequential(Long(4)), net),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_each_layer_of_a_large_pass_can_be_opened(name):
+    net, f = LARGE[name]()
+    with Steps(net) as steps:
+        f(Tensor(1.0, requires_grad=True, name="x"))
+    boxes, _ = stepping._Opened(steps.vertices, depth=10**9, repeats=False).drawn()
+    frames = [box.frame for box in stepping._parted(boxes, steps.vertices)]
+    for opened in {frame[:depth] for frame in frames for depth in range(len(frame) + 1)}:
+        around = [opened[:depth] for depth in range(len(opened) + 1)]
+        boxes = [frame for frame in frames if frame in around]
+        closed = {frame[: len(o) + 1] for frame in frames for o in around if frame[: len(o)] == o}
+        assert len(boxes) + len(closed.difference(around)) <= 150
+
+
+def test_a_page_of_5000_operations_opens_and_goes_to_its_end(visit, tmp_path):
     with Steps() as steps:
-        y = x
-        for _ in range(160):
-            y = np.sin(y)
+        y = chain(5000, Tensor(1.0, requires_grad=True, name="x"))
     steps.backward(y)
     page = visit(steps.save(tmp_path / "x.html"))
-    assert page.locator(".box").count() == 161 and page.inner_text("#message") == ""
+    assert page.locator(".box").count() <= 150
+    page.keyboard.press("End")
+    assert page.inner_text("#place").endswith("backward 5001 of 5001")
+    page.fill("#find", "x")
+    page.press("#find", "Enter")
+    assert page.locator(".box.leaf").count() == 1 and page.locator(".box").count() <= 150
+
+
+def test_a_pass_of_few_boxes_is_drawn_whole(visit, tmp_path):
+    with Steps() as steps:
+        y = chain(149, Tensor(1.0, requires_grad=True, name="x"))
+    steps.backward(y)
+    page = visit(steps.save(tmp_path / "x.html"))
+    assert page.locator(".box").count() == 150 and page.inner_text("#message") == ""
 
 
 # ------------------------------------------------------------------ keyboard, links, search
@@ -244,17 +560,198 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
     assert page.inner_text("#place").startswith("step 7 ")
     assert page.locator("[data-id='g/blocks.0/blocks.0.attention']").count() == 1
     assert page.evaluate("location.hash").startswith("#step=7&open=")
+    page = visit(pages["gpt"][0], "#step=3")
     for wrong, said in (
         ("#step=9999", "There is no step 9999: the last one is"),
         ("#step=-1", "There is no step -1"),
         ("#step=x", "There is no step x"),
+        ("#step=0x3", "There is no step 0x3"),
+        ("#step=2.0", "There is no step 2.0"),
+        ("#step=", "There is no step without a number"),
         ("#open=nothing", "There is no layer nothing"),
+        ("#open=%E0%A4%A", "There is no layer %E0%A4%A"),
     ):
-        page = visit(pages["gpt"][0], wrong)
+        page.evaluate("link => { location.hash = link }", wrong)
+        page.wait_for_function("document.getElementById('message').textContent")
         assert said in page.inner_text("#message")
+        assert page.inner_text("#place").startswith("step 3 ")
+        page.keyboard.press("ArrowRight")
+        assert page.inner_text("#message") == ""
+        page.keyboard.press("ArrowLeft")
+
+
+NAMES = (
+    "a,b",
+    "c/d",
+    "e+f %41",
+    "i  j",
+    "k#2",
+    "l&step=2",
+    "m=n",
+    "∂",
+    "\ud800",
+    "%2C",
+    "__proto__",
+)
+
+
+def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
+    class Named(Module):
+        def __init__(self):
+            rng = np.random.default_rng(0)
+            for name in NAMES:
+                self.__dict__[name] = Sequential(Linear(1, 1, rng=rng), sigmoid)
+
+        def __call__(self, x):
+            for name in NAMES:
+                x = self.__dict__[name](x) * 2.0
+            return x
+
+    net = Named()
+    with Steps(net) as steps:
+        net(Tensor([[1.0]])).sum()
+    path = steps.save(tmp_path / "x.html")
+    page = visit(path)
+    groups = page.locator(".box.closed").count()
+    assert groups == len(NAMES)
+    frames = "() => [...document.querySelectorAll('.frame')].map(f => f.innerText)"
+    for n in range(groups):
+        page.evaluate("n => document.querySelectorAll('.box.closed')[n].click()", n)
+        link, shown = page.evaluate("location.hash"), page.evaluate(frames)
+        page.evaluate("document.getElementById('close').click()")
+        page.evaluate("link => { location.hash = link }", link)
+        page.wait_for_function("document.querySelector('.frame')")
+        assert page.evaluate(frames) == shown and len(shown) == 1
+        assert page.inner_text("#message") == ""
+        page.evaluate("document.getElementById('close').click()")
+
+
+def test_the_arrows_scroll_what_has_the_focus_and_step_otherwise(visit, tmp_path):
+    with Steps() as steps:
+        loss = wide(30)
+    steps.backward(loss)
+    page = visit(steps.save(tmp_path / "x.html"), "#step=3", viewport={"width": 400, "height": 600})
+    for key in ("ArrowRight", "ArrowLeft", "Home", "End"):
+        page.focus(".scroll")
+        page.keyboard.press(key)
+        assert page.inner_text("#place").startswith("step 3 ")
+    page.focus(".box")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#place").startswith("step 4 ")
+
+
+def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
+    path, steps, *_ = pages["line"]
+    page = visit(path)
+    page.keyboard.press("End")
+    boxes = data_of(path)["passes"][0]["boxes"]
+    for n, box in enumerate(boxes):
+        page.focus(f"[data-id=b{n}]")
+        page.keyboard.press("Enter")
+        shown = [numbers for caption, numbers in tables(page) if "contribution" not in caption]
+        wanted = [box["vertex"], *(row["vertex"] for row in box["rows"])]
+        shown = shown[-sum(1 + (steps.vertices[v].gradient is not None) for v in wanted) :]
+        for v in wanted:
+            np.testing.assert_allclose(shown.pop(0), steps.vertices[v].value.whole.ravel(), 1e-3)
+            if steps.vertices[v].gradient is not None:
+                gradient = steps.vertices[v].gradient.whole
+                np.testing.assert_allclose(shown.pop(0), gradient.ravel(), rtol=1e-3)
+        assert page.get_attribute(f"[data-id=b{n}]", "aria-pressed") == "true"
+        page.keyboard.press("ArrowLeft")  # (they stay while a reader steps)
+        assert page.get_attribute(f"[data-id=b{n}]", "aria-pressed") == "true"
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+    assert len(tables(page)) == 3  # before, contribution, after
+
+
+def test_a_graph_offers_only_what_it_has(visit, tmp_path):
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
+    text = page.inner_text("body")
+    assert not re.search("step|Close all|layer|RMS of the gradient", text.split("Tab goes")[0])
+    page.click("[data-id=b0]")
+    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
+
+
+# ------------------------------------------------------------------ what a step explains
+
+
+def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path):
+    shapes = (
+        ((7,), ()),
+        ((2, 3), (3,)),
+        ((2, 3), (2, 1)),
+        ((1,), ()),
+        ((2, 3), (2, 3)),
+        ((), (5,)),
+    )
+    for (a, b), f in itertools.product(shapes, (np.add, np.multiply, np.maximum, np.divide)):
+        x, y = (
+            Tensor(np.full(s, 2.0), requires_grad=True, name=n) for s, n in ((a, "x"), (b, "y"))
+        )
+        with Steps() as steps:
+            loss = f(x, y).sum()
+        steps.backward(loss)
+        told = data_of(steps.save(tmp_path / "x.html"))["passes"][0]["backward"]
+        full = np.broadcast_shapes(a, b)
+        for c, shape, name in ((told[-2], a, "x"), (told[-1], b, "y")):
+            copies = math.prod(full) // math.prod(shape)
+            assert (copies > 1) == ("summed" in c)
+            if copies > 1:
+                assert f"because {name} was used {copies} times" in c["summed"]
+                axes = tuple(int(n) for n in re.findall(r"\d+", c["summed"].split(",")[0]))
+                assert np.ones(full).sum(axes).size == math.prod(shape)
+    for c in data_of(gpt_saved(tmp_path))["passes"][0]["backward"]:
+        assert "matmul" not in c.get("summed", "")
+
+
+def gpt_saved(folder):
+    steps, loss, _ = gpt_steps(1)
+    steps.backward(loss)
+    return steps.save(folder / "gpt.html")
+
+
+PRIMITIVES = [f for f in vars(minigrad).values() if hasattr(f, "__wrapped__")]
+
+
+@pytest.mark.parametrize("f", PRIMITIVES, ids=lambda f: f.__name__)
+def test_equations_stand_one_a_line_and_none_is_lost(f):
+    for text, displayed in zip(formulas(f.__wrapped__), (False, True), strict=True):
+        lines = stepping.equations(text, displayed=displayed)
+        plain = re.sub(r"\band\b|[ :;.,]", "", text)
+        assert re.sub(r"\band\b|[ :;.,]", "", "".join(lines)) == plain
+        for line in lines:
+            assert len(set(re.findall(r"(?<!= )∂[yL]/∂([a-zA-Z]+)[ᵢⱼ]? =", line))) <= 1
+
+
+def test_the_equation_in_use_and_the_letters_are_told(visit, tmp_path):
+    w, x = (Tensor(n, requires_grad=True, name=name) for n, name in ((2.0, "w"), (3.0, "data")))
+    with Steps() as steps:
+        loss = w * x
+    steps.backward(loss)
+    page = visit(steps.save(tmp_path / "x.html"))
+    for step, used in ((3, "∂y/∂a = b"), (4, "∂y/∂b = a")):
+        step_to(page, step)
+        assert page.locator(".used").all_inner_texts() == [used]
+        assert "here a = w, b = data, y = loss" in page.inner_text("#words")
 
 
 # ------------------------------------------------------------------ everywhere
+
+
+def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):
+    page = visit(pages["line"][0], "#step=8", viewport={"width": 320, "height": 256})
+    assert (
+        page.evaluate("getComputedStyle(document.getElementById('controls')).position") == "static"
+    )
+    page.emulate_media(forced_colors="active")
+    marked = "all => all.map(b => getComputedStyle(b).outlineStyle !== 'none')"
+    assert all(page.eval_on_selector_all(".box.now", marked))
+    assert not any(page.eval_on_selector_all(".box:not(.now)", marked))
+    page.emulate_media(media="print")
+    adjust = "x => getComputedStyle(x).printColorAdjust"
+    for selector in (".box", "#legend span", "table.heat td"):
+        assert page.locator(selector).first.evaluate(adjust) == "exact"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

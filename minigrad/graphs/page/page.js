@@ -5,9 +5,9 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const passes = data.passes, main = passes[0];
   const $ = id => document.getElementById(id);
-  const LARGEST = 150;  // boxes that are laid out at once
+  const LARGEST = data.most;  // boxes that are laid out at once
   const STEPS = main.forward.length + main.backward.length;
-  const open = new Set();
+  const open = new Set(), chosen = new Set();  // layers; boxes whose numbers are shown
   let step = 0, hits = [], hit = -1;
 
   const make = (tag, attributes = {}, ...children) => {
@@ -23,21 +23,16 @@
   const isForward = k => k > 0 && k <= main.forward.length;
   const contribution = (pass, k) => pass.backward[k - main.forward.length - 1];
 
-  // The gradient of each vertex after step k: the sum of what has arrived.
-  function arrived(pass, k) {
-    const found = new Map();
-    for (let j = 0; j < k - main.forward.length; j++) found.set(pass.backward[j].target, j);
-    return found;
-  }
   const after = (pass, j) => pass.backward[j].after || pass.backward[j].contribution;
   function before(pass, j) {
     for (let i = j - 1; i >= 0; i--) if (pass.backward[i].target === pass.backward[j].target) return after(pass, i);
     return null;
   }
+  // The gradient of each vertex after step k: the sum of what has arrived, its words, its colour.
   function gradients(pass, k) {
     const found = new Map();
-    if (STEPS === 0) pass.vertices.forEach((v, n) => v.gradient && found.set(n, v.gradient));
-    for (const [n, j] of arrived(pass, k)) found.set(n, after(pass, j));
+    if (STEPS === 0) pass.vertices.forEach((v, n) => v.gradient && found.set(n, {...v.gradient, sum: v.gradient}));
+    for (let j = 0; j < k - main.forward.length; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
     return found;
   }
   function computed(k) {
@@ -47,21 +42,21 @@
     return found;
   }
 
-  // ------------------------------------------------------------ numbers and colours
+  // ------------------------------------------------------------ numbers
 
-  const rms = summary => summary.rms;
-  const short = x => typeof x !== "number" ? String(x) : x === 0 ? "0" : Math.abs(x) >= 1e4 || Math.abs(x) < 1e-3 ? x.toExponential(1) : String(+x.toPrecision(3));
-  function shade(strength) {
-    if (!(strength > 0)) return "#ffffff";
-    const [low, high] = data.limits.map(Math.log10), all = data.scale;
-    const place = Math.min(Math.max((Math.log10(Math.min(strength, 1e300)) - low) / (high - low), 0), 1) * (all.length - 1);
-    const left = Math.min(Math.floor(place), all.length - 2);
-    const channel = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
-    const mix = i => Math.round(channel(all[left], i) + (channel(all[left + 1], i) - channel(all[left], i)) * (place - left));
-    return `rgb(${mix(0)}, ${mix(1)}, ${mix(2)})`;
+  // (JSON has neither NaN nor ∞: they come as text.)
+  const number = x => typeof x === "string" ? {nan: NaN, inf: Infinity, "-inf": -Infinity}[x] : x;
+  const rms = summary => number(summary.rms);
+  // As Python's :.3g. (Numbers come with four digits, and rounding twice would differ.)
+  function short(x, count = 3) {
+    if (Number.isNaN(x)) return "nan";
+    if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
+    if (x === 0) return "0";
+    const [digits, power] = x.toExponential(count - 1).split("e");
+    if (+power >= -4 && +power < count) return String(+x.toPrecision(count));
+    return `${+digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
   }
-  const noise = new Set(data.noise);  // leaves whose gradient is 0 but for rounding
-  const said = (g, vertex) => g === null || g === undefined ? "" : noise.has(vertex) ? "≈ 0" : short(g);
+  const times = x => x < 1e9 ? (+x.toPrecision(2)).toLocaleString("en") : short(+x.toPrecision(2));
 
   // A heat map: blue below 0, orange above, white at 0; with numbers if there are at most 64.
   function heat(summary, caption, most) {
@@ -69,24 +64,24 @@
     const flat = x => Array.isArray(x) ? x.flatMap(flat) : [x];
     const rows = x => !Array.isArray(x) ? [[x]] : !Array.isArray(x[0]) ? [x] : !Array.isArray(x[0][0]) ? x : x.flatMap(rows);
     const grid = rows(numbers), fine = flat(numbers).length > 64;
-    const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${words(summary)}`});
+    const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
     for (const row of grid) {
       const line = make("tr");
-      for (const x of row) {
+      for (const x of row.map(number)) {
         const cell = make("td", {title: String(x)});
-        const part = typeof x === "number" && most > 0 ? Math.min(Math.abs(x) / most, 1) : 0;
-        cell.style.background = `color-mix(in srgb, ${x < 0 ? "#5b9bd5" : "#ee8f31"} ${Math.round(100 * part)}%, white)`;
-        if (!fine) cell.append(short(x));
+        const part = Number.isFinite(x) ? (most > 0 ? Math.min(Math.abs(x) / most, 1) : 0) : 1;
+        cell.style.background = Number.isNaN(x) ? data.lost : `color-mix(in srgb, ${x < 0 ? "#5b9bd5" : "#ee8f31"} ${Math.round(100 * part)}%, white)`;
+        if (!fine) cell.append(short(x, 4));
         line.append(cell);
       }
       table.append(line);
     }
-    const note = summary.whole === undefined ? " (means of pieces)" : "";
+    const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
     return make("figure", {}, make("figcaption", {}, `${caption} ${shape(summary)}, RMS ${short(rms(summary))}${note}`), table);
   }
   const shape = summary => `(${summary.shape.join(", ")}${summary.shape.length === 1 ? "," : ""})`;
-  const words = summary => `${shape(summary)}, RMS ${short(rms(summary))}`;
-  const largest = (...summaries) => Math.max(0, ...summaries.filter(Boolean).flatMap(s => [s.whole, s.map]).filter(x => x !== undefined).flat(Infinity).filter(x => typeof x === "number").map(Math.abs));
+  // One scale for several tables, so that a small gradient looks small beside a large one.
+  const largest = summaries => summaries.filter(Boolean).flatMap(s => [s.whole, s.map]).filter(x => x !== undefined).flat(Infinity).map(number).filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
   // ------------------------------------------------------------ what is visible
 
@@ -103,33 +98,66 @@
     if (open.has(g)) {
       for (const id of [...open]) if (parents(id).includes(g)) open.delete(id);
     } else {
-      const tried = new Set(open).add(g);
-      if (count(tried) > LARGEST) return say(`Opening this layer would show more than ${LARGEST} boxes: close another one first.`);
+      const tried = new Set(open).add(g), alone = new Set(parents(g));
+      if (count(tried) > LARGEST) return say(`Opening this layer would show more than ${LARGEST} boxes${count(alone) > LARGEST ? ", even if all others are closed." : ": close another one first."}`);
       open.add(g);
     }
     say("");
     layout();
     const first = document.querySelector(`[data-id="${CSS.escape(g)}"]`);
-    if (first) first.focus({preventScroll: false});
+    if (first) { first.focus({preventScroll: true}); reveal(first); }
     link();
   }
   const say = text => { $("message").textContent = text; };
 
+  // Boxes that are out of sight are brought into their own frame: all, or the last if they are far
+  // apart. Neither the page is moved, nor one around it, and nothing glides.
+  function reveal(...elements) {
+    const frame = elements[0].closest(".scroll"), seen = frame.getBoundingClientRect();
+    for (const [start, end, scroll] of [["top", "bottom", "scrollTop"], ["left", "right", "scrollLeft"]]) {
+      const places = elements.map(element => element.getBoundingClientRect());
+      let a = Math.min(...places.map(r => r[start])) - 5, b = Math.max(...places.map(r => r[end])) + 5;
+      if (b - a > seen[end] - seen[start]) [a, b] = [places[places.length - 1][start], places[places.length - 1][end]];
+      if (a < seen[start] || b > seen[end]) frame[scroll] += (a + b - seen[start] - seen[end]) / 2;
+    }
+  }
+
   // ------------------------------------------------------------ layout
 
-  function content(element, n, pass, isClosed, id) {
-    element.replaceChildren();
-    if (isClosed) {
-      element.append(make("b", {}, groups[id].title), make("small", {}, groups[id].detail), make("small", {class: "grad"}, "\u00a0"));
-      return;
-    }
-    const box = pass.boxes[n];
-    element.append(make("b", {}, box.title));
-    const called = [box.operation !== box.title ? box.operation : "", box.options, box.detail].filter(Boolean).join(" ");
-    if (called) element.append(" " + called);
-    element.append(make("small", {}, `(${box.shape.join(", ")}${box.shape.length === 1 ? "," : ""})`), make("small", {class: "grad"}, "\u00a0"));
-    for (const row of box.rows) element.append(make("span", {class: "row", "data-vertex": row.vertex}, row.text));
+  // The longest words that each vertex's gradient will have: its box is made wide enough for them.
+  const pen = document.createElement("canvas").getContext("2d");
+  const lengths = new Map();
+  function wide(text, font = "12px system-ui, sans-serif") {
+    if (!lengths.has(font + text)) { pen.font = font; lengths.set(font + text, pen.measureText(text).width); }
+    return lengths.get(font + text);
   }
+  const longest = passes.map(pass => {
+    const found = new Map();
+    const meet = (n, said) => { if (!found.has(n) || wide(found.get(n)) < wide(said)) found.set(n, said); };
+    for (const c of pass.backward) meet(c.target, c.said);
+    pass.vertices.forEach((v, n) => v.gradient && meet(n, v.gradient.said));
+    return found;
+  });
+  const within = box => [box.vertex, ...box.rows.map(row => row.vertex)];
+
+  function content(element, n, p, isClosed, id) {
+    const pass = passes[p], known = [];
+    if (isClosed) {
+      element.append(make("b", {}, groups[id].title), make("small", {}, groups[id].detail));
+      main.boxes.forEach((box, k) => { if (around[k].includes(id)) within(box).forEach(v => known.push(v)); });
+    } else {
+      const box = pass.boxes[n];
+      element.append(make("b", {}, box.title));
+      const called = [box.operation !== box.title ? box.operation : "", box.options, box.detail].filter(Boolean).join(" ");
+      if (called) element.append(" " + called);
+      element.append(make("small", {}, shape(box)));
+      known.push(box.vertex);
+    }
+    const words = known.map(v => longest[p].get(v)).filter(Boolean).reduce((a, b) => wide(a) < wide(b) ? b : a, "");
+    element.append(make("small", {class: "grad"}, (isClosed ? upTo(words) : words) || "\u00a0"));
+    if (!isClosed) for (const row of pass.boxes[n].rows) element.append(make("span", {class: "row", "data-vertex": row.vertex}, row.text));
+  }
+  const upTo = words => words.replace("grad", "grad up to");
 
   function layout() {
     for (const [p, pass] of passes.entries()) lane(p, pass);
@@ -151,11 +179,12 @@
       const kind = isClosed ? "closed" : box.kind;
       const element = make("button", {class: `box ${kind}`, "data-id": id, type: "button"});
       if (isClosed) element.setAttribute("aria-expanded", "false");
-      content(element, n, pass, isClosed, id);
-      element.addEventListener("click", () => isClosed ? toggle(id) : go(whenComputed(n)));
+      content(element, n, p, isClosed, id);
+      element.addEventListener("click", () => isClosed ? toggle(id) : choose(n));
       place.append(element);
       elements.set(id, element);
       const size = element.getBoundingClientRect();
+      element.style.width = `${Math.ceil(size.width)}px`;
       g.setNode(id, {width: Math.ceil(size.width) + 2, height: Math.ceil(size.height) + 2});
     });
     const frames = new Map();
@@ -174,20 +203,21 @@
       const closed = groups[a] !== undefined || groups[b] !== undefined;
       if (a === b || (closed && met.has(`${a}>${b}`))) return;
       met.add(`${a}>${b}`);
-      const label = closed ? "" : edge.words;
-      g.setEdge(a, b, {link: k, words: label, width: label.length * 5.2, height: label ? 12 : 0, labelpos: "r"}, `e${k}`);
+      const label = closed ? "" : pass.links[k].words;
+      g.setEdge(a, b, {words: label, width: label && Math.ceil(wide(label, "bold 10px system-ui, sans-serif")), height: label ? 12 : 0, labelpos: "r"}, `e${k}`);
     });
     dagre.layout(g);
     const {width, height} = g.graph();
     place.style.width = `${width}px`;
     place.style.height = `${height}px`;
+    const behind = place.firstChild;  // frames come before boxes, the outer ones first
     for (const [group, name] of frames) {
       const node = g.node(name), frame = make("div", {class: "frame"});
       Object.assign(frame.style, {left: `${node.x - node.width / 2}px`, top: `${node.y - node.height / 2}px`, width: `${node.width}px`, height: `${node.height}px`});
       const title = make("button", {"data-id": group, "aria-expanded": "true", type: "button"}, groups[group].title);
       title.addEventListener("click", () => toggle(group));
       frame.append(title);
-      place.prepend(frame);
+      place.insertBefore(frame, behind);
     }
     for (const [id, element] of elements) {
       const node = g.node(id);
@@ -203,7 +233,7 @@
       svg.append(make("path", {class: "edge", d: `M${points.join(" L")}`, "marker-end": `url(#tip${p})`, "data-from": e.v, "data-to": e.w}));
       const middle = edge.points[edge.points.length >> 1];
       const [x, y] = edge.words ? [edge.x - edge.width / 2, edge.y + 4] : [middle.x + 6, middle.y + 4];
-      const text = make("text", {class: "words", x, y, "data-from": e.v, "data-to": e.w, "data-words": edge.words});
+      const text = make("text", {class: "words", x, y, "data-from": e.v, "data-to": e.w, "data-words": edge.words, "data-x": x});
       text.append(edge.words);
       svg.append(text);
     }
@@ -213,14 +243,7 @@
 
   // ------------------------------------------------------------ painting a step
 
-  const whenComputed = n => {
-    // Going forward the step that computes it; going back the last one that sends to it.
-    const at = main.forward.indexOf(main.boxes[n].vertex) + 1;
-    const last = main.backward.map(c => c.target).lastIndexOf(main.boxes[n].vertex) + 1;
-    const forward = step <= main.forward.length;
-    return (forward && at) || (last && main.forward.length + last) || at || step;
-  };
-  const boxOf = vertex => main.place[vertex];
+  const boxOf = vertex => data.place[vertex];
 
   // The operation of a step; forward what it reads, backward what it sends to.
   function current() {
@@ -245,39 +268,40 @@
     const all = passes.map(pass => gradients(pass, step));
     for (const [p, pass] of passes.entries()) {
       const place = $(`graph${p}`), found = all[p];
-      const strength = new Map(), ready = new Map();
+      const worst = new Map(), ready = new Map();
       main.boxes.forEach((box, n) => {
-        const id = drawn(n), inside = [box.vertex, ...box.rows.map(row => row.vertex)];
-        const isBox = id === `b${n}`;
-        const seen = (isBox ? [box.vertex] : inside).filter(v => found.has(v)).map(v => rms(found.get(v)));
-        if (seen.length) strength.set(id, Math.max(...seen, strength.get(id) ?? 0));
+        const id = drawn(n);
+        for (const v of id === `b${n}` ? [box.vertex] : within(box)) {
+          const g = found.get(v), most = worst.get(id);
+          if (g && !(most && (Number.isNaN(rms(most.sum)) || rms(most.sum) >= rms(g.sum)))) worst.set(id, g);
+        }
         ready.set(id, (ready.get(id) ?? true) && known.has(box.vertex));
       });
       for (const [id, element] of place.elements) {
-        const g = strength.get(id), has = g !== undefined;
-        const only = groups[id] === undefined ? main.boxes[+id.slice(1)].vertex : -1;
-        const zero = has && (g === 0 || noise.has(only));
-        element.classList.toggle("value", ready.get(id) && !has);
-        element.classList.toggle("gradient", has);
-        element.classList.toggle("zero", zero);
+        const g = worst.get(id), isClosed = groups[id] !== undefined;
+        element.classList.toggle("value", ready.get(id) && !g);
+        element.classList.toggle("gradient", Boolean(g));
+        element.classList.toggle("zero", Boolean(g) && g.colour === data.dead);
         element.classList.toggle("now", at.has(id));
         if (at.has(id)) element.setAttribute("aria-current", "step"); else element.removeAttribute("aria-current");
-        element.style.background = has ? (zero ? "#ffffff" : shade(g)) : "";
-        const label = element.querySelector(".grad");
-        if (label) label.textContent = has ? `grad ${groups[id] !== undefined ? "up to " : ""}${said(g, only)}` : "\u00a0";
+        if (!isClosed) element.setAttribute("aria-pressed", chosen.has(+id.slice(1)));
+        element.style.background = g ? g.colour : "";
+        element.querySelector(".grad").textContent = g ? (isClosed ? upTo(g.said) : g.said) : "\u00a0";
         for (const row of element.querySelectorAll(".row")) {
           const mine = found.get(+row.dataset.vertex);
-          const vertex = +row.dataset.vertex;
-          row.style.background = mine ? (noise.has(vertex) ? "#ffffff" : shade(rms(mine))) : "";
-          row.title = mine ? `grad ${said(rms(mine), vertex)}` : "";
+          row.style.background = mine ? mine.colour : "";
+          row.title = mine ? mine.said : "";
         }
       }
+      const inUse = [...at].map(id => place.elements.get(id)).filter(Boolean);
+      if (inUse.length) reveal(...inUse);
       for (const part of place.querySelectorAll("path.edge, text.words")) {
         const on = pairs.has(`${part.dataset.from}>${part.dataset.to}`);
         part.classList.toggle("now", on);
         if (part.tagName === "text") {
-          const ratio = on && p === 0 && now.back ? apart() : "";
-          part.textContent = ratio || part.dataset.words;
+          part.textContent = (on && p === 0 && now.back && apart(side)) || part.dataset.words;
+          const over = +part.dataset.x + part.getComputedTextLength() + 4 - place.offsetWidth;
+          part.setAttribute("x", +part.dataset.x - (on ? Math.max(over, 0) : 0));
         } else if (on) part.parentNode.append(part);
       }
     }
@@ -294,55 +318,99 @@
     : `step ${step} of ${STEPS}: backward ${step - main.forward.length} of ${main.backward.length}`;
 
   // How far the two passes are apart in this contribution.
-  function apart() {
-    if (passes.length < 2) return "";
-    const [a, b] = passes.map(pass => rms(contribution(pass, step).contribution));
-    if (!(a > 0 && b > 0)) return "";
-    return a >= b ? `× ${short(a / b)}` : `÷ ${short(b / a)}`;
+  const side = p => {
+    const [a, b] = document.querySelectorAll(".lane");
+    return (a.offsetTop === b.offsetTop ? ["left", "right"] : ["upper", "lower"])[p];
+  };
+  const label = p => passes[p].title || side(p);
+  function apart(name) {
+    if (passes.length < 2 || step <= main.forward.length) return "";
+    const sizes = passes.map(pass => rms(contribution(pass, step).contribution));
+    if (!sizes.every(x => x >= 0 && x < Infinity)) return "";
+    const [more, less] = sizes[0] >= sizes[1] ? [0, 1] : [1, 0];
+    if (sizes[more] === 0) return "both are 0";
+    if (sizes[less] === 0) return `${name(less)} = 0`;
+    return sizes[0] === sizes[1] ? "both are equally large" : `${name(more)} = ${times(sizes[more] / sizes[less])} × ${name(less)}`;
   }
 
   function tell() {
-    const panel = $("panel");
-    panel.replaceChildren();
-    const line = (text, kind = "") => panel.append(make("p", kind ? {class: kind} : {}, text));
+    const words = $("words"), tables = $("tables");
+    words.replaceChildren();
+    tables.replaceChildren();
+    const line = (text, kind = "") => { if (text) words.append(make("p", kind ? {class: kind} : {}, text)); };
+    // A line for both passes, or one for each where they differ.
+    const both = f => {
+      const said = passes.map(f);
+      if (said.every(text => text === said[0])) line(said[0]);
+      else said.forEach((text, p) => line(`${label(p)}: ${text}`));
+    };
+    const columns = passes.map((pass, p) => {
+      const column = make("div", {class: "sums"});
+      if (passes.length > 1) column.append(make("b", {}, label(p)));
+      return column;
+    });
     if (step === 0) {
-      line(STEPS ? "Press ▶ or → for the first operation." : "Open a layer by a click or by Enter.");
-      return;
+      line(STEPS ? "Press ▶ or → for the first operation." : "");
+      line(`A click on a box shows its numbers${Object.keys(groups).length ? ", and a click on a double frame opens the layer" : ""}.`);
+    } else if (isForward(step)) forward(line, both, columns);
+    else backward(line, both, columns);
+    for (const n of chosen) {
+      for (const vertex of within(main.boxes[n])) {
+        const most = largest(passes.map(pass => pass.vertices[vertex].value));
+        const found = passes.map(pass => gradients(pass, step).get(vertex));
+        const steepest = largest(found.map(g => g && g.sum));
+        passes.forEach((pass, p) => {
+          const name = pass.names[vertex];
+          if (isKnown(vertex)) columns[p].append(heat(pass.vertices[vertex].value, name, most));
+          else columns[p].append(make("span", {}, `${name} is not computed yet`));
+          if (found[p]) columns[p].append(heat(found[p].sum, `gradient of ${name}`, steepest));
+        });
+      }
     }
-    const names = main.names;
-    if (isForward(step)) {
-      const v = main.vertices[main.forward[step - 1]];
-      const inputs = v.inputs.map(i => names[i]);
-      line(`${names[main.forward[step - 1]]} = ${v.operation}(${[...inputs, v.options].filter(Boolean).join(", ")})`);
-      line([v.modules ? `in ${v.modules[v.modules.length - 1]}` : "", v.line || "", v.kind === "unrecorded" ? "without a record" : ""].filter(Boolean).join(", ") || "\u00a0");
-      line(v.formula || "\u00a0", "formula");
-      line(`${v.inputs.map(i => shape(main.vertices[i].value)).join(" and ")} → ${shape(v.value)}`);
-      const sums = make("div", {class: "sums"});
-      passes.forEach((pass, p) => {
-        const value = pass.vertices[pass.forward[step - 1]].value;
-        sums.append(heat(value, passes.length > 1 ? pass.title : "value", largest(value)));
-      });
-      panel.append(sums);
-      return;
-    }
-    const j = step - main.forward.length - 1, c = main.backward[j];
-    const title = c.source === null ? `${names[c.target]} receives the seed` : `${names[c.source]} → ${names[c.target]}`;
-    const which = c.source !== null && main.vertices[c.source].inputs.filter(i => i === c.target).length > 1 ? `, input ${c.position}` : "";
-    line(`${title}${which}${c.count ? `: ${c.count} contributions${before(main, j) ? " (+=)" : ""}` : ""}`);
-    const v = c.source === null ? null : main.vertices[c.source];
-    line(v ? [v.operation, v.line].filter(Boolean).join(", ") : "\u00a0");
-    line((v && v.vjp) || "\u00a0", "formula");
-    line(v ? `${shape(v.value)} ← gradient, ${shape(c.contribution)} ← contribution` : shape(c.contribution));
-    for (const pass of passes) {
-      const sums = make("div", {class: "sums"});
-      const had = before(pass, j), come = pass.backward[j].contribution, total = after(pass, j);
-      const most = largest(had, come, total);
-      if (passes.length > 1) sums.append(make("span", {}, pass.title));
-      if (had) sums.append(heat(had, "before", most), make("span", {class: "sign"}, "+"));
-      sums.append(heat(come, "contribution", most));
-      if (had) sums.append(make("span", {class: "sign"}, "="), heat(total, "after", most));
-      panel.append(sums);
-    }
+    for (const column of columns) if (column.querySelector("figure, span")) tables.append(column);
+    if (tables.querySelector("figure")) tables.append(make("p", {class: "note"}, `In the tables blue is below 0 and orange above${passes.length > 1 ? "; the same colour is the same number in both passes" : ""}.`));
+  }
+  const isKnown = vertex => STEPS === 0 || computed(step).has(vertex);
+
+  // What the letters of a formula are here.
+  function here(pass, n) {
+    const v = pass.vertices[n], f = data.formulas[v.formula];
+    if (!f) return "";
+    const pairs = f.letters.map((letter, i) => [letter, pass.names[v.inputs[i]]]).concat([[f.result, pass.names[n]]]);
+    const known = pairs.filter(([letter]) => letter);
+    return known.some(([letter, name]) => letter !== name) ? `here ${known.map(([letter, name]) => `${letter} = ${name}`).join(", ")}` : "";
+  }
+  function forward(line, both, columns) {
+    const n = main.forward[step - 1], v = main.vertices[n], f = data.formulas[v.formula];
+    both(pass => `${pass.names[n]} = ${v.operation}(${[...v.inputs.map(i => pass.names[i]), pass.vertices[n].options].filter(Boolean).join(", ")})`);
+    both(pass => { const {modules, line, kind} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || "", kind === "unrecorded" ? "without a record" : ""].filter(Boolean).join(", "); });
+    for (const text of f ? f.lines : []) line(text, "formula");
+    both(pass => here(pass, n));
+    line(`${v.inputs.map(i => shape(main.vertices[i].value)).join(" and ")} → ${shape(v.value)}`);
+    const values = passes.map(pass => pass.vertices[n].value);
+    values.forEach((value, p) => columns[p].append(heat(value, "value", largest(values))));
+  }
+  function backward(line, both, columns) {
+    const j = step - main.forward.length - 1, c = main.backward[j], n = c.source;
+    const which = n !== null && main.vertices[n].inputs.filter(i => i === c.target).length > 1 ? `, input ${c.position}` : "";
+    const counted = c.count ? `: ${c.count} contributions${before(main, j) ? " (+=)" : ""}` : "";
+    both(pass => `${n === null ? `${pass.names[c.target]} receives the seed` : `${pass.names[n]} → ${pass.names[c.target]}`}${which}${counted}`);
+    if (n !== null) {
+      const f = data.formulas[main.vertices[n].formula];
+      both(pass => [pass.vertices[n].operation, pass.vertices[n].options, pass.vertices[n].line].filter(Boolean).join(", "));
+      (f ? f.back : []).forEach((text, i) => line(text, f.used[c.position].includes(i) ? "formula used" : "formula"));
+      both(pass => here(pass, n));
+      line(`${shape(main.vertices[n].value)} ← gradient, ${shape(c.contribution)} ← contribution`);
+      both(pass => pass.backward[j].summed || "");
+    } else line(shape(c.contribution));
+    line(apart(label));
+    const parts = passes.map(pass => [before(pass, j), pass.backward[j].contribution, after(pass, j)]);
+    const most = largest(parts.flat());
+    parts.forEach(([had, come, total], p) => {
+      if (had) columns[p].append(heat(had, "before", most), make("span", {class: "sign"}, "+"));
+      columns[p].append(heat(come, "contribution", most));
+      if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most));
+    });
   }
 
   // ------------------------------------------------------------ moving
@@ -350,7 +418,11 @@
   function go(to, remember = true) {
     step = Math.min(Math.max(Math.round(to), 0), STEPS);
     paint();
-    if (remember) link();
+    if (remember) { say(""); link(); }
+  }
+  function choose(n) {
+    if (!chosen.delete(n)) chosen.add(n);
+    paint();
   }
   function link() {
     if (location.protocol === "about:") return;  // (a page inside of another has no address)
@@ -360,9 +432,11 @@
     history.replaceState(null, "", `#${parts.join("&")}`);
   }
   function follow() {
-    const asked = new URLSearchParams(location.hash.slice(1)), problems = [];
+    const asked = new Map(location.hash.slice(1).split("&").map(part => [part.split("=")[0], part.slice(part.indexOf("=") + 1)]));
+    const problems = [];
+    const plain = text => { try { return decodeURIComponent(text); } catch { return text; } };
     open.clear();
-    for (const path of (asked.get("open") || "").split(",").filter(Boolean)) {
+    for (const path of (asked.get("open") || "").split(",").filter(Boolean).map(plain)) {
       const found = Object.keys(groups).find(g => groups[g].path === path);
       if (found) for (const g of parents(found)) open.add(g);
       else problems.push(`There is no layer ${path} in this graph.`);
@@ -370,9 +444,9 @@
     if (open.size && count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
     let to = step;
     if (asked.has("step")) {
-      const number = Number(asked.get("step"));
-      if (Number.isInteger(number) && number >= 0 && number <= STEPS) to = number;
-      else problems.push(`There is no step ${asked.get("step")}: the last one is ${STEPS}.`);
+      const text = plain(asked.get("step"));
+      if (/^[0-9]+$/.test(text) && +text <= STEPS) to = +text;
+      else problems.push(`There is no step ${text || "without a number"}: the last one is ${STEPS}.`);
     }
     layout();
     go(to, false);
@@ -395,23 +469,31 @@
   function next() {
     if (!hits.length) return;
     hit = (hit + 1) % hits.length;
-    const tried = new Set(open);
-    around[hits[hit]].forEach(g => tried.add(g));
-    if (count(tried) <= LARGEST) { tried.forEach(g => open.add(g)); layout(); mark(); }
+    const needed = around[hits[hit]];
+    if (count(new Set([...open, ...needed])) > LARGEST) open.clear();
+    if (count(new Set([...open, ...needed])) <= LARGEST) needed.forEach(g => open.add(g));
+    layout();
+    mark();
     const element = $("graph0").elements.get(drawn(hits[hit]));
-    if (element) element.scrollIntoView({block: "center", inline: "center"});
+    if (element) reveal(element);
     link();
   }
 
   // ------------------------------------------------------------ start
 
   $("app").hidden = false;
+  $("app").parentNode.classList.add("ready");
   for (const [p, pass] of passes.entries()) {
     const graph = make("div", {class: "graph", id: `graph${p}`});
     const scroll = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": pass.title || "The graph"}, graph);
     $("lanes").append(make("div", {class: "lane"}, ...(pass.title ? [make("h2", {}, pass.title)] : []), scroll));
   }
-  if (!STEPS) $("buttons").remove();
+  if (!Object.keys(groups).length) $("close").remove();
+  else $("close").addEventListener("click", () => { open.clear(); say(""); layout(); link(); });
+  if (!STEPS) {
+    for (const id of ["buttons", "place", "keys"]) $(id).remove();
+    $("panel").classList.add("low");
+  }
   else {
     $("slider").max = STEPS;
     $("slider").addEventListener("input", event => go(+event.target.value));
@@ -420,7 +502,6 @@
     $("forth").addEventListener("click", () => go(step + 1));
     $("last").addEventListener("click", () => go(STEPS));
   }
-  $("close").addEventListener("click", () => { open.clear(); layout(); link(); });
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
   document.addEventListener("keydown", event => {
@@ -429,20 +510,22 @@
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    // A table or a graph that has the focus and can be moved sideways is moved.
+    const focused = document.activeElement;
+    if (event.key !== "/" && focused !== document.body && focused.tagName !== "INPUT" && focused.scrollWidth > focused.clientWidth && getComputedStyle(focused).overflowX === "auto") return;
     const to = {ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: STEPS}[event.key];
     if (event.key === "/") { event.preventDefault(); $("find").focus(); }
     else if (to !== undefined && STEPS) { event.preventDefault(); go(to); }
   });
   window.addEventListener("hashchange", follow);
-  if (data.limits) {
-    const [low, high] = data.limits;
-    $("legend").append(`${short(low)} `);
-    for (let i = 0; i < 7; i++) {
+  if (data.legend) {
+    $("legend").append(`${data.legend.low} `);
+    for (const colour of data.legend.colours) {
       const cell = make("span");
-      cell.style.background = shade(low * (high / low) ** (i / 6));
+      cell.style.background = colour;
       $("legend").append(cell);
     }
-    $("legend").append(` ${short(high)}: RMS of the gradient (log scale)`);
+    $("legend").append(` ${data.legend.high}: RMS of the gradient (log scale)`);
   } else $("legend").remove();
   follow();
 })();
