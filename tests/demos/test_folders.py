@@ -62,7 +62,7 @@ SPELLED = {  # a name of the folder → where its list belongs
 }
 
 
-@pytest.mark.parametrize("theirs", [(), ("", "work", "far"), ("work",), ("work/pics", "far/pics")])
+@pytest.mark.parametrize("theirs", [(), ("", "work", "far"), ("work/pics", "far/pics")])
 @pytest.mark.parametrize("out", SPELLED)
 def test_however_the_folder_is_named_its_page_is_there_and_no_file_of_others_is_changed(
     out, theirs, begin, tmp_path, monkeypatch, capsys

@@ -241,18 +241,13 @@ def test_what_is_wider_than_a_phone_has_a_bar_below_it_and_nothing_else_has(
     shown = browser.browser_type.launch(
         executable_path=program, args=["--no-sandbox"], ignore_default_args=["--hide-scrollbars"]
     )
-    for mobile in (False, True):
-        page = shown.new_page(
-            viewport={"width": 400, "height": 800}, is_mobile=mobile, has_touch=mobile
-        )
-        page.goto(wide_page(made, tmp_path).as_uri())
-        both = (
-            "all => all.map(e => [e.scrollWidth > e.clientWidth, e.offsetHeight - e.clientHeight])"
-        )
-        found = page.locator(".scroll, pre").evaluate_all(both)
-        assert {tuple(each) for each in found} == {(True, 10), (False, 0)}
-        ends = """all => all.map(e => {
-            e.scrollLeft = 1e6;
-            return e.scrollLeft + e.clientWidth >= e.scrollWidth - 1; })"""
-        assert all(page.locator(".scroll, pre").evaluate_all(ends))
+    page = shown.new_page(viewport={"width": 400, "height": 800}, is_mobile=True, has_touch=True)
+    page.goto(wide_page(made, tmp_path).as_uri())
+    both = "all => all.map(e => [e.scrollWidth > e.clientWidth, e.offsetHeight - e.clientHeight])"
+    found = page.locator(".scroll, pre").evaluate_all(both)
+    assert {tuple(each) for each in found} == {(True, 10), (False, 0)}
+    ends = """all => all.map(e => {
+        e.scrollLeft = 1e6;
+        return e.scrollLeft + e.clientWidth >= e.scrollWidth - 1; })"""
+    assert all(page.locator(".scroll, pre").evaluate_all(ends))
     shown.close()
