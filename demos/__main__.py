@@ -92,9 +92,9 @@ def main() -> None:
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         stop(f"the output cannot be written: {error.strerror}")
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
-        stop(f"stopped{again}", code=128 + ended_by[-1])
+        stop(f"{str(error) or 'stopped'}{again}", code=128 + ended_by[-1])
     except ImportError as error:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")

@@ -221,6 +221,12 @@ class Page:
         self.section("What to conclude")
         self.say(conclusion)
         self.section("Try it")
+        if demos.running:
+            file = Path(demos.running.file).resolve()
+            self.say(
+                f"The file is `{file.parent.parent.name}/{file.parent.name}/{file.name}`, if no "
+                "other one is named."
+            )
         self.list(try_it)
 
     def write(

@@ -48,7 +48,7 @@ def add(parser):
     parser.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
 
 
-chosen = options("laboratory", __doc__.splitlines()[0], add=add)
+chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
 marks = Marks(enforced=not chosen.quick)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 EXPONENTS = [0.0, 0.5, 1.0]
@@ -514,6 +514,6 @@ print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)
 marks.end()
 
 # %% Try it
-# - In `demos/laboratory/laboratory.py` add 0.25 to `EXPONENTS` (and to `NAMES`): where is its slope
+# - Add 0.25 to `EXPONENTS` (and to `NAMES`): where is its slope
 #   in section 4, and which rates work in section 5?
 # - Let `saturation` have `"keys": [1024]` too: at which d_k is half of the queries dead?
