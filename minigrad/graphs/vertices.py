@@ -65,6 +65,12 @@ class Vertices:
                 self._add(self._key(t), made, t._time)
         return self._numbers[key]
 
+    def number_of_result(self, x: Any) -> int | None:
+        """The number of an operation's result that was met; None for all else."""
+        if not isinstance(x, Tensor):
+            return None
+        return self._numbers.get(id(x._array) if x.node is None else x.node)
+
     def computed(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any, line: str
     ) -> int:
@@ -80,7 +86,9 @@ class Vertices:
 
     def change(self, number: int, **known: Any) -> None:
         """What is known of a vertex later: its layers, its name, its gradient."""
-        self.met[number] = replace(self.met[number], **known)
+        changed = object.__new__(Vertex)  # (`replace` would give twenty fields to `__init__`)
+        vars(changed).update(vars(self.met[number]), **known)
+        self.met[number] = changed
 
     def forget_arrays(self) -> None:
         """Forget the ids of arrays: from now on they may be those of others."""
