@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,6 +21,7 @@ from minigrad.graphs import render as rendering
 from minigrad.graphs.model import walk
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import colour
+from minigrad.graphs.summary import Summary
 from tests.cases import CASES
 
 rng = np.random.default_rng(0)
@@ -51,6 +53,35 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     scores = drawing.boxes[2].id
     assert words[box["k"].id, scores] == "transposed → (3, 5)"
     assert words[box["q"].id, scores] == ""
+
+
+DTYPES = (bool, "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_statistics_lie_between_the_ends_at_every_dtype_and_size_of_numbers(dtype):
+    about = None if dtype is bool else np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
+    low, high = (False, True) if about is None else (about.min, about.max)
+    least, part = getattr(about, "smallest_subnormal", 1), 0.1 if "float" in str(dtype) else 1
+    ends = ([low], [high], [low, high], [low, low, high], [high, 0], [0], [least])
+    sizes = (1, 2, 3, 256, 257, 1000, (64, 64), (3, 5, 40))
+    for numbers, shape in product((*ends, [part, 3 * part]), sizes):
+        a = np.resize(np.array(numbers, dtype), shape)
+        found, known = Summary.of(a), a.astype(float)
+        s, size = found.statistics, np.abs(known)
+        assert (s.low, s.high) == (known.min(), known.max())
+        assert s.low <= s.mean <= s.high
+        assert size.min() <= s.rms <= size.max() and found.rms == s.rms <= s.norm
+        if found.map is not None:
+            assert (found.map >= s.low).all() and (found.map <= s.high).all()
+
+
+def test_of_numbers_that_are_not_finite_the_others_tell_the_statistics():
+    a = np.resize([np.nan, 1.0, np.inf, 3.0, -np.inf, 1e308], 600)
+    s = Summary.of(a).statistics
+    assert (s.low, s.high, s.nans, s.infinities) == (1.0, 1e308, 100, 200)
+    np.testing.assert_allclose(s.mean, 1e308 / 3, rtol=1e-12)
+    assert np.isnan(Summary.of(a).rms) and np.isinf(Summary.of(a[2:3]).rms)
 
 
 def test_each_use_of_a_tensor_is_one_arrow():
