@@ -772,6 +772,53 @@ def test_steps_note_one_pass():
         steps.__enter__()
 
 
+NOT_LIMITS = [(0, 1), (1, 1), (1, 0.1), (-1, 1), (1e-3, np.nan), (1e-3, np.inf), (1e-3,), (), 5]
+NOT_LIMITS += [(1, 2, 3), "ab", (True, 2), ("1", "2"), (1, 10**400), ((1, 2), (3, 4)), (1j, 2j)]
+NOT_LIMITS += [(1e10, np.nextafter(1e10, np.inf)), np.eye(2), np.array([[1], [2]]), {1, "a"}]
+LIMITS = [(1e-3, 1), [1, 2.5], np.array([1e-3, 1.0]), np.array([1, 9]), (np.float32(1), np.int8(9))]
+LIMITS += [(5e-324, 1.7e308), (np.array(1.0), 9)]
+
+
+def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(tmp_path):
+    x = leaf(3)
+    with Steps() as steps:
+        y = (x * x).sum()
+    steps.backward(y)
+    drawing = graph(y, grads=True)
+    uses = (
+        lambda limits: graph(y, grads=True, limits=limits),
+        lambda limits: drawing.with_limits(limits),
+        lambda limits: graph(y, limits=limits),
+        lambda limits: steps.save(tmp_path / "x.html", limits=limits),
+    )
+    for use in uses:
+        for limits in LIMITS:
+            assert use(limits)
+        for limits in NOT_LIMITS:
+            with pytest.raises(ValueError, match="limits must be two positive numbers, the lower"):
+                use(limits)
+    drawn = graph(y, grads=True, limits=LIMITS[3])
+    assert drawn.limits == (1.0, 9.0) and drawn.source and str(drawn)
+
+
+@pytest.mark.parametrize("entered", [True, False])
+def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(entered, tmp_path):
+    steps, y = Steps(), leaf(3).sum()
+    if entered:
+        with steps:
+            pass
+    assert (str(steps), repr(steps)) == ("forward", "Steps(0 operations, 0 contributions)")
+    assert steps.vertices == steps.contributions == ()
+    assert steps.data() == {"vertices": [], "classes": {}, "contributions": []}
+    with Steps() as other:
+        leaf(3).sum()
+    for first, second in ((steps, None), (other, steps), (steps, other)):
+        with pytest.raises(ValueError, match="nothing to save: these Steps have noted no op"):
+            first.save(tmp_path / "x.html", beside=second)
+    assert str(graph(y, grads=True, steps=steps)) == str(graph(y, grads=True))
+    assert len(steps.backward(y)) == 1
+
+
 def test_softmax_tells_its_formula_and_its_way_back():
     with Steps() as steps:
         softmax(leaf(3))

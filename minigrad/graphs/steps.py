@@ -62,7 +62,7 @@ from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
 from minigrad.graphs.model import Vertex
-from minigrad.graphs.scale import Limits, limits_around
+from minigrad.graphs.scale import Limits, checked_limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
@@ -241,16 +241,22 @@ class Steps:
                  these, on one slider and one scale of colours; `titles` are the names of the two
         limits   the gradients at the ends of the scale
 
-        The file is written whole or not at all. ValueError for another ending, for passes that did
-        not do the same, and for more than 5,000 operations.
+        The file is written whole or not at all. ValueError for another ending, for steps that noted
+        no operation, for passes that did not do the same, and for more than 5,000 operations.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"steps are saved as .html: {path.name!r} is not")
+        if len(titles) != 2:
+            raise ValueError(f"titles= are the names of two passes: got {titles!r:.80}")
+        ends = checked_limits(limits)
         both = [self] if beside is None else [self, beside]
+        if not all(any(v.operation for v in each.vertices) for each in both):
+            raise ValueError("there is nothing to save: these Steps have noted no operation")
         drawings = [Graph(each.vertices, None) for each in both]
         found = [g for drawing in drawings for g in drawn_gradients(drawing)]
-        scale = limits or (limits_around(found) if any(g is not None for g in found) else None)
+        known = any(g is not None for g in found)
+        scale = ends if ends or not known else limits_around(found)
         static = "".join(
             f'<div class="static">{drawing.with_limits(scale).inline()}</div>'
             f'<div class="static">{table(drawing.vertices)}</div>'

@@ -165,8 +165,10 @@ def _statistics(numbers: Array, scale: float) -> Statistics:
     total = float(squares.sum())
     # (Rounding may go beyond the ends.)
     square = np.clip(total / numbers.size, squares.min(), squares.max())
-    found = (low, high, mean, math.sqrt(square), math.sqrt(total))
-    return Statistics(*(x * scale for x in found), nans, infinities)
+    found = np.array([low, high, mean, math.sqrt(square), math.sqrt(total)])
+    with np.errstate(over="ignore"):  # (√Σx² may be larger than any float64)
+        low, high, mean, rms, norm = (found * scale).tolist()
+    return Statistics(low, high, mean, rms, norm, nans, infinities)
 
 
 def _map(numbers: Array, scale: float, known: Statistics) -> Array:
