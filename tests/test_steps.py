@@ -4,6 +4,7 @@ import functools
 import json
 import linecache
 import os
+import re
 import threading
 import weakref
 from io import StringIO
@@ -149,7 +150,8 @@ def test_what_was_computed_outside_of_the_block_stands_in_its_order():
     drawn = graph(after, grads=True, steps=steps)
     assert [v.title for v in drawn.vertices] == plain
     assert all(i < v.number for v in drawn.vertices for i in v.inputs)
-    assert str(drawn) == str(graph(after, grads=True, names={"inside": inside}))
+    same = graph(after, grads=True, names={"inside": inside})  # (with other numbers)
+    assert re.sub(r"\bt\d+", "t", str(drawn)) == re.sub(r"\bt\d+", "t", str(same))
     met = [steps.vertices[i].title for v in operations(steps)[:5] for i in v.inputs]
     assert met == ["a", "exp", "a", "b", "multiply", "c", "add"]
 

@@ -89,6 +89,9 @@ class Calls:
     def __init__(self, modules: Mapping[str, Any], outermost: FrameType) -> None:
         self.outermost = outermost
         self.kinds = {name: type(module).__name__ for name, module in modules.items()}
+        self._mark = "#"  # before the number of a call: what no name of a layer contains
+        while any(self._mark in name for name in modules):
+            self._mark += "#"
         # By the ids of a code and of its first argument. (Modules and codes are held, so that no
         # other object takes their ids.)
         self._paths: dict[tuple[int, int], str] = {}
@@ -172,10 +175,10 @@ class Calls:
         """The modules of a call, by name. To be asked when all calls have been made."""
         found = []
         for path, nth in modules:
-            count = f"#{nth}" if self._count[path] > 1 else ""
+            count = f"{self._mark}{nth}" if self._count[path] > 1 else ""
             kind = self.kinds.get(path, "gradient")
             if path or count:  # (the network itself is not worth a frame)
-                found.append(Scope(f"{path or kind}{count}", kind))
+                found.append(Scope(f"{path or kind}{count}", kind, count))
         return tuple(found)
 
 
