@@ -1,6 +1,7 @@
 """Chapters 5.12 to 5.14 · Calls, vertices, steps: what is noted of both passes, and the names."""
 
 import functools
+import inspect
 import json
 import linecache
 import os
@@ -14,14 +15,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import attention as attention_package
+import minigrad.nn
+import minigrad.optim
 from attention import MultiHeadAttention, attention, gpt2
 from minigrad import (
     Steps,
     Tensor,
     cross_entropy,
+    functional,
     gradients,
     graph,
     no_grad,
+    ops,
     primitive,
     recompute,
     softmax,
@@ -828,14 +834,33 @@ def test_softmax_tells_its_formula_and_its_way_back():
     assert step.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and "∂L/∂x = J g" in step.vjp
 
 
-def test_every_operation_of_the_vocabulary_tells_its_formula():
-    silent = set()
+# A sentence, or a formula.
+ENDINGS = r'[.)"]$|= [^=:,]*[^=:, ]$|, else 0$|∂L/∂b the reverse$|along the axis$'
+
+
+def test_every_operation_of_the_vocabulary_tells_its_formula_to_the_end():
+    silent, unfinished = set(), set()
     for case in CASES:
         inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
         with Steps() as steps:
             case.ours(*inputs)
-        silent |= {v.operation for v in steps.vertices if v.kind == "operation" and not v.formula}
-    assert not silent
+        for v in operations(steps):
+            silent |= {v.operation} if v.kind == "operation" and not v.formula else set()
+            for text in (v.formula, *(v.vjp.split("; ") if v.vjp != v.formula else ())):
+                if text and not re.search(ENDINGS, text):
+                    unfinished.add(text)
+    assert (silent, unfinished) == (set(), set())
+
+
+def test_the_first_line_of_every_public_name_ends_a_sentence():
+    found = {
+        f"{package.__name__}.{name}": inspect.getdoc(getattr(package, name)).splitlines()[0]
+        for package in (minigrad, minigrad.nn, minigrad.optim, attention_package, ops, functional)
+        for name in package.__all__
+        if inspect.getdoc(getattr(package, name))
+    }
+    assert len(found) > 200
+    assert {name: line for name, line in found.items() if not re.search("[.)]$|→", line)} == {}
 
 
 def test_the_same_code_of_two_files_is_named_by_its_own_file(tmp_path):

@@ -267,7 +267,8 @@ def formulas(rule: Any) -> tuple[str, str]:
     if rule not in _FORMULAS:
         lines = (inspect.getdoc(_public(rule)) or "").splitlines()
         first = lines[0] if lines else ""
-        back = [" ".join(x.split()) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
+        marked = [_GAP.sub("; ", x) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
+        back = [" ".join(x.split()) for x in marked]
         _FORMULAS[rule] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
     return _FORMULAS[rule]
 
@@ -275,6 +276,7 @@ def formulas(rule: Any) -> tuple[str, str]:
 # (Weak: a rule may be a closure that holds much.)
 _FORMULAS: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
 _WAY_BACK = re.compile("∂L/∂|∂y/∂|f′")
+_GAP = re.compile(r"(?<=\S) {2,}(?=∂|.′ =)")  # between two formulas on a line
 
 
 def _public(rule: Any) -> Any:
