@@ -3,23 +3,28 @@
 import html
 import inspect
 import json
+import operator
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import minigrad
-from attention import MultiHeadAttention, attention
-from minigrad import Tensor, cross_entropy, graph, softmax
+from attention import MultiHeadAttention, attention, gpt2
+from minigrad import Steps, Tensor, cross_entropy, graph, softmax
 from minigrad.graphs import render as rendering
 from minigrad.graphs.model import walk
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import colour
+from minigrad.graphs.summary import Summary
+from minigrad.graphs.text import numbered, printable, unique_names
+from minigrad.nn import Linear, Module
 from tests.cases import CASES
 
 rng = np.random.default_rng(0)
@@ -46,11 +51,142 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     assert titles(drawing) == ["q", "k", "matmul", "multiply", "softmax", "v", "matmul"]
     box = {box.title: box for box in drawing.boxes}
     assert (box["q"].kind, box["softmax"].kind) == ("leaf", "operation")
-    assert [row.text for row in box["multiply"].rows] == ["0.577"]
+    assert [row.text for row in box["multiply"].rows] == ["× 0.577"]
     words = {(link.source, link.target): link.words for link in drawing.links}
     scores = drawing.boxes[2].id
     assert words[box["k"].id, scores] == "transposed → (3, 5)"
     assert words[box["q"].id, scores] == ""
+
+
+DTYPES = (bool, "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_statistics_lie_between_the_ends_at_every_dtype_and_size_of_numbers(dtype):
+    about = None if dtype is bool else np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
+    low, high = (False, True) if about is None else (about.min, about.max)
+    least, part = getattr(about, "smallest_subnormal", 1), 0.1 if "float" in str(dtype) else 1
+    ends = ([low], [high], [low, high], [low, low, high], [high, 0], [0], [least])
+    sizes = (1, 2, 3, 256, 257, 1000, (64, 64), (3, 5, 40))
+    for numbers, shape in product((*ends, [part, 3 * part]), sizes):
+        a = np.resize(np.array(numbers, dtype), shape)
+        found, known = Summary.of(a), a.astype(float)
+        s, size = found.statistics, np.abs(known)
+        assert (s.low, s.high) == (known.min(), known.max())
+        assert s.low <= s.mean <= s.high
+        assert size.min() <= s.rms <= size.max() and found.rms == s.rms <= s.norm
+        if found.map is not None:
+            assert (found.map >= s.low).all() and (found.map <= s.high).all()
+
+
+def test_of_numbers_that_are_not_finite_the_others_tell_the_statistics():
+    a = np.resize([np.nan, 1.0, np.inf, 3.0, -np.inf, 1e308], 600)
+    s = Summary.of(a).statistics
+    assert (s.low, s.high, s.nans, s.infinities) == (1.0, 1e308, 100, 200)
+    np.testing.assert_allclose(s.mean, 1e308 / 3, rtol=1e-12)
+    assert np.isnan(Summary.of(a).rms) and np.isinf(Summary.of(a[2:3]).rms)
+
+
+TITLES = ("x", "x#1", "x#2", "x\n", "", "t0", "t3", " ", None)
+
+
+def test_no_two_tensors_get_one_name():
+    for titles in product(TITLES, repeat=3):
+        x, y, z = (Tensor([float(k)], requires_grad=True, name=t) for k, t in enumerate(titles))
+        with Steps() as steps:
+            total = np.concatenate([x, y, z]).sum() * Tensor([7.0, 8.0])
+        for vertices in (graph(total).vertices, graph(total, steps=steps).vertices, steps.vertices):
+            names = unique_names(vertices)
+            assert len(set(names)) == len(names) == 7, titles
+            assert all(name and name == printable(name) for name in names)
+        called = f"concatenate({', '.join(names[i] for i in vertices[3].inputs)})"
+        assert called in str(steps) and called in str(graph(total, steps=steps))
+
+
+def test_titles_and_numbers_give_no_name_twice():
+    for titles in product((*TITLES[:-3], None), repeat=4):
+        names = numbered(titles, [f"t{n}" for n in range(4)])
+        assert len(set(names)) == 4
+
+
+def test_a_name_of_a_layer_is_not_that_of_a_call():
+    net = Module()
+    x, rng = leaf(1, 2), np.random.default_rng(0)
+    for name in ("a", "a#1", "a##"):
+        setattr(net, name, Linear(2, 2, rng=rng))
+    with Steps(net) as steps:
+        net.a(net.a(getattr(net, "a##")(getattr(net, "a#1")(x))))
+    scopes = [v.modules[-1] for v in steps.vertices if v.operation]
+    assert len({scope.path for scope in scopes}) == 4
+    assert [scope.layer for scope in scopes] == ["a#1", "a##", "a", "a"]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2, None])
+def test_a_graph_that_is_drawn_with_steps_calls_each_tensor_as_the_steps_do(depth):
+    model = gpt2(
+        11, 8, d_model=8, num_heads=2, num_blocks=3, attend=attention, rng=np.random.default_rng(0)
+    )
+    words = np.arange(4)[None]
+    model(words).sum()
+    with Steps(model) as steps:
+        np.exp(leaf(2, name="x"))  # (what is not behind the loss is a step, too)
+        logits = model(words)
+        loss = cross_entropy(logits, words)
+    known = {}  # the name and the operation of each step
+    for line in str(steps).splitlines():
+        if " = " in line:
+            name, called = line.split(". ", 1)[1].strip().split(" = ", 1)
+            known[name] = called.partition("(")[0]
+    assert {"logits", "loss", "x#2"} <= set(known)
+    drawing = graph(loss, steps=steps, depth=depth, grads=True)
+    shown = 0
+    for line in str(drawing).splitlines():
+        if " = " not in line:
+            continue
+        name, called = line.strip().split(" = ", 1)
+        operation = called.partition("(")[0].rpartition(": ")[2]
+        if " operations  " in line or "like the one before" in line or "more, alike" in line:
+            assert name in known
+        else:
+            assert known[name] == operation
+        shown += 1
+    assert shown > 3
+    if depth in (0, 1):
+        assert "not counted: operations that only move numbers (reshape, …)" in str(drawing)
+
+
+WRITTEN = {  # how a constant is written inside of the box of an operation on x
+    "+ 2": [lambda x: x + 2.0, lambda x: 2.0 + x],
+    "- 2": [lambda x: x - 2.0],
+    "2 -": [lambda x: 2.0 - x],
+    "× 2": [lambda x: x * 2.0, lambda x: 2.0 * x],
+    "/ 2": [lambda x: x / 2.0],
+    "2 /": [lambda x: 2.0 / x],
+    "% 2": [lambda x: x % 2.0],
+    "2 %": [lambda x: 2.0 % x],
+    "power 2": [lambda x: x**2.0],
+    "base 2": [lambda x: 2.0**x],
+    "× [1, 2, 3]": [lambda x: x * np.array([1.0, 2.0, 3.0])],
+}
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_constant_inside_of_a_box_stands_with_the_sign_of_the_operation(text):
+    for operation in WRITTEN[text]:
+        drawing = graph(operation(leaf(3, name="x")))
+        (row,) = drawing.boxes[-1].rows
+        assert row.text == text
+        assert f">{text}<" in drawing.source and "input:" not in drawing.source
+        assert text not in str(drawing) and "x" in str(drawing)
+
+
+def test_no_operator_leaves_a_number_bare():
+    names = {n for n in dir(Tensor) if n.startswith("__r") and hasattr(operator, f"__{n[3:]}")}
+    assert {"__radd__", "__rpow__", "__rmod__"} <= names
+    for name in names - {"__rmatmul__"}:
+        y = getattr(leaf(3, name="x"), name)(2.0)
+        if isinstance(y, Tensor):  # (floor division has no record)
+            assert [row.text for row in graph(y).boxes[-1].rows] not in ([], ["2"]), name
 
 
 def test_each_use_of_a_tensor_is_one_arrow():

@@ -3,10 +3,13 @@
 Which line of the program computed a tensor, in which layer, and what did the program call the
 result? The record (chapter 1.2) does not say, because no training needs it. But while an operation
 runs, Python's call stack says it: it has a stack frame for each function that is being called. A
-stack frame knows its source line, and its variable `self`. If `self` is a module of the network,
-and the function is `__call__`, the module is being called. The line may be an assignment,
-`scores = q @ k.mT`. The last operation that is computed while that line runs is the one whose
-result gets the name.
+stack frame knows its source line, its code and its variables. If the code is that of a module's
+`__call__`, and its first argument is that module, usually called `self`, the module is being
+called.
+
+The line may be an assignment, `scores = q @ k.mT`. When it has ended, the variable `scores` is some
+object. If that object is the result of an operation that was computed while the line ran, the
+result gets the name. So `n = len(x * x)` names nothing.
 
 The stack is read at each operation that is watched, which takes some ten microseconds. So it is
 read only for those who ask (chapter 5.14).
@@ -16,9 +19,13 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import linecache
+import os
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,9 +35,9 @@ from typing import Any
 from minigrad.engine import recomputing, replay
 from minigrad.engine.safety import PACKAGE
 from minigrad.graphs.model import Scope
+from minigrad.graphs.text import printable
 
 GRADIENT = "∂"  # the path of operations that compute a gradient, in the place of a layer's
-Name = Callable[[str], None]  # gives a name to a step
 Place = tuple[int, int]  # of a character in a file: its line, and its column in bytes
 
 
@@ -82,13 +89,22 @@ class Calls:
     def __init__(self, modules: Mapping[str, Any], outermost: FrameType) -> None:
         self.outermost = outermost
         self.kinds = {name: type(module).__name__ for name, module in modules.items()}
-        self._modules = modules  # (held, so that no other object takes their ids)
-        self._names = {id(module): name for name, module in modules.items()}
+        self._mark = "#"  # before the number of a call: what no name of a layer contains
+        while any(self._mark in name for name in modules):
+            self._mark += "#"
+        # By the ids of a code and of its first argument. (Modules and codes are held, so that no
+        # other object takes their ids.)
+        self._paths: dict[tuple[int, int], str] = {}
+        self._modules, self._codes = modules, dict[int, CodeType]()
+        for name, module in modules.items():
+            for code in _codes(type(module)):
+                self._codes[id(code)] = code
+                self._paths[id(code), id(module)] = name
         # One stack frame is one call of a module. They are held until the end, so that a later call
         # cannot be taken for an earlier one.
         self._of_frame: dict[FrameType, tuple[str, int]] = {}  # its path, and the how many-th call
         self._count: Counter[str] = Counter()
-        self._running: list[tuple[_Running, Name]] = []
+        self._running: list[tuple[_Running, int]] = []  # lines, and the first step of each
 
     def now(self, frame: FrameType | None) -> Call | None:
         """What the stack says of the operation that is called in `frame`.
@@ -113,8 +129,11 @@ class Calls:
                 assignment = _assignment_at(code, frame.f_lasti)
                 if assignment is not None:
                     running.append(_Running(frame, assignment, frame.f_lasti, callee))
-            if code.co_name == "__call__":
-                path = self._names.get(id(frame.f_locals.get("self")))
+            if id(code) in self._codes:
+                if frame in self._of_frame:
+                    path: str | None = self._of_frame[frame][0]
+                else:
+                    path = self._paths.get((id(code), id(_first_argument(frame))))
                 if path is not None:
                     if modules and modules[-1][1] == path:  # super().__call__
                         modules.pop()
@@ -131,11 +150,11 @@ class Calls:
         calls = [self._of_frame[module] for module, _ in reversed(modules)]
         return Call(line, tuple(calls), tuple(running[::-1]))
 
-    def assign(self, call: Call | None, name: Name | None) -> None:
-        """Note the lines that run; lines that have ended give their names to their last steps.
+    def ended(self, call: Call | None, number: int) -> list[tuple[str, Any, int]]:
+        """The lines that have ended: the name, what the variable is now, and the first step.
 
-        Called for each step with a function that names it, and with None at the end. If two lines
-        assign one result, as `y = f(x)` and a line inside f do, the inner line names it.
+        Called for each step with its number, and with None at the end. If two lines assign one
+        result, as `y = f(x)` and a line inside f do, the inner line comes first.
         """
         lines = call.assignments if call is not None else ()
         same = 0
@@ -143,18 +162,23 @@ class Calls:
             lines[same]
         ):
             same += 1
-        for running, give in self._running[same:][::-1]:
-            give(running.assignment.name)
-        self._running = [(line, name) for line in lines] if name is not None else []
+        found = []
+        for line, first in reversed(self._running[same:]):
+            name = line.assignment.name
+            found.append((name, _variable(line.frame, name), first))
+        firsts = [first for _, first in self._running[:same]]
+        firsts += [number] * (len(lines) - same)
+        self._running = list(zip(lines, firsts, strict=True))
+        return found
 
     def scopes(self, modules: tuple[tuple[str, int], ...]) -> tuple[Scope, ...]:
         """The modules of a call, by name. To be asked when all calls have been made."""
         found = []
         for path, nth in modules:
-            count = f"#{nth}" if self._count[path] > 1 else ""
+            count = f"{self._mark}{nth}" if self._count[path] > 1 else ""
             kind = self.kinds.get(path, "gradient")
             if path or count:  # (the network itself is not worth a frame)
-                found.append(Scope(f"{path or kind}{count}", kind))
+                found.append(Scope(f"{path or kind}{count}", kind, count))
         return tuple(found)
 
 
@@ -169,17 +193,18 @@ def shown_path(filename: str) -> str:
     """
     path = Path(filename)
     if not path.is_absolute():
-        return filename
+        return printable(filename)
     top = path.parent
-    while (top / "__init__.py").exists():
+    while top != top.parent and os.path.exists(top / "__init__.py"):
         top = top.parent
-    if top == path.parent and path.is_relative_to(Path.cwd()):
-        top = Path.cwd()
-    return path.relative_to(top).as_posix()
+    with suppress(OSError):  # (the working folder may have been removed)
+        if top == path.parent and path.is_relative_to(Path.cwd()):
+            top = Path.cwd()
+    return printable(path.relative_to(top).as_posix())
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the assignments in a source file.
+# What follows: the code and the variables of a stack frame, and the assignments in a source file.
 
 _REPLAY: CodeType = replay.replay.__code__
 _RECOMPUTED: CodeType = recomputing.called.__code__
@@ -187,9 +212,40 @@ _BY_DEFINITION: CodeType = replay.by_definition.__code__  # (in a pass with crea
 _FILES: dict[str, tuple[list[str], list[_Assignment]]] = {}
 # (Equal code of two files compares equal, so the file's name is a part of the key.)
 _PLACES: dict[tuple[str, CodeType, int], _Assignment | None] = {}
-# What has results of its own, or several: an operation in it is not what is assigned.
-OTHERS = (ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-OTHERS += (ast.Dict, ast.List, ast.Set, ast.Tuple)  # type: ignore[assignment]
+
+
+def _codes(kind: type) -> Iterator[CodeType]:
+    """The code of a class's `__call__`, inside of its decorators, and of those that it inherits."""
+    for each in kind.__mro__:
+        with suppress(ValueError):  # (a decorator that wraps itself)
+            call: Any = vars(each).get("__call__")
+            code = getattr(inspect.unwrap(call), "__code__", None)
+            if isinstance(code, CodeType):
+                yield code
+
+
+def _first_argument(frame: FrameType) -> Any:
+    """What a function was given first, in `f(self, x)` and in `f(*args)`."""
+    code = frame.f_code
+    if code.co_argcount:
+        return _variable(frame, code.co_varnames[0])
+    if code.co_flags & inspect.CO_VARARGS:
+        given = _variable(frame, code.co_varnames[code.co_kwonlyargcount])
+        return given[0] if isinstance(given, tuple) and given else None
+    return None
+
+
+def _variable(frame: FrameType, name: str) -> Any:
+    """What a variable of a stack frame is; None if it has no value."""
+    known = frame.f_locals
+    try:
+        return known[name] if name in known else frame.f_globals.get(name)
+    finally:
+        # Before Python 3.13 this is a copy that the frame keeps, and with it all that the function
+        # has let go of. So it is emptied, unless the program holds it, too.
+        is_copy = frame.f_code.co_flags & inspect.CO_NEWLOCALS and type(known) is dict
+        if is_copy and sys.getrefcount(known) <= 3:
+            known.clear()
 
 
 def _assignment_at(code: CodeType, instruction: int) -> _Assignment | None:
@@ -197,54 +253,49 @@ def _assignment_at(code: CodeType, instruction: int) -> _Assignment | None:
     place = code.co_filename, code, instruction
     if place not in _PLACES:
         first, _, column, _ = next(islice(code.co_positions(), instruction // 2, None))
-        found = None
-        if (
-            first is not None
-            and column is not None
-            and code.co_name not in ("<lambda>", "<genexpr>")
-        ):
+        inside: list[_Assignment] = []
+        if first is not None and column is not None:
             inside = [x for x in _assignments(code) if x.start <= (first, column) < x.end]
-            found = max(inside[::-1], key=lambda x: x.start, default=None)  # the innermost
-        _PLACES[place] = found if found is not None and found.name else None
+        # (the innermost)
+        _PLACES[place] = max(inside[::-1], key=lambda x: x.start, default=None)
     return _PLACES[place]
 
 
 def _assignments(code: CodeType) -> list[_Assignment]:
-    """The assignments of a file, and under the name "" what is not to be named.
+    """The assignments of a file: none of a source that cannot be read.
 
-    Empty for a source that cannot be read. A notebook's cells and doctests have sources, too.
+    A notebook's cells and doctests have sources, too.
     """
-    lines = linecache.getlines(code.co_filename)
-    known = _FILES.get(code.co_filename)
+    name, lines = code.co_filename, list[str]()
+    if os.path.isfile(name) or not os.path.exists(name):  # (a pipe may never end)
+        with suppress(ValueError):  # (a name that no file can have)
+            lines = linecache.getlines(name)
+    known = _FILES.get(name)
     if known is None or (known[0] is not lines and known[0] != lines):
-        known = _FILES[code.co_filename] = lines, _assignments_in("".join(lines))
+        known = _FILES[name] = lines, _assignments_in("".join(lines))
     return known[1]
 
 
 def _assignments_in(source: str) -> list[_Assignment]:
     try:
         nodes = list(ast.walk(ast.parse(source)))
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    found = []
-    for node in nodes:
-        name, value = _assigned(node)
-        if value is not None:
-            start = (value.lineno, value.col_offset)
-            found.append(_Assignment(name, start, (value.end_lineno, value.end_col_offset)))
-    return found
+    return [_Assignment(*found) for node in nodes for found in _assigned(node)]
 
 
-def _assigned(node: ast.AST) -> tuple[str, Any]:
-    """The one name that a node assigns to, and the value; "" for what is not to be named."""
-    if isinstance(node, OTHERS):
-        return "", node
+def _assigned(node: ast.AST) -> Iterator[tuple[str, Place, Place]]:
+    """The one name that a node assigns to, and where the value begins and ends."""
+    value: Any = None
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        target: Any = node.targets[0]
+        target, value = node.targets[0], node.value
     elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-        target = node.target
+        target, value = node.target, node.value
     elif isinstance(node, ast.AugAssign):  # (the operation stands at the whole statement)
-        return (node.target.id, node) if isinstance(node.target, ast.Name) else ("", None)
-    else:
-        return "", None
-    return (target.id, node.value) if isinstance(target, ast.Name) else ("", node.value)
+        target, value = node.target, node
+    if value is not None and isinstance(target, ast.Name):
+        yield (
+            target.id,
+            (value.lineno, value.col_offset),
+            (value.end_lineno, value.end_col_offset),
+        )

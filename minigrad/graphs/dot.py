@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from minigrad.graphs.folding import SIGNS
 from minigrad.graphs.scale import DEAD, colour
 from minigrad.graphs.text import gradient_of, notes, ordinal, printable, words_of
 
@@ -113,7 +114,8 @@ def _label(box: Box, drawing: Graph) -> str:
     lines.append(f"<TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>")
     first_arrow = drawing.first_arrows.get(box.id, -1)
     for row in box.rows:
-        is_before = 0 <= row.position < first_arrow and box.operation in ORDERED
+        is_written = box.operation in SIGNS and drawing.vertices[row.vertex].kind == "constant"
+        is_before = 0 <= row.position < first_arrow and box.operation in ORDERED and not is_written
         words_inside = (
             f"{ordinal(row.position + 1)} input:" if is_before else "",
             row.text,

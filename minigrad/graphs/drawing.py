@@ -26,7 +26,7 @@ from minigrad.graphs.dot import dot_text
 from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
 from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
 from minigrad.graphs.render import render
-from minigrad.graphs.scale import Limits, limits_around, lost
+from minigrad.graphs.scale import Limits, checked_limits, limits_around, lost
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import rounded
 from minigrad.graphs.text import as_text
@@ -101,7 +101,7 @@ class Graph:
         """The same drawing on another colour scale."""
         other = replace(self)
         # (No folding depends on the scale, so what was folded already is kept.)
-        vars(other).update(vars(self) | {"limits": limits})
+        vars(other).update(vars(self) | {"limits": checked_limits(limits)})
         return other
 
     @property
@@ -204,7 +204,8 @@ def graph(
     the record was already dropped by a backward pass: draw first, or keep it with
     `retain_graph=True`.
     """
-    _check(y, limits, steps, depth)
+    _check(y, steps, depth)
+    ends = checked_limits(limits)
     gradients: Mapping[Tensor, Any] = {}
     given = {x: name for name, x in _pairs(names)}
     if grads:
@@ -212,7 +213,6 @@ def graph(
         seed = check_seed(y, gradient, "graph(grads=True)")
         gradients = replay(y, seed, set(walk(y)), retain_graph=True)
     vertices = (steps.behind if steps is not None else model)(y, gradients, given)
-    ends = (float(limits[0]), float(limits[1])) if limits is not None else None
     drawing = Graph(tuple(vertices), ends if grads else None, depth)
     if grads and limits is None:
         drawing = drawing.with_limits(limits_around(drawn_gradients(drawing)))
@@ -232,7 +232,7 @@ def drawn_gradients(drawing: Graph) -> Iterator[float | None]:
 # What follows: refusals, and data for JSON.
 
 
-def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
+def _check(y: Any, steps: Any, depth: Any) -> None:
     if not isinstance(y, Tensor):
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
     if y.node is None:
@@ -244,11 +244,6 @@ def _check(y: Any, limits: Any, steps: Any, depth: Any) -> None:
         type(depth) is bool or not isinstance(depth, int | np.integer) or depth < 0
     ):
         raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
-    if limits is not None:
-        numbers = np.asarray(limits)
-        two = numbers.shape == (2,) and numbers.dtype.kind in "fiu"
-        if not two or not 0 < limits[0] < limits[1] < np.inf:
-            raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
 
 
 def _pairs(names: Any) -> list[tuple[str, Tensor]]:

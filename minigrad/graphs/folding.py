@@ -5,7 +5,8 @@ Half of them tell the reader nothing. So a drawing has fewer boxes than the reco
 
 - A parameter stands inside the box of the operation that uses it. (A leaf that is not a layer's is
   a box. So is one that meets no other input there, or else the operation would have no arrow.)
-- `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow.
+- `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow,
+  and where a closed box tells how many operations it stands for, they are not counted.
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps` (chapter 5.14), each layer that was called is a frame down to a depth, and below it
   one box.
@@ -42,19 +43,30 @@ from minigrad.graphs.repeats import Run, alike, runs
 from minigrad.graphs.scale import lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
+SIGNS = {  # how a constant is written that is the first input, or the second
+    "add": ("+ {}", "+ {}"),
+    "divide": ("{} /", "/ {}"),
+    "multiply": ("× {}", "× {}"),
+    "power": ("base {}", "power {}"),
+    "remainder": ("{} %", "% {}"),
+    "subtract": ("{} -", "- {}"),
+}
 
 
 @dataclass(frozen=True)
 class Row:
     """A parameter or a constant inside a box: its text, which input it is, and its gradient's RMS.
 
-    In the box of a closed layer it is the parameter or the result that gets least, at position -1.
+    A constant that is added is "+ 2", and so on (see `SIGNS`). `words` are the shape operations on
+    the way, which stand in the text, too. In the box of a closed layer it is the parameter or the
+    result that gets least, at position -1.
     """
 
     text: str
     vertex: int
     grad: float | None
     position: int = -1
+    words: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,13 +110,14 @@ class Box:
 class Link:
     """An arrow from one box to another, as its input at a position.
 
-    `words` are the shape operations between the two.
+    `words` are the shape operations between the two, and `vertex` is the tensor that they move.
     """
 
     source: str
     target: str
     words: str
     position: int
+    vertex: int
 
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
@@ -240,7 +253,10 @@ class Folding:
             text = f"constant {x.shape}"
         elif v.modules:
             text = text.removeprefix(f"{v.modules[-1].layer}.")
-        return Row(f"{text}, {words}" if words else text, x.number, x.grad_rms, i)
+        text = f"{text}, {words}" if words else text
+        if x.kind == "constant" and v.operation in SIGNS:
+            text = SIGNS[v.operation][i].format(text)
+        return Row(text, x.number, x.grad_rms, i, words)
 
     # ------------------------------------------------ A first reading may stop here.
     # What follows: a box for several operations, arrows, and words for shape operations.
@@ -320,7 +336,8 @@ class Folding:
             if source is None or source == target or (n in self.hidden and (source, target) in met):
                 continue
             met.add((source, target))
-            links.append(Link(source, target, "" if n in self.hidden else self.words[used], i))
+            words = "" if n in self.hidden else self.words[used]
+            links.append(Link(source, target, words, i, self.base[used]))
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:

@@ -26,16 +26,18 @@ from minigrad.graphs.summary import Summary, dtype_name, shown
 class Scope(NamedTuple):
     """A module that was being called: its dotted name in the network, and its class.
 
-    The name ends in #2 in the second call of a module that was called several times.
+    The name ends in #2 in the second call of a module that was called several times; `call` is that
+    ending.
     """
 
     path: str
     kind: str
+    call: str = ""
 
     @property
     def layer(self) -> str:
         """The dotted name alone, without the number of the call."""
-        return self.path.partition("#")[0]
+        return self.path.removesuffix(self.call)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Vertex:
               the gradient goes back
     fused     whether the operation does several steps at once, which `unfused()` shows
     moves     whether it only moves numbers, as `reshape` does, and `averages`, whether it is a mean
+    called    in a graph that is drawn with steps: what `print(steps)` calls it
     likeness  equal for operations with equal options, also where the text is shortened
     """
 
@@ -81,6 +84,7 @@ class Vertex:
     fused: bool = False
     moves: bool = False
     averages: bool = False
+    called: str = ""
     likeness: int = 0
 
     @property
@@ -263,7 +267,8 @@ def formulas(rule: Any) -> tuple[str, str]:
     if rule not in _FORMULAS:
         lines = (inspect.getdoc(_public(rule)) or "").splitlines()
         first = lines[0] if lines else ""
-        back = [" ".join(x.split()) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
+        marked = [_GAP.sub("; ", x) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
+        back = [" ".join(x.split()) for x in marked]
         _FORMULAS[rule] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
     return _FORMULAS[rule]
 
@@ -271,6 +276,7 @@ def formulas(rule: Any) -> tuple[str, str]:
 # (Weak: a rule may be a closure that holds much.)
 _FORMULAS: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
 _WAY_BACK = re.compile("∂L/∂|∂y/∂|f′")
+_GAP = re.compile(r"(?<=\S) {2,}(?=∂|.′ =)")  # between two formulas on a line
 
 
 def _public(rule: Any) -> Any:

@@ -23,6 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -59,6 +61,18 @@ def colour(strength: float, limits: Limits) -> str:
         for a, b in zip(_rgb(SCALE[left]), _rgb(SCALE[left + 1]), strict=True)
     ]
     return "#" + "".join(f"{channel:02x}" for channel in channels)
+
+
+def checked_limits(limits: Any) -> Limits | None:
+    """Limits that somebody gave, as floats; None if they gave none. ValueError for all else."""
+    if limits is None:
+        return None
+    with suppress(TypeError, ValueError, OverflowError):
+        numbers = [np.asarray(x) for x in limits]
+        low, high = (float(x) for x in numbers if x.dtype.kind in "fiu" and x.ndim == 0)
+        if len(numbers) == 2 and low > 0 and high < math.inf and math.log10(low) < math.log10(high):
+            return low, high
+    raise ValueError(f"limits must be two positive numbers, the lower first: got {limits!r:.80}")
 
 
 def limits_around(strengths: Iterable[float | None]) -> Limits:

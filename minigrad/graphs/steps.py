@@ -38,7 +38,8 @@ What counts as a step:
 - A weight that is used in several places is one leaf. A leaf that is given another array in the
   block is a leaf for each of its arrays.
 - A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
-  method than `__call__` belongs to its caller.
+  method than `__call__`, or in a decorator around it, belongs to its caller. (A `__call__` whose
+  `self` is given another value in its body is not seen.)
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
 from minigrad.graphs.model import Vertex
-from minigrad.graphs.scale import Limits, limits_around
+from minigrad.graphs.scale import Limits, checked_limits, limits_around
 from minigrad.graphs.stepping import page, table
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
@@ -96,9 +97,9 @@ class Steps:
 
     `net` is the Module whose layers are to be named; without it no step has a layer. The operations
     of the thread that entered the block are noted until the block ends, also by an exception. A
-    step costs some fifty microseconds, and a copy of a small result (chapter 5.1). Steps keep the
-    record alive, and so all that it holds, until they are freed; and until the block ends also the
-    variables of layers that were called in it.
+    step costs 20 to 80 microseconds, the more the more functions are being called, and a summary of
+    the result (chapter 5.1). Steps keep the record alive, and so all that it holds, until they are
+    freed; and until the block ends also the variables of layers that were called in it.
 
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
                    `Vertex` (chapter 5.2), each after those that it was computed from
@@ -146,17 +147,20 @@ class Steps:
         tensors = node.inputs if node is not None else inputs
         number = self._vertices.computed(rule, tensors, value, node, call.line)
         self._where[number] = call.modules
-        self._calls.assign(call, lambda name: self._name(number, name))
+        self._name(self._calls.ended(call, number))
 
-    def _name(self, number: int, name: str) -> None:
-        if not self._vertices.met[number].named:
-            self._vertices.change(number, title=name, named=True)
+    def _name(self, ended: list[tuple[str, Any, int]]) -> None:
+        """Give names to results: those that are variables of lines that computed them."""
+        for name, value, first in ended:
+            number = self._vertices.number_of_result(value)
+            if number is not None and number >= first and not self._vertices.met[number].named:
+                self._vertices.change(number, title=name, named=True)
 
     def __exit__(self, *_: object) -> None:
         calls, where = self._calls, self._where
         try:
             assert calls is not None
-            calls.assign(None, None)
+            self._name(calls.ended(None, 0))
             for number, modules in where.items():
                 self._vertices.change(number, modules=calls.scopes(modules))
         finally:  # also after Ctrl-C
@@ -237,16 +241,22 @@ class Steps:
                  these, on one slider and one scale of colours; `titles` are the names of the two
         limits   the gradients at the ends of the scale
 
-        The file is written whole or not at all. ValueError for another ending, for passes that did
-        not do the same, and for more than 5,000 operations.
+        The file is written whole or not at all. ValueError for another ending, for steps that noted
+        no operation, for passes that did not do the same, and for more than 5,000 operations.
         """
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"steps are saved as .html: {path.name!r} is not")
+        if len(titles) != 2:
+            raise ValueError(f"titles= are the names of two passes: got {titles!r:.80}")
+        ends = checked_limits(limits)
         both = [self] if beside is None else [self, beside]
+        if not all(any(v.operation for v in each.vertices) for each in both):
+            raise ValueError("there is nothing to save: these Steps have noted no operation")
         drawings = [Graph(each.vertices, None) for each in both]
         found = [g for drawing in drawings for g in drawn_gradients(drawing)]
-        scale = limits or (limits_around(found) if any(g is not None for g in found) else None)
+        known = any(g is not None for g in found)
+        scale = ends if ends or not known else limits_around(found)
         static = "".join(
             f'<div class="static">{drawing.with_limits(scale).inline()}</div>'
             f'<div class="static">{table(drawing.vertices)}</div>'

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -63,7 +62,9 @@ class Summary:
         """What is kept of `a`. The array itself is not, so it may change or be freed."""
         if a.size <= WHOLE:
             return cls(a.shape, dtype_name(a.dtype), a.copy(), None, None)
-        return cls(a.shape, dtype_name(a.dtype), None, map_of(a), statistics(a))
+        numbers, scale = _scaled(a)
+        found = _statistics(numbers, scale)
+        return cls(a.shape, dtype_name(a.dtype), None, _map(numbers, scale, found), found)
 
     @property
     def size(self) -> int:
@@ -72,12 +73,9 @@ class Summary:
 
     @cached_property
     def rms(self) -> float:
-        """√mean(x²); NaN or ∞ if an element is."""
-        if self.of_large is not None:
-            s = self.of_large
-            return np.nan if s.nans else np.inf if s.infinities else s.rms
-        assert self.whole is not None
-        return abs(self.whole.item()) if self.whole.size == 1 else rms(self.whole)
+        """√mean(x²), the size of a typical element; NaN or ∞ if an element is."""
+        s = self.statistics
+        return np.nan if s.nans else np.inf if s.infinities else s.rms
 
     @cached_property
     def statistics(self) -> Statistics:
@@ -85,7 +83,7 @@ class Summary:
         if self.of_large is not None:
             return self.of_large
         assert self.whole is not None
-        return statistics(self.whole)
+        return _statistics(*_scaled(self.whole))
 
     @property
     def kept(self) -> Array:
@@ -135,46 +133,47 @@ class Summary:
 dtype_name = functools.cache(str)  # (NumPy builds the name anew each time)
 
 
-def statistics(a: Array) -> Statistics:
-    """The statistics of an array of any real dtype, also of an empty one."""
-    numbers = a if a.dtype.kind == "f" else a.astype(float)
-    if not np.isfinite(numbers).all():
-        numbers = numbers[np.isfinite(numbers)]
-    lost = (int(np.isnan(a).sum()), int(np.isinf(a).sum())) if a.dtype.kind == "f" else (0, 0)
-    if not numbers.size:
-        return Statistics(np.nan, np.nan, np.nan, 0.0, 0.0, *lost)
-    low, high = float(numbers.min()), float(numbers.max())
-    mean = low + float(np.mean(numbers - numbers.min(), dtype=float)) if low != high else low
-    return Statistics(low, high, mean, rms(numbers), length(numbers), *lost)
+def _scaled(a: Array) -> tuple[Array, float]:
+    """An array as float64, of numbers whose squares and sums do not leave its range, and a factor.
 
-
-def rms(x: Array) -> float:
-    """√mean(x²), the size of a typical element.
-
-    >>> from minigrad.graphs.summary import rms
-    >>> round(rms(np.array([3e-200, 4e-200])) / 1e-200, 6)
-    3.535534
+    The array is what is returned times the factor, a power of two. In floating point (1e-200)² is
+    0, and 1e308 + 1e308 is ∞.
     """
-    return _root(np.mean, x)
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(a, float)
+    largest = float(np.abs(numbers).max(initial=0))
+    if not math.isfinite(largest):
+        largest = float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0))
+    if largest == 0 or 1e-100 < largest < 1e100:
+        return numbers, 1.0
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return numbers / scale, scale
 
 
-def length(x: Array) -> float:
-    """√Σx², the length of x as a vector, computed with the same care."""
-    wide = np.asarray(x, np.result_type(x, float))  # (the sum of many float16 overflows)
-    return _root(np.sum, wide)
+def _statistics(numbers: Array, scale: float) -> Statistics:
+    """The statistics of an array, which may be empty."""
+    nans = infinities = 0
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        nans, infinities = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
+        numbers = numbers[finite]
+    if not numbers.size:
+        return Statistics(np.nan, np.nan, np.nan, 0.0, 0.0, nans, infinities)
+    low, high = float(numbers.min()), float(numbers.max())
+    mean = min(low + float(np.mean(numbers - low)), high)
+    squares = numbers**2
+    total = float(squares.sum())
+    # (Rounding may go beyond the ends.)
+    square = np.clip(total / numbers.size, squares.min(), squares.max())
+    found = np.array([low, high, mean, math.sqrt(square), math.sqrt(total)])
+    with np.errstate(over="ignore"):  # (√Σx² may be larger than any float64)
+        low, high, mean, rms, norm = (found * scale).tolist()
+    return Statistics(low, high, mean, rms, norm, nans, infinities)
 
 
-def _root(total: Callable[..., Any], x: Array) -> float:
-    """√total(x²). Divided by the largest element first: in floating point (1e-200)² is 0."""
-    largest = float(np.abs(x).max(initial=0))
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(total((x / largest) ** 2)))
-
-
-def map_of(a: Array) -> Array:
+def _map(numbers: Array, scale: float, known: Statistics) -> Array:
     """Means over the pieces of a large array: its last axis by all others, 16 × 16 at most."""
-    rows = np.asarray(a, float).reshape(-1, a.shape[-1])
+    rows = numbers.reshape(-1, numbers.shape[-1])
     for axis in (0, 1):
         n = rows.shape[axis]
         starts = np.unique(np.arange(MAP) * n // MAP)
@@ -182,7 +181,8 @@ def map_of(a: Array) -> Array:
         with np.errstate(all="ignore"):  # NaN and ∞ stay what they are
             total = np.add.reduceat(rows, starts, axis=axis)
             rows = total / (lengths[:, None] if axis == 0 else lengths)
-    return rows
+    rows = rows * scale
+    return np.where(np.isfinite(rows), rows.clip(known.low, known.high), rows)
 
 
 def shown(a: Array) -> str:

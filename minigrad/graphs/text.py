@@ -27,7 +27,7 @@ from minigrad.graphs.scale import in_words, is_unseen_by_softmax
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
-    from minigrad.graphs.folding import Box
+    from minigrad.graphs.folding import Box, Row
     from minigrad.graphs.steps import Contribution
 
 # ---------------------------------------------------------------- a graph
@@ -35,16 +35,18 @@ if TYPE_CHECKING:
 
 def as_text(drawing: Graph) -> str:
     """The boxes as lines of text, in three columns."""
-    titles = [box.title if box.title != box.operation else None for box in drawing.boxes]
-    unique = numbered(titles, [box.id for box in drawing.boxes])
-    names = {box.id: name for box, name in zip(drawing.boxes, unique, strict=True)}
+    names = unique_names(drawing.vertices)
     inputs: dict[str, list[tuple[int, str]]] = {
-        box.id: [(row.position, printable(row.text)) for row in box.rows if row.position >= 0]
+        box.id: [
+            (row.position, _inside(row, box, names, drawing))
+            for row in box.rows
+            if row.position >= 0
+        ]
         for box in drawing.boxes
     }
     for link in drawing.links:
         words = f" ({link.words})" if link.words else ""
-        inputs[link.target].append((link.position, f"{names[link.source]}{words}"))
+        inputs[link.target].append((link.position, f"{names[link.vertex]}{words}"))
     rows: list[tuple[str, str, str]] = []
     frame: tuple[str, ...] = ()
     for box in drawing.boxes:
@@ -53,8 +55,8 @@ def as_text(drawing: Graph) -> str:
                 rows.append(("    " * level + printable(layer), "", ""))
         frame = box.frame
         shape = str(box.shape) if box.kind != "repeat" else ""
-        text = "    " * len(frame) + _line(box, names[box.id], sorted(inputs[box.id]))
-        rows.append((text, shape, _gradients(box, drawing)))
+        text = "    " * len(frame) + _line(box, names, drawing, sorted(inputs[box.id]))
+        rows.append((text, shape, _gradients(box, names, drawing)))
     width = min(max(len(text) for text, _, _ in rows) + 2, 72)
     shapes = max(len(shape) for _, shape, _ in rows) + 2
     lines = [
@@ -68,6 +70,8 @@ def notes(drawing: Graph) -> list[str]:
     found = [drawing.note] if drawing.note else []
     shown = {n for box in drawing.boxes for n in (*box.vertices, *(row.vertex for row in box.rows))}
     noise = sorted(shown & drawing.noise)
+    if any(box.kind == "module" for box in drawing.boxes):
+        found.append("not counted: operations that only move numbers (reshape, …)")
     if noise:
         found.append("≈ 0: the gradient is 0 on paper, and rounding leaves a little")
     blind = [n for n in noise if is_unseen_by_softmax(drawing.vertices, n)]
@@ -90,25 +94,34 @@ def gradient_of(box: Box, drawing: Graph) -> str:
     return words if box.norm is None else f"{words}, ‖g‖ {box.norm:.3g}"
 
 
-def _line(box: Box, name: str, inputs: list[tuple[int, str]]) -> str:
+def _line(box: Box, names: list[str], drawing: Graph, inputs: list[tuple[int, str]]) -> str:
+    name, title = names[box.vertices[-1]], printable(box.title)
     options = [printable(box.options)] if box.options else []
     inside = ", ".join([*(text for _, text in inputs), *options])
     if box.kind in ("leaf", "constant"):
         return f"{name} = {box.detail}" if box.detail else name
     if box.of_several:
-        return f"{name}({inside})  {box.detail}"
+        return f"{name} = {title}({inside})  {box.detail}"
+    layer = f"{title}: " if box.title != drawing.vertices[box.vertices[-1]].title else ""
     note = "  (without a record)" if box.kind == "unrecorded" else ""
-    return f"{name} = {box.operation}({inside}){note}"
+    return f"{name} = {layer}{box.operation}({inside}){note}"
 
 
-def _gradients(box: Box, drawing: Graph) -> str:
-    words = gradient_of(box, drawing)
-    rows = [
-        f"{printable(row.text)} {words_of(row.grad, row.vertex, drawing).removeprefix('grad ')}"
-        for row in box.rows
-        if row.grad is not None
-    ]
-    return "; ".join([words, *rows]) if words else ""
+def _inside(row: Row, box: Box, names: list[str], drawing: Graph) -> str:
+    """What stands inside of a box: a layer's own weights are called as the layer calls them."""
+    around = drawing.vertices[box.vertices[-1]].modules
+    name = names[row.vertex].removeprefix(f"{around[-1].layer}." if around else "")
+    return f"{name}, {row.words}" if row.words else name
+
+
+def _gradients(box: Box, names: list[str], drawing: Graph) -> str:
+    found = [gradient_of(box, drawing)]
+    for row in box.rows:
+        if row.grad is not None:
+            text = _inside(row, box, names, drawing) if row.position >= 0 else printable(row.text)
+            grad = words_of(row.grad, row.vertex, drawing).removeprefix("grad ")
+            found.append(f"{text} {grad}")
+    return "; ".join(found) if found[0] else ""
 
 
 # ---------------------------------------------------------------- both passes
@@ -180,34 +193,49 @@ def printable(text: str) -> str:
 def unique_names(vertices: Sequence[Vertex]) -> list[str]:
     """A name for each vertex, to be used in text: its title, if it has one, or t and its number.
 
-    Of several that have one title the first is x#1, and so on.
+    Of several that have one title the first is x#1, and so on. Vertices of a graph that is drawn
+    with steps are called as the steps call them. A small constant is called by its values.
     """
-    plain = [f"t{v.number}" if v.operation else printable(_unnamed(v)) for v in vertices]
-    return numbered([v.title if v.named else None for v in vertices], plain)
+    if all(v.called for v in vertices):
+        return [v.called for v in vertices]
+    titles: list[str | None] = []
+    plain = []
+    for v in vertices:
+        is_known = v.named and printable(v.title)
+        is_value = v.kind == "constant" and v.title != "constant"
+        leaf = v.title if is_value else f"{v.kind} {v.shape}"
+        plain.append(f"t{v.number}" if v.operation else leaf)
+        titles.append(
+            v.title if is_known else None if v.operation or (is_value and not v.named) else leaf
+        )
+    return numbered(titles, plain)
 
 
 def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
     """The titles, those that occur several times as x#1, x#2, …; for None what is plain.
 
+    No two titles get one name, and none gets that of what is plain.
+
     >>> from minigrad.graphs.text import numbered
     >>> numbered(["x", None, "x", "loss"], ["t0", "t1", "t2", "t3"])
     ['x#1', 't1', 'x#2', 'loss']
+    >>> numbered(["x", "x", "x#1", "t3", None], ["t0", "t1", "t2", "t3", "t3"])
+    ['x#2', 'x#3', 'x#1', 't3#1', 't3']
     """
-    count, met = Counter(titles), Counter[str]()
-    taken = {name for name, title in zip(plain, titles, strict=True) if title is None}
+    shown = [None if title is None else printable(title) for title in titles]
+    without = {name for name, title in zip(plain, titles, strict=True) if title is None}
+    count, met = Counter(shown), Counter[str]()
+    once = {title for title, n in count.items() if title is not None and n == 1} - without
+    taken = without | once
     names = []
-    for title, otherwise in zip(titles, plain, strict=True):
-        if title is None:
-            names.append(otherwise)
-            continue
-        met[title] += 1
-        several = count[title] > 1 or title in taken
-        names.append(printable(f"{title}#{met[title]}" if several else title))
+    for title, otherwise in zip(shown, plain, strict=True):
+        name = otherwise if title is None else title
+        while title is not None and title not in once and name in (title, *taken):
+            met[title] += 1
+            name = f"{title}#{met[title]}"
+        taken.add(name)
+        names.append(name)
     return names
-
-
-def _unnamed(v: Vertex) -> str:
-    return v.title if v.title not in ("leaf", "constant") else f"{v.title} {v.shape}"
 
 
 def ordinal(n: int) -> str:

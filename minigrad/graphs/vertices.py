@@ -36,6 +36,7 @@ import numpy as np
 from minigrad.engine.tensor import Array, Tensor, result
 from minigrad.graphs.model import Vertex, vertex, walk, without_record
 from minigrad.graphs.summary import Summary
+from minigrad.graphs.text import unique_names
 
 
 class Vertices:
@@ -65,6 +66,12 @@ class Vertices:
                 self._add(self._key(t), made, t._time)
         return self._numbers[key]
 
+    def number_of_result(self, x: Any) -> int | None:
+        """The number of an operation's result that was met; None for all else."""
+        if not isinstance(x, Tensor):
+            return None
+        return self._numbers.get(id(x._array) if x.node is None else x.node)
+
     def computed(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any, line: str
     ) -> int:
@@ -80,7 +87,9 @@ class Vertices:
 
     def change(self, number: int, **known: Any) -> None:
         """What is known of a vertex later: its layers, its name, its gradient."""
-        self.met[number] = replace(self.met[number], **known)
+        changed = object.__new__(Vertex)  # (`replace` would give twenty fields to `__init__`)
+        vars(changed).update(vars(self.met[number]), **known)
+        self.met[number] = changed
 
     def forget_arrays(self) -> None:
         """Forget the ids of arrays: from now on they may be those of others."""
@@ -113,19 +122,23 @@ class Vertices:
                 of_leaf.setdefault(key[0] if isinstance(key, tuple) else key, []).append(n)
         grads = {n: g for x, g in gradients.items() for n in of_leaf.get(x.node or x, ())}
         given = {n: name for x, name in names.items() for n in of_leaf.get(x.node or x, ())}
-        vertices = []
-        for n in number:
-            g, v = grads.get(n), self.met[n]
-            v = replace(
-                v,
+        met = [
+            replace(v, title=given[v.number], named=True, parameter=v.kind == "leaf")
+            if v.number in given
+            else v
+            for v in self.met
+        ]
+        called = unique_names(met)
+        return [
+            replace(
+                met[n],
                 number=number[n],
-                inputs=tuple([number[i] for i in v.inputs]),
-                gradient=None if g is None else Summary.of(np.asarray(g)),
+                inputs=tuple([number[i] for i in met[n].inputs]),
+                gradient=None if n not in grads else Summary.of(np.asarray(grads[n])),
+                called=called[n],
             )
-            if n in given:
-                v = replace(v, title=given[n], named=True, parameter=v.kind == "leaf")
-            vertices.append(v)
-        return vertices
+            for n in number
+        ]
 
     def _key(self, x: Tensor) -> Any:
         """The key of a tensor: see the head of this chapter."""

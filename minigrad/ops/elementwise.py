@@ -200,7 +200,9 @@ def sqrt(x, /):
 
 @primitive
 def tanh(x, /):
-    """y = sinh(x)/cosh(x). As sinh′ = cosh and cosh′ = sinh, the quotient rule gives
+    """y = sinh(x)/cosh(x): every number is brought between -1 and 1.
+
+    As sinh′ = cosh and cosh′ = sinh, the quotient rule gives
 
         f′ = (cosh² x - sinh² x)/cosh² x = 1 - y²
 
@@ -214,7 +216,9 @@ def tanh(x, /):
 
 @primitive
 def sigmoid(x, /):
-    """y = 1/(1 + exp(-x)). With s = 1 + exp(-x), ∂y/∂x = exp(-x)/s² = (1/s) (1 - 1/s), that is
+    """y = 1/(1 + exp(-x)): every number is brought between 0 and 1.
+
+    With s = 1 + exp(-x), ∂y/∂x = exp(-x)/s² = (1/s) (1 - 1/s), that is
 
         f′ = y (1 - y)
 
