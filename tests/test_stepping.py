@@ -210,7 +210,8 @@ def test_two_passes_may_differ_in_names_and_each_box_has_its_own(tmp_path, visit
             assert one["vertex"] == other["vertex"]
             assert own[other["vertex"]].title in (other["title"], "multiply", "tanh")
             for row in other["rows"]:
-                assert own[row["vertex"]].title.endswith(row["text"].split(" (")[0])
+                name = row["text"].split(" (")[0].lstrip("+-× ")  # (a sign before a constant)
+                assert own[row["vertex"]].title.endswith(name)
         for c, noted in zip(second["backward"], passes[b].contributions, strict=True):
             assert c["said"].startswith(f"grad {noted.after.rms:.3g}")
         assert len(first["links"]) == len(second["links"])
@@ -851,6 +852,7 @@ DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"
 
 
 def test_bad_input_is_one_sentence(tmp_path):
+    path = tmp_path / "x.html"
     steps, loss, _ = line_steps()
     steps.backward(loss)
     other, loss_of_other, _ = gpt_steps(1)
@@ -866,7 +868,22 @@ def test_bad_input_is_one_sentence(tmp_path):
             y = layer(y)
     with pytest.raises(ValueError, match="can hold 5,000 operations, and this pass has 5,001"):
         many.save(tmp_path / "x.html")
+    with Steps() as empty:
+        pass
+    with pytest.raises(ValueError, match="these Steps have noted no operation"):
+        empty.save(tmp_path / "x.html")
+    for titles in (("only",), (), "ab", ("a", "b", "c"), None):
+        with pytest.raises(ValueError, match="titles must be two texts, one for each pass: got"):
+            steps.save(tmp_path / "x.html", titles=titles)
+    for words in ({"title": 5}, {"title": None}, {"titles": (1, 2)}):
+        with pytest.raises(TypeError, match="a title must be text: got"):
+            steps.save(tmp_path / "x.html", **words)
+    for limits in ((0, 1), (1, 1), (1, 0.1), (-1, 1), (np.nan, 1), (1, np.inf), (1,), 5, (), "ab"):
+        for save in (lambda **k: graph(loss, grads=True, **k), lambda **k: steps.save(path, **k)):
+            with pytest.raises(ValueError, match="limits must be two positive numbers"):
+                save(limits=limits)
     assert not list(tmp_path.iterdir())
+    assert data_of(steps.save(path, limits=np.array([1e-3, 1.0])))["limits"] == [1e-3, 1.0]
 
 
 def test_its_data_is_strict_json(pages):

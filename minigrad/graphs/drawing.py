@@ -144,7 +144,9 @@ class Graph:
         """A page on which layers open by a click (chapter 5.10)."""
         static = f'<div class="static">{self.inline()}{table(self.vertices)}</div>'
         passes = [("", self.vertices, ())]
-        return page(passes, title="A record", limits=self.limits, steps=False, static=static)
+        last = self.vertices[-1]
+        title = f"The graph of {last.title}" if last.named else "A graph"
+        return page(passes, title=title, limits=self.limits, steps=False, static=static)
 
     def inline(self) -> str:
         """The SVG as a part of an HTML page, or the text where no program can draw."""

@@ -31,12 +31,10 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from minigrad.graphs.folding import Box, Folding, Link
 from minigrad.graphs.model import Vertex
 from minigrad.graphs.nesting import Group, Item
-from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, lost
+from minigrad.graphs.scale import DEAD, LOST, Limits, checked_limits, colour, in_words, lost
 from minigrad.graphs.summary import Summary, rounded
 from minigrad.graphs.text import nth_of, numbered, printable, unique_names
 
@@ -65,7 +63,7 @@ def page(
     """
     check_words(title, [name for name, _, _ in passes])
     _check(passes)
-    limits = check_limits(limits)
+    limits = checked_limits(limits)
     script, dagre = ((FOLDER / name).read_text("utf-8") for name in ("page.js", "dagre.min.js"))
     vertices = passes[0][1]
     opened = _Opened(vertices, depth=sys.maxsize, repeats=False)
@@ -109,25 +107,6 @@ def check_words(title: Any, titles: Sequence[Any]) -> None:
     for text in (title, *titles):
         if not isinstance(text, str):
             raise TypeError(f"a title must be text: got {text!r:.60}")
-
-
-def check_limits(limits: Any) -> Limits | None:
-    """The ends of a scale as two floats.
-
-    >>> from minigrad.graphs.stepping import check_limits
-    >>> check_limits([1, 10]), check_limits(None)
-    ((1.0, 10.0), None)
-    """
-    if limits is None:
-        return None
-    try:
-        ends = np.asarray(limits)
-        two = ends.shape == (2,) and ends.dtype.kind in "fiu" and 0 < ends[0] < ends[1] < np.inf
-    except ValueError:  # (rows of different lengths)
-        two = False
-    if not two:
-        raise ValueError(f"limits must be two positive numbers, the lower first: got {limits}")
-    return float(ends[0]), float(ends[1])
 
 
 def _check(passes: Sequence[Pass]) -> None:

@@ -63,7 +63,7 @@ from minigrad.graphs.calls import Calls
 from minigrad.graphs.drawing import Graph, drawn_gradients
 from minigrad.graphs.model import Vertex
 from minigrad.graphs.scale import Limits, checked_limits, limits_around
-from minigrad.graphs.stepping import page, table
+from minigrad.graphs.stepping import check_words, page, table
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
 from minigrad.graphs.vertices import Vertices
@@ -247,8 +247,9 @@ class Steps:
         path = Path(path)
         if path.suffix.lower() != ".html":
             raise ValueError(f"steps are saved as .html: {path.name!r} is not")
-        if len(titles) != 2:
-            raise ValueError(f"titles= are the names of two passes: got {titles!r:.80}")
+        if not isinstance(titles, tuple | list) or len(titles) != 2:
+            raise ValueError(f"titles must be two texts, one for each pass: got {titles!r:.60}")
+        check_words(title, titles)
         ends = checked_limits(limits)
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
