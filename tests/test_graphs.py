@@ -107,6 +107,7 @@ def test_titles_and_numbers_give_no_name_twice():
     for titles in product((*TITLES[:-3], None), repeat=4):
         names = numbered(titles, [f"t{n}" for n in range(4)])
         assert len(set(names)) == 4
+    assert len(set(numbered(["x"] * 50_000, [""] * 50_000))) == 50_000  # (in linear time)
 
 
 def test_a_name_of_a_layer_is_not_that_of_a_call():

@@ -230,7 +230,7 @@ def numbered(titles: Sequence[str | None], plain: Sequence[str]) -> list[str]:
     names = []
     for title, otherwise in zip(shown, plain, strict=True):
         name = otherwise if title is None else title
-        while title is not None and title not in once and name in (title, *taken):
+        while title is not None and title not in once and (name == title or name in taken):
             met[title] += 1
             name = f"{title}#{met[title]}"
         taken.add(name)

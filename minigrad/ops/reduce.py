@@ -92,7 +92,7 @@ def max(x, /, axis=None, *, keepdims=False):
 
 @primitive
 def min(x, /, axis=None, *, keepdims=False):
-    """y = the smallest xᵢ over the axis. It alone receives g, or those that tie share it, as above.
+    """y = the smallest xᵢ over the axis. It receives g, or those that tie share it, as in max.
 
     >>> import minigrad
     >>> minigrad.min([[1, 5], [3, 4]], axis=1)
