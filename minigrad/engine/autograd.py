@@ -122,7 +122,7 @@ def grad_of(x: Tensor) -> Any:
     grad: Any = x.grad  # (read once: another thread may set it to None)
     if grad is None:
         return None
-    if not isinstance(grad, np.ndarray | np.generic) or grad.dtype.kind != "f":
+    if not isinstance(grad, (np.ndarray, np.generic)) or grad.dtype.kind != "f":
         got = (
             "a Tensor" if isinstance(grad, Tensor) else getattr(grad, "dtype", type(grad).__name__)
         )

@@ -371,7 +371,7 @@ def frozen(array: Array, dtype: Any = None) -> Array:
     held: Any = array
     while isinstance(held, np.ndarray) and not held.flags.writeable:
         held = held.base  # whose memory it is a view of; None for an array with its own
-    known = held is None or isinstance(held, bytes | mmap.mmap | memoryview)
+    known = held is None or isinstance(held, (bytes, mmap.mmap, memoryview))
     if not known or (dtype is not None and array.dtype != dtype):
         array = converted(array, array.dtype if dtype is None else dtype)
         array.setflags(write=False)
