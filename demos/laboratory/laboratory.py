@@ -329,6 +329,13 @@ drawn = {
 for name, figure in drawn.items():
     save_figure(figure, chosen.out / name)
 
+raw_std = {
+    d_k: np.mean([t.score_std for t in measured["basin"] if (t.d_k, t.a) == (d_k, 0.0)])
+    for d_k in d_ks
+}
+
+small_std, unit_std = (of_neighbours[wide, way, 1.0]["score_std"][0] for way in ("0.02", "none"))
+
 # %% The page: a report to be projected, one claim and one picture at a time
 
 page = Page(
@@ -470,13 +477,13 @@ page.say(
 page.list(
     [
         "*Means.* One norm of the gradient over all queries rises where the typical query dies.",
-        "*Small widths.* At d_k = 8 the raw scores have a standard deviation of 2.8, and most "
-        "rates work.",
+        f"*Small widths.* At d_k = {d_ks[0]} the raw scores of this task have the standard "
+        f"deviation {raw_std[d_ks[0]]:.1f}, and at d_k = {d_ks[-1]} {raw_std[d_ks[-1]]:.1f}.",
         "*Adam* changes the question. Its first step takes only the signs of a gradient, so it "
         "moves a score like d_k^(1-a), where SGD moves it like d_k^(1-2a). With Adam the exponent "
         "that needs the same steps at every width is 1, and not ½ (chapter 16.5).",
-        "*Small initial weights.* GPT-2 draws its matrices so small that raw scores have the "
-        "standard deviation 2.5 at d_k = 64, and not 8.",
+        "*Small initial weights.* GPT-2 draws its matrices so small that raw scores at "
+        f"d_k = {wide} have the standard deviation {small_std:.1f}, and not {unit_std:.1f}.",
         "*The scale in the weights.* T5 has no scale and draws W_q √d_k times smaller. That "
         "repairs softmax, and not the step: chapter 16.4.",
     ]
