@@ -222,6 +222,15 @@ class Told(list):
             signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def ctrl_c_is_heard():
+    """Whoever runs the tests behind `&` ignores SIGINT, and hands that on."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("kind", ["serial", "threads", "processes"])
 def test_ctrl_c_is_one_sentence_and_nothing_measured_is_lost(kind, pool, tmp_path):
     path, told = tmp_path / "r.jsonl", Told(stops=[3])
@@ -262,6 +271,7 @@ def until(is_so, seconds=20):
     assert is_so()
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_processes_end_in_the_middle_of_a_cell_when_the_program_stops(tmp_path):
     cells = {"n": list(range(9)), "folder": [str(tmp_path)], "seconds": [60.0]}
 
