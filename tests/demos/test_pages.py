@@ -13,14 +13,18 @@ PAGES = [*TEXTS, "texts", "museum"]
 
 
 @pytest.fixture
-def page_of(finished):
+def page_of(begun, wanted):
     """The page of a demo. The list of the texts is made last, so that it has all links."""
 
+    def of_text(name):
+        return begun(name, "--seed", str(TEXTS[name].seed))
+
     def page_of(name):
-        for text in TEXTS if name == "texts" else []:
-            finished(text, "--seed", str(TEXTS[text].seed))
-        options = ["--seed", str(TEXTS[name].seed)] if name in TEXTS else []
-        return finished(name, *options)[0] / "index.html"
+        needed = TEXTS if name == "texts" else wanted("page_of")
+        texts = [of_text(text) for text in TEXTS if text in needed]
+        if name == "texts":
+            [text.result() for text in texts]
+        return (of_text if name in TEXTS else begun)(name).result()[0] / "index.html"
 
     return page_of
 

@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -50,17 +49,23 @@ ANIMATED = {"reverse", "induction"}
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory):
+def quick(tmp_path_factory, pool, wanted):
     """Run a demo quickly, once in this module: its folder and what it printed."""
-    done = {}
+    begun = {}
+
+    def begin(*run):
+        if run not in begun:
+            folder = tmp_path_factory.mktemp(run[0])
+            begun[run] = folder, pool.submit(demo, *run, "--quick", "--out", folder)
+        return begun[run]
 
     def run(name, *options):
-        key = name, *options
-        if key not in done:
-            folder = tmp_path_factory.mktemp(name)
-            done[key] = folder, demo(name, "--quick", *options, "--out", folder)
-        return done[key]
+        folder, done = begin(name, *options)
+        return folder, done.result()
 
+    for name in TRAIN:
+        if name in wanted("quick"):
+            begin(name)
     return run
 
 
@@ -241,11 +246,10 @@ def test_another_seed_gives_other_losses(quick):
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    """`reverse`, 150 steps of each training, never stopped: its folder and what it printed."""
+def uninterrupted(tmp_path_factory, pool):
+    """`reverse`, 150 steps of each training, never stopped: its folder, and the run, begun."""
     folder = tmp_path_factory.mktemp("whole")
-    done = demo("reverse", "--steps", 150, "--out", folder)
-    return folder, done.stdout
+    return folder, pool.submit(demo, "reverse", "--steps", 150, "--out", folder)
 
 
 def assert_same_trainings(folder, other):
@@ -257,16 +261,18 @@ def assert_same_trainings(folder, other):
 
 # `python -m demos …`, which sends itself a signal in the middle of a step.
 STOPPED = """
-import os, runpy, sys
+import os, runpy, signal, sys
 from demos._training import Run
 
-training, step, signal, *sys.argv[1:] = sys.argv[1:]
+# Whoever runs the tests behind `&` ignores SIGINT, and hands that on.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+training, step, number, *sys.argv[1:] = sys.argv[1:]
 show = Run.show
 
 def show_and_stop(run, **numbers):
     show(run, **numbers)
     if (run.path.stem, run.done + 1) == (training, int(step)):
-        os.kill(os.getpid(), int(signal))
+        os.kill(os.getpid(), int(number))
 
 Run.show = show_and_stop
 runpy.run_module("demos", run_name="__main__")
@@ -275,16 +281,7 @@ runpy.run_module("demos", run_name="__main__")
 
 def stopped(training, step, how, *arguments):
     """Run a demo that gets a signal in this step of this training."""
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, training, str(step), str(int(how)), *map(str, arguments)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-        # Whoever runs the tests behind `&` ignores SIGINT, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    done = python("-c", STOPPED, training, step, int(how), *arguments)
     if how == signal.SIGKILL:
         assert done.returncode == -how
     else:
@@ -323,9 +320,9 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(stops, unint
         assert not (tmp_path / "index.html").exists()
         run = [*run[:5], "--resume"]
     done = demo(*run)
-    whole, printed = uninterrupted
+    whole, run = uninterrupted
     strip = lambda text: text.rpartition("\nPictures")[0]
-    assert strip(done.stdout) == strip(printed) != ""
+    assert strip(done.stdout) == strip(run.result().stdout) != ""
     assert_same_trainings(whole, tmp_path)
     assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
 
