@@ -1,5 +1,6 @@
 """The laboratory as a demo: its page, what is kept of it, and what it refuses."""
 
+import importlib.util
 import json
 import re
 
@@ -7,6 +8,7 @@ import pytest
 
 from tests.demos.running import assert_light, demo
 
+HAS_DASK = importlib.util.find_spec("distributed") is not None
 PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"}
 
 
@@ -69,7 +71,10 @@ def test_the_page_is_read_on_a_phone_in_the_dark_and_by_a_screen_reader(ran, vis
     ("options", "sentence"),
     [
         (["--jobs", 0], "the number of jobs must be 1 or larger: got 0"),
-        (["--dask", "tcp://127.0.0.1:9"], "127.0.0.1:9"),
+        (
+            ["--dask", "tcp://127.0.0.1:9"],
+            "127.0.0.1:9" if HAS_DASK else 'pip install -e ".[cluster]"',
+        ),
         (["--jobs", 2, "--dask", "tcp://127.0.0.1:9"], "not both"),
     ],
 )
