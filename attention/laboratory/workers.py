@@ -65,14 +65,24 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
             raise SweepError('the program must start its sweep under if __name__ == "__main__":')
         spawn = multiprocessing.get_context("spawn")
         reader, writer = spawn.Pipe(duplex=False)
+        others = set(multiprocessing.active_children())
         pool = ProcessPoolExecutor(jobs, spawn, _begin, (reader,))
         try:
             yield pool
             pool.shutdown()
+        except BaseException:
+            # What waits leaves the pool before its processes end: a pool of Python 3.11 whose
+            # processes end stumbles over cells that were cancelled, and its thread dies.
+            pool.shutdown(wait=False, cancel_futures=True)
+            time.sleep(0.2)
+            raise
         finally:
+            ours = set(multiprocessing.active_children()) - others
             writer.close()  # processes that still compute end now, see `_end_with`
             reader.close()
             pool.shutdown(cancel_futures=True)
+            for process in ours:
+                process.join(PATIENCE)
 
 
 # A first reading may stop here. What follows is how processes end, and how a cluster is asked.
