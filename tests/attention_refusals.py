@@ -304,7 +304,7 @@ translate(llama, [1, 2], start=0, end=1, max_tokens=2)
     → ValueError: sources have shape (B, S), a row for each text: got (2,)
 choose([1.0, 2.0], rng=None) → ValueError: scores have shape (B, V), a row for each text: got (2,)
 choose([[1.0]], temperature=-1.0, rng=None)
-    → ValueError: temperature must not be negative: got -1.0
+    → ValueError: a temperature is 0 or above: got -1.0
 choose([[1.0]], top_k=0, rng=None) → ValueError: top_k keeps at least one token: got 0
 choose([[1.0]], top_k=2.5, rng=None) → TypeError: top_k is a whole number: got 2.5
 choose([[1.0]], rng=3) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy: got 3

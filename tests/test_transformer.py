@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from attention import MultiHeadAttention, attention, causal_mask, fused_attention, padding_mask
-from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.blocks import Block, FeedForward, GatedFeedForward, block_weights
 from attention.cache import KVCache
-from attention.maps import block_weights
 from attention.models import GPT, Classifier, bert, gpt2, llama
 from attention.positions import alibi
 from attention.scaled_dot_product import attention_weights
