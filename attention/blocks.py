@@ -182,8 +182,8 @@ def block_weights(
 ) -> list[Array]:
     """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
 
-    The blocks have no cross-attention. ValueError if they are in training mode and drop. The `maps`
-    of an `Encoder`, a `GPT` and a `TextEncoder` come from here.
+    The blocks have no cross-attention. ValueError if they are in training mode and drop. Encoders
+    and models have this as `maps` (chapters 15.2 and 15.3).
     """
     refuse_dropout(*blocks)
     found = []
