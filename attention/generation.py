@@ -35,7 +35,7 @@ from attention.models import GPT
 from attention.scaled_dot_product import check_mask
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
-from minigrad.nn import renamed
+from minigrad.nn import Dropout, Embedding, renamed
 from minigrad.ops.indexing import integers_below
 
 Array = np.ndarray[Any, Any]
@@ -67,17 +67,16 @@ def stream(
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
     equal length, without padding. What is wrong is refused when `stream` is called, such as a model
     in training mode; only a text that outgrows learned positions is refused where it does. Between
-    two steps the caller's gradients are recorded as usual. A parameter that changes there counts
-    for new positions alone, unless cached=False.
+    two steps the caller's gradients are recorded as usual. If parameters change there, positions
+    that are cached keep their former keys and values.
 
     Threads may share the model. Each of them needs an rng of its own, so that its text depends on
     the seed alone.
     """
-    tokens, vocab_size = _prompt(prompt), model.tokens.weight.shape[0]
-    integers_below(tokens, vocab_size, "the prompt")
+    tokens = _prompt(prompt, model)
     _count(num_tokens, "num_tokens")
     if end is not None:
-        _check_end(end, vocab_size)
+        _check_end(end, model.tokens)
     _check_options(temperature, top_k, top_p)
     if temperature:
         _check_rng(rng)
@@ -94,9 +93,10 @@ def _steps(
     no_grad ends before each yield. Otherwise the caller would go on without a record.
     """
     caches = model.caches() if cached else None
+    drops = [m for m in model.modules() if isinstance(m, Dropout) and m.p]
     ended = np.zeros(len(new), bool)  # (B,)
     for _ in range(num_tokens):
-        refuse_dropout(model)  # (which the caller may have set to training since)
+        refuse_dropout(*drops)  # (which the caller may have set to training since)
         with no_grad():
             logits = model(new, caches=caches).data[:, -1]  # (B, V)
         chosen = choose(logits, **how)  # (B,)
@@ -128,7 +128,7 @@ def generate(
     (B, T + n), where n ≤ num_tokens is the length of the longest new text, its `end` included. The
     other rows are filled with `end`.
     """
-    tokens = _prompt(prompt)
+    tokens = _prompt(prompt, model)
     options: dict[str, Any] = {"end": end, "cached": cached, "rng": rng}
     steps = stream(
         model, tokens, num_tokens, temperature=temperature, top_k=top_k, top_p=top_p, **options
@@ -222,7 +222,7 @@ def translate(
     if sources.ndim != 2:
         raise ValueError(f"sources have shape (B, S), a row for each text: got {sources.shape}")
     _count(max_tokens, "max_tokens")
-    _check_end(end, model.target_tokens.weight.shape[0])
+    _check_end(end, model.target_tokens)
     if source_mask is not None:
         each = (len(sources), 1, sources.shape[1])
         source_mask = np.broadcast_to(check_mask(source_mask, each), each)  # (B, 1, S)
@@ -280,15 +280,15 @@ def _beam_search(
     return max(finished, key=lambda sentence: sentence[0])[1]
 
 
-def _prompt(prompt: Any) -> Array:
-    """A prompt as an array of its own."""
+def _prompt(prompt: Any, model: GPT) -> Array:
+    """A prompt as an array of its own, of tokens that the model knows."""
     try:
         tokens = np.array(prompt)
     except ValueError:
         raise ValueError("prompts of one batch have equal lengths: write them one by one") from None
     if tokens.ndim != 2 or tokens.shape[1] == 0:
         raise ValueError(f"a prompt has shape (B, T) with T ≥ 1: got {tokens.shape}")
-    return tokens
+    return integers_below(tokens, model.tokens.weight.shape[0], "the prompt")
 
 
 def _check_options(temperature: float, top_k: int | None, top_p: float | None) -> None:
@@ -311,8 +311,9 @@ def _check_rng(rng: Any) -> np.random.Generator:
     return rng  # type: ignore[no-any-return]
 
 
-def _check_end(end: Any, vocab_size: int) -> None:
+def _check_end(end: Any, table: Embedding) -> None:
     """Refuse an `end` that no text could come to."""
+    vocab_size = table.weight.shape[0]
     if not 0 <= _whole(end, "end") < vocab_size:
         raise ValueError(f"end is one of the {vocab_size} tokens from 0 on: got {end}")
 

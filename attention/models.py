@@ -38,7 +38,7 @@ from attention.masks import causal_mask, mean_over_positions
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.transformer import Attend, Encoder
-from minigrad import Tensor, gelu, gelu_tanh, no_grad
+from minigrad import Tensor, gelu, gelu_tanh
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
 
 
@@ -98,7 +98,6 @@ class GPT(Module):
             x = self.positions(x, start)  # (B, T, d_model)
         return x if self.dropout is None else self.dropout(x)
 
-    @no_grad
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
@@ -238,7 +237,6 @@ class TextEncoder(Module):
         x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
-    @no_grad
     def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
         return self.encoder.maps(self.embed(tokens, kinds), mask=mask)

@@ -187,6 +187,8 @@ def test_equal_seeds_write_equal_texts_and_others_others(make, options):
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
     np.testing.assert_array_equal(one[:, :T], PROMPT)
+    unsigned = generate(model, PROMPT.astype(np.uint64), 11, **options, rng=rng())
+    np.testing.assert_array_equal(one, unsigned, strict=True)
     assert one.shape == (B, T + 11) and one.dtype.kind == "i" and ((one >= 0) & (one < V)).all()
 
 
@@ -354,8 +356,7 @@ def test_streams_that_take_turns_write_what_each_writes_alone(make, options):
 
 @pytest.mark.parametrize("cached", [False, True])
 @models
-def test_parameters_that_change_between_steps_count_for_the_new_positions(make, cached):
-    """Without a cache they count for all positions."""
+def test_when_parameters_change_between_steps_cached_positions_stay_as_they_were(make, cached):
     model, other = lively(make()), rng(11)
     words = stream(model, PROMPT, 2, temperature=0, cached=cached)
     first = next(words)[:, None]

@@ -256,6 +256,15 @@ def test_maps_make_no_record_and_leave_gradients_and_the_callers_record_alone(ma
     assert all(p.grad is None for p in model.parameters())
 
 
+def test_a_model_that_drops_only_from_its_tokens_gives_no_maps_while_it_trains():
+    tokens = Embedding(V, D_MODEL, rng=rng())
+    model = GPT(tokens, [block()], LayerNorm(D_MODEL), dropout=0.5, rng=rng())
+    with pytest.raises(ValueError, match="^the model is in training mode and drops at random"):
+        model.maps(WORDS)
+    (maps,) = model.eval().maps(WORDS)
+    np.testing.assert_array_equal(maps, model.maps(WORDS)[0])
+
+
 def test_the_weights_of_blocks_with_a_score_bias_are_those_that_the_blocks_compute_with():
     one, bias, x = block(norm_first=True), alibi(H, T), t(B, T, D_MODEL)
     (shown,) = block_weights([one], x, mask=causal_mask(T), score_bias=bias)
