@@ -245,10 +245,10 @@ ways = pytest.mark.parametrize("options", WAYS, ids=str)
 def test_an_end_cuts_each_text_where_it_would_have_come_and_changes_no_other_word(
     make, options, rows
 ):
-    """For every token of the vocabulary as the end, those of the prompt among them."""
+    """For every token that comes, or is in the prompt, as the end, and one that never comes."""
     model, prompt, n, cuts = lively(make()), PROMPT[:rows], 5, set()
     whole = generate(model, prompt, n, **options, rng=rng())
-    for end in range(V):
+    for end in {*whole.ravel().tolist(), min({*range(V)} - {*whole.ravel().tolist()})}:
         cut = generate(model, prompt, n, end=end, **options, rng=rng())
         lengths = [min([*row, end].index(end) + 1, n) for row in whole[:, T:].tolist()]
         expected = whole[:, : T + max(lengths)].copy()
