@@ -102,7 +102,7 @@ def _steps(
         chosen = choose(logits, **how)  # (B,)
         if end is not None:
             chosen = np.where(ended, end, chosen)
-            ended |= chosen == end
+            ended = chosen == end  # (B,)
         new = np.concatenate([new[:, :0] if cached else new, chosen[:, None]], axis=1)
         yield chosen
         if end is not None and ended.all():

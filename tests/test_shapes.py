@@ -159,7 +159,7 @@ def generation(chapter):
     rng = np.random.default_rng(5)
     sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1}
     gpt = llama(V, num_kv_heads=1, **sizes, rng=rng)
-    chapter.generate(gpt, np.ones((B, T), int), 2, rng=rng)
+    chapter.generate(gpt, np.ones((B, T), int), 2, end=1, rng=rng)
     both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
     mask = np.ones((B, 1, S), bool)
     chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_tokens=2, source_mask=mask)
