@@ -6,7 +6,7 @@ the order a reader meets them.
 
 # ruff: noqa: I001, RUF022 (the order is the lesson's, not the alphabet's)
 from attention.scaled_dot_product import attention, attention_weights, qk_norm
-from attention.masks import causal_mask, padding_mask, window_mask
+from attention.masks import causal_mask, mean_over_positions, padding_mask, window_mask
 from attention.additive import additive_attention
 from attention.fused import fused_attention
 from attention.multi_head import (
@@ -27,7 +27,7 @@ from attention.positions import (
 from attention.blocks import Block, FeedForward, GatedFeedForward
 from attention.transformer import Decoder, Encoder, Transformer
 from attention.models import GPT, Classifier, TextEncoder, bert, gpt2, llama
-from attention.generation import generate, translate
+from attention.generation import generate, stream, translate
 
 __all__ = [
     "attention",
@@ -36,6 +36,7 @@ __all__ = [
     "causal_mask",
     "padding_mask",
     "window_mask",
+    "mean_over_positions",
     "additive_attention",
     "fused_attention",
     "multi_head_attention",
@@ -61,6 +62,7 @@ __all__ = [
     "bert",
     "gpt2",
     "llama",
+    "stream",
     "generate",
     "translate",
 ]

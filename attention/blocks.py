@@ -30,16 +30,17 @@ Legend: B batch, T positions, S positions of the memory, d_model features, d_ff 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from attention.cache import KVCache
 from attention.multi_head import MultiHeadAttention
-from minigrad import Tensor, relu, silu
+from minigrad import Tensor, no_grad, relu, silu
 from minigrad.nn import Dropout, LayerNorm, Linear, Module, renamed
 
+Array = np.ndarray[Any, Any]
 Activation = Callable[[Tensor], Tensor]
 
 
@@ -174,3 +175,31 @@ class Block(Module):
         if self.dropout is not None:
             added = self.dropout(added)
         return x + added if self.norm_first else norm(x + added)
+
+
+def block_weights(
+    blocks: Sequence[Block], x: Tensor, *, mask: Any = None, score_bias: Any = None
+) -> list[Array]:
+    """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
+
+    The blocks have no cross-attention. ValueError if they are in training mode and drop. Encoders
+    and models have this as `maps` (chapters 15.2 and 15.3).
+    """
+    refuse_dropout(*blocks)
+    found = []
+    with no_grad():
+        for block in blocks:
+            seen = block.norm_attention(x) if block.norm_first else x
+            weights = block.attention.weights(seen, mask=mask, score_bias=score_bias)
+            found.append(weights.data)
+            x = block(x, mask=mask, score_bias=score_bias)
+    return found
+
+
+def refuse_dropout(*models: Module) -> None:
+    """Refuse a model in training mode: with dropout its text, or its maps, would be random."""
+    every = (module for model in models for module in model.modules())
+    if any(isinstance(m, Dropout) and m.p and m.training for m in every):
+        raise ValueError(
+            "the model is in training mode and drops at random: call model.eval() first"
+        )

@@ -8,6 +8,9 @@ causal map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not
 *does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
 Wallace 2019, Wiegreffe & Pinter 2019).
 
+A model gives its own maps, from tokens on: `GPT.maps` and `TextEncoder.maps` (chapter 15.3), and
+`Encoder.maps` from vectors on. For a single layer there is `MultiHeadAttention.weights`.
+
 A key that a query may not look at is hatched, since a weight of 0 is something else: the query
 could have looked there, and did not. Where a map has few cells, each cell shows its number.
 
@@ -27,7 +30,6 @@ import numpy as np
 
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
-from minigrad import Tensor, no_grad
 from minigrad.runs.saving import write_whole
 
 if TYPE_CHECKING:
@@ -85,20 +87,6 @@ def plot_heads(
         panels[head].tick_params(labelleft=head % columns == 0, labelbottom=head + columns >= H)
     _scale(figure, panels, masks)
     return figure
-
-
-def block_weights(blocks: Sequence[Any], x: Tensor, *, mask: Any = None) -> list[Array]:
-    """Where the heads of each of some blocks look, as x runs through them: (B, H, T, T) a block.
-
-    For blocks without cross-attention: what they would look at there is not given.
-    """
-    found = []
-    with no_grad():
-        for block in blocks:
-            seen = block.norm_attention(x) if block.norm_first else x
-            found.append(block.attention.weights(seen, mask=mask).data)
-            x = block(x, mask=mask)
-    return found
 
 
 def animate_weights(

@@ -24,17 +24,19 @@ attention need not copy them; any other mask it copies.
             [ True,  True, False],
             [ True,  True, False]]])
 
-Legend: B batch, T queries, S keys.
+Legend: B batch, T queries, S keys, d_model features.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import Mask
+from attention.scaled_dot_product import Mask, check_mask, check_tensors
+from minigrad import Tensor, where
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -103,3 +105,24 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
         raise ValueError(f"a window holds at least one key: got size={size}")
     too_far_back = np.tri(T, S, S - T - size, dtype=bool)  # (T, S)
     return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)
+
+
+def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
+    """The mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
+
+    mask is padding's, (B, 1, S). A sequence without any kept position gives zeros.
+
+    >>> x = Tensor([[[1.0], [3.0], [50.0]]])
+    >>> mean_over_positions(x), mean_over_positions(x, mask=padding_mask([2], 3))
+    (Tensor([[18.]]), Tensor([[2.]]))
+    """
+    check_tensors(x=x)
+    if x.ndim < 2:
+        raise ValueError(f"x has shape (…, S, d_model), a row for each position: got {x.shape}")
+    if mask is None:
+        return x.mean(axis=-2)  # (B, d_model)
+    each = (*x.shape[:-2], 1, x.shape[-2])
+    kept = np.broadcast_to(check_mask(mask, each), each).swapaxes(-1, -2)  # (B, S, 1)
+    number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
+    total = where(kept, x, 0).sum(axis=-2)  # (B, d_model)
+    return total / number  # type: ignore[no-any-return]  # (B, d_model)

@@ -25,14 +25,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.blocks import (
+    Array,
+    Block,
+    FeedForward,
+    GatedFeedForward,
+    block_weights,
+    refuse_dropout,
+)
 from attention.cache import KVCache, one_step
-from attention.masks import causal_mask
+from attention.masks import causal_mask, mean_over_positions
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
-from attention.scaled_dot_product import check_mask
 from attention.transformer import Attend, Encoder
-from minigrad import Tensor, gelu, gelu_tanh, where
+from minigrad import Tensor, gelu, gelu_tanh
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
 
 
@@ -76,11 +82,7 @@ class GPT(Module):
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
         with one_step(caches, self.blocks) as start:
-            x = self.tokens(tokens)  # (B, T, d_model)
-            if self.positions is not None:
-                x = self.positions(x, start)  # (B, T, d_model)
-            if self.dropout is not None:
-                x = self.dropout(x)
+            x = self.embed(tokens, start)  # (B, T, d_model)
             T = x.shape[-2]
             mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
             for i, block in enumerate(self.blocks):
@@ -88,6 +90,22 @@ class GPT(Module):
                 x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
             x = self.norm(x)
             return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+
+    def embed(self, tokens: Any, start: int = 0) -> Tensor:
+        """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
+        x = self.tokens(tokens)  # (B, T, d_model)
+        if self.positions is not None:
+            x = self.positions(x, start)  # (B, T, d_model)
+        return x if self.dropout is None else self.dropout(x)
+
+    def maps(self, tokens: Any) -> list[Array]:
+        """Every head's attention weights, without a record: for each block an array (B, H, T, T).
+
+        A position has the weight 0 for those ahead of it. Chapter 17.2 draws them.
+        """
+        refuse_dropout(self)
+        x = self.embed(tokens)  # (B, T, d_model)
+        return block_weights(self.blocks, x, mask=causal_mask(x.shape[-2]))
 
     def caches(self) -> list[KVCache]:
         """An empty cache for each block."""
@@ -211,9 +229,17 @@ class TextEncoder(Module):
     @renamed(words="tokens")
     def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
         """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
+        return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
+
+    def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
+        """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
         kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
         x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
-        return self.encoder(self.norm(x), mask=mask)  # (B, S, d_model)
+        return self.norm(x)  # type: ignore[no-any-return]
+
+    def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
+        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
+        return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
 
 
 @renamed(num_words="vocab_size")
@@ -271,11 +297,5 @@ class Classifier(Module):
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
-        if mask is None:
-            return self.head(self.encoder(x).mean(axis=-2))  # (B, C)
-        each = (np.shape(x)[0], 1, np.shape(x)[1])
-        mask = np.broadcast_to(check_mask(mask, each), each)  # (B, 1, S)
-        y = self.encoder(x, mask=mask)  # (B, S, d_model)
-        kept = mask.swapaxes(-1, -2)  # (B, S, 1)
-        total = where(kept, y, 0).sum(axis=-2)  # (B, d_model)
-        return self.head(total / np.maximum(kept.sum(axis=-2), 1).astype(y.dtype))  # (B, C)
+        y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
+        return self.head(mean_over_positions(y, mask=mask))  # (B, C)

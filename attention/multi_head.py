@@ -27,6 +27,24 @@ position; d_k features of a query or key in one head, d_v of a value.
     ((2, 5, 6), (2, 3, 5, 5))
     >>> [name for name, _ in layer.named_parameters()]
     ['w_q.weight', 'w_k.weight', 'w_v.weight', 'w_o.weight']
+
+What if you want to look inside, at the scores of each head, or at their gradient? Set `attend`: the
+layer calls it for all heads at once, with what it has projected, and `gradients` takes the kept
+scores. (`over_keys` is chapter 11's softmax.) A gradient of scores sums to 0 over the keys, since a
+number that is added to all of them changes nothing.
+
+    >>> from attention.scaled_dot_product import over_keys
+    >>> from minigrad import gradients
+    >>> kept = []
+    >>> def spy(q, k, v, *, mask, scale):
+    ...     kept.append(q @ k.mT / np.sqrt(q.shape[-1]))
+    ...     return over_keys(kept[-1], mask) @ v
+    >>> layer.attend = spy                              # or MultiHeadAttention(…, attend=spy)
+    >>> x = Tensor(np.random.default_rng(1).standard_normal((2, 5, 6)))
+    >>> (of_scores,) = gradients((layer(x) ** 2).sum(), kept)
+    >>> kept[0].shape, of_scores.shape, np.allclose(of_scores.sum(axis=-1), 0)
+    ((2, 3, 5, 5), (2, 3, 5, 5), True)
+    >>> layer.attend = None                             # from now on without the spy
 """
 
 from __future__ import annotations
@@ -122,7 +140,8 @@ class MultiHeadAttention(Module):
               and drop= only where they are used. None for chapter 12's `fused_attention`, which is
               faster, or chapter 11's `attention` where weights are dropped, or where there is one
               query only. Their results are the same, but for rounding. (Inside `unfused()`, for a
-              drawing, the first takes the steps of the second.)
+              drawing, the first takes the steps of the second.) It may be set later, and is the
+              place to look at scores: see the head of this chapter
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights.

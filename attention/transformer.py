@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attention.blocks import Activation, Block, FeedForward
+from attention.blocks import Activation, Array, Block, FeedForward, block_weights
 from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
@@ -100,6 +100,10 @@ class Encoder(Stack):
         for block in self.blocks:
             x = block(x, mask=mask)
         return x if self.final_norm is None else self.final_norm(x)
+
+    def maps(self, x: Tensor, *, mask: Any = None) -> list[Array]:
+        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
+        return block_weights(self.blocks, x, mask=mask)
 
 
 class Decoder(Stack):

@@ -14,6 +14,7 @@ from attention import (
     FeedForward,
     KVCache,
     MultiHeadAttention,
+    Transformer,
     additive_attention,
     attention,
     fused_attention,
@@ -171,6 +172,13 @@ padding_mask([[3]], 5) → TypeError: lengths must be a list of integers, one a 
 padding_mask([True], 5) → TypeError: lengths must be a list of integers, one a sequence: got [True]
 padding_mask([3, 6], 5) → ValueError: lengths must lie between 0 and S=5: got [3, 6]
 padding_mask([-1, 3], 5) → ValueError: lengths must lie between 0 and S=5: got [-1, 3]
+mean_over_positions(ones(7)) → ValueError: x has shape (…, S, d_model), …: got (7,)
+mean_over_positions([[1.0]]) → TypeError: x must be a Tensor: got list
+mean_over_positions(ones(2, 5, 7, dtype=int)) → TypeError: x must have a floating dtype: got int64
+mean_over_positions(ones(2, 5, 7), mask=yes(2, 5))
+    → ValueError: mask of shape (2, 5) does not broadcast to the scores' (2, 1, 5)…
+mean_over_positions(ones(2, 5, 7), mask=np.ones((2, 1, 5)))
+    → TypeError: mask must be boolean, with True where a query may look: got dtype float64…
 check_mask([[True], [True, False]], (3, 5))
     → ValueError: mask must be one boolean array: got rows of different lengths
 check_mask(np.ones((3, 5), np.uint8), (3, 5)) → TypeError: mask must be boolean, with True where a
@@ -280,6 +288,16 @@ gpt2(19, 11, **SIZES | {"num_blocks": 2})([[1]], caches=[filled, KVCache()])
 block(cross=heads(14))(ones(3, 14))
     → TypeError: this block has cross-attention, and needs a memory…
 block()(ones(3, 14), ones(5, 14)) → TypeError: this block has no cross-attention, but got a memory
+block_weights([block(cross=heads(14))], ones(3, 14))
+    → TypeError: this block has cross-attention, and needs a memory…
+gpt2(19, 11, **SIZES).maps([[19]]) → ValueError: embedding: 19 is not between 0 and 18
+gpt2(19, 11, **SIZES).maps(np.zeros((1, 12), int))
+    → ValueError: x has positions up to 11, and the learned ones end at 10
+gpt2(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in training mode and…
+bert(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in training mode and…
+bert(19, 11, **SIZES).maps([[1, 2]], mask=yes(1, 1, 3)) → ValueError: mask of shape (1, 1, 3) does…
+bert(19, 11, **SIZES).maps([[1, 2]], kinds=[[0, 2]])
+    → ValueError: embedding: 2 is not between 0 and 1
 block(dropout=0.1) → TypeError: …dropout needs rng=np.random.default_rng…
 GPT(None, [block()], None, dropout=0.1) → TypeError: …dropout needs rng=np.random.default_rng…
 gpt2(19, 11, **SIZES)(np.zeros((1, 12), int))
@@ -299,12 +317,48 @@ generate(llama, 3, 1) → ValueError: a prompt has shape (B, T) with T ≥ 1: go
 generate(llama, [[1, 2, 3]], 1) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy
 generate(gpt2(19, 23, **SIZES), [[1, 2, 3]], 30, temperature=0)
     → ValueError: …and the learned ones end at 22
+stream(llama, [], 1) → ValueError: a prompt has shape (B, T) with T ≥ 1: got (0,)
+stream(llama, [[]], 1) → ValueError: a prompt has shape (B, T) with T ≥ 1: got (1, 0)
+stream(llama, [[1], [1, 2]], 1)
+    → ValueError: prompts of one batch have equal lengths: write them one by one
+stream(llama, [[1, 19]], 1) → ValueError: the prompt: 19 is not between 0 and 18
+stream(llama, [[1, -1]], 1) → ValueError: the prompt: -1 is not between 0 and 18
+stream(llama, [[1.0]], 1) → TypeError: the prompt: integers were asked for, but the dtype is float…
+stream(llama, [[np.nan]], 1) → TypeError: the prompt: integers were asked for…
+stream(llama, [["a"]], 1) → TypeError: the prompt: integers were asked for…
+stream(llama, [[1]], 1) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy
+stream(llama, [[1]], 1, rng=3) → TypeError: drawing tokens needs rng=…; …greedy: got 3
+stream(llama, [[1]], -1, temperature=0) → ValueError: num_tokens must not be negative: got -1
+stream(llama, [[1]], 2.0, temperature=0) → TypeError: num_tokens is a whole number: got 2.0
+stream(llama, [[1]], True, temperature=0) → TypeError: num_tokens is a whole number: got True
+stream(llama, [[1]], None, temperature=0) → TypeError: num_tokens is a whole number: got None
+stream(llama, [[1]], 1, temperature=-1) → ValueError: a temperature is 0 or above: got -1
+stream(llama, [[1]], 1, temperature=np.nan) → ValueError: a temperature is 0 or above: got nan
+stream(llama, [[1]], 1, top_k=0) → ValueError: top_k keeps at least one token: got 0
+stream(llama, [[1]], 1, top_p=2.0) → ValueError: top_p is a probability above 0: got 2.0
+stream(llama, [[1]], 1, end=19) → ValueError: end is one of the 19 tokens from 0 on: got 19
+stream(llama, [[1]], 1, end=-1) → ValueError: end is one of the 19 tokens from 0 on: got -1
+stream(llama, [[1]], 1, end=3.0) → TypeError: end is a whole number: got 3.0
+stream(llama, [[1]], 1, end=True) → TypeError: end is a whole number: got True
+stream(llama, [[1]], 1, end=np.True_) → TypeError: end is a whole number: got np.True_
+stream(llama, [[1]], 1, end="a") → TypeError: end is a whole number: got 'a'
+stream(llama, [[1]], 1, end=[3]) → TypeError: end is a whole number: got [3]
+generate(llama, [[1]], 1, end=19) → ValueError: end is one of the 19 tokens from 0 on: got 19
+generate(llama, [[1]], -1, temperature=0) → ValueError: num_tokens must not be negative: got -1
+generate(gpt2(19, 2, **SIZES), [[1, 2, 3]], 1, temperature=0)
+    → ValueError: x has positions up to 2, and the learned ones end at 1
+translate(paper, [[1, 2]], start=0, end=19, max_tokens=2)
+    → ValueError: end is one of the 19 tokens from 0 on: got 19
+translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
+    → TypeError: end is a whole number: got 1.0
+translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
+    → ValueError: max_tokens must not be negative: got -1
 translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=0) → ValueError: …num_beams…
 translate(llama, [1, 2], start=0, end=1, max_tokens=2)
     → ValueError: sources have shape (B, S), a row for each text: got (2,)
 choose([1.0, 2.0], rng=None) → ValueError: scores have shape (B, V), a row for each text: got (2,)
 choose([[1.0]], temperature=-1.0, rng=None)
-    → ValueError: temperature must not be negative: got -1.0
+    → ValueError: a temperature is 0 or above: got -1.0
 choose([[1.0]], top_k=0, rng=None) → ValueError: top_k keeps at least one token: got 0
 choose([[1.0]], top_k=2.5, rng=None) → TypeError: top_k is a whole number: got 2.5
 choose([[1.0]], rng=3) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy: got 3
@@ -347,7 +401,8 @@ to_ours({}, [], ignore="bias") → TypeError: ignore is a list of names: write [
 # ---------------------------------------------------------------- the calls
 
 NAMES = dict(vars(mapping))
-for chapter in ("scaled_dot_product", "masks", "multi_head", "positions", "models", "generation"):
+CHAPTERS = ("scaled_dot_product", "masks", "multi_head", "positions", "models", "generation")
+for chapter in CHAPTERS:
     NAMES |= vars(import_module(f"attention.{chapter}"))
 NAMES |= {"ones": ones, "yes": yes, "heads": heads, "block": block, "WIDE": WIDE, "SIZES": SIZES}
 
@@ -375,6 +430,7 @@ SEQUENCES = {"q": ones(2, 3, 17), "k": ones(2, 5, 17)}
 SCALED = ("what attends", "scaled dot products")
 LEARNED = LearnedPositions(11, 34, rng=np.random.default_rng(5))
 GPT2, LLAMA = gpt2(19, 11, **SIZES), llama(19, num_kv_heads=1, **SIZES)
+PAPER = Transformer(19, 19, **SIZES, d_ff=17)
 FILLED = KVCache()
 FILLED.k, FILLED.v = ones(2, 7, 5, 11), ones(2, 7, 5, 13)
 
@@ -393,6 +449,6 @@ REFUSED = {
     **calls("gpt2", "words", f=GPT2, filled=FILLED),
     **calls("llama", "words", f=LLAMA, filled=FILLED),
     **calls("models", "models"),
-    **calls("generation", "generation", llama=LLAMA),
+    **calls("generation", "generation", llama=LLAMA, paper=PAPER),
     **calls("layouts", "layouts"),
 }

@@ -6,10 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from attention.generation import _beam_search, choose, generate, probabilities, translate
+from attention import attention
+from attention.generation import _beam_search, choose, generate, probabilities, stream, translate
 from attention.models import gpt2, llama
 from attention.transformer import Transformer
-from minigrad import Tensor, log_softmax
+from minigrad import Tensor, gradients, log_softmax, no_grad
+from minigrad.engine.record import is_recording
+from tests.threads import in_threads
 
 random = np.random.default_rng(3)
 B, T, S, V = 2, 3, 5, 19
@@ -184,6 +187,8 @@ def test_equal_seeds_write_equal_texts_and_others_others(make, options):
     np.testing.assert_array_equal(one, same)
     assert (one != other).any()
     np.testing.assert_array_equal(one[:, :T], PROMPT)
+    unsigned = generate(model, PROMPT.astype(np.uint64), 11, **options, rng=rng())
+    np.testing.assert_array_equal(one, unsigned, strict=True)
     assert one.shape == (B, T + 11) and one.dtype.kind == "i" and ((one >= 0) & (one < V)).all()
 
 
@@ -222,13 +227,150 @@ def test_a_cached_step_computes_the_new_position_alone(make):
     model, seen = make(), []
     words = model.tokens
     model.tokens = lambda x: seen.append(np.shape(x)) or words(x)
-    if model.head is None:
-        model.tokens.weight = words.weight  # a function may have attributes too
+    model.tokens.weight = words.weight  # a function may have attributes too
     generate(model, PROMPT, 3, temperature=0)
     assert seen == [(B, T), (B, 1), (B, 1)]
     seen.clear()
     generate(model, PROMPT, 3, temperature=0, cached=False)
     assert seen == [(B, T), (B, T + 1), (B, T + 2)]
+
+
+WAYS = [{"temperature": 0}, {}, {"top_k": 3}, {"temperature": 0, "cached": False}]
+ways = pytest.mark.parametrize("options", WAYS, ids=str)
+
+
+@pytest.mark.parametrize("rows", [1, B])
+@ways
+@models
+def test_an_end_cuts_each_text_where_it_would_have_come_and_changes_no_other_word(
+    make, options, rows
+):
+    """For every token that comes, or is in the prompt, as the end, and one that never comes."""
+    model, prompt, n, cuts = lively(make()), PROMPT[:rows], 5, set()
+    whole = generate(model, prompt, n, **options, rng=rng())
+    for end in {*whole.ravel().tolist(), min({*range(V)} - {*whole.ravel().tolist()})}:
+        cut = generate(model, prompt, n, end=end, **options, rng=rng())
+        lengths = [min([*row, end].index(end) + 1, n) for row in whole[:, T:].tolist()]
+        expected = whole[:, : T + max(lengths)].copy()
+        for row, length in zip(expected, lengths, strict=True):
+            row[T + length :] = end
+        np.testing.assert_array_equal(cut, expected, strict=True)
+        cuts |= set(lengths)
+    assert len(cuts) > 1  # some texts end early, and some do not end
+
+
+def test_an_end_may_be_any_kind_of_whole_number():
+    model = lively(MODELS["gpt2"]())
+    end = int(generate(model, PROMPT, 3, temperature=0)[0, T])
+    texts = [
+        generate(model, PROMPT[:1], 3, temperature=0, end=kind(end))
+        for kind in (int, np.int64, np.uint8, np.array)
+    ]
+    for text in texts:
+        np.testing.assert_array_equal(text, [[*PROMPT[0], end]])
+
+
+@pytest.mark.parametrize("end", [None, 3])
+@ways
+@models
+def test_a_stream_gives_the_words_of_the_text_one_step_at_a_time(make, options, end):
+    model = lively(make())
+    whole = generate(model, PROMPT, 7, end=end, **options, rng=rng())
+    found = []
+    for word in stream(model, PROMPT, 7, end=end, **options, rng=rng()):
+        assert word.shape == (B,)
+        found.append(word.copy())
+        word[:] = 0  # the caller's own
+    np.testing.assert_array_equal(np.stack(found, axis=1), whole[:, T:])
+
+
+def test_a_stream_computes_nothing_until_it_is_asked_and_nothing_after_all_texts_have_ended():
+    seen = []
+    model = lively(MODELS["llama"](attend=lambda *x, **o: seen.append(1) or attention(*x, **o)))
+    end = int(generate(model, PROMPT[:1], 1, temperature=0)[0, -1])
+    seen.clear()
+    words = stream(model, PROMPT[:1], 9, end=end, temperature=0)
+    assert not seen
+    assert [int(word[0]) for word in words] == [end] and len(seen) == len(model.blocks)
+    assert list(stream(model, PROMPT, 0, temperature=0)) == []
+
+
+def recorded():
+    """Whether the caller gets a gradient."""
+    w = Tensor(3.0, requires_grad=True)
+    (d,) = gradients(w * w, [w]) if (w * w).requires_grad else (None,)
+    return d == 6.0
+
+
+@models
+def test_between_the_steps_of_a_stream_the_caller_has_gradients_and_within_them_none(make):
+    inside = []
+    model = lively(make(attend=lambda *x, **o: inside.append(is_recording()) or attention(*x, **o)))
+    ask = lambda: stream(model, PROMPT, 5, temperature=0)
+    for _ in ask():
+        assert recorded()
+    left = ask()
+    next(left)
+    assert recorded()
+    left.close()
+    assert recorded() and list(left) == []
+    thrown = ask()
+    next(thrown)
+    with pytest.raises(KeyboardInterrupt):
+        thrown.throw(KeyboardInterrupt)
+    assert recorded()
+    with no_grad():
+        begun = ask()
+        next(begun)
+        assert not recorded()
+    assert recorded() and len(list(begun)) == 4 and recorded()
+    moved = ask()  # begun in one thread, continued in another
+    assert in_threads(lambda: (len(next(moved)), recorded())) == [(B, True)]
+    assert len(list(moved)) == 4 and recorded()
+    assert inside and not any(inside)
+
+
+def test_a_step_that_fails_leaves_the_caller_its_gradients():
+    def failing(q, k, v, **options):
+        if k.shape[-2] == T + 2:
+            raise RuntimeError("the third step")
+        return attention(q, k, v, **options)
+
+    words = stream(MODELS["gpt2"](attend=failing), PROMPT, 5, temperature=0)
+    assert len([next(words), next(words)]) == 2
+    with pytest.raises(RuntimeError, match="^the third step$"):
+        next(words)
+    assert recorded()
+
+
+@ways
+@models
+def test_streams_that_take_turns_write_what_each_writes_alone(make, options):
+    model, prompts = lively(make()), (PROMPT, PROMPT[:1, :1])
+    alone = [list(stream(model, p, 5, **options, rng=rng(i))) for i, p in enumerate(prompts)]
+    both = [stream(model, p, 5, **options, rng=rng(i)) for i, p in enumerate(prompts)]
+    turns = list(zip(*both, strict=True))
+    for ours, theirs in zip(alone, zip(*turns, strict=True), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@models
+def test_when_parameters_change_between_steps_cached_positions_stay_as_they_were(make, cached):
+    model, other = lively(make()), rng(11)
+    words = stream(model, PROMPT, 2, temperature=0, cached=cached)
+    first = next(words)[:, None]
+    caches = model.caches()
+    with no_grad():
+        model(PROMPT, caches=caches)
+    for p in model.parameters():
+        p.data = 0.5 * other.standard_normal(p.shape)
+    with no_grad():
+        after = model(first, caches=caches)
+    anew = model(np.concatenate([PROMPT, first], axis=1))
+    assert not np.allclose(after.data[:, -1], anew.data[:, -1])
+    expected = (after if cached else anew).data[:, -1].argmax(axis=-1)
+    np.testing.assert_array_equal(next(words), expected)
 
 
 # Beam search, on a language of 4 words whose odds depend on the last two.
@@ -373,7 +515,14 @@ def test_a_model_that_still_drops_is_refused_until_it_is_told_that_training_is_o
     model = MODELS["gpt2"](dropout=0.1)
     with pytest.raises(ValueError, match=TRAINING):
         generate(model, PROMPT, 1, temperature=0)
+    with pytest.raises(ValueError, match=TRAINING):
+        stream(model, PROMPT, 1, temperature=0)  # before its first step
     assert generate(model.eval(), PROMPT, 1, temperature=0).shape == (B, T + 1)
+    words = stream(model, PROMPT, 3, temperature=0)
+    next(words)
+    model.train()
+    with pytest.raises(ValueError, match=TRAINING):
+        next(words)
     model = translator(dropout=0.1)
     with pytest.raises(ValueError, match=TRAINING):
         translate(model, SOURCES, start=START, end=END, max_tokens=2)

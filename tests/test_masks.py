@@ -14,6 +14,7 @@ from attention import (
     attention_weights,
     causal_mask,
     fused_attention,
+    mean_over_positions,
     padding_mask,
     window_mask,
 )
@@ -43,6 +44,33 @@ def test_without_a_number_of_keys_there_are_as_many_as_queries():
 def test_only_the_first_keys_of_a_sequence_are_data(lengths):
     expected = [[[s < length for s in range(S)]] for length in lengths]
     np.testing.assert_array_equal(padding_mask(lengths, S), expected, strict=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_mean_over_positions_counts_only_what_is_kept_and_padding_gets_no_gradient(dtype):
+    lengths, width = [2, 0, 5], 7
+    values = random.standard_normal((3, S, width)).astype(dtype)
+    values[0, 2:] = np.nan  # whatever padding holds
+    x, g = Tensor(values, requires_grad=True), random.standard_normal((3, width)).astype(dtype)
+    y = mean_over_positions(x, mask=padding_mask(lengths, S))
+    expected = [x.data[b, :n].mean(axis=0) if n else np.zeros(width) for b, n in enumerate(lengths)]
+    np.testing.assert_allclose(y.data, expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+    (dx,) = gradients(y, [x], g)
+    assert y.dtype == dx.dtype == dtype
+    for b, n in enumerate(lengths):
+        assert not dx[b, n:].any()
+        np.testing.assert_allclose(dx[b, :n], np.tile(g[b] / max(n, 1), (n, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_without_padding_a_mean_over_positions_is_the_mean(batch):
+    x, mask = Tensor(random.standard_normal((*batch, S, 7))), np.ones((*batch, 1, S), bool)
+    expected = x.data.mean(axis=-2)
+    np.testing.assert_allclose(mean_over_positions(x).data, expected, rtol=1e-13)
+    np.testing.assert_allclose(mean_over_positions(x, mask=mask).data, expected, rtol=1e-13)
+    some = random.random(S) < 0.6  # one mask for all, with its holes
+    kept = mean_over_positions(x, mask=some)
+    np.testing.assert_allclose(kept.data, x.data[..., some, :].mean(axis=-2), rtol=1e-13)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])

@@ -19,6 +19,7 @@ from attention import (
 )
 from attention.cache import KVCache
 from attention.positions import RelativeBias, alibi, rotary
+from attention.scaled_dot_product import over_keys
 from minigrad import Tensor, gradcheck, gradients, no_grad
 from minigrad.nn import Dropout
 
@@ -511,6 +512,29 @@ def test_padding_is_never_seen_and_a_sequence_of_nothing_but_padding_gives_the_b
         assert d[0, :3].all()
         assert not d[0, 3:].any()
         assert not d[1].any()
+
+
+def test_a_function_set_as_attend_sees_the_scores_of_every_head_and_their_gradient():
+    made, x, memory = layer(6, 3), sequences(T, (B,), 6), sequences(S, (B,), 6)
+    mask = padding_mask([3, 5], S)
+    before, kept = made(x, memory, mask=mask).data, []
+
+    def spy(q, k, v, *, mask, scale):
+        kept.append(q @ k.mT / np.sqrt(q.shape[-1]))
+        return over_keys(kept[-1], mask) @ v
+
+    made.attend = spy
+    y = made(x, memory, mask=mask)
+    np.testing.assert_allclose(y.data, before, rtol=1e-10, atol=1e-13)
+    (scores,) = kept
+    weights = made.weights(x, memory, mask=mask).data
+    np.testing.assert_allclose(over_keys(scores, mask[:, None]).data, weights, rtol=1e-11)
+    (d,) = gradients((y**2).sum(), [scores])
+    assert d.shape == (B, 3, T, S) and not d[0, ..., 3:].any() and abs(d[1]).min() > 0
+    np.testing.assert_allclose(d.sum(axis=-1), 0, atol=1e-12 * abs(d).max())
+    made.attend = None
+    np.testing.assert_array_equal(made(x, memory, mask=mask).data, before)
+    assert len(kept) == 1
 
 
 def test_permuting_memory_changes_nothing_and_permuting_queries_permutes_outputs():

@@ -80,6 +80,8 @@ def random(*shape):
 def masks(chapter):
     chapter.padding_mask([2, 5], S)
     chapter.window_mask(T, S, size=2)
+    for mask in (None, chapter.padding_mask([2, 5], S)):
+        chapter.mean_over_positions(random(B, S, D_MODEL), mask=mask)
 
 
 def scaled_dot_product(chapter):
@@ -142,7 +144,9 @@ def models(chapter):
     )
     places = LearnedPositions(2 * S, D_MODEL, rng=rng)
     for last in (None, head):
-        chapter.GPT(words, [block], norm, positions=places, head=last)(np.ones((B, T), int))
+        gpt = chapter.GPT(words, [block], norm, positions=places, head=last)
+        gpt(np.ones((B, T), int))
+        gpt.maps(np.ones((B, T), int))
     encoder = Encoder(1, D_MODEL, 1, D, rng=rng)
     kinds = Embedding(2, D_MODEL, rng=rng)
     chapter.TextEncoder(words, places, kinds, norm, encoder)(np.ones((B, S), int))
@@ -155,7 +159,7 @@ def generation(chapter):
     rng = np.random.default_rng(5)
     sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1}
     gpt = llama(V, num_kv_heads=1, **sizes, rng=rng)
-    chapter.generate(gpt, np.ones((B, T), int), 2, rng=rng)
+    chapter.generate(gpt, np.ones((B, T), int), 2, end=1, rng=rng)
     both = Transformer(V, V, **sizes, d_ff=D, rng=rng)
     mask = np.ones((B, 1, S), bool)
     chapter.translate(both, np.ones((B, S), int), start=0, end=1, max_tokens=2, source_mask=mask)
@@ -247,7 +251,8 @@ CHANGES = {
     *("sum", "mean", "broadcast_to", "split_heads", "merge_heads"),
 }
 SHAPELESS = {  # statements whose shape has no one name, and why
-    "tokens = np.concatenate(": "one position more in each round",
+    "new = np.concatenate(": "the new position, or one position more in each round",
+    "return np.concatenate([tokens": "a prompt and all that follows it",
     "dZ, rows = dZ.sum(": "whatever axes a score_bias has",
     "dZ, columns = dZ.sum(": "whatever axes a score_bias has",
     "return x.reshape(math.prod": "matrices of any size",

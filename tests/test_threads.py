@@ -130,6 +130,7 @@ CALLS = {  # a name, or several that one call shows: the function or module, and
     "multi_head_attention": (lambda *ws: at.multi_head_attention(X, X, X, *ws, 2), *W),
     "split_heads merge_heads": (lambda x: at.merge_heads(at.split_heads(x, 3) ** 2), X),
     "MultiHeadAttention": (HEADS, X, MEMORY),
+    "mean_over_positions": (at.mean_over_positions, X),
     "rotary": (at.rotary, X),
     "LearnedPositions": (at.LearnedPositions(5, 6, rng=rng), X),
     "RelativeBias": (at.RelativeBias(2, 3, rng=rng), 5),
@@ -244,7 +245,10 @@ SAME = {  # a name, or several: what each thread calls, on what all of them shar
         *(g.source, str(g), g.arrows),
     ],
     "Steps Contribution": stepped,
-    "generate": lambda: at.generate(GPT2, TOKENS, 5, rng=drawn()),
+    "generate stream": lambda: [
+        at.generate(GPT2, TOKENS, 5, rng=drawn()),
+        *at.stream(GPT2, TOKENS, 5, end=3, rng=drawn()),
+    ],
     "translate": lambda: at.translate(TRANSFORMER, SOURCE, start=1, end=2, max_tokens=5),
     "one_hot causal_mask padding_mask window_mask alibi sinusoidal": lambda: [
         mg.one_hot([2, 0, 0], 5) * at.sinusoidal(3, 10)[:, :5] + at.alibi(2, 3, 5),
@@ -269,7 +273,7 @@ SAID = {  # what the docstring, or that of the class it inherits from, says of t
     "save_checkpoint load_checkpoint": "No other thread may",
     "KVCache": "two threads need two caches",
     "keep_memory": "for this whole process",
-    "generate": "Each of them needs an rng of its own",
+    "stream": "Each of them needs an rng of its own",
 }
 OF_FILES = ["write_whole", "save_checkpoint", "load_checkpoint", "checkpoint_facts"]
 

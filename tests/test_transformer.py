@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from attention import MultiHeadAttention, attention, causal_mask, fused_attention, padding_mask
-from attention.blocks import Block, FeedForward, GatedFeedForward
+from attention.blocks import Block, FeedForward, GatedFeedForward, block_weights
 from attention.cache import KVCache
-from attention.maps import block_weights
 from attention.models import GPT, Classifier, bert, gpt2, llama
 from attention.positions import alibi
-from attention.scaled_dot_product import attention_weights
+from attention.scaled_dot_product import attention_weights, qk_norm
 from attention.transformer import Decoder, Encoder, Transformer
 from minigrad import Tensor, cross_entropy, gelu, gradcheck, gradients, relu, silu
+from minigrad.engine.record import is_recording
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, RMSNorm
 
 random = np.random.default_rng(3)
@@ -187,6 +187,91 @@ def test_the_weights_of_blocks_are_those_that_the_blocks_compute_with(norm_first
     assert [w.shape for w in shown] == [(B, H, T, T)] * 3
     for ours, theirs in zip(shown, computed[:3], strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def berts(**options):
+    return bert(V, 11, **SIZES | {"rng": rng()} | options)
+
+
+def spied(model, run, outer=lambda attend: attend):
+    """The weights with which each layer computes while a model runs, and whether it records."""
+    computed, layers = [], [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
+
+    def spy(q, k, v, **options):
+        computed.append(attention_weights(q, k, **options).data)
+        return attention(q, k, v, **options)
+
+    before = [layer.attend for layer in layers]
+    for layer in layers:
+        layer.attend = outer(spy)
+    run()
+    for layer, attend in zip(layers, before, strict=True):
+        layer.attend = attend
+    return computed
+
+
+MAPPED = {  # a model, and how it and its maps are asked
+    **{name: (make, {}) for name, make in GPTS.items()},
+    "bert": (berts, {}),
+    "bert, padded": (berts, {"mask": padding_mask([2, 3], T)}),
+    "bert, two kinds": (berts, {"kinds": [[0, 0, 1], [0, 1, 1]], "mask": padding_mask([2, 0], T)}),
+}
+
+
+@pytest.mark.parametrize("attend", [None, attention, qk_norm()], ids=["fused", "steps", "qk_norm"])
+@pytest.mark.parametrize(("make", "asked"), MAPPED.values(), ids=MAPPED)
+def test_a_models_maps_are_the_weights_with_which_it_computes(make, asked, attend):
+    model = randomised(make(attend=attend))
+    outer = qk_norm if hasattr(attend, "prepare") else lambda attend: attend
+    computed = spied(model, lambda: model(WORDS, **asked), outer)
+    maps = model.maps(WORDS, **asked)
+    assert [each.shape for each in maps] == [(B, H, T, T)] * 2
+    for ours, theirs in zip(maps, computed, strict=True):
+        assert type(ours) is np.ndarray and np.ptp(ours) > 0.01
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-13)
+    if "mask" in asked:
+        for each in maps:
+            assert not each[~np.broadcast_to(asked["mask"][:, None], each.shape)].any()
+    elif isinstance(model, GPT):
+        assert not any(each[..., ~causal_mask(T)].any() for each in maps)
+        other = model.maps(WORDS[:, :2])  # what is ahead of a position changes no weight of it
+        np.testing.assert_allclose(other[1], maps[1][..., :2, :2], rtol=1e-9)
+
+
+def test_the_maps_of_the_papers_encoder_are_those_with_which_it_computes():
+    model = randomised(paper())
+    computed = spied(model.encoder, lambda: model.encode(SOURCE, source_mask=PADDING))
+    maps = model.encoder.maps(model.embed(SOURCE, model.source_tokens), mask=PADDING)
+    for ours, theirs in zip(maps, computed, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-13)
+
+
+@gpts
+def test_maps_make_no_record_and_leave_gradients_and_the_callers_record_alone(make):
+    inside = []
+    attend = lambda *x, **o: inside.append(is_recording()) or attention(*x, **o)
+    model = make(attend=attend, **({"dropout": 0.1} if make is GPTS["gpt2"] else {})).eval()
+    model.maps(WORDS)
+    assert inside and not any(inside) and is_recording()
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_a_model_that_drops_only_from_its_tokens_gives_no_maps_while_it_trains():
+    tokens = Embedding(V, D_MODEL, rng=rng())
+    model = GPT(tokens, [block()], LayerNorm(D_MODEL), dropout=0.5, rng=rng())
+    with pytest.raises(ValueError, match="^the model is in training mode and drops at random"):
+        model.maps(WORDS)
+    (maps,) = model.eval().maps(WORDS)
+    np.testing.assert_array_equal(maps, model.maps(WORDS)[0])
+
+
+def test_the_weights_of_blocks_with_a_score_bias_are_those_that_the_blocks_compute_with():
+    one, bias, x = block(norm_first=True), alibi(H, T), t(B, T, D_MODEL)
+    (shown,) = block_weights([one], x, mask=causal_mask(T), score_bias=bias)
+    (computed,) = spied(one, lambda: one(x, mask=causal_mask(T), score_bias=bias))
+    np.testing.assert_allclose(shown, computed, rtol=1e-11, atol=1e-13)
+    (without,) = block_weights([one], x, mask=causal_mask(T))
+    assert not np.allclose(shown, without)
 
 
 def test_the_papers_model_is_its_figure():

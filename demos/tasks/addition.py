@@ -15,7 +15,7 @@ import numpy as np
 from attention.blocks import Block, FeedForward
 from attention.figures import save_figure
 from attention.generation import generate
-from attention.maps import block_weights, plot_heads
+from attention.maps import plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
@@ -124,8 +124,7 @@ names = ["+" if t == PLUS else "=" if t == EQUALS else str(t) for t in written[0
 total = "".join(names[: PROMPT - 1 : -1]).lstrip("0")
 print(f"\n   {''.join(names[:PROMPT])} and, from the right, {' '.join(names[PROMPT:])}: {total}")
 read, names = written[:, :-1], names[:-1]
-embedded, mask = model.positions(model.tokens(read)), causal_mask(read.shape[1])
-maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
+maps, mask = [weights[0] for weights in model.maps(read)], causal_mask(read.shape[1])
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
 drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)
 save_figure(drawn, chosen.out / "weights")

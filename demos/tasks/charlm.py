@@ -24,7 +24,7 @@ import numpy as np
 from attention import attention
 from attention.figures import ABLATION, MODEL, name_ends, new_figure, save_figure
 from attention.generation import generate
-from attention.maps import block_weights, plot_heads
+from attention.maps import plot_heads
 from attention.masks import causal_mask
 from attention.models import llama
 from demos import options
@@ -262,8 +262,7 @@ save_figure(figure, chosen.out / "bits")
 
 start = re.search("[A-Z][a-z ]{19}", held_out_text).start()  # words, and not an indented line
 shown = held_out_ids[None, start : start + 20]
-embedded, mask = model.tokens(shown), causal_mask(shown.size)
-maps = [weights[0] for weights in block_weights(model.blocks, embedded, mask=mask)]
+maps, mask = [weights[0] for weights in model.maps(shown)], causal_mask(shown.size)
 names = [letters[i].replace("\n", "↵").replace(" ", "·") for i in shown[0]]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(BLOCKS) for h in range(HEADS)]
 drawn = plot_heads(np.concatenate(maps), names, names, titles=titles, mask=mask)

@@ -17,7 +17,6 @@ from sklearn.datasets import load_digits
 
 from attention import attention
 from attention.figures import KINDS, name_ends, name_place, new_figure, save_figure
-from attention.maps import block_weights
 from attention.transformer import Encoder
 from demos import options
 from demos._losses import described, draw_levels, plot_training
@@ -217,7 +216,7 @@ axes.grid(alpha=0.25)
 save_figure(figure, chosen.out / "without_training")
 
 shown = held_out[:4]
-first, last = block_weights(model.encoder.blocks, model.tokens(pixels[shown]))  # (4, H, 9, 9)
+first, last = model.encoder.maps(model.tokens(pixels[shown]))  # (4, H, 9, 9)
 figure = new_figure(7.6, 3.9)
 panels = figure.subplots(len(shown), 1 + 2 * HEADS)
 for i, row in enumerate(panels):

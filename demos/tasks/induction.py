@@ -16,7 +16,7 @@ import numpy as np
 
 from attention.blocks import Block, FeedForward
 from attention.figures import REFERENCE, save_figure
-from attention.maps import animate_weights, block_weights, changing, plot_heads
+from attention.maps import animate_weights, changing, plot_heads
 from attention.masks import causal_mask
 from attention.models import GPT
 from attention.multi_head import MultiHeadAttention
@@ -70,8 +70,7 @@ def decoder(num_blocks, rng):
 
 def weights(model, tokens):
     """Where each block's head looks: a list of (B, T, T)."""
-    embedded, mask = model.positions(model.tokens(tokens)), causal_mask(tokens.shape[1])
-    return [found[:, 0] for found in block_weights(model.blocks, embedded, mask=mask)]
+    return [found[:, 0] for found in model.maps(tokens)]
 
 
 # %% The training, whole

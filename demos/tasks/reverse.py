@@ -12,7 +12,7 @@ on the order of the tokens, so no place has a mirror image.
 import numpy as np
 
 from attention.figures import save_figure
-from attention.maps import animate_weights, block_weights, changing, plot_heads
+from attention.maps import animate_weights, changing, plot_heads
 from attention.transformer import Encoder
 from demos import options
 from demos._losses import described, plot_training
@@ -48,7 +48,7 @@ class Reverser(Module):
 
     def weights(self, tokens):
         """Where the head looks, (B, T, T)."""
-        return block_weights(self.encoder.blocks, self.embed(tokens))[0][:, 0]
+        return self.encoder.maps(self.embed(tokens))[0][:, 0]
 
 
 # %% The training, whole

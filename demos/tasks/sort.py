@@ -12,7 +12,7 @@ same network sorts almost none, because only attention connects the places.
 import numpy as np
 
 from attention.figures import save_figure
-from attention.maps import block_weights, entropy, plot_heads
+from attention.maps import entropy, plot_heads
 from attention.transformer import Encoder
 from demos import options
 from demos._losses import described, plot_training
@@ -85,7 +85,7 @@ marks.trained("ablation", alone.losses)
 shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
 embedded = model.embedding(shown) + model.positions
 order = np.argsort(shown[0], kind="stable")
-maps = [weights[0][..., order] for weights in block_weights(model.encoder.blocks, embedded)]
+maps = [weights[0][..., order] for weights in model.encoder.maps(embedded)]
 titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
 save_figure(
     plot_heads(
