@@ -21,6 +21,7 @@ classes, d_model features.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,14 +40,17 @@ from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, 
 class GPT(Module):
     """A decoder alone: the next token from those before it.   (B, T) → (B, T, V)
 
-    GPT(tokens, blocks, norm, *, positions=None, head=None, dropout=0.0, rng=None)
+    GPT(tokens, blocks, norm, *, positions=None, head=None, max_length=None, dropout=0.0, rng=None)
 
-    tokens     an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
-    positions  added to the tokens' vectors, or None if the blocks turn queries and keys by their
-               positions (rotary)
-    head       a `Linear` to scores of tokens; None takes the embedding again, transposed
-    dropout    the probability with which a number of the tokens' vectors is dropped while training;
-               it needs rng
+    tokens      an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
+    positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
+                positions (rotary)
+    head        a `Linear` to scores of tokens; None takes the embedding again, transposed
+    max_length  how many positions the model was trained with; it refuses more. Rotary positions
+                never end, and beyond those of the training the scores get worse without an error.
+                None allows any number, up to the end of learned positions
+    dropout     the probability with which a number of the tokens' vectors is dropped while
+                training; it needs rng
     """
 
     former_names: ClassVar = {"words": "tokens"}
@@ -60,6 +64,7 @@ class GPT(Module):
         *,
         positions: LearnedPositions | SinusoidalPositions | None = None,
         head: Linear | None = None,
+        max_length: int | None = None,
         dropout: float = 0.0,
         rng: np.random.Generator | None = None,
     ) -> None:
@@ -70,6 +75,7 @@ class GPT(Module):
         self.blocks = blocks
         self.norm = norm
         self.head = head
+        self.max_length = max_length
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
     @renamed(words="tokens")
@@ -77,11 +83,17 @@ class GPT(Module):
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
         with one_step(caches, self.blocks) as start:
             x = self.tokens(tokens)  # (B, T, d_model)
+            T = x.shape[-2]
+            if self.max_length is not None and start + T > self.max_length:
+                raise ValueError(
+                    f"{start + T} positions were asked for, and this model was trained with "
+                    f"max_length={self.max_length}: give it the last {self.max_length} tokens "
+                    "without a cache, or set its max_length to None"
+                )
             if self.positions is not None:
                 x = self.positions(x, start)  # (B, T, d_model)
             if self.dropout is not None:
                 x = self.dropout(x)
-            T = x.shape[-2]
             mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
             for i, block in enumerate(self.blocks):
                 cache = None if caches is None else caches[i]
@@ -103,35 +115,52 @@ def llama(
     num_kv_heads: int = 2,
     num_blocks: int = 8,
     d_ff: int | None = None,
+    d_k: int | None = None,
+    tied: bool = False,
+    eps: float = 1e-5,
+    base: float = 10_000.0,
+    pairs: str = "neighbours",
+    max_length: int | None = None,
     attend: Attend | None = None,
     rng: np.random.Generator,
+    dtype: Any = float,
 ) -> GPT:
     """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
 
     The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
-    8/3 d_model, which Llama rounds up to a multiple of 256.
+    8/3 d_model, which Llama rounds up to a multiple of 256; d_k is d_model / num_heads. A tied
+    model scores tokens with the matrix of its embedding. base and pairs are `rotary`'s, and
+    max_length is `GPT`'s.
+
+    Weights that somebody else has trained need the eps, base and pairs of their training. No shape
+    depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
+    norm = partial(RMSNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
             MultiHeadAttention(
                 d_model,
                 num_heads,
                 num_kv_heads=num_kv_heads,
-                rotate=rotary,
+                d_k=d_k,
+                d_v=d_k,
+                rotate=partial(rotary, base=base, pairs=pairs),
                 attend=attend,
                 rng=rng,
+                dtype=dtype,
             ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng, dtype=dtype),
             norm_first=True,
-            norm=RMSNorm,
+            norm=norm,
         )
         for _ in range(num_blocks)
     ]
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
         blocks,
-        RMSNorm(d_model),
-        head=Linear(d_model, vocab_size, bias=False, rng=rng),
+        norm(d_model),
+        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng, dtype=dtype),
+        max_length=max_length,
     )
 
 
@@ -144,8 +173,10 @@ def gpt2(
     num_heads: int = 12,
     num_blocks: int = 12,
     dropout: float = 0.0,
+    eps: float = 1e-5,
     attend: Attend | None = None,
     rng: np.random.Generator,
+    dtype: Any = float,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
@@ -153,13 +184,15 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
+    norm = partial(LayerNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
             MultiHeadAttention(
-                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng
+                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng, dtype=dtype
             ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng),
+            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng, dtype=dtype),
             norm_first=True,
+            norm=norm,
             dropout=dropout,
             rng=rng,
         )
@@ -172,10 +205,10 @@ def gpt2(
                 std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
                 parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
         blocks,
-        LayerNorm(d_model),
-        positions=LearnedPositions(max_length, d_model, rng=rng),
+        norm(d_model),
+        positions=LearnedPositions(max_length, d_model, rng=rng, dtype=dtype),
         dropout=dropout,
         rng=rng,
     )
@@ -226,14 +259,17 @@ def bert(
     num_blocks: int = 12,
     num_kinds: int = 2,
     dropout: float = 0.0,
+    eps: float = 1e-12,
     attend: Attend | None = None,
     rng: np.random.Generator,
+    dtype: Any = float,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
     Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
     after the embeddings' norm.
     """
+    drawn: dict[str, Any] = {"rng": rng, "dtype": dtype}
     encoder = Encoder(
         num_blocks,
         d_model,
@@ -242,19 +278,16 @@ def bert(
         activation=gelu,
         dropout=dropout,
         attend=attend,
-        rng=rng,
+        eps=eps,
+        **drawn,
     )
-    model = TextEncoder(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
-        LearnedPositions(max_length, d_model, rng=rng),
-        Embedding(num_kinds, d_model, std=0.02, rng=rng),
-        LayerNorm(d_model),
+    return TextEncoder(
+        Embedding(vocab_size, d_model, std=0.02, **drawn),
+        LearnedPositions(max_length, d_model, **drawn),
+        Embedding(num_kinds, d_model, std=0.02, **drawn),
+        LayerNorm(d_model, eps=eps, dtype=dtype),
         encoder,
     )
-    for module in model.modules():
-        if isinstance(module, LayerNorm):
-            module.eps = 1e-12
-    return model
 
 
 class Classifier(Module):
@@ -264,10 +297,16 @@ class Classifier(Module):
     """
 
     def __init__(
-        self, encoder: Module, d_model: int, num_classes: int, *, rng: np.random.Generator
+        self,
+        encoder: Module,
+        d_model: int,
+        num_classes: int,
+        *,
+        rng: np.random.Generator,
+        dtype: Any = float,
     ) -> None:
         self.encoder = encoder
-        self.head = Linear(d_model, num_classes, rng=rng)
+        self.head = Linear(d_model, num_classes, rng=rng, dtype=dtype)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
