@@ -249,7 +249,7 @@ def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
     """
     pieces = [
         Piece(f"{theirs}embed_tokens.weight", ("tokens.weight",), False),
-        *_norm("norm", f"{theirs}norm"),
+        _gain("norm", f"{theirs}norm"),
         Piece("lm_head.weight", ("head.weight",), True, optional=True),
     ]
     for i in range(num_blocks):
@@ -262,8 +262,8 @@ def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
             *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.gate_proj"),
             *_linear(f"{ours}feed_forward.w_3", f"{layer}mlp.up_proj"),
             *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.down_proj"),
-            *_norm(f"{ours}norm_attention", f"{layer}input_layernorm"),
-            *_norm(f"{ours}norm_feed_forward", f"{layer}post_attention_layernorm"),
+            _gain(f"{ours}norm_attention", f"{layer}input_layernorm"),
+            _gain(f"{ours}norm_feed_forward", f"{layer}post_attention_layernorm"),
         ]
     return pieces
 
@@ -279,9 +279,13 @@ def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
     ]
 
 
+def _gain(ours: str, theirs: str, *, optional: bool = False) -> Piece:
+    return Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional)
+
+
 def _norm(ours: str, theirs: str, *, optional: bool = False) -> list[Piece]:
     return [
-        Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional),
+        _gain(ours, theirs, optional=optional),
         Piece(f"{theirs}.bias", (f"{ours}.bias",), False, optional),
     ]
 

@@ -116,7 +116,8 @@ def positions(chapter):
     chapter.sinusoidal(T, 2 * D_MODEL)  # features come in pairs
     chapter.rotary(random(B, H, T, 2 * D_K))
     with unfused():
-        chapter.rotary(random(B, H, T, 2 * D_K))
+        for pairs in ("neighbours", "halves"):
+            chapter.rotary(random(B, H, T, 2 * D_K), pairs=pairs)
     chapter.alibi(H, T, S)
     chapter.RelativeBias(H, 2, rng=rng)(T, S)
 
