@@ -221,6 +221,19 @@ def test_what_it_writes_greedily_is_what_its_author_writes_and_ends_at_its_train
     assert {cache.length for cache in caches} == {128}
 
 
+def test_beyond_its_trained_length_a_model_with_rotary_positions_gets_worse(glassllm):
+    """The loss of a text rises with other texts before it: none of them is a help."""
+    (model, _, _), rng = writer(glassllm), np.random.default_rng(0)
+    texts = generate(model, rng.integers(0, 1024, (4, 1)), 63, temperature=1.0, rng=rng)
+    model.max_length, losses = None, []
+    for others in (1, 4):  # 128 positions, and 320
+        read = np.hstack([*(np.roll(texts, n, axis=0) for n in range(1, others + 1)), texts])
+        with no_grad():
+            scores = model(read[:, :-1])[:, -63:]
+        losses.append(cross_entropy(scores, texts[:, 1:]).item())
+    assert losses[1] > losses[0] + 0.5
+
+
 def test_a_wrong_eps_raises_no_error_and_moves_the_logits(glassllm):
     """llama's default is 1e-5, and this model was trained with 1e-6."""
     (right, _, words), (wrong, _, _) = (writer(glassllm, **o) for o in ({}, {"eps": 1e-5}))
