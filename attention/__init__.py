@@ -26,8 +26,9 @@ from attention.positions import (
 )
 from attention.blocks import Block, FeedForward, GatedFeedForward
 from attention.transformer import Decoder, Encoder, Transformer
-from attention.models import GPT, Classifier, TextEncoder, bert, gpt2, llama
+from attention.models import GPT, gpt2, llama
 from attention.generation import generate, stream, translate
+from attention.encoders import Classifier, TextEncoder, bert
 
 __all__ = [
     "attention",
@@ -57,12 +58,12 @@ __all__ = [
     "Encoder",
     "Transformer",
     "GPT",
-    "Classifier",
-    "TextEncoder",
-    "bert",
     "gpt2",
     "llama",
     "stream",
     "generate",
     "translate",
+    "Classifier",
+    "TextEncoder",
+    "bert",
 ]

@@ -62,10 +62,11 @@ class FeedForward(Module):
         activation: Activation = relu,
         bias: bool = True,
         rng: np.random.Generator,
+        dtype: Any = float,
     ) -> None:
         self.activation = activation
-        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng)
-        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng)
+        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
+        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
@@ -89,11 +90,12 @@ class GatedFeedForward(Module):
         activation: Activation = silu,
         bias: bool = False,
         rng: np.random.Generator,
+        dtype: Any = float,
     ) -> None:
         self.activation = activation
-        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng)
-        self.w_3 = Linear(d_model, d_ff, bias=bias, rng=rng)
-        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng)
+        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
+        self.w_3 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
+        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
@@ -110,7 +112,8 @@ class Block(Module):
                       output
     feed_forward      a layer (…, d_model) → (…, d_model)
     norm_first        pre-LN instead of the paper's post-LN
-    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
+    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`. Its
+                      parameters then get the dtype of attention's
     dropout           the probability with which a number that a sublayer adds to x is dropped while
                       training (section 5.4 of the paper); it needs rng
     """
@@ -128,13 +131,13 @@ class Block(Module):
     ) -> None:
         if dropout and rng is None:
             raise TypeError("a Block with dropout needs rng=np.random.default_rng(seed)")
-        d_model = attention.w_q.weight.shape[0]
+        d_model, dtype = attention.w_q.weight.shape[0], attention.w_q.weight.dtype
         self.attention = attention
         self.cross = cross
         self.feed_forward = feed_forward
-        self.norm_attention = norm(d_model)
-        self.norm_cross = norm(d_model) if cross is not None else None
-        self.norm_feed_forward = norm(d_model)
+        self.norm_attention = norm(d_model).astype(dtype)
+        self.norm_cross = norm(d_model).astype(dtype) if cross is not None else None
+        self.norm_feed_forward = norm(d_model).astype(dtype)
         self.norm_first = norm_first
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 

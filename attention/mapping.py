@@ -8,21 +8,35 @@ silence. So each layout is written down once, as a list of pieces, and used in b
 A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
 below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three are side by side.
+BERT and Llama keep them apart.
 
-    ours (in block i)          PyTorch (layer i)     GPT-2 (h.i)    BERT (encoder.layer.i)
-    attention.w_q, w_k, w_v    self_attn.in_proj     attn.c_attn    attention.self.query, …
-    attention.w_o              self_attn.out_proj    attn.c_proj    attention.output.dense
+    ours (in block i)          PyTorch (layer i)             GPT-2 (h.i)
+    attention.w_q, w_k, w_v    self_attn.in_proj             attn.c_attn
+    attention.w_o              self_attn.out_proj            attn.c_proj
     cross.…                    multihead_attn.…
-    feed_forward.w_1           linear1               mlp.c_fc       intermediate.dense
-    feed_forward.w_2           linear2               mlp.c_proj     output.dense
-    norm_attention             norm1                 ln_1           attention.output.LayerNorm
+    feed_forward.w_1           linear1                       mlp.c_fc
+    feed_forward.w_2           linear2                       mlp.c_proj
+    norm_attention             norm1                         ln_1
     norm_cross                 norm2
-    norm_feed_forward          norm2 (or norm3)      ln_2           output.LayerNorm
-    gain, bias (of a norm)     weight, bias          weight, bias   weight, bias
-    tokens, positions, kinds                         wte, wpe       embeddings.word_embeddings, …
-    final_norm, norm           norm                  ln_f           embeddings.LayerNorm
+    norm_feed_forward          norm2 (or norm3)              ln_2
+    gain, bias (of a norm)     weight, bias                  weight, bias
+    tokens, positions                                        wte, wpe
+    final_norm, norm           norm                          ln_f
 
-    >>> from attention.mapping import multi_head_layout, to_ours, to_theirs
+    ours (in block i)          BERT (encoder.layer.i)        Llama (model.layers.i)
+    attention.w_q, w_k, w_v    attention.self.query, …       self_attn.q_proj, …
+    attention.w_o              attention.output.dense        self_attn.o_proj
+    feed_forward.w_1           intermediate.dense            mlp.gate_proj
+    feed_forward.w_3                                         mlp.up_proj
+    feed_forward.w_2           output.dense                  mlp.down_proj
+    norm_attention             attention.output.LayerNorm    input_layernorm
+    norm_feed_forward          output.LayerNorm              post_attention_layernorm
+    gain, bias (of a norm)     weight, bias                  weight
+    tokens, positions, kinds   embeddings.word_embeddings…   embed_tokens
+    norm                       embeddings.LayerNorm          norm
+    head                                                     lm_head
+
+    >>> from attention.mapping import Piece, multi_head_layout, to_ours, to_theirs
     >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
     ...         "w_v.weight": np.array([[5, 6]]), "w_o.weight": np.array([[7], [8]])}
     >>> theirs = to_theirs(ours, multi_head_layout())
@@ -30,6 +44,21 @@ below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three
     [[1], [2], [3], [4], [5], [6]]
     >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head_layout()).items())
     True
+
+Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
+Never read a pickle of a stranger's, such as PyTorch's .bin and .pt files: it can run any code.
+
+Names and lengths say nothing of what is transposed, of two matrices that changed places, or of the
+options of `llama` that no shape depends on. So check one known output: what the author's program
+answers to one input. Here both states would load, and one of them is wrong:
+
+    >>> x, W = np.array([1, 2]), np.array([[0, 1], [-1, 0]])            # W is stored (d_out, d_in)
+    >>> known = W @ x
+    >>> for transposed in (False, True):
+    ...     state = to_ours({"weight": W}, [Piece("weight", ("weight",), transposed)])
+    ...     print(state["weight"].shape, x @ state["weight"], known)
+    (2, 2) [-2  1] [ 2 -1]
+    (2, 2) [ 2 -1] [ 2 -1]
 """
 
 from __future__ import annotations
@@ -211,6 +240,34 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     return pieces
 
 
+def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
+    """The `GPT` that `llama` builds, and the layout of Llama's checkpoints at Hugging Face.
+
+    Build the model with pairs="halves". A tied model has no "lm_head.weight" on either side: ignore
+    that name if their file repeats the embedding under it. Older files also hold
+    "rotary_emb.inv_freq", and one that was saved without the head has the prefix "".
+    """
+    pieces = [
+        Piece(f"{theirs}embed_tokens.weight", ("tokens.weight",), False),
+        _gain("norm", f"{theirs}norm"),
+        Piece("lm_head.weight", ("head.weight",), True, optional=True),
+    ]
+    for i in range(num_blocks):
+        ours, layer = f"blocks.{i}.", f"{theirs}layers.{i}."
+        pieces += [
+            *_linear(f"{ours}attention.w_q", f"{layer}self_attn.q_proj"),
+            *_linear(f"{ours}attention.w_k", f"{layer}self_attn.k_proj"),
+            *_linear(f"{ours}attention.w_v", f"{layer}self_attn.v_proj"),
+            *_linear(f"{ours}attention.w_o", f"{layer}self_attn.o_proj"),
+            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.gate_proj"),
+            *_linear(f"{ours}feed_forward.w_3", f"{layer}mlp.up_proj"),
+            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.down_proj"),
+            _gain(f"{ours}norm_attention", f"{layer}input_layernorm"),
+            _gain(f"{ours}norm_feed_forward", f"{layer}post_attention_layernorm"),
+        ]
+    return pieces
+
+
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: the pieces of the layouts, and the refusal of a name that is left over.
 
@@ -222,9 +279,13 @@ def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
     ]
 
 
+def _gain(ours: str, theirs: str, *, optional: bool = False) -> Piece:
+    return Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional)
+
+
 def _norm(ours: str, theirs: str, *, optional: bool = False) -> list[Piece]:
     return [
-        Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional),
+        _gain(ours, theirs, optional=optional),
         Piece(f"{theirs}.bias", (f"{ours}.bias",), False, optional),
     ]
 

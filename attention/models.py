@@ -1,26 +1,23 @@
 """15.3 · Models: what today's models changed.
 
 How far is GPT-2, or Llama, from the paper? A few parts. GPT dropped the encoder and learned its
-positions; GPT-2 put the norms first. BERT dropped the decoder instead, so that every token may look
-to both sides. Llama has RMSNorm instead of LayerNorm, a gated silu instead of gelu, rotary
-positions instead of learned ones, and no biases; in its larger second version heads also share keys
-and values. The functions `gpt2`, `llama` and `bert` build these models from the same blocks, so
-their source shows the differences.
+positions; GPT-2 put the norms first. Llama has RMSNorm instead of LayerNorm, a gated silu instead
+of gelu, rotary positions instead of learned ones, and no biases; in its larger second version heads
+also share keys and values. The functions `gpt2` and `llama` build these models from the same
+blocks, so their source shows the differences.
 
-Legend: B batch, T positions, S positions of an encoder's text, V tokens in the vocabulary, C
-classes, d_model features.
+Legend: B batch, T positions, V tokens in the vocabulary, d_model features.
 
     >>> rng = np.random.default_rng(0)
     >>> small = {"d_model": 8, "num_heads": 4, "num_blocks": 2, "rng": rng}
     >>> gpt2(11, 5, **small)([[1, 2, 3]]).shape, llama(11, **small)([[1, 2, 3]]).shape
     ((1, 3, 11), (1, 3, 11))
-    >>> bert(11, 5, **small)([[1, 2, 3]]).shape
-    (1, 3, 8)
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,25 +31,28 @@ from attention.blocks import (
     refuse_dropout,
 )
 from attention.cache import KVCache, one_step
-from attention.masks import causal_mask, mean_over_positions
+from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
-from attention.transformer import Attend, Encoder
-from minigrad import Tensor, gelu, gelu_tanh
+from attention.transformer import Attend
+from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
 
 
 class GPT(Module):
     """A decoder alone: the next token from those before it.   (B, T) → (B, T, V)
 
-    GPT(tokens, blocks, norm, *, positions=None, head=None, dropout=0.0, rng=None)
+    GPT(tokens, blocks, norm, *, positions=None, head=None, max_length=None, dropout=0.0, rng=None)
 
-    tokens     an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
-    positions  added to the tokens' vectors, or None if the blocks turn queries and keys by their
-               positions (rotary)
-    head       a `Linear` to scores of tokens; None takes the embedding again, transposed
-    dropout    the probability with which a number of the tokens' vectors is dropped while training;
-               it needs rng
+    tokens      an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
+    positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
+                positions (rotary)
+    head        a `Linear` to scores of tokens; None takes the embedding again, transposed
+    max_length  how many positions the model was trained with; it refuses more. Rotary positions
+                never end, and beyond those of the training the scores get worse without an error.
+                None allows any number, up to the end of learned positions
+    dropout     the probability with which a number of the tokens' vectors is dropped while
+                training; it needs rng
     """
 
     former_names: ClassVar = {"words": "tokens"}
@@ -66,6 +66,7 @@ class GPT(Module):
         *,
         positions: LearnedPositions | SinusoidalPositions | None = None,
         head: Linear | None = None,
+        max_length: int | None = None,
         dropout: float = 0.0,
         rng: np.random.Generator | None = None,
     ) -> None:
@@ -76,6 +77,7 @@ class GPT(Module):
         self.blocks = blocks
         self.norm = norm
         self.head = head
+        self.max_length = max_length
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
     @renamed(words="tokens")
@@ -94,6 +96,13 @@ class GPT(Module):
     def embed(self, tokens: Any, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = self.tokens(tokens)  # (B, T, d_model)
+        reached = start + x.shape[-2]
+        if self.max_length is not None and reached > self.max_length:
+            raise ValueError(
+                f"{reached} positions were asked for, and this model was trained with "
+                f"max_length={self.max_length}: give it the last {self.max_length} tokens "
+                "without a cache, or set its max_length to None"
+            )
         if self.positions is not None:
             x = self.positions(x, start)  # (B, T, d_model)
         return x if self.dropout is None else self.dropout(x)
@@ -121,36 +130,57 @@ def llama(
     num_kv_heads: int = 2,
     num_blocks: int = 8,
     d_ff: int | None = None,
+    d_k: int | None = None,
+    tied: bool = False,
+    eps: float = 1e-5,
+    base: float = 10_000.0,
+    pairs: str = "neighbours",
+    max_length: int | None = None,
     attend: Attend | None = None,
     rng: np.random.Generator,
+    dtype: Any = float,
 ) -> GPT:
     """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
 
     The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
-    8/3 d_model, which Llama rounds up to a multiple of 256.
+    8/3 d_model, which Llama rounds up to a multiple of 256; d_k is d_model / num_heads. A tied
+    model scores tokens with the matrix of its embedding. base and pairs are `rotary`'s, and
+    max_length is `GPT`'s.
+
+    Weights that somebody else has trained need the eps, base and pairs of their training. No shape
+    depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
+    norm = partial(RMSNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
             MultiHeadAttention(
                 d_model,
                 num_heads,
                 num_kv_heads=num_kv_heads,
-                rotate=rotary,
+                d_k=d_k,
+                d_v=d_k,
+                rotate=partial(rotary, base=base, pairs=pairs),
                 attend=attend,
                 rng=rng,
+                dtype=dtype,
             ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng),
+            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng, dtype=dtype),
             norm_first=True,
-            norm=RMSNorm,
+            norm=norm,
         )
         for _ in range(num_blocks)
     ]
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
         blocks,
-        RMSNorm(d_model),
-        head=Linear(d_model, vocab_size, bias=False, rng=rng),
+        norm(d_model),
+        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng, dtype=dtype),
+        max_length=max_length,
     )
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: GPT-2 in the same way, with the initial values that it is known for.
 
 
 @renamed(num_words="vocab_size")
@@ -162,8 +192,10 @@ def gpt2(
     num_heads: int = 12,
     num_blocks: int = 12,
     dropout: float = 0.0,
+    eps: float = 1e-5,
     attend: Attend | None = None,
     rng: np.random.Generator,
+    dtype: Any = float,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
@@ -171,13 +203,15 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
+    norm = partial(LayerNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
             MultiHeadAttention(
-                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng
+                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng, dtype=dtype
             ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng),
+            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng, dtype=dtype),
             norm_first=True,
+            norm=norm,
             dropout=dropout,
             rng=rng,
         )
@@ -190,112 +224,10 @@ def gpt2(
                 std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
                 parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
         blocks,
-        LayerNorm(d_model),
-        positions=LearnedPositions(max_length, d_model, rng=rng),
+        norm(d_model),
+        positions=LearnedPositions(max_length, d_model, rng=rng, dtype=dtype),
         dropout=dropout,
         rng=rng,
     )
-
-
-# Reference: no demo uses what follows.
-
-
-class TextEncoder(Module):
-    """Tokens, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
-
-    kinds  an `Embedding` of what each token belongs to, such as the first or the second sentence
-    norm   the normalisation of the three vectors' sum
-    """
-
-    former_names: ClassVar = {"words": "tokens"}
-
-    @renamed(words="tokens")
-    def __init__(
-        self,
-        tokens: Embedding,
-        positions: LearnedPositions,
-        kinds: Embedding,
-        norm: Module,
-        encoder: Encoder,
-    ) -> None:
-        self.tokens = tokens
-        self.positions = positions
-        self.kinds = kinds
-        self.norm = norm
-        self.encoder = encoder
-
-    @renamed(words="tokens")
-    def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
-        """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
-        return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
-
-    def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
-        """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
-        kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
-        x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
-        return self.norm(x)  # type: ignore[no-any-return]
-
-    def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
-        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
-        return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
-
-
-@renamed(num_words="vocab_size")
-def bert(
-    vocab_size: int,
-    max_length: int,
-    *,
-    d_model: int = 768,
-    num_heads: int = 12,
-    num_blocks: int = 12,
-    num_kinds: int = 2,
-    dropout: float = 0.0,
-    attend: Attend | None = None,
-    rng: np.random.Generator,
-) -> TextEncoder:
-    """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
-
-    Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
-    after the embeddings' norm.
-    """
-    encoder = Encoder(
-        num_blocks,
-        d_model,
-        num_heads,
-        4 * d_model,
-        activation=gelu,
-        dropout=dropout,
-        attend=attend,
-        rng=rng,
-    )
-    model = TextEncoder(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng),
-        LearnedPositions(max_length, d_model, rng=rng),
-        Embedding(num_kinds, d_model, std=0.02, rng=rng),
-        LayerNorm(d_model),
-        encoder,
-    )
-    for module in model.modules():
-        if isinstance(module, LayerNorm):
-            module.eps = 1e-12
-    return model
-
-
-class Classifier(Module):
-    """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
-
-    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for tokens.
-    """
-
-    def __init__(
-        self, encoder: Module, d_model: int, num_classes: int, *, rng: np.random.Generator
-    ) -> None:
-        self.encoder = encoder
-        self.head = Linear(d_model, num_classes, rng=rng)
-
-    def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
-        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
-        y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
-        return self.head(mean_over_positions(y, mask=mask))  # (B, C)

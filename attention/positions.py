@@ -14,7 +14,9 @@ grows with the position. The first pair repeats after 2π positions, the last af
 at t + Δ is a linear function of that at t, which a layer can learn. **Learned** rows are simpler,
 but there are none for positions beyond those of the training. **Rotary** (Su et al. 2021) turns
 pairs of features of q and k by an angle proportional to their position; in a product of two turned
-vectors only the difference of the angles is left. **ALiBi** (Press et al. 2021) subtracts a
+vectors only the difference of the angles is left. Which features are a pair is a convention: two
+neighbours, or one from each half. The other one fits the shapes of a trained model and raises no
+error, but its scores at a distance are wrong. **ALiBi** (Press et al. 2021) subtracts a
 constant times the distance. It learns nothing, so it also works beyond the positions of the
 training. A **relative bias** learns one number for each head and distance (Raffel et al. 2019, who
 let far distances share buckets). Shaw et al. 2018 before them learned a vector for each, added to
@@ -54,9 +56,11 @@ def sinusoidal(T: int, d_model: int, *, start: int = 0, base: float = 10_000.0) 
 class LearnedPositions(Module):
     """A learned row for each of `max_length` positions.   (…, T, d_model) → (…, T, d_model)"""
 
-    def __init__(self, max_length: int, d_model: int, *, rng: np.random.Generator) -> None:
+    def __init__(
+        self, max_length: int, d_model: int, *, rng: np.random.Generator, dtype: Any = float
+    ) -> None:
         rows = normal((max_length, d_model), 0.02, rng=rng)
-        self.weight = Tensor(rows, requires_grad=True, name="weight")
+        self.weight = Tensor(rows, requires_grad=True, dtype=dtype, name="weight")
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """x with the rows of positions start, start + 1, … added."""
@@ -84,46 +88,66 @@ class SinusoidalPositions(Module):
         return x + rows.astype(x.dtype)
 
 
-def rotary(x: Tensor, start: int = 0, *, base: float = 10_000.0) -> Tensor:
+def rotary(
+    x: Tensor, start: int = 0, *, base: float = 10_000.0, pairs: str = "neighbours"
+) -> Tensor:
     """Turn feature pair i of position t by the angle t/base^(2i/d_k).   (…, T, d_k) → (…, T, d_k)
 
     A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ), keeps its length, and
     ⟨turn(q, s), turn(k, t)⟩ depends on t - s alone: turning both back by s changes no product.
-    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.) A
-    pair is two neighbours, 2i and 2i + 1, as in the paper. Hugging Face's Llama pairs i with
-    i + d_k/2: its W_Q and W_K would have to be loaded with their columns in another order.
+    It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
 
-    >>> rotary(Tensor([[1.0, 0.0], [1.0, 0.0]]), base=1.0).data.round(2)        # by 0 and by 1
-    array([[1.  , 0.  ],
-           [0.54, 0.84]])
+    pairs  which features are pair i: "neighbours" for 2i and 2i + 1, as in the paper and in Meta's
+           Llama, "halves" for i and i + d_k/2, as in Hugging Face's. With the features of q and k
+           in another order both give the same scores, so a model can be trained with either. Its
+           weights need the one that they were trained with
+
+    >>> x = Tensor([[1.0, 0.0, 0.0, 0.0]])
+    >>> rotary(x, 1, base=1.0).data.round(2)                # 1 in the pair (0, 1), turned by 1
+    array([[0.54, 0.84, 0.  , 0.  ]])
+    >>> rotary(x, 1, base=1.0, pairs="halves").data.round(2)      # in the pair (0, 2)
+    array([[0.54, 0.  , 0.84, 0.  ]])
     """
     if not isinstance(x, Tensor) or x.ndim < 2:
         got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"rotary turns a Tensor (…, T, d_k): got {got}")
     if x.dtype.kind != "f":
         raise TypeError(f"rotary turns vectors of a floating dtype: got {x.dtype}")
+    if pairs not in ("neighbours", "halves"):
+        raise ValueError(f"pairs of features are 'neighbours' or 'halves': got pairs={pairs!r}")
     T, d_k = x.shape[-2:]
     angles = _angles(np.arange(start, start + T), d_k, base)  # (T, d_k // 2)
-    return _turned(x, cos=np.cos(angles).astype(x.dtype), sin=np.sin(angles).astype(x.dtype))
+    cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    return _turned(x, cos=cos, sin=sin, pairs=pairs)
 
 
-def _turned_by_steps(x: Any, /, cos: Array, sin: Array) -> Any:
-    pairs = x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2)  # (…, T, d_k // 2, 2)
-    a = pairs[..., 0]  # (…, T, d_k // 2)
-    b = pairs[..., 1]  # (…, T, d_k // 2)
-    turned = np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1)  # (…, T, d_k // 2, 2)
-    return turned.reshape(x.shape)  # (…, T, d_k)
+def _first_and_second(d_k: int, pairs: str) -> tuple[slice, slice]:
+    """Where the first members of all pairs are, and where the second ones."""
+    if pairs == "neighbours":
+        return slice(0, None, 2), slice(1, None, 2)
+    return slice(0, d_k // 2), slice(d_k // 2, None)
+
+
+def _turned_by_steps(x: Any, /, cos: Array, sin: Array, pairs: str) -> Any:
+    first, second = _first_and_second(x.shape[-1], pairs)
+    a = x[..., first]  # (…, T, d_k // 2)
+    b = x[..., second]  # (…, T, d_k // 2)
+    turned = [a * cos - b * sin, a * sin + b * cos]  # each (…, T, d_k // 2)
+    if pairs == "halves":
+        return np.concatenate(turned, axis=-1)  # (…, T, d_k)
+    return np.stack(turned, axis=-1).reshape(x.shape)  # (…, T, d_k)
 
 
 @fused(definition=_turned_by_steps, name="rotary")
-def _turned(x: Array, /, cos: Array, sin: Array) -> Any:
-    """All pairs at once: one node instead of twelve. The gradient is g, turned back."""
+def _turned(x: Array, /, cos: Array, sin: Array, pairs: str) -> Any:
+    """All pairs at once: one node instead of nine or twelve. The gradient is g, turned back."""
+    first, second = _first_and_second(x.shape[-1], pairs)
 
     def turn(x: Array, sin: Array) -> Array:
         y = np.empty(x.shape, x.dtype)
-        a, b = x[..., 0::2], x[..., 1::2]
-        np.subtract(a * cos, b * sin, out=y[..., 0::2])
-        np.add(a * sin, b * cos, out=y[..., 1::2])
+        a, b = x[..., first], x[..., second]
+        np.subtract(a * cos, b * sin, out=y[..., first])
+        np.add(a * sin, b * cos, out=y[..., second])
         return y
 
     return turn(x, sin), lambda g, y, needs: (turn(g, -sin),)
@@ -162,10 +186,12 @@ class RelativeBias(Module):
     Distances beyond the reach share the number at its end.
     """
 
-    def __init__(self, num_heads: int, reach: int, *, rng: np.random.Generator) -> None:
+    def __init__(
+        self, num_heads: int, reach: int, *, rng: np.random.Generator, dtype: Any = float
+    ) -> None:
         self.reach = reach
         table = normal((2 * reach + 1, num_heads), 0.02, rng=rng)
-        self.weight = Tensor(table, requires_grad=True, name="weight")
+        self.weight = Tensor(table, requires_grad=True, dtype=dtype, name="weight")
 
     def __call__(self, T: int, S: int | None = None) -> Tensor:
         """The score_bias for T queries, the last of S positions."""

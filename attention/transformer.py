@@ -46,6 +46,7 @@ class Stack(Module):
     dropout     the probability with which an attention weight, or a number that a sublayer adds,
                 is dropped while training (section 5.4)
     attend      as for `MultiHeadAttention`
+    eps         what the norms add to the variance
     """
 
     looks_at_memory = False  # whether the blocks have cross-attention
@@ -63,8 +64,11 @@ class Stack(Module):
         bias: bool = True,
         dropout: float = 0.0,
         attend: Attend | None = None,
+        eps: float = 1e-5,
         rng: np.random.Generator,
+        dtype: Any = float,
     ) -> None:
+        norm = partial(LayerNorm, eps=eps, dtype=dtype)
         heads = partial(
             MultiHeadAttention,
             d_model,
@@ -73,20 +77,22 @@ class Stack(Module):
             dropout=dropout,
             attend=attend,
             rng=rng,
+            dtype=dtype,
         )
         self.blocks = [
             Block(
                 heads(),
-                FeedForward(d_model, d_ff, activation=activation, rng=rng),
+                FeedForward(d_model, d_ff, activation=activation, rng=rng, dtype=dtype),
                 cross=heads() if self.looks_at_memory else None,
                 norm_first=norm_first,
+                norm=norm,
                 dropout=dropout,
                 rng=rng,
             )
             for _ in range(num_blocks)
         ]
         has_norm = norm_first if final_norm is None else final_norm
-        self.final_norm = LayerNorm(d_model) if has_norm else None
+        self.final_norm = norm(d_model) if has_norm else None
 
 
 class Encoder(Stack):
@@ -165,10 +171,11 @@ class Transformer(Module):
         dropout: float = 0.0,
         attend: Attend | None = None,
         rng: np.random.Generator,
+        dtype: Any = float,
     ) -> None:
-        std = 1 / math.sqrt(d_model)
-        self.source_tokens = Embedding(source_vocab_size, d_model, std=std, rng=rng)
-        self.target_tokens = Embedding(target_vocab_size, d_model, std=std, rng=rng)
+        rows: dict[str, Any] = {"std": 1 / math.sqrt(d_model), "rng": rng, "dtype": dtype}
+        self.source_tokens = Embedding(source_vocab_size, d_model, **rows)
+        self.target_tokens = Embedding(target_vocab_size, d_model, **rows)
         self.positions = SinusoidalPositions()
         sizes = (num_blocks, d_model, num_heads, d_ff)
         options: dict[str, Any] = {
@@ -177,6 +184,7 @@ class Transformer(Module):
             "dropout": dropout,
             "attend": attend,
             "rng": rng,
+            "dtype": dtype,
         }
         self.encoder = Encoder(*sizes, **options)
         self.decoder = Decoder(*sizes, **options)

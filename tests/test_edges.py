@@ -177,7 +177,7 @@ FUSED = {  # of rows (5, 8)
     "layer_norm": lambda x: layer_norm(x, LINE.astype(x.dtype), LINE.astype(x.dtype)),
     "masked_softmax": lambda x: masked_softmax(x, EVEN),
     "rms_norm": lambda x: _rms_norm(x, Tensor(LINE.astype(x.dtype)), eps=1e-5),
-    "rotary": rotary,
+    "rotary": lambda x: rotary(rotary(x), pairs="halves"),
     "fused_attention": None,  # tests/test_fused_attention.py asks it the same
 }
 

@@ -1,7 +1,7 @@
 """Chapter 18 · Weights that travel: there and back bit for bit, and the same logits at both ends.
 
-The layouts of GPT-2 and BERT are written out below in PyTorch, as their checkpoints name and shape
-them. Those tests are skipped without torch.
+The layouts of GPT-2, BERT and Llama are written out below in PyTorch, as their checkpoints name and
+shape them. Those tests are skipped without torch.
 """
 
 import math
@@ -11,8 +11,9 @@ import pytest
 
 from attention import MultiHeadAttention, mapping, padding_mask
 from attention.blocks import Block, FeedForward
+from attention.encoders import bert
 from attention.mapping import Piece, to_ours, to_theirs
-from attention.models import bert, gpt2
+from attention.models import gpt2, llama
 from attention.transformer import Decoder, Encoder
 from minigrad.nn import Module
 
@@ -52,6 +53,8 @@ class Both(Module):
 
 
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
+D_K = 6  # of the llamas: with 2 features a head both pairs would be the same
+LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
 LAYOUTS = {  # a model of ours, and its pieces
     "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
     "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
@@ -68,6 +71,11 @@ LAYOUTS = {  # a model of ours, and its pieces
         mapping.gpt2_layout(BLOCKS, "transformer."),
     ),
     "bert": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS)),
+    "llama": (lambda: llama(V, **LLAMA), mapping.llama_layout(BLOCKS)),
+    "llama, tied, without a prefix": (
+        lambda: llama(V, tied=True, **LLAMA),
+        mapping.llama_layout(BLOCKS, ""),
+    ),
     "bert with a prefix": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS, "bert.")),
 }
 layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYOUTS)
@@ -206,6 +214,60 @@ if torch is not None:
                 x = layer.output.LayerNorm(x + layer.output.dense(inner))
             return x
 
+    class Llama(torch.nn.Module):
+        """model.layers.0.self_attn.q_proj, …, lm_head: the names of LlamaForCausalLM."""
+
+        def __init__(self, base=10_000.0, eps=1e-6):
+            super().__init__()
+            norm = lambda: torch.nn.RMSNorm(D_MODEL, eps=eps)
+            linear = lambda d_in, d_out: torch.nn.Linear(d_in, d_out, bias=False)
+            self.base = base
+            self.model = named(
+                embed_tokens=torch.nn.Embedding(V, D_MODEL),
+                layers=torch.nn.ModuleList(
+                    named(
+                        self_attn=named(
+                            q_proj=linear(D_MODEL, H * D_K),
+                            k_proj=linear(D_MODEL, D_K),
+                            v_proj=linear(D_MODEL, D_K),
+                            o_proj=linear(H * D_K, D_MODEL),
+                        ),
+                        mlp=named(
+                            gate_proj=linear(D_MODEL, D_FF),
+                            up_proj=linear(D_MODEL, D_FF),
+                            down_proj=linear(D_FF, D_MODEL),
+                        ),
+                        input_layernorm=norm(),
+                        post_attention_layernorm=norm(),
+                    )
+                    for _ in range(BLOCKS)
+                ),
+                norm=norm(),
+            )
+            self.lm_head = linear(D_MODEL, V)
+
+        def turned(self, x):
+            """x cos + rotate_half(x) sin, as Hugging Face writes it."""
+            places = torch.arange(x.shape[-2]).double()
+            angles = places[:, None] / self.base ** (torch.arange(0, D_K, 2).double() / D_K)
+            angles = torch.cat([angles, angles], dim=-1)
+            a, b = x.chunk(2, dim=-1)
+            return x * angles.cos() + torch.cat([-b, a], dim=-1) * angles.sin()
+
+        def forward(self, words):
+            x, T = self.model.embed_tokens(words), words.shape[1]
+            future = torch.ones(T, T, dtype=torch.bool).triu(1)
+            for layer in self.model.layers:
+                a, m, y = layer.self_attn, layer.mlp, layer.input_layernorm(x)
+                q = a.q_proj(y).unflatten(-1, (H, D_K)).transpose(1, 2)
+                k, v = a.k_proj(y)[:, None], a.v_proj(y)[:, None]  # one head of keys, for all
+                scores = self.turned(q) @ self.turned(k).mT / math.sqrt(D_K)
+                averaged = scores.masked_fill(future, -torch.inf).softmax(-1) @ v
+                x = x + a.o_proj(averaged.transpose(1, 2).flatten(-2))
+                y = layer.post_attention_layernorm(x)
+                x = x + m.down_proj(functional.silu(m.gate_proj(y)) * m.up_proj(y))
+            return self.lm_head(self.model.norm(x))
+
 
 def randomised(other):
     """PyTorch's model in float64, every parameter drawn."""
@@ -264,6 +326,12 @@ CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
         lambda ours: ours(WORDS),
         lambda theirs: theirs(torch.tensor(WORDS)),
     ),
+    "llama": (
+        lambda: Llama(base=500.0),
+        (lambda: llama(V, base=500.0, eps=1e-6, **LLAMA), mapping.llama_layout(BLOCKS), []),
+        lambda ours: ours(WORDS),
+        lambda theirs: theirs(torch.tensor(WORDS)),
+    ),
     "bert": (
         lambda: BERT(),
         (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS), BERT_IGNORED),
@@ -319,6 +387,7 @@ PYTORCHS = {
     "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
     "gpt2 with a prefix": lambda: GPT2(),
     "bert": lambda: BERT(),
+    "llama": lambda: Llama(),
 }
 
 

@@ -16,7 +16,7 @@ from attention.positions import (
     rotary,
     sinusoidal,
 )
-from minigrad import Tensor, gradcheck, gradients, unfused
+from minigrad import Tensor, gradcheck, gradients, graph, unfused
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_MODEL = 2, 3, 5, 7, 22, 34  # features come in pairs
@@ -57,18 +57,27 @@ def test_positions_are_added_row_by_row_to_every_sequence(start):
     assert fixed.parameters() == []
 
 
+pairs = pytest.mark.parametrize("pairs", ["neighbours", "halves"])
+
+
+def pair(i, d_k, pairs):
+    return [2 * i, 2 * i + 1] if pairs == "neighbours" else [i, i + d_k // 2]
+
+
+@pairs
 @pytest.mark.parametrize("start", [0, 7])
 @pytest.mark.parametrize("base", [10_000.0, 10.0])
-def test_rotary_turns_each_pair_by_its_angle(start, base):
+def test_rotary_turns_each_pair_by_its_angle(start, base, pairs):
     x = t(B, H, T, D_K)
     expected = np.zeros(x.shape)
     for row, position in enumerate(range(start, start + T)):
         for i in range(D_K // 2):
             angle = position / base ** (2 * i / D_K)
             turn = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
-            pair = slice(2 * i, 2 * i + 2)
-            expected[..., row, pair] = x.data[..., row, pair] @ np.transpose(turn)
-    np.testing.assert_allclose(rotary(x, start, base=base).data, expected, rtol=1e-12, atol=1e-14)
+            at = pair(i, D_K, pairs)
+            expected[..., row, at] = x.data[..., row, at] @ np.transpose(turn)
+    found = rotary(x, start, base=base, pairs=pairs).data
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(("T", "S"), [(3, 5), (5, 5), (1, 7)])
@@ -109,7 +118,9 @@ def test_learned_positions_start_small():
 
 @pytest.mark.parametrize("start", [0, 7])
 def test_first_and_second_derivatives_agree_with_finite_differences(start):
-    assert gradcheck(lambda x: rotary(x, start) ** 2, random.standard_normal((B, T, 6)))
+    for pairs in ("neighbours", "halves"):
+        turned = lambda x, pairs=pairs: rotary(x, start, pairs=pairs) ** 2
+        assert gradcheck(turned, random.standard_normal((B, T, 6)))
     made = LearnedPositions(11, 6, rng=np.random.default_rng(5))
 
     def f(x, weight):
@@ -152,7 +163,7 @@ def test_only_positions_that_were_used_receive_a_gradient():
 def test_float32_stays_float32():
     x = t(B, T, D_MODEL, dtype=np.float32)
     made = learned().astype(np.float32)
-    for y in (rotary(x), made(x), SinusoidalPositions()(x)):
+    for y in (rotary(x), rotary(x, pairs="halves"), made(x), SinusoidalPositions()(x)):
         assert y.dtype == np.float32
         assert gradients(y, [x], np.ones(y.shape))[0].dtype == np.float32
     relative = RelativeBias(H, 2, rng=np.random.default_rng(5)).astype(np.float32)
@@ -172,8 +183,8 @@ def test_without_positions_a_sentence_is_a_bag_of_words_and_with_them_it_is_not(
     np.testing.assert_allclose(attention(x, shaken, shaken).data, y, rtol=1e-11, atol=1e-13)
     y = attention(rotary(x), rotary(x), x).data
     assert abs(attention(rotary(x), rotary(shaken), shaken).data - y).max() > 0.01
-    y = attention(x, x, x, score_bias=alibi(1, S)).data
-    assert abs(attention(x, shaken, shaken, score_bias=alibi(1, S)).data - y).max() > 0.01
+    y = attention(x, x, x, score_bias=alibi(8, S)[:1]).data
+    assert abs(attention(x, shaken, shaken, score_bias=alibi(8, S)[:1]).data - y).max() > 0.01
 
 
 @pytest.mark.parametrize("shift", [1, 7, 100])
@@ -225,6 +236,19 @@ def test_turning_keeps_lengths_and_angles_between_what_stands_at_one_position():
     np.testing.assert_array_equal(rotary(q[..., :1, :], 0).data, q.data[..., :1, :])
 
 
+def test_features_in_another_order_make_neighbours_of_halves_and_the_scores_are_equal():
+    q, k = t(B, H, T, D_K), t(B, H, S, D_K)
+    order = [feature for i in range(D_K // 2) for feature in pair(i, D_K, "halves")]
+    halves = rotary(q, 2, pairs="halves") @ rotary(k, pairs="halves").mT
+    neighbours = rotary(q[..., order], 2) @ rotary(k[..., order]).mT
+    np.testing.assert_allclose(neighbours.data, halves.data, rtol=1e-11, atol=1e-12)
+    forgotten = (rotary(q, 2) @ rotary(k).mT).data
+    assert forgotten.shape == halves.shape
+    assert abs(forgotten - halves.data).max() > 0.1  # this is silent, but for a known output
+    at_distance_0 = forgotten[..., 0, 2]
+    np.testing.assert_allclose(at_distance_0, halves.data[..., 0, 2], rtol=1e-11, atol=1e-12)
+
+
 @pytest.mark.parametrize("shift", [1, 7, 1000])
 def test_logits_of_turned_queries_and_keys_depend_on_differences_of_positions_only(shift):
     q, k = t(B, H, T, D_K), t(B, H, S, D_K)
@@ -266,18 +290,23 @@ def test_the_bias_of_the_last_queries_is_the_last_rows_of_the_bias_of_all(bias):
     np.testing.assert_array_equal(np.asarray(whole.data)[:, -T:], np.asarray(last.data))
 
 
+@pairs
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_rotary_in_one_step_is_what_it_is_in_twelve(dtype):
+def test_rotary_in_one_step_is_what_it_is_in_nine_or_twelve(dtype, pairs):
     x = Tensor(
         np.random.default_rng(0).standard_normal((2, 3, 5, 4)), requires_grad=True, dtype=dtype
     )
     g = np.random.default_rng(1).standard_normal(x.shape)
     both = []
-    for way in (contextlib.nullcontext, unfused):
+    for way, nodes in (
+        (contextlib.nullcontext, 1),
+        (unfused, {"neighbours": 12, "halves": 9}[pairs]),
+    ):
         with way():
-            y = rotary(x, 2)
+            y = rotary(x, 2, pairs=pairs)
+            assert sum(bool(vertex.operation) for vertex in graph(y).vertices) == nodes
             both.append((y.data, gradients(y, [x], g)[0]))
     for one, other in zip(*both, strict=True):
         assert one.dtype == other.dtype == dtype
         np.testing.assert_allclose(one, other, rtol=20 * np.finfo(dtype).eps)
-    assert gradcheck(lambda x: rotary(x, 2), x.data)
+    assert gradcheck(lambda x: rotary(x, 2, pairs=pairs), x.data)

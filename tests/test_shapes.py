@@ -118,7 +118,8 @@ def positions(chapter):
     chapter.sinusoidal(T, 2 * D_MODEL)  # features come in pairs
     chapter.rotary(random(B, H, T, 2 * D_K))
     with unfused():
-        chapter.rotary(random(B, H, T, 2 * D_K))
+        for pairs in ("neighbours", "halves"):
+            chapter.rotary(random(B, H, T, 2 * D_K), pairs=pairs)
     chapter.alibi(H, T, S)
     chapter.RelativeBias(H, 2, rng=rng)(T, S)
 
@@ -147,8 +148,13 @@ def models(chapter):
         gpt = chapter.GPT(words, [block], norm, positions=places, head=last)
         gpt(np.ones((B, T), int))
         gpt.maps(np.ones((B, T), int))
+
+
+def encoders(chapter):
+    rng = np.random.default_rng(5)
     encoder = Encoder(1, D_MODEL, 1, D, rng=rng)
-    kinds = Embedding(2, D_MODEL, rng=rng)
+    words, kinds = (Embedding(count, D_MODEL, rng=rng) for count in (V, 2))
+    places, norm = LearnedPositions(2 * S, D_MODEL, rng=rng), LayerNorm(D_MODEL)
     chapter.TextEncoder(words, places, kinds, norm, encoder)(np.ones((B, S), int))
     mask = np.ones((B, 1, S), bool)
     for given in (mask, None):
@@ -176,6 +182,7 @@ CALLS = {
         positions,
         transformer,
         models,
+        encoders,
         generation,
     )
 }
@@ -184,7 +191,7 @@ OWN = {
     "positions": {"d_k": 2 * D_K, "d_model": 2 * D_MODEL},
     "transformer": {"d_model": 14},
     "generation": {"d_model": 14},
-    "models": {"C": D},  # classes
+    "encoders": {"C": D},  # classes
     "fused": {"N": B * H},  # members of the batch
 }
 

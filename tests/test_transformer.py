@@ -9,7 +9,8 @@ import pytest
 from attention import MultiHeadAttention, attention, causal_mask, fused_attention, padding_mask
 from attention.blocks import Block, FeedForward, GatedFeedForward, block_weights
 from attention.cache import KVCache
-from attention.models import GPT, Classifier, bert, gpt2, llama
+from attention.encoders import Classifier, bert
+from attention.models import GPT, gpt2, llama
 from attention.positions import alibi
 from attention.scaled_dot_product import attention_weights, qk_norm
 from attention.transformer import Decoder, Encoder, Transformer
@@ -46,9 +47,12 @@ def block(cross=False, d_model=D_MODEL, num_heads=H, feed_forward=None, **option
 
 
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": 2}
+OTHER = {"tied": True, "num_kv_heads": 1, "d_k": 6, "eps": 1e-6, "max_length": 11}
+OTHER |= {"pairs": "halves", "base": 500.0}
 GPTS = {
     "gpt2": lambda **options: gpt2(V, 11, **SIZES | {"rng": rng()} | options),
     "llama": lambda **options: llama(V, num_kv_heads=1, **SIZES | {"rng": rng()} | options),
+    "tied llama": lambda **options: llama(V, **OTHER | SIZES | {"rng": rng()} | options),
 }
 gpts = pytest.mark.parametrize("make", GPTS.values(), ids=GPTS)
 
@@ -66,6 +70,7 @@ ALL = slice(None)
 MODELS = {  # each model, and a call of it with some texts of the batch
     "gpt2": (GPTS["gpt2"], lambda model, b=ALL: model(WORDS[b])),
     "llama": (GPTS["llama"], lambda model, b=ALL: model(WORDS[b])),
+    "tied llama": (GPTS["tied llama"], lambda model, b=ALL: model(WORDS[b])),
     "bert": (
         text_encoder,
         lambda model, b=ALL: model(SOURCE[b], kinds=SOURCE[b] % 2, mask=PADDING[b]),
@@ -422,7 +427,10 @@ def test_every_parameter_receives_a_gradient(make, call, attend):
 @models
 @pytest.mark.parametrize("attend", [attention, fused_attention])
 def test_a_float32_model_stays_float32_in_everything_that_is_recorded(make, call, attend):
-    model = make(attend=attend).astype(np.float32)
+    model, later = make(attend=attend, dtype=np.float32), make(attend=attend).astype(np.float32)
+    for p, q in zip(model.parameters(), later.parameters(), strict=True):
+        np.testing.assert_array_equal(p.data, q.data, strict=True)
+    assert {p.dtype for p in model.parameters()} == {np.dtype(np.float32)}
     y = call(model)
     found, seen = [y], set()
     for x in found:
@@ -610,7 +618,7 @@ def test_equal_generators_give_equal_models_and_one_gives_blocks_that_differ(mak
     assert len(np.unique(np.concatenate(matrices))) == sum(m.size for m in matrices)
 
 
-DROPPING = {name: pair for name, pair in MODELS.items() if name != "llama"}
+DROPPING = {name: pair for name, pair in MODELS.items() if "llama" not in name}
 
 
 @pytest.mark.parametrize(("make", "call"), DROPPING.values(), ids=DROPPING)
@@ -666,6 +674,34 @@ def test_with_a_cache_the_decoder_scores_as_it_does_the_whole_target(attend, chu
         found = model.decode(target, memory, source_mask=mask, caches=caches).data
         done += n
         np.testing.assert_allclose(found, whole[:, done - n : done], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("attend", [attention, fused_attention])
+def test_a_model_of_a_trained_length_takes_that_many_positions_with_a_cache_or_without(attend):
+    """One more is refused, and the caches are as before. Rotary positions alone would go on."""
+    model = randomised(GPTS["llama"](attend=attend, max_length=5))
+    whole, caches = model(SOURCE).data, model.caches()
+    for done, n in ((0, 3), (3, 2)):
+        found = model(SOURCE[:, done : done + n], caches=caches).data
+        np.testing.assert_allclose(found, whole[:, done : done + n], rtol=1e-10, atol=1e-12)
+    longer, said = np.hstack([SOURCE, WORDS[:, :1]]), r"^6 positions were asked for, and .*=5: "
+    for call in (lambda: model(longer), lambda: model(WORDS[:, :1], caches=caches)):
+        with pytest.raises(ValueError, match=said):
+            call()
+    assert [cache.length for cache in caches] == [5] * 2
+    model.max_length = None
+    y = model(longer).data
+    np.testing.assert_allclose(y[:, :5], whole, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        model(WORDS[:, :1], caches=caches).data, y[:, 5:], rtol=1e-10, atol=1e-12
+    )
+
+
+def test_every_norm_of_a_model_has_the_eps_that_was_asked_for():
+    for make, default in ((GPTS["gpt2"], 1e-5), (GPTS["llama"], 1e-5), (text_encoder, 1e-12)):
+        for model, eps in ((make(), default), (make(eps=0.001), 0.001)):
+            norms = [layer for layer in model.modules() if isinstance(layer, LayerNorm | RMSNorm)]
+            assert [norm.eps for norm in norms] == [eps] * 5
 
 
 def scores_of_the_decoder(model):

@@ -1,1 +1,1 @@
-"""Demos · Museum: fifteen real mistakes, each with the check that catches it."""
+"""Demos · Museum: sixteen real mistakes, each with the check that catches it."""

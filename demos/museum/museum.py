@@ -1,6 +1,6 @@
-"""Fifteen mistakes that people make, each run, seen, caught by a check and repaired.
+"""Sixteen mistakes that people make, each run, seen, caught by a check and repaired.
 
-Claim. People make mistakes of these fifteen kinds, and none of them raises an error where it is
+Claim. People make mistakes of these sixteen kinds, and none of them raises an error where it is
 made. Each mistake has a check of a few lines. The check rejects the broken version, accepts the
 repaired one, and fits into any project. The broken line that is shown is read from the function
 that runs.

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from attention import attention, attention_weights, causal_mask, split_heads
+from attention.mapping import Piece, to_ours
 from attention.scaled_dot_product import scale_factor
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.museum.exhibits import __file__ as hall
@@ -23,9 +24,9 @@ SEEDS = range(40)
 every = pytest.mark.parametrize("shown", [exhibit(name) for name in NAMES], ids=NAMES)
 
 
-def test_all_fifteen_are_there_and_nothing_else():
+def test_all_sixteen_are_there_and_nothing_else():
     assert {path.stem for path in Path(hall).parent.glob("[!_]*.py")} == set(NAMES)
-    assert [exhibit(name).number for name in NAMES] == list(range(1, 16))
+    assert [exhibit(name).number for name in NAMES] == list(range(1, 17))
     first = [exhibit(name).module.__doc__.splitlines()[0] for name in NAMES]
     assert first == [f"Demos · Museum: {exhibit(name).title}." for name in NAMES]
 
@@ -99,6 +100,11 @@ SYMPTOMS = {
         near(b[0], 0.2) and near(b[1:3], [1, 0.4]) and r[2] == 0,
         np.array_equal(r[0], b[3]) and r[0].dtype == b[3].dtype,
     ],
+    # All fits and is as large as before, and the answers are gone.
+    "untransposed": lambda b, r: [
+        b[0] == r[0] == 0 and near([b[1], r[1]], 1) and 0.8 < b[2] / r[2] < 1.2,
+        float(b[3].rstrip("%")) < 45 and r[3] == "100%",
+    ],
 }
 
 
@@ -131,6 +137,7 @@ CAUGHT = {
     "lost_sum": r"AssertionError: the gradient of b \(2,\) has shape \(5, 2\)",
     "in_place": r"AssertionError: along u, L moves by -?\d+\.\d{4}, not -?\d+\.\d{4}",
     "heads_by_reshape": r"AssertionError: head 0, position 1 is wrong",
+    "untransposed": r"AssertionError: an output differs from the author's by \d",
     "integer_mask": r"AssertionError: padding gets 0\.40 of the weight",
 }
 # What this project says to whoever makes the mistake in it.
@@ -138,6 +145,7 @@ REFUSED = {
     "dead_branch": "TypeError: a conversion to a NumPy array would drop the gradient of (5, 8): ",
     "lost_sum": "ValueError: the VJP of add_bias for input 1 gave shape (5,), which is neither ",
     "in_place": "ValueError: output array is read-only",
+    "untransposed": "ValueError: this state does not fit MultiHeadAttention: w_q.weight has shape ",
     "integer_mask": "TypeError: mask must be boolean, with True where a query may look: got dtype ",
 }
 
@@ -171,6 +179,22 @@ def cleaned(scores, mask):
     return where(np.isnan(p.data), 0.0, p)
 
 
+def loading(names="qkvo", untransposed=""):
+    """A loader that takes our matrices q, k, v, o from these of theirs, some of them as stored."""
+
+    def load(layer, theirs):
+        stored = {name[0]: w for name, w in theirs.items()}
+        layer.load_state_dict(
+            {
+                f"w_{ours}.weight": stored[name] if ours in untransposed else stored[name].T
+                for ours, name in zip("qkvo", names, strict=True)
+            }
+        )
+        return layer
+
+    return load
+
+
 # What is wrong in another way, or too careful; and what the check is to say.
 NOT_ZERO = "a weight is not 0 where the mask is False"
 IMPOSTORS = [
@@ -195,6 +219,10 @@ IMPOSTORS = [
     ("lost_sum", lambda x, w, b, g: (g.T @ x, g.sum(axis=0)), r"of w \(3, 2\) has shape \(2, 3\)"),
     ("integer_mask", lambda s, mask: softmax(s) * mask, "three tokens get .+, and alone "),
     ("integer_mask", lambda s, mask: (0 * s + mask) / 3, "three tokens get .+, and alone "),
+    *(("untransposed", loading(untransposed=w), "an output differs") for w in "qkvo"),
+    ("untransposed", loading("kqvo"), "an output differs"),
+    ("untransposed", loading("qkov"), "an output differs"),
+    ("untransposed", lambda layer, theirs: layer, "an output differs"),
 ]
 
 
@@ -232,6 +260,12 @@ def affine(x, w, b, g):
     return gradients(x @ w + b, [w, b], g)
 
 
+def loaded_by_layout(layer, theirs):
+    pieces = [Piece(name, (f"w_{name[0]}.weight",), transposed=True) for name in theirs]
+    layer.load_state_dict(to_ours(theirs, pieces))
+    return layer
+
+
 def weights_of(scores, mask):
     """attention_weights of queries that are the scores, over keys of length 1."""
     return attention_weights(scores, Tensor(np.eye(scores.shape[-1])), mask=mask, scale=1.0)
@@ -253,6 +287,7 @@ ACCEPTED = [
     ("log_of_softmax", cross_entropy),
     ("lost_sum", affine),
     ("heads_by_reshape", split_heads),
+    ("untransposed", loaded_by_layout),
     ("integer_mask", lambda scores, mask: weights_of(scores, mask == 1)),
     # An overwritten gradient and a lack of order are two mistakes.
     ("assigned_gradient", unordered_pass),
@@ -421,8 +456,8 @@ def test_the_demo_shows_all_and_says_what_was_caught(inside, tmp_path):
     assert re.findall(r"^── (\d+) · (.+?) ─+ (\w+)$", printed, re.MULTILINE) == [
         (str(i), exhibit(name).title, name) for i, name in enumerate(NAMES, start=1)
     ]
-    assert len(re.findall(r" caught +passes$", printed, re.MULTILINE)) == 15
-    assert "expected at least 15, got 15: passed" in printed
+    assert len(re.findall(r" caught +passes$", printed, re.MULTILINE)) == 16
+    assert "expected at least 16, got 16: passed" in printed
     assert "expected at most 0, got 0: passed" in printed
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["index.html"]
     done = demo("museum", "--out", tmp_path / "out")

@@ -45,6 +45,7 @@ NAMES = (
     "in_place",
     "heads_by_reshape",
     "integer_mask",
+    "untransposed",
 )
 WIDTH = 100  # of the screen
 # What a check may raise: its own AssertionError, gradcheck's GradientError (a kind of it), or the

@@ -9,7 +9,7 @@ import numpy as np
 
 import attention
 import minigrad as mg
-from attention import models
+from attention import encoders, models
 from demos.speed.bench.by_hand import Program
 from demos.speed.bench.rows import Given
 from minigrad.optim import Adam
@@ -132,7 +132,7 @@ def second_order(sizes: dict[str, Any], given: Given) -> Program:
 
 def encoder(sizes: dict[str, Any], given: Given) -> Program:
     """BERT, without a record."""
-    model = models.bert(
+    model = encoders.bert(
         sizes["V"],
         sizes["T"],
         d_model=sizes["d"],

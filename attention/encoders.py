@@ -1,0 +1,134 @@
+"""15.5 · Encoders: models that read a text to both sides.
+
+What if a text is to be understood and not continued? BERT dropped the decoder where GPT dropped the
+encoder, so every token may look at those before it and at those after it. It cannot write, since
+each position has seen the next token already. It gives a vector for each token, and their mean is
+a vector for the whole text, from which a classifier decides.
+
+Legend: B batch, S positions, C classes, d_model features.
+
+    >>> rng = np.random.default_rng(0)
+    >>> encoder = bert(11, 5, d_model=8, num_heads=4, num_blocks=2, rng=rng)
+    >>> encoder([[1, 2, 3]]).shape, Classifier(encoder, 8, 2, rng=rng)([[1, 2, 3]]).shape
+    ((1, 3, 8), (1, 2))
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from attention.blocks import Array
+from attention.masks import mean_over_positions
+from attention.positions import LearnedPositions
+from attention.transformer import Attend, Encoder
+from minigrad import Tensor, gelu
+from minigrad.nn import Embedding, LayerNorm, Linear, Module, renamed
+
+# Reference: no demo uses what follows.
+
+
+class TextEncoder(Module):
+    """Tokens, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
+
+    kinds  an `Embedding` of what each token belongs to, such as the first or the second sentence
+    norm   the normalisation of the three vectors' sum
+    """
+
+    former_names: ClassVar = {"words": "tokens"}
+
+    @renamed(words="tokens")
+    def __init__(
+        self,
+        tokens: Embedding,
+        positions: LearnedPositions,
+        kinds: Embedding,
+        norm: Module,
+        encoder: Encoder,
+    ) -> None:
+        self.tokens = tokens
+        self.positions = positions
+        self.kinds = kinds
+        self.norm = norm
+        self.encoder = encoder
+
+    @renamed(words="tokens")
+    def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
+        """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
+        return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
+
+    def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
+        """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
+        kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
+        x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
+        return self.norm(x)  # type: ignore[no-any-return]
+
+    def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
+        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
+        return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
+
+
+@renamed(num_words="vocab_size")
+def bert(
+    vocab_size: int,
+    max_length: int,
+    *,
+    d_model: int = 768,
+    num_heads: int = 12,
+    num_blocks: int = 12,
+    num_kinds: int = 2,
+    dropout: float = 0.0,
+    eps: float = 1e-12,
+    attend: Attend | None = None,
+    rng: np.random.Generator,
+    dtype: Any = float,
+) -> TextEncoder:
+    """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
+
+    Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
+    after the embeddings' norm.
+    """
+    drawn: dict[str, Any] = {"rng": rng, "dtype": dtype}
+    encoder = Encoder(
+        num_blocks,
+        d_model,
+        num_heads,
+        4 * d_model,
+        activation=gelu,
+        dropout=dropout,
+        attend=attend,
+        eps=eps,
+        **drawn,
+    )
+    return TextEncoder(
+        Embedding(vocab_size, d_model, std=0.02, **drawn),
+        LearnedPositions(max_length, d_model, **drawn),
+        Embedding(num_kinds, d_model, std=0.02, **drawn),
+        LayerNorm(d_model, eps=eps, dtype=dtype),
+        encoder,
+    )
+
+
+class Classifier(Module):
+    """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
+
+    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for tokens.
+    """
+
+    def __init__(
+        self,
+        encoder: Module,
+        d_model: int,
+        num_classes: int,
+        *,
+        rng: np.random.Generator,
+        dtype: Any = float,
+    ) -> None:
+        self.encoder = encoder
+        self.head = Linear(d_model, num_classes, rng=rng, dtype=dtype)
+
+    def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
+        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
+        y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
+        return self.head(mean_over_positions(y, mask=mask))  # (B, C)
