@@ -1,4 +1,4 @@
-"""Chapter 16.7 · Results: whatever happens to the file, no wrong number is read from it."""
+"""Chapter 16.8 · Results: whatever happens to the file, no wrong number is read from it."""
 
 import errno
 import functools

@@ -1,6 +1,6 @@
-"""16.7 · Results: what is left of a sweep that was killed.
+"""16.8 · Results: what is left of a sweep that was killed.
 
-A sweep (chapter 16.10) may take an hour. What is left when it is killed after fifty minutes? All
+A sweep (chapter 16.11) may take an hour. What is left when it is killed after fifty minutes? All
 that it had measured, if each result is written as soon as it is known, to the end of one file. The
 file is text, one line of JSON for each result. Its first line says which sweep it belongs to:
 

@@ -5,7 +5,7 @@ depends on its width: not the scores, not the gradient of a typical query, not t
 step. Without a scale a typical query of a wide head gets no gradient, and the learning rates that
 work shrink. What hides this is named too: means, Adam, small initial weights, small widths.
 
-Each measurement is a sweep (chapter 16.10), whose results are kept in a file of the output folder.
+Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
 A run that was stopped continues there. With `--full` there are more widths, rates and seeds.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
@@ -505,7 +505,7 @@ page.table(
     neighbour_rows,
     caption=f"Ten other ways at the start of a training: the scores' standard deviation at two "
     f"d_k; then, at d_k = {wide}, entropy / log n, median and mean of ‖∂L/∂q‖ and the share of "
-    "dead queries (chapter 16.6)",
+    "dead queries (chapter 16.7)",
 )
 page.conclude(
     "The scale is not about numerical stability, which softmax's subtraction of the maximum "
