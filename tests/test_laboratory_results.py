@@ -89,6 +89,31 @@ def test_tuples_come_back_where_they_are_declared():
         assert from_text(Nested, as_text(nested)) == nested
 
 
+@dataclass(frozen=True)
+class Part:
+    """One of several rows inside of a result."""
+
+    n: int
+    pair: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A result made of others."""
+
+    first: Part
+    parts: list[Part]
+    by_two: tuple[tuple[Part, Part], ...]
+    none: Part | None
+
+
+def test_dataclasses_inside_of_a_result_come_back():
+    one, two = Part(1, (0.1, np.nan)), Part(2, (np.inf, 1 / 3))
+    for maybe in (None, one):
+        whole = Whole(one, [two, one], ((one, two),), maybe)
+        assert repr(from_text(Whole, as_text(whole))) == repr(whole)
+
+
 def test_a_file_gives_back_what_was_appended(path):
     assert written(path) == []
     found = written(path, records=RECORDS[:1])

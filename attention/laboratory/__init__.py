@@ -15,6 +15,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
         Is that so in a whole training? With SGD yes. With Adam, whose first step moves a score
         like d_k^(1-a), the exponent that suits every width is 1.
+    chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
+        What does a trained model lose with its scale? Hardly an answer, but softmax then passes
+        next to nothing on, and a second task takes two to three times as many steps.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
@@ -71,6 +74,14 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.trained import (
+    Head,
+    Look,
+    SecondTask,
+    TrainedHeads,
+    over_heads,
+    trained_heads,
+)
 
 __all__ = [
     "Factors",
@@ -97,6 +108,12 @@ __all__ = [
     "outcomes",
     "recall_sharpness",
     "score_change",
+    "Head",
+    "SecondTask",
+    "TrainedHeads",
+    "Look",
+    "trained_heads",
+    "over_heads",
     "Neighbour",
     "WAYS",
     "neighbour",
