@@ -16,8 +16,8 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         Is that so in a whole training? With SGD yes. With Adam, whose first step moves a score
         like d_k^(1-a), the exponent that suits every width is 1.
     chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
-        What does a trained model lose with its scale? Hardly an answer, but softmax then passes
-        next to nothing on, and a second task takes two to three times as many steps.
+        What does a trained model lose with its scale? No answers. But two thirds of its queries get
+        no gradient then, whatever the task, and a second task needs three times as many steps.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.

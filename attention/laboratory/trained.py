@@ -269,6 +269,10 @@ def trained_heads(
     return TrainedHeads(d_k=d_k, a=named(a), lr=lr, heads=heads, second=second)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: one step, the measurement of all heads, the second task, and many trainings at once.
+
+
 def train_step(
     model: Recall, optimizer: SGD, questions: tuple[Array, Array, Array, Array]
 ) -> float:

@@ -1,5 +1,7 @@
 """Section 6 of the laboratory: a trained model whose scale is removed, doubled or given."""
 
+from statistics import median
+
 import numpy as np
 
 from attention.laboratory.trained import over_heads
@@ -34,15 +36,20 @@ class Trained:
         return np.array(over_heads(self.rows, name, step=step, change=change))
 
     def second(self, change="as trained"):
-        """Steps until the second task is learned, of the trainings in which it is."""
+        """Steps until the second task is learned, of each training; infinite for never."""
         each = [each.steps for row in self.rows for each in row.second if each.change == change]
-        return [steps for steps in each if steps is not None]
+        return [np.inf if steps is None else steps for steps in each]
 
     def second_said(self, change="as trained"):
         """The same as in a table."""
-        steps = self.second(change)
-        few = f" ({len(steps)} of {len(self.rows)})" if len(steps) < len(self.rows) else ""
-        return f"{np.mean(steps):.0f} ± {np.std(steps):.0f}{few}" if steps else "never"
+        every = self.second(change)
+        steps = [each for each in every if each < np.inf]
+        if not steps:
+            return "never"
+        if len(every) == 1:
+            return f"{steps[0]}"
+        few = f" ({len(steps)} of {len(every)})" if len(steps) < len(every) else ""
+        return f"{np.mean(steps):.0f} ± {np.std(steps):.0f}{few}"
 
 
 def all_trained(rows):
@@ -60,9 +67,9 @@ def table_rows(found):
             change,
             f"{each.heads('accuracy', change).mean():.1%}",
             f"{each.heads('loss', change).mean():.3f}",
-            f"{np.median(each.heads('gradient_median', change)):.0e}",
+            f"{np.median(each.heads('gradient_median', change)):.1g}",
             f"{each.heads('dead_share', change).mean():.0%}",
-            f"{np.median(each.heads('passed_median', change)):.0e}",
+            f"{np.median(each.heads('passed_median', change)):.1g}",
             f"{each.heads('passed_dead', change).mean():.0%}",
             each.second_said(change),
         ]
@@ -82,7 +89,7 @@ def printed(rows, found, marks):
     marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, 0.05)
     passes = [np.median(scaled.heads("passed_median", c)) for c in ("no scale", "as trained")]
     marks.at_most("  and what reaches q from a random g, times", np.divide(*passes), 0.1, ".0e")
-    slower = np.mean(scaled.second("no scale") or np.nan) / np.mean(scaled.second() or np.nan)
+    slower = median(scaled.second("no scale")) / median(scaled.second())
     marks.at_least("  and the steps of the second task, times", slower, 1.2, ".1f")
     dead = [each.heads("passed_dead").mean() for each in (scaled, raw)]
     marks.at_most("trained with 1/√d_k: queries that no g reaches", dead[0], 0.05)
@@ -94,23 +101,24 @@ def section(page, folder, rows, found):
     widest = max(d_k for _, d_k in found)
     scaled, raw = found[0.5, widest], found[0.0, widest]
     passes = {c: np.median(scaled.heads("passed_median", c)) for c in scaled.changes}
-    page.section("6 · Without its scale a trained model answers, and hardly learns", name="trained")
+    page.section("6 · Without its scale a trained model answers, and learns slowly", name="trained")
     page.ask(
         f"A model of four heads has learned the same task with 1/√d_k, at d_k = {widest}. Now the "
         "scale is removed. How many of its answers become wrong? And how much longer does it take "
         "to learn another task?",
         f"It answers {scaled.heads('accuracy', 'no scale').mean():.1%} of the questions, and "
-        f"before {scaled.heads('accuracy').mean():.1%}: the right pair already has the largest "
-        "score, and no factor changes which score is the largest. But a random gradient g at the "
-        f"output of a head, of which {passes['as trained']:.1g} reached a typical query, reaches "
-        f"it with {passes['no scale']:.0e}. The second task needs {scaled.second_said('no scale')} "
-        f"steps, and with the scale {scaled.second_said()}.",
+        f"before {scaled.heads('accuracy').mean():.1%}. The right pair already has the largest "
+        "score, and no positive factor changes which score is the largest. But a random gradient "
+        "g at the output of a head gave a typical query a gradient of length "
+        f"{passes['as trained']:.1g}, and now it gives {passes['no scale']:.1g}. The second task "
+        f"needs {scaled.second_said('no scale')} steps, and with the scale "
+        f"{scaled.second_said()}.",
     )
     page.figure(
         folder / "changed.svg",
         alt="What reaches q over the steps of the training, with the scale as trained, doubled, "
         f"and removed or given. At the end, trained with 1/√d_k: {passes['as trained']:.1g} of a "
-        f"random g as trained, {passes['no scale']:.0e} without the scale.",
+        f"random g as trained, {passes['no scale']:.1g} without the scale.",
         caption=f"d_k = {widest}. Left: the loss's gradient, which also falls because the answers "
         "become right. Right: a random gradient g at the head's output, whose size stays",
     )
@@ -123,12 +131,12 @@ def section(page, folder, rows, found):
     )
     page.say(
         "A small gradient of the loss has two causes. A head may have *finished*, so that little "
-        "is wrong; or it is *saturated*, so that softmax passes nothing on. A random g at the "
+        "is wrong. Or it is *saturated*, so that softmax passes nothing on. A random g at the "
         "head's output tells them apart, because it does not become smaller when the answers "
-        f"become right. With 1/√d_k {scaled.heads('dead_share').mean():.0%} of the queries are "
-        f"dead for the loss, and {scaled.heads('passed_dead').mean():.0%} for g: the heads have "
-        f"finished. Without a scale it is {raw.heads('dead_share').mean():.0%} and "
-        f"{raw.heads('passed_dead').mean():.0%}: most of them are saturated as well.",
+        "become right: a query that is dead for g as well is saturated. With 1/√d_k "
+        f"{scaled.heads('dead_share').mean():.0%} of the queries are dead for the loss, and "
+        f"{scaled.heads('passed_dead').mean():.0%} for g. Without a scale it is "
+        f"{raw.heads('dead_share').mean():.0%} and {raw.heads('passed_dead').mean():.0%}.",
     )
     page.figure(
         folder / "heads.svg",
@@ -139,10 +147,10 @@ def section(page, folder, rows, found):
             f"{each.heads('entropy').mean(axis=0).max():.2f}."
             for a, each in ((0.5, scaled), (0.0, raw))
         ),
-        caption=f"d_k = {widest}: four heads, the one that looks best first",
+        caption=f"d_k = {widest}: four heads, sorted by their weight on the right pair",
     )
     page.say(
         "This does not show that a model needs the scale, since W_Q can absorb any factor. It "
-        "shows that the weights were trained for one, and that what hides a missing scale, a task "
-        "that was learned, hides it only until there is something else to learn.",
+        "shows what the weights were trained for. If a model has learned its task, its answers "
+        "hide that a scale is missing. A new task shows it.",
     )
