@@ -1,4 +1,4 @@
-"""Chapter 16.6 · Other ways than 1/√d_k to keep scores in bounds, measured alike."""
+"""Chapter 16.7 · Other ways than 1/√d_k to keep scores in bounds, measured alike."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Chapter 16.7 · Results: whatever happens to the file, no wrong number is read from it."""
+"""Chapter 16.8 · Results: whatever happens to the file, no wrong number is read from it."""
 
 import errno
 import functools
@@ -87,6 +87,31 @@ def test_tuples_come_back_where_they_are_declared():
     for maybe, other in [(None, None), ((0.5, 1.0), [0.5])]:
         nested = Nested(((1, 0.5), (2, 0.25)), [("a", True)], maybe, other)
         assert from_text(Nested, as_text(nested)) == nested
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several rows inside of a result."""
+
+    n: int
+    pair: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A result made of others."""
+
+    first: Part
+    parts: list[Part]
+    by_two: tuple[tuple[Part, Part], ...]
+    none: Part | None
+
+
+def test_dataclasses_inside_of_a_result_come_back():
+    one, two = Part(1, (0.1, np.nan)), Part(2, (np.inf, 1 / 3))
+    for maybe in (None, one):
+        whole = Whole(one, [two, one], ((one, two),), maybe)
+        assert repr(from_text(Whole, as_text(whole))) == repr(whole)
 
 
 def test_a_file_gives_back_what_was_appended(path):

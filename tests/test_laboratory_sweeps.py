@@ -1,4 +1,4 @@
-"""Chapters 16.8 to 16.10 · Bits, workers, sweeps: the same bits wherever a cell is computed."""
+"""Chapters 16.9 to 16.11 · Bits, workers, sweeps: the same bits wherever a cell is computed."""
 
 import contextlib
 import functools
@@ -539,7 +539,7 @@ def test_a_blas_that_cannot_be_asked_must_be_told_by_its_variable(blas, variable
 
 
 def test_the_kernel_depends_on_the_processor():
-    """Chapter 16.8 says so: OpenBLAS is told that the processor is another one."""
+    """Chapter 16.9 says so: OpenBLAS is told that the processor is another one."""
     kernels = {each.get("architecture") for each in threadpoolctl.threadpool_info()}
     if platform.machine() not in ("x86_64", "AMD64") or kernels <= {None, "Nehalem"}:
         pytest.skip("needs OpenBLAS on a processor that is newer than Nehalem")

@@ -15,11 +15,14 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
         Is that so in a whole training? With SGD yes. With Adam, whose first step moves a score
         like d_k^(1-a), the exponent that suits every width is 1.
-    chapter 16.6, neighbours: `WAYS`, `neighbour`
+    chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
+        What does a trained model lose with its scale? No answers. But two thirds of its queries get
+        no gradient then, whatever the task, and a second task needs three times as many steps.
+    chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
-    chapter 16.9, workers; chapter 16.10, sweeps: `sweep`, `progress`
-        How is this measured for many settings, on many computers, and what is left (chapter 16.7)
+    chapter 16.10, workers; chapter 16.11, sweeps: `sweep`, `progress`
+        How is this measured for many settings, on many computers, and what is left (chapter 16.8)
         if a run is stopped?
 
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
@@ -71,6 +74,14 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.trained import (
+    Head,
+    Look,
+    SecondTask,
+    TrainedHeads,
+    over_heads,
+    trained_heads,
+)
 
 __all__ = [
     "Factors",
@@ -97,6 +108,12 @@ __all__ = [
     "outcomes",
     "recall_sharpness",
     "score_change",
+    "Head",
+    "SecondTask",
+    "TrainedHeads",
+    "Look",
+    "trained_heads",
+    "over_heads",
     "Neighbour",
     "WAYS",
     "neighbour",

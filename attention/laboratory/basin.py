@@ -261,16 +261,7 @@ def recall_sharpness(
 
     found = largest_of_hessian(loss, [start[name] for name in of], rng=rng)
     scores, _, _ = look_up(*question, **fixed, scale=power(a)(d_k))
-    return Sharpness(
-        d_k=d_k,
-        a=named(a),
-        init=init,
-        score_std=float(scores.data.std()),
-        sharpness=found.value,
-        residual=found.residual,
-        lowest=found.lowest,
-        products=found.products,
-    )
+    return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
 
 
 def score_change(

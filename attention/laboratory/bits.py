@@ -1,4 +1,4 @@
-"""16.8 · The same bits: what may be different in another process.
+"""16.9 · The same bits: what may be different in another process.
 
 A measurement with a seed should not depend on who computes it. A worker is another process, on this
 machine or another, that computes a part of a sweep. What can be different there?

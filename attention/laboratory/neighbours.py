@@ -1,4 +1,4 @@
-"""16.6 · Neighbours: what else keeps scores in bounds, measured alike.
+"""16.7 · Neighbours: what else keeps scores in bounds, measured alike.
 
 1/√d_k is not the only way. Some models have another exponent, some have no scale and smaller
 initial weights, some bring queries and keys to one length, and the attention that came before the

@@ -1,6 +1,6 @@
-"""16.7 · Results: what is left of a sweep that was killed.
+"""16.8 · Results: what is left of a sweep that was killed.
 
-A sweep (chapter 16.10) may take an hour. What is left when it is killed after fifty minutes? All
+A sweep (chapter 16.11) may take an hour. What is left when it is killed after fifty minutes? All
 that it had measured, if each result is written as soon as it is known, to the end of one file. The
 file is text, one line of JSON for each result. Its first line says which sweep it belongs to:
 
@@ -19,9 +19,9 @@ What can happen to such a file, and what `results_file` does about it:
     somebody changed a line                Its checksum `crc32` no longer fits, and the sentence
                                            says which line it is.
 
-A result is a frozen dataclass, as `Saturation` of chapter 16 is. Its fields are numbers, text, and
-lists or tuples of them. JSON keeps each float64 exactly, because Python writes the shortest decimal
-number that is read back as the same one:
+A result is a frozen dataclass, as `Saturation` of chapter 16 is. Its fields are numbers, text,
+other such dataclasses, and lists or tuples of them. JSON keeps each float64 exactly, because Python
+writes the shortest decimal number that is read back as the same one:
 
     >>> from attention.laboratory.results import as_text, from_text
     >>> from attention.scaling import saturation
@@ -103,10 +103,10 @@ def as_text(result: object) -> str:
     text = json.dumps(values)
     back = from_text(kind, text)
     for name, value in values.items():
-        if repr(value) != repr(getattr(back, name)):  # (a repr has every digit, and NaN is NaN)
+        returned = _plain(getattr(back, name), f"{kind.__name__}.{name}")
+        if repr(value) != repr(returned):  # (a repr has every digit, and NaN is NaN)
             raise TypeError(
-                f"{kind.__name__}.{name} would not come back: {value!r} would be "
-                f"{getattr(back, name)!r}"
+                f"{kind.__name__}.{name} would not come back: {value!r} would be {returned!r}"
             )
     return text
 
@@ -114,10 +114,10 @@ def as_text(result: object) -> str:
 def from_text(kind: type[Result], text: str) -> Result:
     """The result of the class `kind` whose fields stand in a JSON text.
 
-    JSON has no tuples. A field that is declared as a tuple gets one, and so do tuples inside it.
+    JSON has no tuples and no dataclasses. A field that is declared as one gets one, and so does
+    what is inside it.
     """
-    hints = get_type_hints(kind)
-    return kind(**{name: _typed(hints[name], value) for name, value in json.loads(text).items()})
+    return _built(kind, json.loads(text))  # type: ignore[no-any-return]
 
 
 # A first reading may stop here. What follows is how a line and a file are written and read.
@@ -129,6 +129,11 @@ def _plain(value: Any, where: str) -> Any:
         value = value.item()
     if type(value) in (list, tuple):
         return type(value)(_plain(each, where) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {
+            each.name: _plain(getattr(value, each.name), f"{where}.{each.name}")
+            for each in fields(value)
+        }
     if type(value) not in (bool, int, float, str, type(None)):
         remedy = ": use .tolist()" if isinstance(value, np.ndarray) else ""
         raise TypeError(
@@ -137,13 +142,22 @@ def _plain(value: Any, where: str) -> Any:
     return value
 
 
+def _built(kind: Any, values: Record) -> Any:
+    """The dataclass `kind` with these fields, as JSON has them."""
+    hints = get_type_hints(kind)
+    return kind(**{name: _typed(hints[name], value) for name, value in values.items()})
+
+
 def _typed(hint: Any, value: Any) -> Any:
-    """A value from JSON, with the tuples that its declaration asks for."""
-    if not isinstance(value, list):
+    """A value from JSON, with the tuples and dataclasses that its declaration asks for."""
+    if not isinstance(value, list | dict):
         return value
     kind, inner = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):  # such as tuple[float, ...] | None
-        return _typed(next((each for each in inner if get_origin(each)), None), value)
+        of_several = (each for each in inner if get_origin(each) or is_dataclass(each))
+        return _typed(next(of_several, None), value)
+    if isinstance(value, dict):
+        return _built(hint, value) if is_dataclass(hint) else value
     if kind is tuple:
         each = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         return tuple(_typed(h, v) for h, v in zip(each, value, strict=True))

@@ -88,6 +88,20 @@ class Sharpness:
     lowest: float  # H has an eigenvalue at or below this one, which is negative as a rule
     products: int  # how often H was multiplied by a vector
 
+    @classmethod
+    def of(cls, found: Largest, scores: Tensor, *, d_k: int, a: Exponent, init: str) -> Sharpness:
+        """The row of an eigenvalue that was found, and of the scores that softmax saw."""
+        return cls(
+            d_k=d_k,
+            a=named(a),
+            init=init,
+            score_std=float(scores.data.std()),
+            sharpness=found.value,
+            residual=found.residual,
+            lowest=found.lowest,
+            products=found.products,
+        )
+
 
 def head_sharpness(
     d_k: int,
@@ -122,16 +136,7 @@ def head_sharpness(
     prepare = getattr(attend, "prepare", lambda heads: heads)  # what `qk_norm` does to q and k
     q, k = prepare(x @ w_q), prepare(y @ w_k)
     scores = power(a)(d_k) * (q @ k.mT)  # (B, T, S)
-    return Sharpness(
-        d_k=d_k,
-        a=named(a),
-        init=init,
-        score_std=float(scores.data.std()),
-        sharpness=found.value,
-        residual=found.residual,
-        lowest=found.lowest,
-        products=found.products,
-    )
+    return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
 
 
 def slope(d_ks: Sequence[int], values: Any) -> tuple[float, float]:

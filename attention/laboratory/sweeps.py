@@ -1,4 +1,4 @@
-"""16.10 · Sweeps: one measurement, many settings, any number of computers.
+"""16.11 · Sweeps: one measurement, many settings, any number of computers.
 
 How do two exponents compare at five widths and eight learning rates, over five repeats? Each
 combination is a **cell**, and a sweep measures them all:
@@ -16,7 +16,7 @@ combination is a **cell**, and a sweep measures them all:
     (4, 0.0)
 
 No cell needs the result of another, so they may be computed in any order and anywhere: by this
-program, by processes, or by a cluster (`workers`, chapter 16.9). The numbers are the same to the
+program, by processes, or by a cluster (`workers`, chapter 16.10). The numbers are the same to the
 last bit. Each cell has a random generator of its own, made from the sweep's seed and the cell's
 settings, and not from its place in the order. So a value that is added to a setting changes no
 other cell, and any cell can be measured again by itself:
@@ -34,7 +34,7 @@ between them is due to the scale, and not to another sample:
     >>> round(raw.score_variance / scaled.score_variance, 9)    # d_k, exactly
     4.0
 
-With `path` each result is written as soon as it is known (chapter 16.7), and the same call
+With `path` each result is written as soon as it is known (chapter 16.8), and the same call
 continues a sweep that was killed. The whole of a demo's sweep is then
 
     with workers(jobs, dask) as executor, progress("basin") as shown:

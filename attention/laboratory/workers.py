@@ -1,4 +1,4 @@
-"""16.9 · Workers: processes, or a cluster.
+"""16.10 · Workers: processes, or a cluster.
 
 Who computes the cells of a sweep? `workers(jobs, dask)` gives an object to which functions are
 submitted, which Python calls an `Executor`, and ends it afterwards:

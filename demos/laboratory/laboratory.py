@@ -1,11 +1,11 @@
-"""The laboratory: seven measurements of what the scale does, and what hides it.
+"""The laboratory: eight measurements of what the scale does, and what hides it.
 
 Claim. The scale d_k^-½ is the one power of d_k with which nothing that decides how a head learns
 depends on its width: not the scores, not the gradient of a typical query, not the largest stable
 step. Without a scale a typical query of a wide head gets no gradient, and the learning rates that
 work shrink. What hides this is named too: means, Adam, small initial weights, small widths.
 
-Each measurement is a sweep (chapter 16.10), whose results are kept in a file of the output folder.
+Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
 A run that was stopped continues there. With `--full` there are more widths, rates and seeds.
 
     python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
@@ -21,9 +21,11 @@ from attention.laboratory.chain import factors
 from attention.laboratory.figures import (
     by_repeat,
     plot_basin,
+    plot_changed_scale,
     plot_entropies,
     plot_factors,
     plot_freezing,
+    plot_heads_learning,
     plot_lookup,
     plot_sharpness,
 )
@@ -32,11 +34,13 @@ from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.results import SweepError
 from attention.laboratory.sharpness import head_sharpness, slope
 from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.trained import trained_heads
 from attention.laboratory.workers import workers
 from attention.scaling import saturation, summary
 from demos import options, stop
 from demos._page import Page, try_it
 from demos._training import Marks
+from demos.laboratory import _trained
 
 
 def add(parser):
@@ -150,6 +154,13 @@ try:
         run("lookups", lookup, given, paired=("b",))
         given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
         run("neighbours", neighbour, given, sized(1, 2, 5), paired=("way",))
+        given = {
+            "d_k": sized([8], [64], [64, 512]),
+            "a": [0.0, 0.5],
+            "limit": [sized(3, 300, 300)],
+            "second_limit": [sized(3, 600, 600)],
+        }
+        run("trained", trained_heads, given, sized(1, 1, 5))
 except SweepError as error:
     stop(f"laboratory: {error}")
 
@@ -276,7 +287,12 @@ marks.at_most(
     "d",
 )
 
-print("\n6 · What hides it\n")
+print("\n6 · A trained model, whose scale is changed\n")
+trained = _trained.all_trained(measured["trained"])
+trained_rows = _trained.table_rows(trained)
+_trained.printed(trained_rows, trained, marks)
+
+print("\n7 · What hides it\n")
 adam, small = outcomes(measured["basin of Adam"]), outcomes(measured["small weights"])
 adam_rates = sorted({row.lr for row in measured["basin of Adam"]})
 adam_rows = table_of(
@@ -290,7 +306,7 @@ small_rows = table_of(
 print()
 printed(small_rows, ["GPT-2's weights, rate", *(f"{lr:g}" for lr in small_rates)])
 
-print("\n7 · What else keeps scores in bounds\n")
+print("\n8 · What else keeps scores in bounds\n")
 of_neighbours = summary(measured["neighbours"], by=("d_k", "way", "growth"))
 narrow, wide = (f({row.d_k for row in measured["neighbours"]}) for f in (min, max))
 neighbour_rows = []
@@ -317,6 +333,7 @@ lookup_rows = measured["lookups"]
 shown_lr = 0.3 if 0.3 in rates else rates[0]
 looked_at = [t for t in measured["basin"] if t.d_k == d_ks[-1] and t.lr == shown_lr]
 looked_at = [t for t in looked_at if t.broke_at is None]
+widest_trained = [row for row in measured["trained"] if row.d_k == measured["trained"][-1].d_k]
 drawn = {
     "sweep": plot_sweep([row for row in measured["saturation"] if row.a < 1]),
     "factors": plot_factors(measured["factors"]),
@@ -325,6 +342,8 @@ drawn = {
     "sharpness": plot_sharpness(measured["sharpness"]),
     "basin": plot_basin(basin),
     "entropies": plot_entropies(looked_at),
+    "heads": plot_heads_learning(widest_trained),
+    "changed": plot_changed_scale(widest_trained),
 }
 for name, figure in drawn.items():
     save_figure(figure, chosen.out / name)
@@ -469,7 +488,9 @@ page.figure(
     caption=f"What the head's weights do meanwhile: d_k = {d_ks[-1]}, learning rate {shown_lr:g}",
 )
 
-page.section("6 · What hides it", name="hidden")
+_trained.section(page, chosen.out, trained_rows, trained)
+
+page.section("7 · What hides it", name="hidden")
 page.say(
     "If you train a model without the scale, you may see nothing of all this. These are the "
     "reasons that were measured here.",
@@ -499,13 +520,13 @@ page.table(
     caption="SGD, with initial weights as small as GPT-2's: steps to 98 %",
 )
 
-page.section("7 · What else keeps scores in bounds", name="neighbours")
+page.section("8 · What else keeps scores in bounds", name="neighbours")
 page.table(
     NEIGHBOURS,
     neighbour_rows,
     caption=f"Ten other ways at the start of a training: the scores' standard deviation at two "
     f"d_k; then, at d_k = {wide}, entropy / log n, median and mean of ‖∂L/∂q‖ and the share of "
-    "dead queries (chapter 16.6)",
+    "dead queries (chapter 16.7)",
 )
 page.conclude(
     "The scale is not about numerical stability, which softmax's subtraction of the maximum "

@@ -97,7 +97,7 @@ MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.
 # of the guesses that a question offers.
 TYPED = {
     # Forms of numbers; what is called dead, and learned; chapters.
-    "laboratory": [".2", ".3", "0.001", "98 %", *(f"16.{n}" for n in range(2, 7))],
+    "laboratory": [".2", ".3", "0.001", "98 %", *(f"16.{n}" for n in (2, 3, 4, 5, 7))],
     "why_half": ["0.001", "0.15"],  # what is called dead; a setting of the slider
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
     "digits": ["10 %"],  # chance among ten
@@ -107,6 +107,7 @@ TYPED = {
     "sort": ["10 %"],
     "two_moons": ["60 %", "75 %", "90 %"],  # guesses
     "_seven_words": [".999"],  # a limit
+    "_trained": ["0.001", "16.6", "98 %"],  # of the laboratory
     "love_transformers": [
         "0.001",
         "4.5",

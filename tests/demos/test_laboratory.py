@@ -9,7 +9,10 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"}
+PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"} | {
+    "heads",
+    "changed",
+}
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +33,13 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
     assert_light(folder)
-    assert len(kept(folder)) == 11
+    assert len(kept(folder)) == 12
     for content in kept(folder).values():
         first, *rows = map(json.loads, content.decode().splitlines())
         assert first["sweep"]["seed"] == 0 and rows
     page = (folder / "index.html").read_text("utf-8")
     judged = re.findall(r"^   +(.+): expected .+, got \S+: ", printed, re.MULTILINE)
-    assert len(judged) >= 12
+    assert len(judged) >= 17
     assert all(what.strip().replace("<", "&lt;") in page for what in judged)
     assert page.count("<svg") == len(PICTURES) and page.count("What do you expect?") >= 2
 

@@ -1,0 +1,373 @@
+"""16.6 · Trained: what a trained model loses if the scale is removed from it.
+
+Chapters 16 to 16.4 look at random weights. What does the scale do in a model that has learned? This
+chapter trains a layer of four heads on chapter 16.5's task, then multiplies its scores by another
+factor, and looks at each head: how decided it is, and what gradient its queries get. The layer is
+chapter 13's, unchanged. Its `attend` may be any function of q, k and v, so one that keeps what it
+computes shows the inside of every head (`Look`).
+
+After 300 steps at a rate of .3, with d_k = 64: mean ± spread of ten seeds. (Dead: ‖∂L/∂q‖ < .001.)
+
+    trained with   then         right      loss    dead for L   dead for g   second task
+    1/√d_k         as trained   100.0 %    .003    76 ± 3 %     0 ± 0 %      50 ± 9
+    1/√d_k         doubled      100.0 %    .001    93 ± 2 %     6 ± 2 %      68 ± 11
+    1/√d_k         no scale     100.0 %    .001    95 ± 2 %     66 ± 8 %     146 ± 46
+    no scale       as trained   100.0 %    .005    90 ± 3 %     58 ± 6 %     122 ± 34
+    no scale       doubled      99.9 %     .005    93 ± 2 %     76 ± 5 %     214 ± 61
+    no scale       1/√d_k       99.7 %     .030    45 ± 16 %    3 ± 5 %      49 ± 10
+
+**The answers do not need the scale.** Without it the trained model answers all questions as before,
+and its loss even falls. The right pair has the largest score already, and a positive factor does
+not change which score is the largest. A factor of 8 only makes the model more sure. So if you
+remove the scale from a trained model and look at its answers, you find nothing.
+
+**Finished or saturated?** With the scale 76 % of the queries are dead at the end. At the start none
+was. Did softmax saturate? There are two ways to get no gradient: nothing is wrong any more, or what
+is wrong does not get through. The loss's gradient cannot tell them apart. So we send something
+else: a random g with entries N(0, 1) at each head's output, whose size does not depend on what the
+model has learned, and measure ‖∂⟨g, output⟩/∂q‖ (`passed_median`, `passed_dead`). With the scale g
+reaches every query, and the median is .56, at the start .82: the heads have *finished*. Without the
+scale 58 % of the queries get nothing from g either: these heads are *saturated*. At the start that
+was 8 %, since d_k = 64 is not wide. The training itself made the scores larger: in the best head
+their standard deviation rose from 7 to 24 ± 13, and with the scale from .9 to 2.5.
+
+**What saturation costs** shows when there is something else to learn. The second task asks for
+another pair: the question is no longer the pair's key but the key three further on. (Another W_Q
+is enough for that.) The model with the scale learns it in 50 steps. If the scale is removed first,
+it needs 146, about three times as many. The model that was trained without the scale needs 122. If
+it gets the scale after its training it needs 49, as many as the model that always had it.
+
+At d_k = 512 there are larger differences (five seeds). The columns are the same.
+
+    1/√d_k         as trained   100.0 %    .003    75 ± 2 %     0 ± 0 %      52 ± 10
+    1/√d_k         no scale     100.0 %    .002    98 ± 1 %     89 ± 4 %     400 ± 122
+    no scale       as trained   99.5 %     .021    96 ± 1 %     89 ± 3 %     351 ± 52
+    no scale       1/√d_k       99.8 %     .014    72 ± 2 %     7 ± 2 %      77 ± 22
+
+    >>> from attention.laboratory.trained import over_heads, trained_heads
+    >>> model = trained_heads(64, 0.5, rng=np.random.default_rng(0))
+    >>> steps = {each.change: each.steps for each in model.second}
+    >>> steps["no scale"] > 2 * steps["as trained"]
+    True
+    >>> for change in ("as trained", "no scale"):
+    ...     right, for_l, for_g = (
+    ...         np.mean(over_heads([model], name, step=300, change=change))
+    ...         for name in ("accuracy", "dead_share", "passed_dead")
+    ...     )
+    ...     print(right > 0.99, for_l > 0.5, for_g > 0.5)       # right; dead for L; dead for g
+    True True False
+    True True True
+
+**The heads do not share the work equally.** One would be enough for this task. The heads of a
+training, sorted by the weight on the right pair, at the start and after 300 steps:
+
+    entropy / log n        best head    second       third        worst
+    1/√d_k, start          .84 ± .02    .84 ± .02    .85 ± .02    .84 ± .02
+    1/√d_k, trained        .16 ± .03    .37 ± .10    .55 ± .09    .74 ± .07
+    no scale, start        .17 ± .02    .17 ± .02    .17 ± .01    .17 ± .02
+    no scale, trained      .00 ± .00    .02 ± .02    .07 ± .03    .10 ± .02
+
+    weight on the right pair
+    1/√d_k, start          .16 ± .02    .13 ± .01    .12 ± .01    .10 ± .01
+    1/√d_k, trained        .93 ± .02    .77 ± .10    .59 ± .11    .33 ± .12
+    no scale, start        .20 ± .03    .14 ± .02    .11 ± .03    .09 ± .03
+    no scale, trained      1.00 ± .00   .90 ± .13    .67 ± .17    .35 ± .19
+
+The entropy falls in 78 of the 80 heads, but it says something else with the scale and without. With
+the scale it falls as a head learns where to look. Without, every head looks at one or two pairs
+from the first step on, and the right one is among them by chance: one of 8 has .125. A low entropy
+shows that a head is decided. It does not show that the head is right.
+
+Which head becomes the best one? In 16 of 20 trainings it is the one that looked best before the
+first step, by chance. (If that did not matter, it would be so in about 5 of 20.) At d_k = 512 it
+is so in 3 of 10 only, which is not more than chance.
+
+What does all this not show? **That a model needs the scale.** W_Q can absorb any factor, so a
+worse result after a change shows what the weights were trained for. The model that was trained
+without a scale at d_k = 64 has the loss .005, and .030 when it gets one. Nor does the second task
+separate two causes: without the scale softmax is saturated, and also a step moves the scores up to
+d_k times as far (chapter 16.5). And this is a small task. A deep model on real text may be
+different.
+
+Legend: B questions about n pairs each, H heads; T = 1 query, S = n keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attention.laboratory.basin import LEARNED, SYMBOLS, WINDOW, recall_batch
+from attention.laboratory.sharpness import initial_weights
+from attention.multi_head import MultiHeadAttention
+from attention.scaled_dot_product import over_keys, scale_factor
+from attention.scaling import DEAD, Array, Exponent, entropies, named, power, top_tenth
+from minigrad import Tensor, cross_entropy, gradients
+from minigrad.nn import Embedding, Linear, Module
+from minigrad.optim import SGD
+
+CHECKPOINTS = (0, 1, 3, 10, 30, 100, 300, 1000)  # steps of the training at which heads are measured
+SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
+
+
+class Recall(Module):
+    """Several heads between a question and pairs of a key and a value; the answer is a value."""
+
+    def __init__(
+        self,
+        num_heads: int,
+        *,
+        d_k: int,
+        scale: float,
+        d_model: int = 32,
+        rng: np.random.Generator,
+    ) -> None:
+        self.keys = Embedding(SYMBOLS, d_model, rng=rng)
+        self.values = Embedding(SYMBOLS, d_model, rng=rng)
+        self.attention = MultiHeadAttention(d_model, num_heads, d_k=d_k, scale=scale, rng=rng)
+        self.answer = Linear(d_model, SYMBOLS, rng=rng)
+        # Chapter 16.4's "unit": q and k of variance 1, so that raw scores spread like √d_k.
+        w_q, w_k = initial_weights(d_model, num_heads * d_k, "unit", rng=rng)
+        self.attention.w_q.weight.data = w_q
+        self.attention.w_k.weight.data = w_k
+
+    def __call__(self, asked: Array, keys: Array, values: Array) -> Tensor:
+        """The logits (B, SYMBOLS) of the questions (B, 1) about pairs of keys and values (B, n)."""
+        question = self.keys(asked)  # (B, 1, d_model)
+        pairs = (self.keys(keys) + self.values(values)) / math.sqrt(2)  # (B, n, d_model)
+        return self.answer(self.attention(question, pairs))[:, 0]  # (B, SYMBOLS)
+
+
+class Look:
+    """Chapter 11's `attention` with its scale times `factor`; it keeps what it computed last.
+
+    As a layer's `attend` it shows what each head does, and changes the scale without touching the
+    layer:
+
+    >>> from attention import MultiHeadAttention
+    >>> from attention.laboratory.trained import Look
+    >>> layer = MultiHeadAttention(6, 3, rng=np.random.default_rng(0))
+    >>> x = Tensor(np.random.default_rng(1).standard_normal((5, 6)))
+    >>> y = layer(x)
+    >>> layer.attend = Look()
+    >>> bool(np.allclose(layer(x).data, y.data)), layer.attend.p.shape
+    (True, (3, 5, 5))
+    """
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def __call__(
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Any = None
+    ) -> Tensor:
+        """(…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)"""
+        self.q = q
+        self.scores = self.factor * scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
+        self.p = over_keys(self.scores, mask)  # (…, T, S)
+        self.output = self.p @ v  # (…, T, d_v)
+        return self.output
+
+
+def changes(d_k: int, a: Exponent) -> dict[str, float]:
+    """What the scale d_k^-a is multiplied by after the training: a name → the factor.
+
+    >>> from attention.laboratory.trained import changes
+    >>> changes(64, 0.5)
+    {'as trained': 1.0, 'doubled': 2.0, 'no scale': 8.0}
+    >>> changes(64, 0)
+    {'as trained': 1.0, 'doubled': 2.0, '1/√d_k': 0.125}
+    """
+    scale = power(a)(d_k)
+    found = {"as trained": 1.0, "doubled": 2.0, "no scale": 1 / scale, "1/√d_k": d_k**-0.5 / scale}
+    return {name: by for name, by in found.items() if name == "as trained" or by != 1}
+
+
+@dataclass(frozen=True)
+class Head:
+    """One head of a model at one checkpoint of its training, with one change of the scale.
+
+    The gradients are those of 512 questions, one query each, and each is the gradient of that
+    question's own loss, not of the mean over the batch.
+    """
+
+    step: int  # how many steps the model was trained before
+    change: str  # of the scale, after the training: see `changes`
+    factor: float  # what the scale was multiplied by
+    head: int
+    accuracy: float  # share of the questions that the whole model answers
+    loss: float  # of the whole model, mean cross-entropy
+    score_std: float  # over the keys of a query: √ of the mean variance
+    entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
+    on_pair: float  # mean weight of the pair that was asked for
+    gradient_mean: float  # over queries, of ‖∂L/∂q‖
+    gradient_median: float
+    dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
+    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the luckiest tenth of the queries gets
+    passed_median: float  # over queries, of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
+    passed_dead: float  # share of queries for which it is < DEAD
+
+
+@dataclass(frozen=True)
+class SecondTask:
+    """How a trained model learns another task, after a change of its scale."""
+
+    change: str  # see `changes`
+    steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
+
+
+@dataclass(frozen=True)
+class TrainedHeads:
+    """One training of a model of several heads, its heads on the way, and what it learns next."""
+
+    d_k: int
+    a: float | str  # the exponent of the scale d_k^-a, or the name of a function
+    lr: float
+    heads: list[Head]  # by checkpoint, change and number of the head
+    second: list[SecondTask]  # by change
+
+
+def trained_heads(
+    d_k: int,
+    a: Exponent,
+    *,
+    lr: float = 0.3,
+    num_heads: int = 4,
+    limit: int = 300,
+    second_limit: int = 600,
+    batch: int = 64,
+    questions: int = 512,
+    rng: np.random.Generator,
+) -> TrainedHeads:
+    """Train a model with the scale d_k^-a by SGD, in float32, and measure its heads on the way.
+
+    The questions that measure, and g, are drawn once: all checkpoints and all changes of the scale
+    see the same ones. Exponents see the same ones too, if their generators are equal.
+
+    The trained model then learns a second task, once for each change of the scale: the question
+    is no longer the key of the pair, but the key three further on (to ask for 0 one says 3), so
+    every head has to look at another pair. Nothing else changes.
+    """
+    model = Recall(num_heads, d_k=d_k, scale=power(a)(d_k), rng=rng).astype(np.float32)
+    optimizer = SGD(model.parameters(), lr)
+    test = recall_batch(questions, rng=rng)
+    d_v = model.attention.w_v.weight.shape[-1] // num_heads
+    g = rng.standard_normal((questions, num_heads, 1, d_v)).astype(np.float32)
+    heads: list[Head] = []
+    done = 0
+    for checkpoint in (step for step in CHECKPOINTS if step <= limit):
+        for _ in range(checkpoint - done):
+            train_step(model, optimizer, recall_batch(batch, rng=rng))
+        done = checkpoint
+        for change, factor in changes(d_k, a).items():
+            heads += measured(model, test, g, step=done, change=change, factor=factor)
+    seed = int(rng.integers(2**32))  # every change sees the same questions of the second task
+    trained = [parameter.data for parameter in model.parameters()]
+    second = []
+    for change, factor in changes(d_k, a).items():
+        for parameter, data in zip(model.parameters(), trained, strict=True):
+            parameter.data = data
+        model.attention.attend = Look(factor)
+        steps = steps_of_second_task(
+            model, optimizer, limit=second_limit, batch=batch, rng=np.random.default_rng(seed)
+        )
+        second.append(SecondTask(change, steps))
+    return TrainedHeads(d_k=d_k, a=named(a), lr=lr, heads=heads, second=second)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: one step, the measurement of all heads, the second task, and many trainings at once.
+
+
+def train_step(
+    model: Recall, optimizer: SGD, questions: tuple[Array, Array, Array, Array]
+) -> float:
+    """One step on a batch of questions: the share that was right before it."""
+    *question, answer = questions
+    logits = model(*question)
+    optimizer.zero_grad()
+    cross_entropy(logits, answer).backward()
+    optimizer.step()
+    return float(np.mean(logits.data.argmax(axis=-1) == answer))
+
+
+def measured(
+    model: Recall,
+    questions: tuple[Array, Array, Array, Array],
+    g: Array,
+    *,
+    step: int,
+    change: str,
+    factor: float,
+) -> list[Head]:
+    """Every head, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
+    *question, answer = questions
+    asked, keys, _ = question
+    look = Look(factor)
+    before, model.attention.attend = model.attention.attend, look
+    logits = model(*question)
+    model.attention.attend = before
+    loss = cross_entropy(logits, answer)  # the mean: times B it is the sum of the questions' losses
+    (of_loss,) = gradients(loss * len(answer), [look.q], retain_graph=True)  # (B, H, 1, d_k)
+    (of_g,) = gradients(look.output, [look.q], g)
+    lengths = np.linalg.norm(of_loss[:, :, 0].astype(float), axis=-1).T  # (H, B)
+    passed = np.linalg.norm(of_g[:, :, 0].astype(float), axis=-1).T
+    p = look.p.data[:, :, 0].astype(float).swapaxes(0, 1)  # (H, B, n)
+    variance = look.scores.data[:, :, 0].astype(float).var(axis=-1).T
+    return [
+        Head(
+            step=step,
+            change=change,
+            factor=factor,
+            head=head,
+            accuracy=float(np.mean(logits.data.argmax(axis=-1) == answer)),
+            loss=loss.item(),
+            score_std=float(np.sqrt(variance[head].mean())),
+            entropy=float(entropies(p[head]).mean()),
+            on_pair=float(p[head][asked == keys].mean()),
+            gradient_mean=float(lengths[head].mean()),
+            gradient_median=float(np.median(lengths[head])),
+            dead_share=float((lengths[head] < DEAD).mean()),
+            top_tenth_share=top_tenth(lengths[head]),
+            passed_median=float(np.median(passed[head])),
+            passed_dead=float((passed[head] < DEAD).mean()),
+        )
+        for head in range(len(p))
+    ]
+
+
+def steps_of_second_task(
+    model: Recall, optimizer: SGD, *, limit: int, batch: int, rng: np.random.Generator
+) -> int | None:
+    """The steps until 98 % of ten batches are right; None if `limit` steps are not enough."""
+    right: list[float] = []
+    while len(right) < limit:
+        asked, keys, values, answer = recall_batch(batch, rng=rng)
+        question = (asked + SHIFT) % SYMBOLS
+        right.append(train_step(model, optimizer, (question, keys, values, answer)))
+        if len(right) >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
+            return len(right)
+    return None
+
+
+def over_heads(
+    rows: Iterable[TrainedHeads], name: str, *, step: int, change: str
+) -> list[list[float]]:
+    """One number of the heads at one checkpoint: a list for each training, a number for each head.
+
+    A head has no number that means anything across trainings: head 0 of one is not head 0 of
+    another. So the numbers of a training are sorted, from the head with the most weight on the
+    pair that was asked for (at that checkpoint, as trained) to the head with the least.
+    """
+    found = []
+    for row in rows:
+        at = [head for head in row.heads if head.step == step]
+        best = sorted(
+            (head for head in at if head.change == "as trained"), key=lambda head: -head.on_pair
+        )
+        of = {head.head: getattr(head, name) for head in at if head.change == change}
+        found.append([of[head.head] for head in best])
+    return found
