@@ -37,7 +37,7 @@ class Diagnosis:
     evidence: str
 
     def __str__(self) -> str:
-        return f"{self.sentence} ({self.evidence}.)"
+        return f"{self.sentence} ({self.evidence[0].upper()}{self.evidence[1:]}.)"
 
 
 class GradientError(AssertionError):

@@ -154,7 +154,8 @@ class Search:
 
 def _operation_of(node: Any) -> Callable[..., Any]:
     """The operation of a node: its rule, made one once more, so that it records itself."""
-    return primitive(node.rule, name=node.name)
+    remade: Callable[..., Any] = primitive(name=node.name)(node.rule)
+    return remade
 
 
 def _of_different_rules_first(nodes: list[Tensor]) -> list[Tensor]:

@@ -56,6 +56,8 @@ def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Dia
 
     tensors = [Tensor(v, requires_grad=True) if k in wanted else v for k, v in enumerate(values)]
     c = vjp(tensors)
+    if np.abs(getattr(c, "data", c)).max(initial=0.0) < 1e-9 * np.abs(values[-1]).max(initial=0.0):
+        return  # saturated: perhaps it is nothing but rounding
     v = np.asarray(rng.standard_normal(np.shape(c)))
     recorded = [np.zeros(np.shape(x)) for x in values]
     if isinstance(c, Tensor) and c.requires_grad:
@@ -127,7 +129,7 @@ def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]
         how = "Nothing that f computes from {} leads back to it: it is 0 because f left the record"
     else:
         how = "Only some of the uses of {} are recorded: f left the record on one of its ways"
-    what = claims.names[i]
+    what = claims.names[i].strip("()")
     sentence = f"{how.format(what)}, as by {_ways_out(f)}."
     if places:
         sentence += (

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from minigrad.checks.checking import Comparison
-from minigrad.checks.claims import Claims, Diagnosis
+from minigrad.checks.claims import Claims, Diagnosis, second_order
 from minigrad.checks.differences import lengths
 from minigrad.engine.tensor import Array, Tensor
 
@@ -95,12 +95,11 @@ def edges(claims: Claims, i: int, j: int, chosen: Array) -> Iterator[Diagnosis]:
             ]
             for sign in (1, -1)
         )
-        where = (
-            f"element {[int(n) for n in index]} of {claims.names[i]}, which is {point[index]:.6g}"
-        )
+        name, place = claims.names[i].strip("()"), [int(n) for n in index]
+        where = f"element {place} of {name}, which is {point[index]:.6g}"
         claim = claims.analytic[j][i][index] * length[index]
         kind = _kind_of_edge(
-            np.array(right), np.array(left), claim, abs(middle), claims.magnitude[j]
+            np.array(right), np.array(left), float(claim), float(claims.magnitude[j])
         )
         if kind:
             below, above = left[1] / length[index], right[1] / length[index]
@@ -119,7 +118,7 @@ TOLD = {
 }
 
 
-def _kind_of_edge(right: Array, left: Array, claim: float, value: float, magnitude: float) -> str:
+def _kind_of_edge(right: Array, left: Array, claim: float, magnitude: float) -> str:
     """What the slopes of the right and the left side, for a near and a nearer step, show."""
     if not np.isfinite([right, left]).all():
         return "edge of the domain"
@@ -140,11 +139,30 @@ def rounding(claims: Claims, j: int, seen: Comparison) -> Iterator[Diagnosis]:
     found = np.array([seen.analytic, seen.numerical])
     moves = float(np.abs(found[np.isfinite(found)]).max(initial=0.0)) / 8  # over the longest step
     digit = float(np.finfo(float).eps * claims.magnitude[j])
-    if moves < 1e5 * digit:
+    seeds = float(np.abs(claims.points[-1]).max(initial=0.0))  # a gradient is made of these, too
+    if moves < 1e5 * digit or moves < 1e-13 * seeds:
         yield Diagnosis(
             "rounding",
             "What should move is lost in rounding: it is far smaller than what it is added to, as "
             "where a softmax or a tanh is saturated. Check at an input that moves more.",
-            f"the terms are of size {claims.magnitude[j]:.2g}, with a last digit of {digit:.1g}; "
-            f"over the longest step their sum moves by {moves:.1g}",
+            f"the terms are of size {max(claims.magnitude[j], seeds):.2g}, and over the longest "
+            f"step their sum moves by {moves:.1g}",
+        )
+        return
+    # The gradient may be a difference of numbers that agree in nearly all digits. Then a change in
+    # the last digit of the points changes all of its own.
+    rng = np.random.default_rng(4)
+    again = claims if len(claims.derivatives[0].split("of")) > 1 else second_order(claims, rng)
+    eps = np.finfo(float).eps
+    nearby = [
+        again.evaluate([p * (1 + eps * rng.uniform(-2, 2, p.shape)) for p in again.points])
+        for _ in range(4)
+    ]
+    shaken = np.ptp(nearby, axis=0) > 1e-4 * again.magnitude
+    if shaken.any():
+        yield Diagnosis(
+            "rounding",
+            "The gradient itself is rounding: it is a small difference of large numbers, as where "
+            "a softmax is saturated. Check at an input that moves more.",
+            "a change of the input in its last digit changes the gradient's fourth",
         )

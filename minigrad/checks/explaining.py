@@ -37,7 +37,7 @@ from minigrad.checks.checking import DOUBT, Wrong
 from minigrad.checks.claims import Claims, Diagnosis, GradientError
 from minigrad.checks.culprit import Alone, Search
 from minigrad.checks.differences import elementwise, lengths, slopes
-from minigrad.checks.doubts import TOLD, doubts
+from minigrad.checks.doubts import doubts
 from minigrad.engine.tensor import Array, Tensor
 
 MOST_ROWS = 8  # of the table
@@ -54,13 +54,12 @@ def explained(
         search = Search(first.output, _tensors(first), order, rtol, rng)
         reasons: tuple[Diagnosis, ...] = ()
         if wrong:  # the check may be what is wrong
-            reasons = tuple(doubts(wrong.claims, wrong.i, wrong.j, wrong.worst, worst))
-        edge = any(each.kind in TOLD for each in reasons)
-        if not reasons or edge:  # (some of the elements may be wrong, and others at a kink)
-            known = [] if edge and not search.wrong else _mistakes(search, f, wrong, rng)
-            reasons = (*reasons, *known)
+            reasons = tuple(_tried(doubts, wrong.claims, wrong.i, wrong.j, wrong.worst, worst))
+        doubtful = bool(reasons)
+        if search.wrong or not doubtful:
+            reasons += _mistakes(search, f, wrong, rng)
     alone, i = search.wrong[0] if search.wrong else (None, None)
-    lines = [heading, _which_rule(search, edge), *map(str, reasons), table]
+    lines = [heading, _which_rule(search, doubtful), *map(str, reasons), table]
     return GradientError(
         "\n".join(line for line in lines if line),
         rule=alone.name if alone else None,
@@ -101,13 +100,15 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
     reduces = len(alone.shape) < alone.inputs[i].ndim
     tried: list[Callable[..., Iterator[Diagnosis]]] = [
         mistakes.zero,
-        mistakes.ignores_g,
         shares.forgotten_use,
         shares.not_summed,
         *((places.another_axis, places.transposed)[:: 1 if reduces else -1]),
         mistakes.constant_factor,
         mistakes.another_input,
     ]
+    found = _tried(mistakes.ignores_g, case)
+    if found:
+        return tuple(found)  # the others take for granted that twice the g gives twice the gradient
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]
@@ -122,7 +123,7 @@ def _tried(hypothesis: Callable[..., Iterator[Diagnosis]], *given: Any) -> list[
         return []
 
 
-def _which_rule(search: Search, edge: bool) -> str:
+def _which_rule(search: Search, doubtful: bool) -> str:
     """The line that names the rule, and how many others are right."""
     total = search.right + search.unsure + len(search.wrong)
     if not search.wrong:
@@ -139,6 +140,7 @@ def _which_rule(search: Search, edge: bool) -> str:
     others = dict.fromkeys(_named(*each) for each in search.wrong[1:])
     others.pop(_named(alone, i), None)
     found = search.found[0]
+    fault = "does not agree with the difference" if doubtful else "is wrong"
     if i is None:
         said = (
             f"The rule {alone.name} is wrong: it computes one thing with arrays and another with "
@@ -146,11 +148,10 @@ def _which_rule(search: Search, edge: bool) -> str:
         )
     elif isinstance(found, Wrong) and found.worst.order == 2:
         said = (
-            f"The rule {alone.name} is wrong to second order: the gradient that its VJP for "
-            f"{_input(alone, i)} gives cannot be differentiated again."
+            f"The rule {alone.name} {fault} to second order: what its VJP for "
+            f"{_input(alone, i)}, gives is right, and the derivative of that is not."
         )
     else:
-        fault = "does not agree with the difference" if edge else "is wrong"
         said = f"The rule {alone.name} {fault}: its VJP for {_input(alone, i)}."
     if others:
         said += f" Wrong as well: {', '.join(others)}."

@@ -20,9 +20,10 @@ times, in each element, as precisely as the difference can tell.
     >>> case = Case.of(Alone(total(x)), 0, np.random.default_rng(0))
     >>> for each in constant_factor(case):
     ...     print(each)
-    The VJP gives 1/7 of the true gradient. 7 is the length of axis 0 of the input and the number of
-    elements that are added up for one of the output: a mean where a sum belongs, or a division too
-    many. (VJP / difference = 0.142857 in each of 7 elements, for 2 random g.)
+    The VJP gives 1/7 of the true gradient. 7 is the number of elements that are added up for one
+    result and the length of axis 0 of the input: a mean where a sum belongs, or a division too
+    many; or the inner derivative 7 of 7x is missing. (VJP / difference = 0.142857 in
+    each of 7 elements, for 2 random g.)
 """
 
 from __future__ import annotations
@@ -88,17 +89,17 @@ class Case:
                 return cls(alone, i, looked, tuple(trials))
         return None
 
-    def shows(self, claimed: Callable[[Trial], Any], true: Callable[[Trial], Any]) -> bool:
-        """Whether an equation holds in every trial. Both sides have an entry for each element."""
-        return all(same(claimed(t), true(t), t.resolution) for t in self.trials)
+    def gives(self, candidate: Callable[[Trial], Array]) -> bool:
+        """Whether the VJP gives in every trial what a candidate does at the elements looked at."""
+        return all(same(self.at(t.claimed), candidate(t), t.resolution) for t in self.trials)
 
     def at(self, gradient: Any) -> Array:
         """The elements of a gradient that are looked at, in flat order."""
         return np.asarray(gradient).ravel()[self.looked]
 
-    def claim(self, trial: Trial, g: Array) -> Array:
+    def claim(self, trial: Trial, g: Any) -> Array:
         """What the VJP gives for another g."""
-        return self.alone.claim(trial.inputs, g, self.i)
+        return self.alone.claim(trial.inputs, np.asarray(g), self.i)
 
 
 def _tried(alone: Alone, i: int, inputs: list[Array], rng: Any, looked: Array) -> Trial:
@@ -189,8 +190,6 @@ def constant_factor(case: Case) -> Iterator[Diagnosis]:
         return
     sign = "minus " if k < 0 else ""
     shown, origins = _origins(case, abs(k))
-    if not origins:
-        origins = ["a constant, as when an inner derivative (of 3x: 3) is forgotten or there twice"]
     why = "; or ".join(origins)
     yield Diagnosis(
         "factor",
@@ -200,8 +199,8 @@ def constant_factor(case: Case) -> Iterator[Diagnosis]:
 
 
 CONSTANTS = {
-    "2": (2.0, "counted twice, or the derivative 2x of a square in the place of x"),
-    "1/2": (0.5, "the 2 of the derivative 2x of a square is missing, or one of two equal uses"),
+    "2": (2.0, "one of two equal uses is counted twice, or 2x stands in the place of x"),
+    "1/2": (0.5, "one of two equal uses is not counted, or x stands in the place of 2x"),
     "ln 2": (np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and base e"),
     "1/ln 2": (1 / np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and e"),
     "π/180": (np.pi / 180, "degrees and radians are mixed up"),
@@ -213,48 +212,53 @@ CONSTANTS = {
 
 def _origins(case: Case, k: float) -> tuple[str, list[str]]:
     """The factor k as a reader would write it, and every origin it may have."""
-    near = lambda value: abs(k - value) < 1e-6 * value
+
+    def near(value: float) -> bool:
+        return abs(k - value) < 1e-6 * value
+
     shown, found = "", []
     for text, (value, why) in CONSTANTS.items():
         if near(value):
-            shown = f"{text} of"
+            shown = f"{text} of" if value < 1 else f"{text} times"
             found.append(why)
+    last = {shape[-1] for shape in (case.alone.inputs[case.i].shape, case.alone.shape) if shape}
     for n, what in _lengths(case).items():
-        said = f"{n} is {' and '.join(what)}"
         if near(n):
             shown, why = f"{n} times", "a sum where a mean belongs, or a division that is missing"
         elif near(1 / n):
             shown, why = f"1/{n} of", "a mean where a sum belongs, or a division too many"
-        elif near(np.sqrt(n)):
-            shown, why = f"√{n} times", "a division by the root of a length, as √d_k, is missing"
-        elif near(1 / np.sqrt(n)):
-            shown, why = f"1/√{n} of", "a division by the root of a length, as √d_k, too many"
+        elif n in last and near(np.sqrt(n)):
+            why = "a division by the root of a length, as √d_k, is missing"
+            shown = shown or f"√{n} times"
+        elif n in last and near(1 / np.sqrt(n)):
+            why = "a division by the root of a length, as √d_k, too many"
+            shown = shown or f"1/√{n} of"
         else:
             continue
-        found.append(f"{said}: {why}")
-    if near(2):
-        shown = "2 times"
+        found.append(f"{n} is {' and '.join(what)}: {why}")
+    if k < 1 and near(1 / round(1 / k)):
+        found.append(f"the inner derivative {round(1 / k)} of {round(1 / k)}x is missing")
+    else:
+        found.append("a constant, as an inner derivative, is missing or there twice")
     return shown or f"{k:.6g} times", found
 
 
 def _lengths(case: Case) -> dict[int, list[str]]:
     """The lengths that a forgotten or added division could be by, and what each is."""
     x, y = case.alone.inputs[case.i].shape, case.alone.shape
-    found: dict[int, list[str]] = {}
-    for shape, whose in ((x, "the input"), (y, "the output")):
-        for axis, n in enumerate(shape):
-            found.setdefault(n, []).append(f"the length of axis {axis} of {whose}")
     sizes = [int(np.prod(x)), int(np.prod(y))]
+    found: dict[int, list[str]] = {}
     if sizes[1] and sizes[0] % sizes[1] == 0:
-        n = sizes[0] // sizes[1]
-        found.setdefault(n, []).append(
-            "the number of elements that are added up for one of the output"
-        )
-    if len(x) > 1:
-        found.setdefault(sizes[0], []).append("the number of elements of the input")
-    if len(y) > 1:
-        found.setdefault(sizes[1], []).append("the number of elements of the output")
-    return {n: list(dict.fromkeys(what)) for n, what in found.items() if n > 1}
+        found[sizes[0] // sizes[1]] = ["the number of elements that are added up for one result"]
+    for shape, whose in ((x, "the input"), (y, "the output")):
+        for n in dict.fromkeys(shape):
+            axes = " and ".join(str(axis) for axis, length in enumerate(shape) if length == n)
+            which = f"axis {axes}" if shape.count(n) == 1 else f"axes {axes}"
+            found.setdefault(n, []).append(f"the length of {which} of {whose}")
+    for size, shape, whose in zip(sizes, (x, y), ("the input", "the output"), strict=True):
+        if len(shape) > 1:
+            found.setdefault(size, []).append(f"the number of elements of {whose}")
+    return {n: what for n, what in found.items() if n > 1}
 
 
 # ---------------------------------------------------------------- another input

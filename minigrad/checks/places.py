@@ -23,7 +23,8 @@ element of the input. If that is what the VJP gives, the mistake is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -75,14 +76,15 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
             return
         x, y = trial.inputs[case.i].shape, case.alone.shape
         found.add(tuple(mixed_axes(table, y, x) for table in tables))
-    ((claimed, true),) = found if len(found) == 1 else ((None, None),)
+    if len(found) != 1:
+        return
+    ((claimed, true),) = found
     if claimed == true:
         return
-    spell = lambda axes: " and ".join(f"axis {a}" for a in axes) if axes else "no axis"
+    told, meant = (" and ".join(f"axis {a}" for a in axes) or "no axis" for axes in (claimed, true))
     yield Diagnosis(
         "another axis",
-        f"The value mixes the elements of input {case.i} along {spell(true)}, and the VJP along "
-        f"{spell(claimed)}.",
+        f"The value mixes the elements of input {case.i} along {meant}, and the VJP along {told}.",
         "seen in which elements of the input each element of the output moves with",
     )
 
@@ -112,26 +114,17 @@ def mixed_axes(table: Array, y: tuple[int, ...], x: tuple[int, ...]) -> tuple[in
 
 def transposed(case: Case) -> Iterator[Diagnosis]:
     """c is the true gradient transposed, or the true one at a transposed input, or of a gᵀ."""
-    x = case.alone.inputs[case.i]
-    turns = {"transposed": lambda a: a.swapaxes(-1, -2)} if x.ndim > 1 else {}
-    if x.ndim > 2:
-        turns["with its axes in reverse order"] = lambda a: a.transpose()
+    turns = {"transposed": _mT, "with its axes in reverse order": _T}
     for how, turn in turns.items():
-        if turn(x).shape == x.shape and case.shows(
-            lambda t, turn=turn: case.at(turn(t.claimed)), lambda t: t.true
-        ):
+        if _fits_turned(case, turn):
             yield Diagnosis(
                 "transposed",
                 f"The VJP gives the true gradient {how}.",
-                "element [i, j] of the VJP is element [j, i] of the difference, for 2 random g",
+                "the VJP turned round is the difference in every element, for 2 random g",
             )
             return
     for j, a in enumerate(case.alone.inputs):
-        if (
-            a.dtype.kind == "f"
-            and a.ndim > 1
-            and case.shows(lambda t: case.at(t.claimed), lambda t, j=j: _true_at(case, t, j))
-        ):
+        if a.dtype.kind == "f" and case.gives(partial(_true_where_turned, case, j)):
             yield Diagnosis(
                 "transposed",
                 f"The VJP gives what is right if input {j} is transposed: it uses input {j} "
@@ -139,15 +132,7 @@ def transposed(case: Case) -> Iterator[Diagnosis]:
                 f"VJP = difference at the transposed input {j}, for 2 random g",
             )
             return
-    g = case.trials[0].g
-    if (
-        g.ndim > 1
-        and g.shape[-1] == g.shape[-2]
-        and case.shows(
-            lambda t: case.at(t.claimed),
-            lambda t: case.alone.true(t.inputs, t.g.swapaxes(-1, -2), case.i, case.looked)[0],
-        )
-    ):
+    if case.gives(partial(_true_where_turned, case, None)):
         yield Diagnosis(
             "transposed",
             "The VJP gives what is right for gᵀ in the place of g.",
@@ -155,13 +140,34 @@ def transposed(case: Case) -> Iterator[Diagnosis]:
         )
 
 
-def _true_at(case: Case, trial: Trial, j: int) -> Array:
-    """The true gradient where input j is transposed; NaN, which fits nothing, where it has none."""
-    inputs = list(trial.inputs)
-    inputs[j] = inputs[j].swapaxes(-1, -2).copy()
-    if inputs[j].shape != trial.inputs[j].shape:
+def _mT(a: Array) -> Array:
+    return a.swapaxes(-1, -2) if a.ndim > 1 else a
+
+
+def _T(a: Array) -> Array:
+    return a.transpose()
+
+
+def _fits_turned(case: Case, turn: Callable[[Array], Array]) -> bool:
+    """Whether c, turned round, is the true gradient."""
+    found = [(turn(t.claimed), t) for t in case.trials]
+    return all(
+        c.shape == t.claimed.shape and same(case.at(c), t.true, t.resolution) for c, t in found
+    )
+
+
+def _true_where_turned(case: Case, j: int | None, trial: Trial) -> Array:
+    """The true gradient with input j transposed, or g; NaN, which fits nothing, if none can be."""
+    inputs, g = list(trial.inputs), trial.g
+    before = g if j is None else inputs[j]
+    after = _mT(before)
+    if after.shape != before.shape or before.ndim < 2:
         return np.full(len(case.looked), np.nan)
-    return case.alone.true(inputs, trial.g, case.i, case.looked)[0]
+    if j is None:
+        g = after
+    else:
+        inputs[j] = after.copy()
+    return case.alone.true(inputs, g, case.i, case.looked)[0]
 
 
 def another_order(case: Case) -> Iterator[Diagnosis]:
@@ -170,11 +176,14 @@ def another_order(case: Case) -> Iterator[Diagnosis]:
     if len(case.looked) < max(2, int(np.prod(shape))):
         return
     for axis in range(len(shape)):
-        if case.shows(lambda t, a=axis: np.flip(t.claimed, a).ravel(), lambda t: t.true):
+        if _fits_turned(case, partial(np.flip, axis=axis)):
             how = f"reversed along axis {axis}"
             break
     else:
-        if not case.shows(lambda t: np.sort(t.claimed.ravel()), lambda t: np.sort(t.true)):
+        if not all(
+            same(np.sort(t.claimed.ravel()), np.sort(t.true), t.resolution.max())
+            for t in case.trials
+        ):
             return
         how = "in another order"
     yield Diagnosis(

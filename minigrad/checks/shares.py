@@ -17,7 +17,7 @@ its own in each place. Then we look which of them the VJP gives.
     >>> for each in forgotten_use(Case.of(alone, 0, np.random.default_rng(0))):
     ...     print(each)
     The value uses input 0 2 times, and the VJP counts only 1: multiply (its input 1). Missing:
-    multiply (its input 0). (without what is missing, a replay of the value gives exactly the
+    multiply (its input 0). (Without what is missing, a replay of the value gives exactly the
     VJP's numbers, for 2 random g.)
 """
 
@@ -59,22 +59,30 @@ def forgotten_use(case: Case) -> Iterator[Diagnosis]:
         for position, used in enumerate(node.inputs):
             if used.requires_grad:
                 uses.setdefault(used, []).append((k, position))
-    for used, arrows in uses.items():
-        for missing in range(1, len(arrows) if len(arrows) < 5 else 2):
-            for cut in combinations(arrows, missing):
-                if all(same(t.claimed, _without(case, t, cut)) for t in (first, second)):
-                    counted = [arrow for arrow in arrows if arrow not in cut]
-                    name = partial(_named, nodes)
-                    what = f"input {case.i}" if used is x else f"the result of {_name(used)}"
-                    yield Diagnosis(
-                        "a use is missing",
-                        f"The value uses {what} {len(arrows)} times, and the VJP counts only "
-                        f"{len(counted)}: {', '.join(map(name, counted))}. "
-                        f"Missing: {', '.join(map(name, cut))}.",
-                        "without what is missing, a replay of the value gives exactly the VJP's "
-                        "numbers, for 2 random g",
-                    )
-                    return
+    cuts = [
+        (used, cut)
+        for used, arrows in uses.items()
+        for missing in range(1, len(arrows) if len(arrows) < 5 else 2)
+        for cut in combinations(arrows, missing)
+    ]
+    # A use that changes nothing, as that in the shift x - max(x) of a softmax, may be missing too.
+    whole = _without(case, first, ())
+    idle = tuple(a for _, cut in cuts if same(_without(case, first, cut), whole) for a in cut)
+    for used, cut in cuts:
+        for all_of_it in dict.fromkeys([cut, (*cut, *(a for a in idle if a not in cut))]):
+            if all(same(t.claimed, _without(case, t, all_of_it)) for t in (first, second)):
+                counted = [arrow for arrow in uses[used] if arrow not in cut]
+                name = partial(_named, nodes)
+                what = f"input {case.i}" if used is x else f"the result of {_name(used)}"
+                yield Diagnosis(
+                    "a use is missing",
+                    f"The value uses {what} {len(uses[used])} times, and the VJP counts only "
+                    f"{len(counted)}: {', '.join(map(name, counted))}. "
+                    f"Missing: {', '.join(map(name, cut))}.",
+                    "without what is missing, a replay of the value gives exactly the VJP's "
+                    "numbers, for 2 random g",
+                )
+                return
 
 
 def _recorded(case: Case, trial: Trial) -> tuple[Any, Tensor]:

@@ -149,7 +149,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _explain(error, f"the VJP of {node.name} for input {i}", t, inputs, g)
+                _explain(error, f"the VJP of {node.name} for input {i}", t, inputs, g, x.shape)
                 raise
             if (
                 type(contribution) is not np.ndarray
@@ -226,7 +226,7 @@ def _all_at_once(
     try:
         found = backward(g, y, needs)
     except (ValueError, IndexError, TypeError) as error:
-        _explain(error, f"the backward of {t.node.name if t.node else ''}", t, inputs, g)
+        _explain(error, f"the backward of {t.node.name if t.node else ''}", t, inputs, g, None)
         raise
     if not isinstance(found, tuple) or len(found) != len(inputs):
         name = t.node.name if t.node else ""
@@ -240,7 +240,14 @@ def _all_at_once(
     ]
 
 
-def _explain(error: Exception, which: str, t: Tensor, inputs: tuple[Tensor, ...], g: Any) -> None:
+def _explain(
+    error: Exception,
+    which: str,
+    t: Tensor,
+    inputs: tuple[Tensor, ...],
+    g: Any,
+    wanted: tuple[int, ...] | None,
+) -> None:
     """Raise NumPy's complaint inside a VJP anew, preceded by the rule and followed by the shapes.
 
     Other errors stay what they are. A TypeError gets a note. A LinAlgError says what is wrong with
@@ -251,8 +258,9 @@ def _explain(error: Exception, which: str, t: Tensor, inputs: tuple[Tensor, ...]
     elif not isinstance(error, np.linalg.LinAlgError):
         kind = IndexError if isinstance(error, IndexError) else ValueError
         shapes = ", ".join(str(x.shape) for x in inputs)
+        gives = f"; it should give {wanted}" if wanted is not None else ""
         raise kind(
-            f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape})"
+            f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape}{gives})"
         ) from error
 
 
