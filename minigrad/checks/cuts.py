@@ -9,7 +9,7 @@ not. For a VJP, c = vjp(g, y), that is a check of three kinds: move g alone, mov
 input alone, and compare how c moves with what its record says.
 
     >>> from minigrad import primitive
-    >>> from minigrad.checks.culprit import Alone
+    >>> from minigrad.checks.culprit import Alone, Search
     >>> from minigrad.checks.cuts import cut_in_a_vjp
     >>> @primitive
     ... def tanh(x, /):
@@ -33,7 +33,7 @@ import numpy as np
 
 from minigrad.checks.checking import DOUBT, Wrong
 from minigrad.checks.claims import Claims, Diagnosis
-from minigrad.checks.culprit import Alone
+from minigrad.checks.culprit import Alone, Search
 from minigrad.checks.differences import lengths, slopes
 from minigrad.engine.autograd import gradients
 from minigrad.engine.replay import behind
@@ -64,6 +64,22 @@ def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Dia
         found = gradients((c * v).sum(), [tensors[k] for k in wanted])
         for k, gradient in zip(wanted, found, strict=True):
             recorded[k] = gradient
+    inner = Search(
+        lambda *points: vjp(_in_place(values, wanted, points)),
+        [tensors[k] for k in wanted],
+        order=1,
+        rtol=1e-8,
+        rng=rng,
+    )
+    if inner.wrong:
+        other, position = inner.wrong[0]
+        yield Diagnosis(
+            "a wrong rule in the VJP",
+            f"The VJP for input {i} computes with {other.name}, whose own VJP for input {position} "
+            "is wrong.",
+            "each operation in the record of the VJP was checked by itself",
+        )
+        return
     for k in reversed(wanted):  # g first, since a VJP without g moves with nothing else either
         phi = lambda p, k=k: np.array([(vjp([*values[:k], p, *values[k + 1 :]]) * v).sum()])
         told = _moves_more(phi, values[k], recorded[k], rng)
@@ -78,6 +94,12 @@ def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Dia
                 f"{_ways_out(alone.rule)}.",
                 f"with {what} alone the VJP moves by {told[0]:.6g}, its record says {told[1]:.6g}",
             )
+
+
+def _in_place(values: list[Any], wanted: list[int], points: Any) -> list[Any]:
+    """The values, with points in the place of the wanted ones."""
+    new = dict(zip(wanted, points, strict=True))
+    return [new.get(k, v) for k, v in enumerate(values)]
 
 
 def _moves_more(

@@ -125,7 +125,7 @@ def _kind_of_edge(right: Array, left: Array, claim: float, magnitude: float) -> 
     seen = np.finfo(float).eps * magnitude / np.array([NEAR, NEARER])  # what rounding does
     apart = np.abs(right - left)
     size = np.maximum(np.abs(right), np.abs(left))
-    if apart[1] > 1000 * seen[1] and max(size[1], 0) > 50 * size[0]:
+    if size[1] > 1000 * seen[1] and size[1] > 50 * size[0]:  # the same change on a shorter way
         return "jump"
     if apart[1] > 1000 * seen[1] and apart[1] > 1e-3 * size[1] and apart[1] > 0.5 * apart[0]:
         low, high = min(right[1], left[1]), max(right[1], left[1])
@@ -152,6 +152,8 @@ def rounding(claims: Claims, j: int, seen: Comparison) -> Iterator[Diagnosis]:
     # The gradient may be a difference of numbers that agree in nearly all digits. Then a change in
     # the last digit of the points changes all of its own.
     rng = np.random.default_rng(4)
+    if moves > 1e-9 * max(seeds, claims.magnitude[j]):
+        return
     again = claims if len(claims.derivatives[0].split("of")) > 1 else second_order(claims, rng)
     eps = np.finfo(float).eps
     nearby = [

@@ -99,16 +99,15 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
         return ()
     reduces = len(alone.shape) < alone.inputs[i].ndim
     tried: list[Callable[..., Iterator[Diagnosis]]] = [
-        mistakes.zero,
         shares.forgotten_use,
         shares.not_summed,
         *((places.another_axis, places.transposed)[:: 1 if reduces else -1]),
         mistakes.constant_factor,
         mistakes.another_input,
     ]
-    found = _tried(mistakes.ignores_g, case)
+    found = _tried(mistakes.zero, case) or _tried(mistakes.ignores_g, case)
     if found:
-        return tuple(found)  # the others take for granted that twice the g gives twice the gradient
+        return tuple(found)  # the others take for granted that twice the g gives twice as much
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]

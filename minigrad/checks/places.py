@@ -30,7 +30,7 @@ import numpy as np
 
 from minigrad.checks.claims import Diagnosis
 from minigrad.checks.differences import elementwise
-from minigrad.checks.mistakes import Case, Trial, same
+from minigrad.checks.mistakes import Case, Trial, same, summed_to, unsummed
 from minigrad.engine.tensor import Array
 
 MOST_ENTRIES = 4096  # a Jacobian with more is not made
@@ -74,8 +74,8 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
         tables = jacobians(case, trial)
         if tables is None or not tables[0].any():
             return
-        x, y = trial.inputs[case.i].shape, case.alone.shape
-        found.add(tuple(mixed_axes(table, y, x) for table in tables))
+        x = trial.inputs[case.i].shape
+        found.add(tuple(mixed_axes(table, x) for table in tables))
     if len(found) != 1:
         return
     ((claimed, true),) = found
@@ -89,24 +89,20 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
     )
 
 
-def mixed_axes(table: Array, y: tuple[int, ...], x: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of x along which a Jacobian mixes: those that no axis of y runs along.
-
-    An axis of x runs along with one of y if every entry that is not 0 has equal indices on both.
+def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of x along which a Jacobian mixes: an output needs elements at several places there.
 
     >>> from minigrad.checks.places import mixed_axes
-    >>> mixed_axes(np.kron(np.eye(2), np.ones((1, 3))), (2,), (2, 3))         # a sum along axis 1
+    >>> mixed_axes(np.kron(np.eye(2), np.ones((1, 3))), (2, 3))           # a sum along axis 1
     (1,)
     """
-    rows, columns = np.nonzero(table)
-    outs, ins = np.unravel_index(rows, y or (1,)), np.unravel_index(columns, x or (1,))
-    along = {
-        a
-        for a, n in enumerate(x)
-        for b, m in enumerate(y)
-        if n == m and np.array_equal(ins[a], outs[b])
-    }
-    return tuple(a for a, n in enumerate(x) if n > 1 and a not in along)
+    needed = (table != 0).reshape(len(table), *x)
+    found = []
+    for axis in range(len(x)):
+        others = tuple(a + 1 for a in range(len(x)) if a != axis)
+        if (needed.any(axis=others).sum(axis=1) > 1).any():  # how many places along the axis
+            found.append(axis)
+    return tuple(found)
 
 
 # ---------------------------------------------------------------- transposed, and other orders
@@ -123,6 +119,14 @@ def transposed(case: Case) -> Iterator[Diagnosis]:
                 "the VJP turned round is the difference in every element, for 2 random g",
             )
             return
+    if all(_fits_before_the_sum(case, t) for t in case.trials):
+        yield Diagnosis(
+            "transposed",
+            f"The VJP gives the true gradient transposed, before it is summed to the shape of "
+            f"input {case.i}.",
+            "turned round and then summed, it is the difference in every element, for 2 random g",
+        )
+        return
     for j, a in enumerate(case.alone.inputs):
         if a.dtype.kind == "f" and case.gives(partial(_true_where_turned, case, j)):
             yield Diagnosis(
@@ -154,6 +158,13 @@ def _fits_turned(case: Case, turn: Callable[[Array], Array]) -> bool:
     return all(
         c.shape == t.claimed.shape and same(case.at(c), t.true, t.resolution) for c, t in found
     )
+
+
+def _fits_before_the_sum(case: Case, trial: Trial) -> bool:
+    """Whether what the VJP itself gives, turned round, is right once it is summed."""
+    g, shape = unsummed(case, trial), trial.inputs[case.i].shape
+    found = summed_to(shape, _mT(g)) if g.shape != shape else None
+    return found is not None and same(case.at(found), trial.true, trial.resolution)
 
 
 def _true_where_turned(case: Case, j: int | None, trial: Trial) -> Array:
