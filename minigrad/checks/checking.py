@@ -151,6 +151,7 @@ def gradcheck(
         checked = [claims]
         try:
             comparisons = compare(claims, 1, rtol, rng)
+            _refuse_an_ignored_seed(claims)
             if order == 2:
                 checked.append(second_order(claims, rng))
                 comparisons += compare(checked[1], 2, rtol, rng)
@@ -191,6 +192,24 @@ def _compare_with_definitions(claims: Claims, rtol: float) -> None:
                     f"{_shortened(t.data)} and {_shortened(meant)}",
                     rule=t.node.name,
                 )
+
+
+def _refuse_an_ignored_seed(claims: Claims) -> None:
+    """Raise if twice the seed does not give twice the gradient of a scalar f.
+
+    Its seed is 1, and for g = 1 a last rule that has forgotten to multiply by g looks right.
+    """
+    seed = claims.points[-1]
+    if seed.size != 1:
+        return  # (a random seed has shown it already)
+    twice = claims.gradients([*claims.points[:-1], 2 * seed])
+    for once, found, name in zip(claims.analytic[0], twice, claims.names, strict=False):
+        small = 1e-12 * np.abs(once).max(initial=0)
+        if not np.allclose(2 * once, found, rtol=1e-9, atol=small, equal_nan=True):
+            raise GradientError(
+                f"order 1: ∂L/∂{name} is wrong: it is not proportional to the gradient that "
+                "arrives at f's output (twice the seed does not give twice the gradient)"
+            )
 
 
 def _shortened(x: Array) -> str:

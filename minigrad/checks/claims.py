@@ -77,6 +77,10 @@ class Claims:
     analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
     output: Callable[..., Tensor]  # points as tensors → f's output
 
+    def gradients(self, points: list[Array]) -> list[Array]:
+        """∂L/∂point at other points, the seed (the last of them) excepted."""
+        return _first_gradients(self.output, points, self.names[:-1])
+
     def along(self, i: int) -> Callable[[Array], Array]:
         """All φ as functions of pointᵢ alone."""
         return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])

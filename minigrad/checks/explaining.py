@@ -47,25 +47,33 @@ def explained(
     found: GradientError, f: Any, first: Claims, rtol: float, rng: np.random.Generator
 ) -> GradientError:
     """The error with its explanation: the rule, the input, the mistakes, and the table."""
+    wrong = found if isinstance(found, Wrong) else None
     with np.errstate(all="ignore"):
-        wrong = found if isinstance(found, Wrong) else None
         heading, worst, table = _elements(wrong) if wrong else (str(found), np.zeros(0), "")
-        order = wrong.worst.order if wrong else 2
-        search = Search(first.output, _tensors(first), order, rtol, rng)
-        reasons: tuple[Diagnosis, ...] = ()
-        if wrong:  # the check may be what is wrong
-            reasons = tuple(_tried(doubts, wrong.claims, wrong.i, wrong.j, wrong.worst, worst))
-        doubtful = bool(reasons)
-        if search.wrong or not doubtful:
-            reasons += _mistakes(search, f, wrong, rng)
+        try:
+            rule, i, said, reasons = _reasons(wrong, worst, f, first, rtol, rng)
+        except (
+            Exception
+        ):  # a rule that is not ours may fail in any way: then only the table is left
+            rule, i, said, reasons = None, None, "", ()
+    lines = [heading, said, *map(str, reasons), table]
+    message = "\n".join(line for line in lines if line)
+    return GradientError(message, rule=rule, input=i, diagnoses=reasons)
+
+
+def _reasons(
+    wrong: Wrong | None, worst: Array, f: Any, first: Claims, rtol: float, rng: np.random.Generator
+) -> tuple[str | None, int | None, str, tuple[Diagnosis, ...]]:
+    """The wrong rule and its input, the line that names them, and the diagnoses."""
+    search = Search(first.output, _tensors(first), wrong.worst.order if wrong else 2, rtol, rng)
+    reasons: tuple[Diagnosis, ...] = ()
+    if wrong:  # the check itself may be what is wrong
+        reasons = tuple(_tried(doubts, wrong.claims, wrong.i, wrong.j, wrong.worst, worst))
+    said = _which_rule(search, doubtful=bool(reasons))
+    if search.wrong or not reasons:
+        reasons += _mistakes(search, f, wrong, rng)
     alone, i = search.wrong[0] if search.wrong else (None, None)
-    lines = [heading, _which_rule(search, doubtful), *map(str, reasons), table]
-    return GradientError(
-        "\n".join(line for line in lines if line),
-        rule=alone.name if alone else None,
-        input=i,
-        diagnoses=reasons,
-    )
+    return alone.name if alone else None, i, said, reasons
 
 
 def _tensors(claims: Claims) -> list[Tensor]:
@@ -207,7 +215,7 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     return heading, chosen[rows], table
 
 
-def _narrowed(claims: Claims, i: int, j: int, chosen: Array, enough: int = 512) -> Array:
+def _narrowed(claims: Claims, i: int, j: int, chosen: Array) -> Array:
     """Which of the chosen elements to look at one by one: all, or where the error is largest.
 
     A large input is halved, and the half along which the two slopes differ more is kept, until
@@ -215,6 +223,7 @@ def _narrowed(claims: Claims, i: int, j: int, chosen: Array, enough: int = 512) 
     """
     point, length = claims.points[i], lengths(claims.points[i]).ravel()
     rng = np.random.default_rng(0)
+    enough = 512 if point.size <= 10_000 else 32  # one element of a large input takes longer
     while len(chosen) > enough:
         halves = np.array_split(chosen, 2)
         apart = []
