@@ -52,9 +52,7 @@ def explained(
         heading, worst, table = _elements(wrong) if wrong else (str(found), np.zeros(0), "")
         try:
             rule, i, said, reasons = _reasons(wrong, worst, f, first, rtol, rng)
-        except (
-            Exception
-        ):  # a rule that is not ours may fail in any way: then only the table is left
+        except Exception:  # whatever a rule of the user's does when asked: the table is left
             rule, i, said, reasons = None, None, "", ()
     lines = [heading, said, *map(str, reasons), table]
     message = "\n".join(line for line in lines if line)
