@@ -134,6 +134,7 @@ def is_not_summed(n, words):
 HOLDS = {
     "sign": lambda n, words: near(n.c, -n.true()),
     "factor": is_a_factor,
+    "not finite": lambda n, words: not np.isfinite(n.c).all() and np.isfinite(n.true()).all(),
     "zero": lambda n, words: np.abs(n.c).max() < 1e-12 * np.abs(n.true()).max(),
     "ignores g": lambda n, words: near(n.c, n.other),
     "not proportional to g": lambda n, words: not near(n.twice, 2 * n.c),

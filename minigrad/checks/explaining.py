@@ -111,9 +111,10 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
         mistakes.constant_factor,
         mistakes.another_input,
     ]
-    found = _tried(mistakes.zero, case) or _tried(mistakes.ignores_g, case)
-    if found:
-        return tuple(found)  # the others take for granted that twice the g gives twice as much
+    for hypothesis in (mistakes.not_finite, mistakes.zero, mistakes.ignores_g):
+        found = _tried(hypothesis, case)
+        if found:
+            return tuple(found)  # the others take for granted that twice the g gives twice as much
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]
@@ -126,6 +127,10 @@ def _tried(hypothesis: Callable[..., Iterator[Diagnosis]], *given: Any) -> list[
         return list(hypothesis(*given))
     except Exception:
         return []
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the line that names the rule, and the table of elements.
 
 
 def _which_rule(search: Search, doubtful: bool) -> str:
