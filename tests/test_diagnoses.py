@@ -290,7 +290,7 @@ def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
 
 
 def test_what_the_readme_shows_is_what_is_said():
-    shown = re.search(r"prints\n\n((?:    .+\n)+)", README)[1]
+    shown = re.search(r"the message says\n\n((?:    .+\n)+)", README)[1]
     f = primitive(name="square")(lambda x, /: (x * x, lambda g, y: g * x))
     error = error_of(lambda x: np.exp(f(x)) * x, np.array([0.5, 1.0, 1.5]))
     assert shown.split() == said(error).split()
