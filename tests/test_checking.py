@@ -219,3 +219,16 @@ def test_at_a_kink_or_a_jump_nothing_passes_as_zero():
 
     for report in (gradcheck(step, np.zeros(1)), gradcheck(lambda x: mg.maximum(x, 0.0), [0.0])):
         assert not report and report.unresolved
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_random_g_is_not_what_the_caller_drew(seed):
+    """With g = a the wrong gᵀ A and the right Aᵀ g are the same."""
+
+    @primitive
+    def matmul(a, b, /):
+        return a @ b, lambda g, y: g @ b.mT, lambda g, y: g.mT @ a
+
+    drawn = np.random.default_rng(seed)
+    with pytest.raises(GradientError, match="VJP for input 1"):
+        gradcheck(matmul, drawn.standard_normal((3, 3)), drawn.standard_normal((3, 3)))
