@@ -1,0 +1,127 @@
+"""Demos · Learn: what a check can say of an answer.
+
+A check says what to look at, and not the answer. Its sentences are of three kinds: a value that is
+another one, a derivative that a finite difference contradicts, and a law that is broken.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from minigrad import GradientError, Tensor, gradcheck
+
+
+class Unsolved(Exception):
+    """Why an exercise is not solved: one sentence. `kind` is "value", "derivative" or "law"."""
+
+    def __init__(self, sentence: str, kind: str = "") -> None:
+        super().__init__(sentence)
+        self.kind = kind
+
+
+def given(answer: ModuleType, name: str) -> Any:
+    """What the learner's module calls `name`; Unsolved if it is missing or still empty."""
+    file = Path(answer.__file__ or "").name
+    if not hasattr(answer, name):
+        raise Unsolved(f"{file} has no function {name}" if name.islower() else _no(file, name))
+    line = _empty(getattr(answer, "__text__", ""), name)
+    if line:
+        raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
+    return getattr(answer, name)
+
+
+def _no(file: str, name: str) -> str:
+    return f"{file} has no {name}"
+
+
+def _empty(text: str, name: str) -> int:
+    """The line of the first `...` in what a text defines as `name`; 0 if there is none."""
+    for node in ast.parse(text).body:
+        names = [getattr(node, "name", "")]
+        names += [getattr(target, "id", "") for target in getattr(node, "targets", [])]
+        if name in names:
+            for part in ast.walk(node):
+                its = getattr(part, "value", None)
+                if isinstance(part, ast.Expr | ast.Assign) and isinstance(its, ast.Constant):
+                    if its.value is ...:
+                        return part.lineno
+    return 0
+
+
+def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
+    """Unsolved unless got equals expected: first in its shape, then in every element.
+
+    `asked` is the call as the learner would type it. Elements may differ by `rtol` of the largest
+    expected one. Several results are compared as tuples.
+    """
+    if got is None:
+        raise Unsolved(f"{asked} returned None: its lines are still to be written", "value")
+    if isinstance(expected, tuple):
+        if not isinstance(got, tuple | list) or len(got) != len(expected):
+            came = f"{len(got)} results" if isinstance(got, tuple | list) else _shown(got)
+            raise Unsolved(f"{asked} returns {len(expected)} results; it returned {came}", "value")
+        for i, (mine, ours) in enumerate(zip(got, expected, strict=True)):
+            same(f"result {i} of {asked}", mine, ours, rtol=rtol)
+        return
+    ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
+    try:
+        mine = np.asarray(got.data if isinstance(got, Tensor) else got)
+        if mine.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        said = f"{asked} is {_shown(got)}, which is neither a number nor an array of numbers"
+        raise Unsolved(said, "value") from None
+    if mine.shape != ours.shape:
+        said = f"{asked} has the shape {mine.shape}; the shape {ours.shape} was expected"
+        raise Unsolved(said, "value")
+    mine, ours = mine.astype(float), ours.astype(float)
+    size = np.abs(ours[np.isfinite(ours)]).max(initial=0.0)
+    wrong = ~np.isclose(mine, ours, rtol=0.0, atol=rtol * size + 1e-12, equal_nan=True)
+    if not wrong.any():
+        return
+    if not ours.ndim:
+        raise Unsolved(f"{asked} is {_shown(mine)}; {_shown(ours)} was expected", "value")
+    with np.errstate(invalid="ignore"):
+        apart = np.where(wrong, np.nan_to_num(np.abs(mine - ours), nan=np.inf), -1.0)
+    worst = np.unravel_index(int(apart.argmax()), ours.shape)
+    where = [int(i) for i in worst]
+    raise Unsolved(
+        f"{asked} differs in {wrong.sum()} of {wrong.size} elements: element {where} is "
+        f"{_shown(mine[worst])}; {_shown(ours[worst])} was expected",
+        "value",
+    )
+
+
+def _shown(value: Any) -> str:
+    """A value in a few letters."""
+    if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and not value.ndim):
+        return f"{float(value):.6g}"
+    text = " ".join(repr(value).split())
+    return text if len(text) < 60 else f"{text[:57]}…"
+
+
+def right_derivatives(operation: Callable[..., Any], *inputs: Any, order: int = 2) -> None:
+    """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right."""
+    try:
+        report = gradcheck(operation, *inputs, order=order)
+    except GradientError as error:
+        # (Without the table of elements, which only helps who knows what to look for.)
+        lines = [x for x in str(error).splitlines() if not re.match(r"\s+(index\b|\[)", x)]
+        said = "\n".join(lines).replace(", the worst first", "")
+        raise Unsolved(said, "derivative") from None
+    if not report:
+        said = f"a finite difference is too coarse to tell here: {report.unresolved[0]}"
+        raise Unsolved(said, "derivative")
+
+
+def law(sentence: str, holds: bool, seen: str) -> None:
+    """Unsolved unless the law holds; `seen` is what was found instead."""
+    if not holds:
+        raise Unsolved(f"{sentence}. But {seen}", "law")
