@@ -30,15 +30,11 @@ def given(answer: ModuleType, name: str) -> Any:
     """What the learner's module calls `name`; Unsolved if it is missing or still empty."""
     file = Path(answer.__file__ or "").name
     if not hasattr(answer, name):
-        raise Unsolved(f"{file} has no function {name}" if name.islower() else _no(file, name))
+        raise Unsolved(f"{file} defines no {name}: it was there at the beginning")
     line = _empty(getattr(answer, "__text__", ""), name)
     if line:
         raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
     return getattr(answer, name)
-
-
-def _no(file: str, name: str) -> str:
-    return f"{file} has no {name}"
 
 
 def _empty(text: str, name: str) -> int:
@@ -48,10 +44,9 @@ def _empty(text: str, name: str) -> int:
         names += [getattr(target, "id", "") for target in getattr(node, "targets", [])]
         if name in names:
             for part in ast.walk(node):
-                its = getattr(part, "value", None)
-                if isinstance(part, ast.Expr | ast.Assign) and isinstance(its, ast.Constant):
-                    if its.value is ...:
-                        return part.lineno
+                written = part.value if isinstance(part, ast.Expr | ast.Assign) else None
+                if isinstance(written, ast.Constant) and written.value is ...:
+                    return part.lineno
     return 0
 
 
