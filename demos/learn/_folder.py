@@ -67,6 +67,14 @@ class Folder:
         """The learner's file of an exercise."""
         return self.path / f"{name}.py"
 
+    def bytes(self, name: str) -> bytes | None:
+        """What the learner's file of an exercise holds; None if there is none to read."""
+        path = self.file(name)
+        try:  # (to read a pipe would take for ever)
+            return path.read_bytes() if path.is_file() else None
+        except OSError:
+            return None
+
     def is_one(self) -> bool:
         """Whether this is a learner's folder. (The repository has files of the same names.)"""
         inside = self.path.resolve().is_relative_to(ROOT)
@@ -134,22 +142,17 @@ class Folder:
         known = self.kept()["solved"].get(name)
         if known is None:
             return ""
-        return "solved" if known == self._fingerprint(name) else "changed"
+        return "solved" if known == self.fingerprint(name) else "changed"
 
     def solved(self, name: str, fingerprint: str) -> None:
         """Remember that an exercise is solved, by the file with this fingerprint."""
         self._change(lambda kept: kept["solved"].update({name: fingerprint}))
 
-    def _fingerprint(self, name: str) -> str:
+    def fingerprint(self, name: str) -> str:
         """A number for the learner's file and for the check of it; "" without a file."""
         check = Path(__file__).parent / "checks" / f"{name}.py"
-        try:
-            texts = self.file(name).read_bytes() + check.read_bytes()
-        except OSError:
-            return ""
-        return hashlib.sha256(texts).hexdigest()[:16]
-
-    fingerprint = _fingerprint
+        text = self.bytes(name)
+        return hashlib.sha256(text + check.read_bytes()).hexdigest()[:16] if text else ""
 
     # ---------------------------------------------------------------- files
 
@@ -157,7 +160,7 @@ class Folder:
         """Give an exercise as at the beginning; where the learner's file is now, if it differed."""
         path, other = self.file(name), None
         if os.path.lexists(path):
-            if path.is_file() and path.read_bytes() == stub(name).encode():
+            if self.bytes(name) == stub(name).encode():
                 return None
             other = self.aside(path)
         self.write(path.name, stub(name))

@@ -8,6 +8,7 @@ writes where the file was, and ends.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import faulthandler
 import importlib
@@ -27,8 +28,9 @@ from typing import IO, NamedTuple
 ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
 HARD = 150.0  # after so many seconds the process is killed, whatever it says
-MEMORY = 4 << 30  # bytes
+MEMORY = 2 << 30  # bytes
 LINES, WIDTH = 20, 200  # how much is shown of what a file prints
+HERE = "<your file>"
 
 
 class Answer(NamedTuple):
@@ -51,7 +53,10 @@ def loaded(text: str, path: Path) -> ModuleType:
     known, folder = set(sys.modules), str(path.parent)
     sys.path.append(folder)  # at the end, where no file of the learner's hides one of Python's
     try:
-        exec(compile(text, str(path), "exec", dont_inherit=True), module.__dict__)
+        # (Without its name, since Python takes the line of a SyntaxError from the file of this
+        # name, which may have been saved again meanwhile.)
+        tree = ast.parse(text, HERE)
+        exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         sys.path.remove(folder)
         for name in set(sys.modules) - known:  # another folder may have others of these names
@@ -68,7 +73,8 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            check(loaded(decode_source(path.read_bytes()) if text is None else text, path))
+            text = _read(path) if text is None else text
+            check(loaded(text, path))
             answer = Answer(True)
         except Unsolved as unsolved:
             answer = Answer(False, str(unsolved), unsolved.kind)
@@ -96,17 +102,28 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
     return answer._replace(warned=tuple(dict.fromkeys(said)))
 
 
+def _read(path: Path) -> str:
+    """The text of a file of Python."""
+    content = path.read_bytes()
+    try:
+        return decode_source(content)
+    except SyntaxError:  # (so Python calls bytes in the first two lines that are not UTF-8)
+        content.decode()
+        raise
+
+
 def _missing(path: Path, name: str) -> str:
     return f"{path.name} is not there: --reset {int(name[1:3])} writes it as it was given"
 
 
 def _unreadable_syntax(error: SyntaxError, path: Path) -> str:
     """The sentence of a SyntaxError, and its line with a mark below."""
-    file, line = Path(error.filename or path).name, error.lineno or 1
-    said = f"{file}, line {line}: {type(error).__name__}: {error.msg}"
-    if not error.text:
+    own = error.filename in (None, HERE, str(path))
+    file = path.name if own else Path(error.filename or "").name
+    said = f"{file}, line {error.lineno or 1}: {type(error).__name__}: {error.msg}"
+    code = (error.text or "").rstrip("\n")
+    if not code:
         return said
-    code = error.text.rstrip("\n")
     shown = code.lstrip()
     at = max((error.offset or 1) - 1 - (len(code) - len(shown)), 0)
     end = error.end_offset if error.end_lineno == error.lineno else None
@@ -118,13 +135,13 @@ REMARKS = {
     "EOFError": "nobody can answer input() here, so write the value into the file",
     "RecursionError": "a function calls itself too often",
     "MemoryError": f"a check has {MEMORY >> 30} GB",
-    "ModuleNotFoundError": "the exercises need only numpy and minigrad",
+    "ModuleNotFoundError": "the exercises need no more than numpy and minigrad",
 }
 
 
 def _explained(error: BaseException, path: Path) -> str:
     """An exception as one sentence: the learner's line, and the exception's own words."""
-    kind = type(error).__name__.removeprefix("_Array")
+    kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
     try:
         words = str(error).strip()
     except Exception:
@@ -197,13 +214,14 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"},
         start_new_session=True,  # so that Ctrl-C reaches this process alone, which ends the other
     )
+    code = None
     try:
         told, printed = _Reader(process.stdout), _Reader(process.stderr)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(HARD)
+            code = process.wait(HARD)
     finally:
         _end(process)
-    answer = _answer(path, told.text(), process.returncode)
+    answer = _answer(path, told.text(), code)
     return answer._replace(printed=printed.beginning())
 
 
@@ -227,10 +245,11 @@ class _Reader(threading.Thread):
     def run(self) -> None:
         """Read, so that the process need not wait until somebody does."""
         assert self.pipe is not None
-        while chunk := os.read(self.pipe.fileno(), 1 << 16):
-            self.lines += chunk.count(b"\n")
-            if len(self.kept) < 1 << 20:
-                self.kept += chunk
+        with self.pipe:
+            while chunk := os.read(self.pipe.fileno(), 1 << 16):
+                self.lines += chunk.count(b"\n")
+                if len(self.kept) < 1 << 20:
+                    self.kept += chunk
 
     def text(self) -> str:
         """What was kept."""
@@ -245,8 +264,8 @@ class _Reader(threading.Thread):
         return "\n".join([*shown, *[f"… and {more:,} more lines"] * bool(more)])
 
 
-def _answer(path: Path, told: str, code: int) -> Answer:
-    """The answer in what a process has told, or what its end says instead."""
+def _answer(path: Path, told: str, code: int | None) -> Answer:
+    """The answer in what a process has told, or what its end says instead (None: we ended it)."""
     answers = [line for line in told.splitlines() if line.startswith("{")]
     if answers:
         found = json.loads(answers[0])
@@ -258,14 +277,14 @@ def _answer(path: Path, told: str, code: int) -> Answer:
         file, line, function = own[0]
         where = f"{Path(file).name}, line {line}" + f", in {function}" * (function != "<module>")
     late = re.search(r"Timeout \((\S+?)\)!", told)
-    if late or code == -signal.SIGKILL:
+    if late or code is None:
         hours, minutes, seconds = (float(x) for x in late[1].split(":")) if late else (0, 0, HARD)
         took = 3600 * hours + 60 * minutes + seconds
         said = f"{where}: still at work after {took:g} s, and stopped there: does a loop never end?"
         return Answer(False, said)
     how = f"with the exit code {code}"
     if code < 0:
-        how = f"by the signal {signal.Signals(-code).name}"
+        how = f"by the signal {-code} ({signal.strsignal(-code)})"
     return Answer(False, f"{where}: the process ended {how} before the check had an answer")
 
 

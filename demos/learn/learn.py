@@ -196,13 +196,7 @@ def compare(folder, name):
     """Our lines and the learner's."""
     print(coloured(headed(name), 1))
     ours = solution(name).splitlines()
-    try:
-        yours = folder.file(name).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        say(f"{name}.py cannot be read ({error.strerror}); ours is:", "  ")
-        yours = ours
-        print("\n".join(ours))
-        return
+    yours = (folder.bytes(name) or b"").decode("utf-8", "replace").splitlines()
     changes = list(difflib.unified_diff(yours, ours, n=3, lineterm=""))[2:]
     if not changes:
         print("  Your file is the same as ours.")
@@ -228,7 +222,7 @@ def progress(folder):
     done = list(states.values()).count("solved")
     print(f"\n{done} of {len(states)} solved, in {folder.path}")
     if "changed" in states.values():
-        print("~ was changed after it had been solved, and will be checked again")
+        print("~ has changed since it was solved, and will be checked again")
 
 
 # %% The command

@@ -62,7 +62,7 @@ WRONG = {
             "        found.append(value)\n"
             "        waiting += value.inputs\n"
             "return found",
-            "the order is d, a, c, b, and c was made from",
+            "the order is d, a, c, b, and b was made from a",
         ),
         (
             "found = {root}\n"

@@ -18,7 +18,7 @@ clock = itertools.count()  # gives 0, 1, 2, …
 
 
 class Value:
-    """A number, its inputs, and for each a function from g to its gradient."""
+    """A number, its inputs, and for each a function: g to its gradient."""
 
     def __init__(self, number, inputs=(), functions=()):
         self.number, self.inputs, self.functions = number, inputs, functions
