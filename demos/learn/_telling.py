@@ -107,10 +107,12 @@ def right_derivatives(operation: Callable[..., Any], *inputs: Any, order: int = 
     try:
         report = gradcheck(operation, *inputs, order=order)
     except GradientError as error:
-        # (Without the table of elements, which only helps who knows what to look for.)
-        lines = [x for x in str(error).splitlines() if not re.match(r"\s+(index\b|\[)", x)]
-        said = "\n".join(lines).replace(", the worst first", "")
-        raise Unsolved(said, "derivative") from None
+        # (Without the table of elements. A diagnosis says more than which derivative is wrong.)
+        lines = [x for x in str(error).splitlines() if not re.match(r"\s|The elements", x)]
+        which = lines.pop(0).replace(", the worst first", "")
+        if not getattr(error, "diagnoses", ()):
+            lines.append(which)
+        raise Unsolved("\n".join(lines), "derivative") from None
     if not report:
         said = f"a finite difference is too coarse to tell here: {report.unresolved[0]}"
         raise Unsolved(said, "derivative")

@@ -213,14 +213,13 @@ def progress(folder):
     marks = {"solved": "x", "changed": "~", "": " "}
     states = {name: folder.state(name) for name in EXERCISES}
     for group, names in GROUPS.items():
-        print(f"{group}")
+        print(group)
         for name in names:
             if name in states:
                 chapter = check_of(name).CHAPTER
-                words = f"{number(name):>2}  {name[4:]:14}{title(name):46}"
-                print(f"  [{marks[states[name]]}] {words}{chapter:>6}")
+                print(f"  [{marks[states[name]]}] {number(name):>2}  {chapter:5} {title(name)}")
     done = list(states.values()).count("solved")
-    print(f"\n{done} of {len(states)} solved, in {folder.path}")
+    print(f"\n{done} of {len(states)} solved, in {folder.path} (second number: the chapter)")
     if "changed" in states.values():
         print("~ has changed since it was solved, and will be checked again")
 

@@ -70,7 +70,7 @@ def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_col
     docstring = ast.get_docstring(ast.parse(text))
     first, _, rest = docstring.partition("\n\n")
     assert re.fullmatch(rf"Exercise {int(name[1:3])} · [^:]+: [^\n]+\.", first)
-    assert len(title(name)) < 60
+    assert len(title(name)) < 62
     assert re.search(rf"[Cc]hapter {re.escape(check.CHAPTER)}\b", rest.splitlines()[-1])
     assert len(check.HINTS) == 3 and all(len(hint) > 40 for hint in check.HINTS)
     assert len(WRONG[name]) >= 3
@@ -125,7 +125,7 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
         and max(map(len, again.replace(str(folder), "").splitlines())) <= 80
     )
     (folder / "e01_slope.py").write_text(RIGHT + "\n")  # what was solved is another file now
-    assert "[~]  1  slope" in learn("--in", folder, "--list").stdout
+    assert "[~]  1  4.1   A slope" in learn("--in", folder, "--list").stdout
     assert learn("--in", folder).stdout.startswith("Exercise 1 of")
     for name in EXERCISES:
         (folder / f"{name}.py").write_text(solution(name))
@@ -172,6 +172,38 @@ def test_the_folder_is_found_from_inside_it_and_named_in_the_commands_only_if_it
         assert "    python -m demos learn --hint\n" in learn().stdout
     monkeypatch.chdir(folder.parent)
     assert "    python -m demos learn --in mine --hint\n" in learn("--in", "mine").stdout
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("here")
+def test_the_commands_of_the_readme_lead_to_the_first_exercise(tmp_path, monkeypatch):
+    _, _, section = README.partition("\n## Teach yourself\n")
+    section, _, _ = section.partition("\n## ")
+    commands = re.findall(r"^    python -m demos (.+)$", section, re.MULTILINE)
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    made, checked = [demo_here(*line.split()) for line in commands]
+    assert (made.returncode, made.stderr, checked.returncode) == (0, "", 1)
+    assert (
+        checked.stdout.startswith("Exercise 1 of") and "--in ../exercises --hint" in checked.stdout
+    )
+    options = set(re.findall(r"`(--\w+)`", section))
+    assert options == {"--watch", "--hint", "--solution", "--list"}
+    assert all(f"{option} " in demo_here("learn", "--help").stdout for option in options)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_chapter_of_an_exercise_names_it(name):
+    chapter, number = re.escape(check_of(name).CHAPTER), int(name[1:3])
+    path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
+    docstring = ast.get_docstring(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    said = re.search(r"Exercises? ([^`]*) of\s+`python -m demos learn`", docstring)
+    first, *_, last = (lambda found: [*found, *found])(re.findall(r"\d+", said[1]))
+    named = range(int(first), int(last) + 1) if " to " in said[1] else [int(first), int(last)]
+    assert number in named
+    assert path in ast.get_docstring(ast.parse(solution(name)))
 
 
 # ------------------------------------------------------------------ law: nothing is lost
