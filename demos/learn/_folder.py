@@ -131,7 +131,7 @@ class Folder:
     def hints(self, name: str) -> int:
         """How many hints of an exercise have been shown."""
         shown = self.kept()["hints"].get(name, 0)
-        return shown if isinstance(shown, int) else 0
+        return shown if isinstance(shown, int) and shown > 0 else 0
 
     def hinted(self, name: str, count: int) -> None:
         """Remember that so many hints have been shown."""

@@ -153,7 +153,7 @@ def _explained(error: BaseException, path: Path) -> str:
     said += f" ({remark})" * bool(remark)
     lines = _own_lines(error.__traceback__, path)
     if not lines:
-        return f"the check of {path.name} stopped with {said}"
+        return f"the check cannot go on with what {path.name} gives it: {said}"
     file, line, function = lines[-1]
     where = f"{file}, line {line}" + f", in {function}" * (function != "<module>")
     first = lines[0]

@@ -259,6 +259,7 @@ def main():
     if chosen.folder is not None:
         again += f" --in {shlex.quote(chosen.folder)}"
     only = meant(chosen.words[0]) if chosen.words else None
+    again += f" {number(only)}" if only else ""
     if chosen.reset is not None:
         name = meant(chosen.reset)
         kept = folder.reset(name)
@@ -282,10 +283,16 @@ def begun(folder, written, again):
     if not written:
         print(f"All exercises are in {folder.path} already; nothing was changed.")
     else:
-        print(f"{written} exercises are in {folder.path} now; nothing else was changed.")
+        print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {again} --watch")
 
 
 if __name__ == "__main__" and not main():
     raise SystemExit(1)
+
+# %% Try it
+# - Solve exercise 1 with (f(x + h) - f(x)) / h. Which law does it break, and what would hold for it
+#   instead?
+# - In checks/e05_order.py, let the long chain have 500 values. Which answer that was refused is
+#   accepted now, and what does an engine lose that is built on it?

@@ -139,7 +139,8 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("word", ["2", "02", "e02", "product", "e02_product", "E02_product.py"])
 def test_an_exercise_can_be_asked_for_by_its_number_or_name(word, folder):
-    assert learn("--in", folder, word).stdout.startswith("Exercise 2 of")
+    said = learn("--in", folder, word).stdout
+    assert said.startswith("Exercise 2 of") and said.endswith(f"--in {folder} 2 --hint\n")
 
 
 def test_the_hints_come_one_by_one_and_then_all_of_them(folder):
@@ -214,7 +215,7 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     path.write_text("mine")
     (folder / "e02_product.py").unlink()
     before = contents(folder)
-    assert "1 exercises are in" in learn("init", folder).stdout
+    assert learn("init", folder).stdout.startswith(f"New in {folder}: 1 of {len(EXERCISES)} ex")
     assert contents(folder) == before | {"e02_product.py": stub("e02_product").encode()}
     assert "nothing was changed" in learn("init", folder).stdout
     for text in ("mine", "mine again"):

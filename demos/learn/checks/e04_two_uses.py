@@ -27,6 +27,7 @@ def check(answer):
         "what comes back through the sine alone": inside,
         "the product of what comes back along the two ways": factor * inside,
         "the mean of what comes back along the two ways": (factor + inside) / 2,
+        "the same for every g": (factor + inside) / g,
     }
     for words, part in parts.items():
         equal = np.shape(results[1]) == part.shape and np.allclose(results[1], part)

@@ -25,6 +25,8 @@ In an exercise that gives wrong lines to repair, or lines to complete, the hole 
 checks/NAME.py has CHAPTER, HINTS (three: where to look, the idea, nearly the line), if ten seconds
 are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
 `Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
+
+Typical wrong answers, and what the check says of each, are in tests/demos/learn_answers.py.
 """
 
 from __future__ import annotations
