@@ -21,7 +21,7 @@ from tests.demos.learn_answers import WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
-BUGS = {"e06_bug", "e12_bug", "e18_bug", "e21_heads"}  # their stubs are wrong, and not empty
+BUGS = {"e06_bug", "e12_bug", "e16_double", "e18_bug", "e21_heads"}  # their stubs are wrong, and not empty
 
 
 def check_of(name):

@@ -40,7 +40,7 @@ FOLDER = Path(__file__).parent
 _HOLE = re.compile(
     r"(?P<begin>^(?P<indent> *)# Your lines begin\.\n)"
     r"(?P<ours>.*?)"
-    r"(?P<given>^(?P=indent)# The learner gets:\n(?:^(?P=indent)#.*\n)+?)?"
+    r"(?P<given>^(?P=indent)# The learner gets:\n(?:^(?P=indent)#[^\n]*\n)+?)?"
     r"(?P<end>^(?P=indent)# Your lines end\.\n)",
     re.MULTILINE | re.DOTALL,
 )
