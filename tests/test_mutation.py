@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from minigrad import Tensor, cross_entropy, gradcheck, gradients, layer_norm, no_grad, ops, unfused
-from minigrad.checks import checking
+from minigrad.checks import explaining
 from minigrad.engine import replay
 
 rng = np.random.default_rng(11)
@@ -461,11 +461,12 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def told_in_short(monkeypatch):
-    """No error here says which elements are wrong: finding them took a quarter of the time.
+    """No error here explains itself, which would take most of the time.
 
-    (What an error says is tested in test_checking.py. Here it is only asked whether there is one.)
+    (What an error says is tested in test_checking.py and in test_diagnoses.py. Here it is only
+    asked whether there is one.)
     """
-    monkeypatch.setattr(checking, "_report_elements", lambda *args: "wrong")
+    monkeypatch.setattr(explaining, "explained", lambda found, *_: found)
 
 
 def notices(case):

@@ -28,8 +28,36 @@ from minigrad.engine.autograd import gradients
 from minigrad.engine.tensor import Array, Tensor
 
 
+@dataclass(frozen=True)
+class Diagnosis:
+    """A mistake that explains a wrong gradient: its kind, a sentence, and the numbers that fit."""
+
+    kind: str
+    sentence: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} ({self.evidence[0].upper()}{self.evidence[1:]}.)"
+
+
 class GradientError(AssertionError):
-    """The analytic and the numerical gradient differ by more than both tolerances allow."""
+    """The analytic and the numerical gradient differ by more than both tolerances allow.
+
+    rule       the name of the operation that is wrong, or None if no single one is
+    input      which of that operation's inputs has the wrong VJP (from 0 on), or None
+    diagnoses  the mistakes that explain it (chapters 4.5 to 4.8), the most specific first
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        rule: str | None = None,
+        input: int | None = None,
+        diagnoses: tuple[Diagnosis, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.rule, self.input, self.diagnoses = rule, input, diagnoses
 
 
 @dataclass
@@ -49,13 +77,23 @@ class Claims:
     analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
     output: Callable[..., Tensor]  # points as tensors → f's output
 
+    def gradients(self, points: list[Array]) -> list[Array]:
+        """∂L/∂point at other points, the seed (the last of them) excepted."""
+        return _first_gradients(self.output, points, self.names[:-1])
+
     def along(self, i: int) -> Callable[[Array], Array]:
         """All φ as functions of pointᵢ alone."""
         return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])
 
 
-def first_order(f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator) -> Claims:
-    """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself."""
+def first_order(
+    f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator, *, alone: bool = False
+) -> Claims:
+    """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself.
+
+    A rule that is checked alone (chapter 4.4) gets a random seed for a scalar, too: a VJP that
+    ignores g is right for g = 1.
+    """
     arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
     if not positions:
@@ -83,7 +121,8 @@ def first_order(f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Gen
             "gradcheck: two calls of f with equal inputs gave different values; "
             "draw random numbers outside f and hand them in"
         )
-    seed = rng.standard_normal(y.shape) if y.size != 1 else np.ones(y.shape)
+    random = alone or y.size != 1
+    seed = np.asarray(rng.standard_normal(y.shape)) if random else np.ones(y.shape)
     points.append(seed)
     return Claims(
         points=points,

@@ -149,7 +149,11 @@ def contributions(
     for i, vjp in enumerate(vjps):
         x = inputs[i]
         if vjp is not None and (x._requires_grad if leads is None else x in leads):
-            contribution, a = vjp(g, y), x._array
+            try:
+                contribution, a = vjp(g, y), x._array
+            except (ValueError, IndexError, TypeError) as error:
+                _explain(error, f"the VJP of {node.name} for input {i}", t, inputs, g, x.shape)
+                raise
             if (
                 type(contribution) is not np.ndarray
                 or contribution.dtype is not a.dtype
@@ -222,7 +226,11 @@ def _all_at_once(
     if t.node is not None and t.node.watch is not None:
         t.node.watch.refuse_changed_arrays(0)
     needs = tuple([x._requires_grad if leads is None else x in leads for x in inputs])
-    found = backward(g, y, needs)
+    try:
+        found = backward(g, y, needs)
+    except (ValueError, IndexError, TypeError) as error:
+        _explain(error, f"the backward of {t.node.name if t.node else ''}", t, inputs, g, None)
+        raise
     if not isinstance(found, tuple) or len(found) != len(inputs):
         name = t.node.name if t.node else ""
         raise TypeError(
@@ -233,6 +241,30 @@ def _all_at_once(
     return [
         None if each is None and create_graph else lambda g, y, each=each: each for each in found
     ]
+
+
+def _explain(
+    error: Exception,
+    which: str,
+    t: Tensor,
+    inputs: tuple[Tensor, ...],
+    g: Any,
+    wanted: tuple[int, ...] | None,
+) -> None:
+    """Raise NumPy's complaint inside a VJP anew, preceded by the rule and followed by the shapes.
+
+    Other errors stay what they are. A TypeError gets a note. A LinAlgError says what is wrong with
+    a matrix, not with the rule.
+    """
+    if isinstance(error, TypeError):
+        error.add_note(f"(in {which})")
+    elif not isinstance(error, np.linalg.LinAlgError):
+        kind = IndexError if isinstance(error, IndexError) else ValueError
+        shapes = ", ".join(str(x.shape) for x in inputs)
+        gives = f"; it should give {wanted}" if wanted is not None else ""
+        raise kind(
+            f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape}{gives})"
+        ) from error
 
 
 def by_definition(

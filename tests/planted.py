@@ -1,0 +1,297 @@
+"""Mistakes that people make, planted in rules, and what chapters 4.5 to 4.7 say of each first."""
+
+import numpy as np
+
+from minigrad import primitive
+
+rng = np.random.default_rng(5)
+X, Z = rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
+P = rng.uniform(0.5, 2.0, (3, 3))
+WIDE, LONG = rng.standard_normal((3, 7)), rng.standard_normal((5, 4))
+A, B = rng.standard_normal((3, 4)), rng.standard_normal((4, 5))
+ROW, COLUMN = rng.standard_normal(4), rng.standard_normal((3, 1))
+
+
+def rule(value, *vjps, name="suspect"):
+    """An operation of one input or two, with VJPs that are given g, y and the inputs."""
+    if len(vjps) == 1:
+
+        def one(a, /):
+            return value(a), lambda g, y: vjps[0](g, y, a)
+
+        return primitive(name=name)(one)
+
+    def two(a, b, /):
+        return value(a, b), lambda g, y: vjps[0](g, y, a, b), lambda g, y: vjps[1](g, y, a, b)
+
+    return primitive(name=name)(two)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def dot(g, y):
+    return (g * y).sum(axis=-1, keepdims=True)
+
+
+def normal(x):
+    return (x - x.mean(axis=-1, keepdims=True)) / 2.0
+
+
+def written(x, i, g):
+    out = np.zeros(x.shape)
+    out[i] = g
+    return out
+
+
+def last_row_only(g):
+    return np.where(np.arange(3)[:, None] == 2, g, 0)
+
+
+def right(g, *_):
+    return g
+
+
+SIGN, FACTOR, USE, SUM = "sign", "factor", "a use is missing", "not summed"
+AXIS, TURNED, OTHER, G = "another axis", "transposed", "another input", "ignores g"
+PLANTED = [
+    # the kind of mistake, words of its sentence, which input, the rule, its inputs
+    (SIGN, "has the wrong sign", 0, rule(np.cos, lambda g, y, x: g * np.sin(x)), [X]),
+    (
+        SIGN,
+        "-1 times",
+        1,
+        rule(np.divide, lambda g, y, a, b: g / b, lambda g, y, a, b: g * y / b),
+        [X, P],
+    ),
+    (SIGN, "wrong sign", 0, rule(lambda x: x.sum(1), lambda g, y, x: -g[:, None] + 0 * x), [A]),
+    (
+        SIGN,
+        "wrong sign",
+        1,
+        rule(np.matmul, lambda g, y, a, b: g @ b.mT, lambda g, y, a, b: -a.mT @ g),
+        [A, B],
+    ),
+    (SIGN, "wrong sign", 0, rule(softmax, lambda g, y, x: y * (dot(g, y) - g)), [WIDE]),
+    (
+        FACTOR,
+        "the inner derivative 3 of 3x is missing",
+        0,
+        rule(lambda x: np.sin(3 * x), lambda g, y, x: g * np.cos(3 * x)),
+        [A],
+    ),
+    (
+        FACTOR,
+        "2 times the true gradient",
+        0,
+        rule(np.tanh, lambda g, y, x: 2 * g * (1 - y * y)),
+        [X],
+    ),
+    (
+        FACTOR,
+        "7 is the number of elements that are added up for one result and .*: a mean where",
+        0,
+        rule(lambda x: x.sum(1), lambda g, y, x: g[:, None] * np.ones(x.shape) / 7),
+        [WIDE],
+    ),
+    (
+        FACTOR,
+        "7 times .*: a sum where a mean belongs",
+        0,
+        rule(lambda x: x.mean(1), lambda g, y, x: g[:, None] * np.ones(x.shape)),
+        [WIDE],
+    ),
+    (
+        FACTOR,
+        "21 is the number of elements .*: a sum where a mean",
+        0,
+        rule(lambda x: x.mean(), lambda g, y, x: g * np.ones(x.shape)),
+        [WIDE],
+    ),
+    (
+        FACTOR,
+        "1/3 of .* axis 0 of the output.*: a mean where",
+        0,
+        rule(np.exp, lambda g, y, x: g * y / 3),
+        [A],
+    ),
+    (
+        FACTOR,
+        "√d_k, is missing",
+        0,
+        rule(
+            lambda q, k: q @ k.mT / np.sqrt(7),
+            lambda g, y, q, k: g @ k,
+            lambda g, y, q, k: g.mT @ q / np.sqrt(7),
+        ),
+        [WIDE, WIDE[:2]],
+    ),
+    (
+        FACTOR,
+        "√d_k, too many",
+        1,
+        rule(
+            lambda q, k: q @ k.mT,
+            lambda g, y, q, k: g @ k,
+            lambda g, y, q, k: g.mT @ q / np.sqrt(7),
+        ),
+        [WIDE, WIDE[:2]],
+    ),
+    (FACTOR, "ln 2", 0, rule(lambda x: np.log(x) / np.log(2), lambda g, y, x: g / x), [P]),
+    (
+        USE,
+        "multiply .its input 0.*The VJP gives 1/2 of",
+        0,
+        rule(lambda x: x * x, lambda g, y, x: g * x),
+        [A],
+    ),
+    (
+        USE,
+        "counts only 1: (multiply|exp)",
+        0,
+        rule(lambda x: x * np.exp(x), lambda g, y, x: g * y),
+        [A],
+    ),
+    (
+        USE,
+        "the result of exp 2 times, .*only 1: divide .*Missing: sum",
+        0,
+        rule(softmax, lambda g, y, x: g * y),
+        [A],
+    ),
+    (USE, "Missing: mean", 0, rule(normal, lambda g, y, x: g / 2), [A]),
+    (USE, "Missing: swapaxes", 0, rule(lambda x: x @ x.mT, lambda g, y, x: g @ x), [A]),
+    (
+        SUM,
+        "broadcast to .3, 4. along axis 0.* the first share",
+        1,
+        rule(np.add, right, lambda g, *_: g[0]),
+        [A, ROW],
+    ),
+    (
+        SUM,
+        "along axis 1.* the last share",
+        1,
+        rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: (g * a)[:, -1:]),
+        [A, COLUMN],
+    ),
+    (
+        SUM,
+        "the mean of the shares",
+        1,
+        rule(np.subtract, right, lambda g, *_: -g.mean(0)),
+        [A, ROW],
+    ),
+    (
+        SUM,
+        "4 elements of input 0 go to several places .* only the last one",
+        0,
+        rule(lambda x: x[[0, 2, 0]], lambda g, y, x: written(x, [0, 2, 0], g)),
+        [A],
+    ),
+    (
+        SUM,
+        "gives the last share",
+        0,
+        rule(lambda x: np.broadcast_to(x, (3, 4)) * 2, lambda g, y, x: 2 * g[-1]),
+        [ROW],
+    ),
+    (
+        AXIS,
+        "along axis 1, and the VJP along axis 0",
+        0,
+        rule(softmax, lambda g, y, x: y * (g - (g * y).sum(0, keepdims=True))),
+        [X],
+    ),
+    (
+        AXIS,
+        "along axis 1, and the VJP along axis 0",
+        0,
+        rule(lambda x: x.sum(1), lambda g, y, x: g[None, :] * np.ones(x.shape)),
+        [X],
+    ),
+    (
+        AXIS,
+        "along axis 1, and the VJP along axis 0 and axis 1",
+        0,
+        rule(softmax, lambda g, y, x: y * (g - (g * y).sum())),
+        [A],
+    ),
+    (
+        TURNED,
+        "uses input 1 without the .mT",
+        0,
+        rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),
+        [X, Z],
+    ),
+    (
+        TURNED,
+        "uses input 0 without the .mT",
+        1,
+        rule(np.matmul, lambda g, y, a, b: g @ b.mT, lambda g, y, a, b: a @ g),
+        [X, Z],
+    ),
+    (
+        TURNED,
+        "the true gradient transposed",
+        0,
+        rule(np.sinh, lambda g, y, x: (g * np.cosh(x)).mT),
+        [X],
+    ),
+    (
+        TURNED,
+        "gᵀ in the place of g",
+        0,
+        rule(lambda a, b: a @ b, lambda g, y, a, b: g.mT @ b.mT, lambda g, y, a, b: a.mT @ g),
+        [X, Z],
+    ),
+    (
+        OTHER,
+        "inputs 0 and 1 exchanged",
+        0,
+        rule(np.multiply, lambda g, y, a, b: g * a, lambda g, y, a, b: g * b),
+        [A, A + 1],
+    ),
+    (
+        OTHER,
+        "gradient of input 1",
+        0,
+        rule(np.multiply, lambda g, y, a, b: g * a, lambda g, y, a, b: g * a),
+        [A, ROW],
+    ),
+    (
+        OTHER,
+        "gradient of input 0",
+        1,
+        rule(np.hypot, lambda g, y, a, b: g * a / y, lambda g, y, a, b: g * a / y),
+        [A, A + 1],
+    ),
+    (G, "right for g = 1: multiply it by g", 0, rule(np.exp, lambda g, y, x: y), [A]),
+    (G, "right for g = 1", 0, rule(lambda x: x.sum(1), lambda g, y, x: np.ones(x.shape)), [A]),
+    (G, "does not depend on g", 0, rule(np.tanh, lambda g, y, x: y * y), [A]),
+    ("not proportional to g", "4 times as large", 0, rule(np.exp, lambda g, y, x: g * g * y), [A]),
+    (
+        "zero",
+        "gives 0 for input 1",
+        1,
+        rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: 0 * g),
+        [A, A],
+    ),
+    (
+        "zero",
+        "gives 0",
+        0,
+        rule(np.matmul, lambda g, y, a, b: 0 * a, lambda g, y, a, b: a.mT @ g),
+        [A, B],
+    ),
+    ("another order", "reversed along axis 0", 0, rule(lambda x: x[::-1], lambda g, y, x: g), [A]),
+    (
+        "partly 0",
+        "right in 4 of the 12 elements",
+        0,
+        rule(np.exp, lambda g, y, x: last_row_only(g * y)),
+        [A],
+    ),
+]
