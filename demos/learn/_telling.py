@@ -26,6 +26,9 @@ class Unsolved(Exception):
         self.kind = kind
 
 
+_NONE = "{} returned None: its lines are still to be written"
+
+
 def given(answer: ModuleType, name: str) -> Any:
     """What the learner's module calls `name`; Unsolved if it is missing or still empty."""
     file = Path(answer.__file__ or "").name
@@ -56,9 +59,9 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     `asked` is the call as the learner would type it. Elements may differ by `rtol` of the largest
     expected one. Several results are compared as tuples.
     """
-    if got is None:
-        raise Unsolved(f"{asked} returned None: its lines are still to be written", "value")
     if isinstance(expected, tuple):
+        if got is None:
+            raise Unsolved(_NONE.format(asked), "value")
         if not isinstance(got, tuple | list) or len(got) != len(expected):
             came = f"{len(got)} results" if isinstance(got, tuple | list) else _shown(got)
             raise Unsolved(f"{asked} returns {len(expected)} results; it returned {came}", "value")
@@ -66,16 +69,7 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
             same(f"result {i} of {asked}", mine, ours, rtol=rtol)
         return
     ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
-    try:
-        mine = np.asarray(got.data if isinstance(got, Tensor) else got)
-        if mine.dtype.kind not in "biuf":
-            raise TypeError
-    except (TypeError, ValueError):
-        said = f"{asked} is {_shown(got)}, which is neither a number nor an array of numbers"
-        raise Unsolved(said, "value") from None
-    if mine.shape != ours.shape:
-        said = f"{asked} has the shape {mine.shape}; the shape {ours.shape} was expected"
-        raise Unsolved(said, "value")
+    mine = shaped(asked, got, ours.shape)
     mine, ours = mine.astype(float), ours.astype(float)
     size = np.abs(ours[np.isfinite(ours)]).max(initial=0.0)
     wrong = ~np.isclose(mine, ours, rtol=0.0, atol=rtol * size + 1e-12, equal_nan=True)
@@ -94,6 +88,23 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     )
 
 
+def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
+    """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
+    if got is None:
+        raise Unsolved(_NONE.format(asked), "value")
+    try:
+        mine = np.asarray(got.data if isinstance(got, Tensor) else got)
+        if mine.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        said = f"{asked} is {_shown(got)}, which is neither a number nor an array of numbers"
+        raise Unsolved(said, "value") from None
+    if mine.shape != shape:
+        said = f"{asked} has the shape {mine.shape}; the shape {shape} was expected"
+        raise Unsolved(said, "value")
+    return mine
+
+
 def _shown(value: Any) -> str:
     """A value in a few letters."""
     if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and not value.ndim):
@@ -102,8 +113,13 @@ def _shown(value: Any) -> str:
     return text if len(text) < 60 else f"{text[:57]}…"
 
 
-def right_derivatives(operation: Callable[..., Any], *inputs: Any, order: int = 2) -> None:
-    """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right."""
+def right_derivatives(
+    operation: Callable[..., Any], *inputs: Any, order: int = 2, asked: str = ""
+) -> None:
+    """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
+
+    `asked` is the call as the learner would type it, for operations that have options.
+    """
     try:
         report = gradcheck(operation, *inputs, order=order)
     except GradientError as error:
@@ -112,7 +128,8 @@ def right_derivatives(operation: Callable[..., Any], *inputs: Any, order: int = 
         which = lines.pop(0).replace(", the worst first", "")
         if not getattr(error, "diagnoses", ()):
             lines.append(which)
-        raise Unsolved("\n".join(lines), "derivative") from None
+        said = [f"{asked}."] * bool(asked) + lines
+        raise Unsolved("\n".join(said), "derivative") from None
     if not report:
         said = f"a finite difference is too coarse to tell here: {report.unresolved[0]}"
         raise Unsolved(said, "derivative")
