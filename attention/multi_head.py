@@ -27,6 +27,8 @@ position; d_k features of a query or key in one head, d_v of a value.
     ((2, 5, 6), (2, 3, 5, 5))
     >>> [name for name, _ in layer.named_parameters()]
     ['w_q.weight', 'w_k.weight', 'w_v.weight', 'w_o.weight']
+
+Exercise 21 of `python -m demos learn`: heads that mix positions.
 """
 
 from __future__ import annotations

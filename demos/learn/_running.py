@@ -25,6 +25,9 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import IO, NamedTuple
 
+from demos.learn import EXERCISES
+from demos.learn.exercises import number
+
 ROOT = Path(__file__).parents[2]
 SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS of its own
 HARD = 150.0  # after so many seconds the process is killed, whatever it says
@@ -149,6 +152,10 @@ def _explained(error: BaseException, path: Path) -> str:
     if isinstance(error, SystemExit):
         kind, words = "the file ends the program", "without sys.exit() the check could go on"
     remark = REMARKS.get(kind)
+    if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
+        remark = (
+            f"exercise {number(error.name)} is used here: --reset {number(error.name)} writes it"
+        )
     said = f"{kind}: {words}" if words else kind
     said += f" ({remark})" * bool(remark)
     lines = _own_lines(error.__traceback__, path)

@@ -139,12 +139,3 @@ def law(sentence: str, holds: bool, seen: str) -> None:
     """Unsolved unless the law holds; `seen` is what was found instead."""
     if not holds:
         raise Unsolved(f"{sentence}. But {seen}", "law")
-
-
-def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> None:
-    """Unsolved unless got is a Tensor or an array of this shape."""
-    if got is None:
-        raise Unsolved(f"{asked} returned None: is a return missing?", "value")
-    if np.shape(got) != shape:
-        said = f"{asked} has the shape {np.shape(got)}; the shape {shape} was expected"
-        raise Unsolved(said, "value")

@@ -34,6 +34,8 @@ all of its inputs in place of a VJP for each. On a first reading, skip the lines
     >>> from minigrad import grad
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
     (array(12.), array(12.))
+
+Exercise 16 of `python -m demos learn`: a rule that is right, and whose second derivative is wrong.
 """
 
 from __future__ import annotations

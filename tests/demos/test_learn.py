@@ -21,7 +21,13 @@ from tests.demos.learn_answers import WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
-BUGS = {"e06_bug", "e12_bug", "e16_double", "e18_bug", "e21_heads"}  # their stubs are wrong, and not empty
+BUGS = {
+    "e06_bug",
+    "e12_bug",
+    "e16_double",
+    "e18_bug",
+    "e21_heads",
+}  # their stubs are wrong, and not empty
 
 
 def check_of(name):
@@ -336,6 +342,30 @@ def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
     path.rmdir()
     path.write_text("open('other.txt')\n")
     assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
+
+
+def test_an_exercise_that_uses_others_says_which_of_them_is_not_solved(tmp_path):
+    for name in EXERCISES:
+        (tmp_path / f"{name}.py").write_text(solution(name))
+    path = tmp_path / "e24_reverse.py"
+    used = [f"e{n}" for n in (10, 11, 13, 14, 15, 19, 21, 23)]
+    names = [name for name in EXERCISES if name[:3] in used]
+    assert re.findall(r"from (e\d\d\w+) import", path.read_text()) == names
+    assert list(importlib.import_module("demos.learn.checks.e24_reverse").USES) == names
+    for name in names:
+        other = tmp_path / f"{name}.py"
+        other.write_text(stub(name))
+        found = judged(path, "e24_reverse")
+        said = (
+            f"{name}.py is used here, and exercise {int(name[1:3])} is not solved. Its check says"
+        )
+        assert not found.solved and found.said.startswith(said), found.said
+        other.unlink()
+        found = judged(path, "e24_reverse")
+        assert f"(exercise {int(name[1:3])} is used here: --reset {int(name[1:3])} writes it)" in (
+            found.said
+        )
+        other.write_text(solution(name))
 
 
 def test_a_warning_is_told_once_with_its_line():

@@ -8,6 +8,7 @@ from attention.scaling import saturation
 from demos.learn._telling import Unsolved, given
 
 CHAPTER = "16"
+SECONDS = 60.0
 HINTS = (
     "A score is a sum of d_k products, each of variance 1. When softmax is given scores that far "
     "apart, nearly all weight is on one key: what does a typical query get then through J?",
@@ -17,7 +18,7 @@ HINTS = (
     "Without a scale few queries have nearly all of the gradient: they become rarer as it becomes "
     "longer, and the mean stays. The median falls to a fiftieth of the scaled one.",
 )
-REPEATS = 2
+REPEATS = 4
 
 
 @functools.cache
@@ -27,7 +28,7 @@ def measured():
     for d_k in (64, 1024):
         for a in (0.0, 0.5):
             rngs = [np.random.default_rng([17, d_k, i]) for i in range(REPEATS)]
-            found[d_k, a] = [saturation(d_k, a, queries=1024, rng=rng) for rng in rngs]
+            found[d_k, a] = [saturation(d_k, a, rng=rng) for rng in rngs]
     return lambda d_k, a, name: float(np.mean([getattr(each, name) for each in found[d_k, a]]))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from demos.learn._telling import given, law, right_derivatives, same, shaped
-from minigrad import Tensor, softmax
+from minigrad import Tensor
 
 CHAPTER = "11"
 HINTS = (

@@ -9,8 +9,8 @@ CHAPTER = "11"
 HINTS = (
     "Look at a row without keys alone. All its scores are forbidden: what does softmax make of a "
     "row of -∞, and what of any row of equal numbers?",
-    "A NaN that is replaced after softmax is still inside softmax's gradient, where 0 · NaN is "
-    "NaN. So softmax must not be given a row of -∞ at all.",
+    "A NaN that is replaced after softmax is still in softmax's gradient, since 0 · NaN is NaN. It "
+    "is safe never to give softmax a row of -∞ at all: decide before it what such a row gets.",
     "Give softmax -∞ where the mask is False, but 0 in a row without keys: "
     "~mask.any(axis=-1, keepdims=True) says which rows these are. After softmax, put 0 wherever "
     "the mask is False.",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import Unsolved, given, law, same
+from demos.learn._telling import Unsolved, given, law, same, shaped
 from minigrad import Tensor
 from minigrad.optim import Adam
 
@@ -23,10 +23,10 @@ def check(answer):
     asked = "on the parabola ½ p², with lr = 0.1 and momentum = 0.9, step"
     one, zero = np.array([1.0]), np.array([0.0])
     p, velocity = results(momentum_step, 2, one, one, zero, 0.1)
-    same(f"{asked} 1 from p = 1: p", p, [0.9])
+    element(f"{asked} 1 from p = 1: p", p, 0.9)
     p, velocity = results(momentum_step, 2, p, p, velocity, 0.1)
-    same(f"{asked} 2 from p = 0.9 and velocity = 1: the velocity", velocity, [1.8])
-    same(f"{asked} 2 from p = 0.9 and velocity = 1: p", p, [0.72])
+    element(f"{asked} 2 from p = 0.9 and velocity = 1: the velocity", velocity, 1.8)
+    element(f"{asked} 2 from p = 0.9 and velocity = 1: p", p, 0.72)
 
     sizes = {}
     for g in (0.001, 1.0, 1000.0):
@@ -51,13 +51,18 @@ def check(answer):
     for t, (p_next, m_next, v_next) in enumerate(parabola(5), 1):
         asked = f"on the parabola ½ p², from p = 1 with lr = 0.1, step {t}:"
         p, m, v = results(adam_step, 3, p, p, m, v, t, 0.1)
-        same(f"{asked} m", m, m_next, rtol=1e-6)
-        same(f"{asked} v", v, v_next, rtol=1e-6)
-        same(f"{asked} p", p, p_next, rtol=1e-6)
+        element(f"{asked} m", m, m_next[0])
+        element(f"{asked} v", v, v_next[0])
+        element(f"{asked} p", p, p_next[0])
     p = np.array([[3.0, -2.0], [0.5, 0.0]])
     g = np.array([[1.0, -10.0], [1e-3, 0.0]])
     moved, *_ = results(adam_step, 3, p, g, 0 * p, 0 * p, 1, 0.1)
     same("Adam's first step from p = [[3, -2], [0.5, 0]]", moved, p - 0.1 * np.sign(g), rtol=1e-4)
+
+
+def element(asked, got, expected):
+    """Unsolved unless got is an array of one element, the expected one."""
+    same(asked, shaped(asked, got, (1,))[0], expected, rtol=1e-6)
 
 
 def parabola(steps):

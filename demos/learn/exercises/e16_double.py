@@ -15,17 +15,17 @@ Chapter 1.3, minigrad/engine/rules.py.
 
 import numpy as np
 
-from minigrad import Tensor, primitive
+import minigrad
 
 
-@primitive
+@minigrad.primitive
 def length(x, /):
     """y = √Σ x² of each row, and its slope ∂y/∂x = x / y."""
     # Your lines begin.
     value = np.sqrt((x * x).sum(axis=-1, keepdims=True))
     return value, lambda g, y: g * x / y
     # The learner gets:
-    #     array = x.data if isinstance(x, Tensor) else x
+    #     array = x.data if isinstance(x, minigrad.Tensor) else x
     #     value = np.sqrt((array * array).sum(axis=-1, keepdims=True))
     #     slope = array / value
     #     return value, lambda g, y: g * slope

@@ -1,4 +1,4 @@
-"""Exercise 17 · Predict: what the scale 1/√d_k changes, before you measure it.
+"""Exercise 17 · Predict: what 1/√d_k changes, before you measure it.
 
 A query q and n = 64 keys K are random, with entries of variance 1. Their
 scores q·k go through softmax, and ‖∂L/∂q‖ is the length of the gradient that
@@ -16,7 +16,7 @@ Chapter 16, attention/scaling.py.
 
 # Your lines begin.
 # Without a scale, from d_k = 64 to d_k = 1024:
-variance = 16  # the variance of the scores becomes how many times larger?
+variance = 16  # how many times larger the scores' variance becomes
 mean = "stays"  # the mean of ‖∂L/∂q‖ over many queries
 median = "falls"  # the median of ‖∂L/∂q‖: what a typical query gets
 dead = "rises"  # the share of queries with ‖∂L/∂q‖ < 0.001
@@ -29,7 +29,7 @@ mean_ratio = 10  # the mean without the scale / the mean with it
 median_ratio = 1 / 50  # the median without the scale / the median with it
 # The learner gets:
 #     # Without a scale, from d_k = 64 to d_k = 1024:
-#     variance = ...  # the variance of the scores becomes how many times larger?
+#     variance = ...  # how many times larger the scores' variance becomes
 #     mean = ...  # the mean of ‖∂L/∂q‖ over many queries
 #     median = ...  # the median of ‖∂L/∂q‖: what a typical query gets
 #     dead = ...  # the share of queries with ‖∂L/∂q‖ < 0.001
