@@ -303,6 +303,10 @@ WRONG |= {
         ),
         ((_BLOCK, _STEP.replace("x.grad = None", "pass")), "against its own gradient in this step"),
         ((_BLOCK, _STEP.replace("loss.backward()\n", "")), "unsupported"),
+        (
+            (_BLOCK, f"if t > 1:\n    return\n{_STEP}"),
+            "95 % of new sequences are written backwards",
+        ),
         ((_BLOCK, _STEP.replace("x.data, *means[name] = ", "_ = ")), "moves every parameter"),
     ],
 }

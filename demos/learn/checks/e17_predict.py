@@ -19,6 +19,10 @@ HINTS = (
     "longer, and the mean stays. The median falls to a fiftieth of the scaled one.",
 )
 REPEATS = 4
+WHY = (
+    "Before you change a line, say why it came out so: which queries decide it, and which factor "
+    "of ∂L/∂q = scale · Kᵀ J g has changed for them?"
+)
 
 
 @functools.cache
@@ -82,7 +86,8 @@ def check(answer):
             f"with it: {raw / scaled:.2g} times as large",
         )
     if wrong:
-        lines = [f"{len(names) - len(wrong)} of {len(names)} predictions are as measured.", *wrong]
+        count = f"{len(names) - len(wrong)} of {len(names)} predictions are as measured."
+        lines = [count, *wrong, WHY]
         raise Unsolved("\n".join(lines), "value")
     print("Measured:", *told, sep="\n")
 

@@ -8,7 +8,7 @@ recorded, and change the rule so that its second derivative is right, too.
 
     x    vectors, as rows: an array (…, d), and a Tensor the second time
     y    their lengths: (…, 1)
-    length(x) → y, a VJP: g = ∂L/∂y and y ↦ ∂L/∂x
+    length(x) → y, and its VJP: g = ∂L/∂y and y ↦ ∂L/∂x
 
 Chapter 1.3, minigrad/engine/rules.py.
 """

@@ -1,15 +1,14 @@
 """Exercise 17 · Predict: what 1/√d_k changes, before you measure it.
 
-A query q and n = 64 keys K are random, with entries of variance 1. Their
-scores q·k go through softmax, and ‖∂L/∂q‖ is the length of the gradient that
-reaches the query. Each query gets one, so many queries have a mean and a
-median. What happens from d_k = 64 to d_k = 1024? Read the chapter up to
-"Saturation kills J", then write down what you expect. The check measures it,
-and tells you what it found wherever you expected something else. To be wrong
-here costs nothing, and teaches most.
+A query q and n = 64 keys K are random, with entries of variance 1, and so is
+the gradient at the weights that softmax makes of their scores q·k. ‖∂L/∂q‖ is
+the length of the gradient that reaches the query. Many queries have a mean
+and a median of it. What happens from d_k = 64 to d_k = 1024? Read the chapter
+up to "Saturation kills J", then write down what you expect, and only then run
+the check. It says what it measured wherever you expected something else.
 
     "rises", "stays" or "falls"    "stays": it changes by less than a factor 2
-    a number                       right within a factor 3; the first, 1.2
+    a number                       right within a factor 3; variance, 1.2
 
 Chapter 16, attention/scaling.py.
 """

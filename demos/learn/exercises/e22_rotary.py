@@ -2,13 +2,13 @@
 
 Attention does not know the order of its keys. So every query and key is
 turned by its position: features 2i and 2i + 1 are a point (a, b) of a plane,
-and at position t this point is turned by the angle t times the speed of pair i.
-A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ). It keeps
-every length, and the product of a turned query and a turned key depends on
-the distance of their positions alone.
+and at position t this point is turned by the angle t times the speed of pair
+i. A turn by θ takes (a, b) to (a cos θ - b sin θ, a sin θ + b cos θ). It
+keeps every length, and the product of a turned query and a turned key depends
+on the distance of their positions alone.
 
     x               a Tensor (…, T, d_k), d_k even; row t is at position t
-    cos, sin        arrays (T, d_k / 2): of the angle of each position and pair
+    cos, sin        arrays (T, d_k / 2): those of each position's angles
     rotary(x) → a Tensor (…, T, d_k)
 
 Chapter 14, attention/positions.py.

@@ -2,20 +2,22 @@
 
 The model reads five digits, such as 3 1 4 1 5, and writes 5 1 4 1 3. It is
 made of your own files: the rules of exercises 10, 11, 13, 14 and 15, and
-attention, heads and Adam of 19, 21 and 23. First write the block. With LN for
-layer_norm and the parameters of p it is
+attention, heads and Adam of 19, 21 and 23. First write the block. Its two
+halves, with LN for layer_norm, are
 
     h = x + MultiHead(LN(x)) W_O        MultiHead: split, attention, merge
     y = h + max(LN(h) W₁, 0) W₂         (np.maximum works on Tensors)
 
 Then write one step of the training: forget the old gradients, go backward
-from the loss, and move every parameter by adam_step.
+from the loss, and give every parameter the array that adam_step returns.
 
-    x            a Tensor (B, T, d)
-    p            a dictionary: the name of a parameter → a Tensor
-    means        a dictionary: the name of a parameter → m, v of adam_step
+    x        a Tensor (B, T, d)
+    p        a dictionary of parameters, as Tensors: w_q, w_k, w_v, w_o, and
+             gain_1, bias_1 of the first LN; w_1, w_2, and gain_2, bias_2 of
+             the second; and others, which only `scores` uses
+    means    a dictionary: the name of a parameter → (m, v) of adam_step
     block(x, p, num_heads) → a Tensor (B, T, d)
-    step(loss, p, means, t, lr) puts new arrays into p's Tensors and means
+    step(loss, p, means, t, lr) changes x.data of each x in p, and means
 
 Chapter 15.1, attention/blocks.py.
 """
