@@ -201,9 +201,8 @@ def test_the_chapter_of_an_exercise_names_it(name):
     path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
     docstring = ast.get_docstring(ast.parse((ROOT / path).read_text(encoding="utf-8")))
     said = re.search(r"Exercises? ([^`]*) of\s+`python -m demos learn`", docstring)
-    first, *_, last = (lambda found: [*found, *found])(re.findall(r"\d+", said[1]))
-    named = range(int(first), int(last) + 1) if " to " in said[1] else [int(first), int(last)]
-    assert number in named
+    named = [range(int(a), int(b or a) + 1) for a, b in re.findall(r"(\d+)(?: to (\d+))?", said[1])]
+    assert any(number in each for each in named)
     assert path in ast.get_docstring(ast.parse(solution(name)))
 
 
