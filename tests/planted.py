@@ -149,14 +149,14 @@ PLANTED = [
     ),
     (
         USE,
-        "counts only 1: (multiply|exp)",
+        "counts only one use: (multiply|exp)",
         0,
         rule(lambda x: x * np.exp(x), lambda g, y, x: g * y),
         [A],
     ),
     (
         USE,
-        "the result of exp 2 times, .*only 1: divide .*Missing: sum",
+        "the result of exp twice, .*only one use: divide .*Missing: sum",
         0,
         rule(softmax, lambda g, y, x: g * y),
         [A],
@@ -272,6 +272,13 @@ PLANTED = [
     (G, "right for g = 1", 0, rule(lambda x: x.sum(1), lambda g, y, x: np.ones(x.shape)), [A]),
     (G, "does not depend on g", 0, rule(np.tanh, lambda g, y, x: y * y), [A]),
     ("not proportional to g", "4 times as large", 0, rule(np.exp, lambda g, y, x: g * g * y), [A]),
+    (
+        "not finite",
+        "does it divide by 0",
+        0,
+        rule(lambda x: x * x, lambda g, y, x: 2 * g * x * np.where(x > 0, 1.0, np.nan)),
+        [A],
+    ),
     (
         "zero",
         "gives 0 for input 1",

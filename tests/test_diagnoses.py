@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from minigrad.checks.claims import Diagnosis
 from tests.planted import PLANTED, ROW, WIDE, A, B, X, Z, dot, right, rule, softmax
 
 rng = np.random.default_rng(7)
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 IDS = [f"{kind}-{i}" for i, (kind, *_) in enumerate(PLANTED)]
 
@@ -287,11 +289,18 @@ def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
     assert calls < 12_000
 
 
+def test_what_the_readme_shows_is_what_is_said():
+    shown = re.search(r"the message says\n\n((?:    .+\n)+)", README)[1]
+    f = primitive(name="square")(lambda x, /: (x * x, lambda g, y: g * x))
+    error = error_of(lambda x: np.exp(f(x)) * x, np.array([0.5, 1.0, 1.5]))
+    assert shown.split() == said(error).split()
+
+
 # ------------------------------------------------------------------ eight mistakes of a learner
 
 LEARNERS = {
     "sign": (rule(np.sin, lambda g, y, x: -g * np.cos(x)), [A], "wrong sign"),
-    "a missing factor": (rule(lambda x: x * x, lambda g, y, x: g * x), [A], "counts only 1"),
+    "a missing factor": (rule(lambda x: x * x, lambda g, y, x: g * x), [A], "counts only one use"),
     "g forgotten": (rule(np.exp, lambda g, y, x: y), [A], "does not depend on g"),
     "a lost sum": (rule(np.add, right, lambda g, *_: g[0]), [A, ROW], "belong added up"),
     "mean for sum": (rule(np.add, right, lambda g, *_: g.mean(0)), [A, ROW], "mean of the shares"),

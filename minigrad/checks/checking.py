@@ -16,6 +16,9 @@ mean (`maximum`, `abs`) agrees there. One that promises a side (`relu`, chapter 
 wrong: keep inputs away from its kink. Where a difference is too coarse to tell, the report says
 "unresolved".
 
+When the check fails it says which rule of f is wrong, and which mistake fits, if one does (chapters
+4.4 to 4.10). Where the difference itself cannot be trusted, as at a kink, it says so and why.
+
 A fused rule (chapter 1.3) can have the right derivatives and the wrong value. So the value of each
 fused operation on the way is compared with that of its definition.
 

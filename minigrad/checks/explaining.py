@@ -52,9 +52,7 @@ def explained(
         heading, worst, table = _elements(wrong) if wrong else (str(found), np.zeros(0), "")
         try:
             rule, i, said, reasons = _reasons(wrong, worst, f, first, rtol, rng)
-        except (
-            Exception
-        ):  # a rule that is not ours may fail in any way: then only the table is left
+        except Exception:  # whatever a rule of the user's does when asked: the table is left
             rule, i, said, reasons = None, None, "", ()
     lines = [heading, said, *map(str, reasons), table]
     message = "\n".join(line for line in lines if line)
@@ -113,9 +111,10 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
         mistakes.constant_factor,
         mistakes.another_input,
     ]
-    found = _tried(mistakes.zero, case) or _tried(mistakes.ignores_g, case)
-    if found:
-        return tuple(found)  # the others take for granted that twice the g gives twice as much
+    for hypothesis in (mistakes.not_finite, mistakes.zero, mistakes.ignores_g):
+        found = _tried(hypothesis, case)
+        if found:
+            return tuple(found)  # the others take for granted that twice the g gives twice as much
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]
@@ -128,6 +127,10 @@ def _tried(hypothesis: Callable[..., Iterator[Diagnosis]], *given: Any) -> list[
         return list(hypothesis(*given))
     except Exception:
         return []
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the line that names the rule, and the table of elements.
 
 
 def _which_rule(search: Search, doubtful: bool) -> str:

@@ -105,7 +105,8 @@ def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-# ---------------------------------------------------------------- transposed, and other orders
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: transposed gradients, and other orders.
 
 
 def transposed(case: Case) -> Iterator[Diagnosis]:

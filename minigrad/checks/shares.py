@@ -16,7 +16,7 @@ its own in each place. Then we look which of them the VJP gives.
     >>> alone = Alone(square(Tensor([1.0, 3.0], requires_grad=True)))
     >>> for each in forgotten_use(Case.of(alone, 0, np.random.default_rng(0))):
     ...     print(each)
-    The value uses input 0 2 times, and the VJP counts only 1: multiply (its input 1). Missing:
+    The value uses input 0 twice, and the VJP counts only one use: multiply (its input 1). Missing:
     multiply (its input 0). (Without what is missing, a replay of the value gives exactly the
     VJP's numbers, for 2 random g.)
 """
@@ -74,10 +74,13 @@ def forgotten_use(case: Case) -> Iterator[Diagnosis]:
                 counted = [arrow for arrow in uses[used] if arrow not in cut]
                 name = partial(_named, nodes)
                 what = f"input {case.i}" if used is x else f"the result of {_name(used)}"
+                n, left = len(uses[used]), len(counted)
+                times = "twice" if n == 2 else f"{n} times"
                 yield Diagnosis(
                     "a use is missing",
-                    f"The value uses {what} {len(uses[used])} times, and the VJP counts only "
-                    f"{len(counted)}: {', '.join(map(name, counted))}. "
+                    f"The value uses {what} {times}, and the VJP counts only "
+                    f"{'one use' if left == 1 else f'{left} uses'}: "
+                    f"{', '.join(map(name, counted))}. "
                     f"Missing: {', '.join(map(name, cut))}.",
                     "without what is missing, a replay of the value gives exactly the VJP's "
                     "numbers, for 2 random g",

@@ -34,8 +34,6 @@ all of its inputs in place of a VJP for each. On a first reading, skip the lines
     >>> from minigrad import grad
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
     (array(12.), array(12.))
-
-Exercises 7, 8, 10, 11 and 13 to 15 of `python -m demos learn`: rules to write.
 """
 
 from __future__ import annotations
