@@ -269,7 +269,7 @@ WRONG |= {
     "e13_softmax": [
         (
             f"{WEIGHTS}lambda g, y: g * y",
-            "The value uses the result of exp 2 times, and the VJP counts only 1",
+            "The value uses the result of exp twice, and the VJP counts only one use",
         ),
         (
             f"{WEIGHTS}lambda g, y: g * y * (1 - y)",
@@ -303,7 +303,7 @@ WRONG |= {
         (
             (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
             "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
-            "input 0, shape (3, 5).\nThe value uses the result of subtract 2 times",
+            "input 0, shape (3, 5).\nThe value uses the result of subtract twice",
         ),
         (
             (f"{LOGARITHM}lambda g, y: g - np.exp(y) * g", RIGHT_LOSS),
@@ -354,12 +354,12 @@ WRONG |= {
         (to_x("h / sigma"), "input 0 along axis 1, and the VJP along no axis"),
         (
             to_x("(h - h.mean()) / sigma"),
-            "The value uses the result of subtract 3 times, and the VJP counts only 1: divide",
+            "The value uses the result of subtract 3 times, and the VJP counts only one use",
         ),
         (
             to_x("(h - n * (n * h).mean()) / sigma"),
-            "The value uses input 0 2 times, and the VJP counts only 1: subtract (its input 0). "
-            "Missing: mean (its input 0)",
+            "The value uses input 0 twice, and the VJP counts only one use: subtract (its input "
+            "0). Missing: mean (its input 0)",
         ),
         (
             to_x("(h - h.mean() - n * (n * h).mean())"),

@@ -11,11 +11,12 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from demos.learn import EXERCISES, GROUPS
 from demos.learn._folder import KEPT
-from demos.learn._running import judged, run
+from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here
@@ -77,6 +78,19 @@ def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_col
     assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
     assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
     assert "The learner gets" not in text + stub(name)
+
+
+def test_the_layer_of_exercise_12_knows_its_examples_by_heart_until_the_bug_is_found():
+    rng = np.random.default_rng(0)
+    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5
+    others, w, b = (rng.standard_normal(shape) for shape in ((8, 3), (3, 2), 2))
+    errors = {}
+    for text in (stub("e12_bug"), solution("e12_bug")):
+        layer = loaded(text, FOLDER / "e12_bug.py")
+        found = layer.trained(x, x @ w + b)
+        errors[text] = [np.abs(p @ (found[0] - w) + found[1] - b).max() for p in (x, others)]
+    wrong, right = errors.values()
+    assert wrong[0] < 1e-3 and wrong[1] > 0.5 and max(right) < 1e-3
 
 
 # ------------------------------------------------------------------ value: a way through
