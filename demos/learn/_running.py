@@ -156,9 +156,12 @@ def _explained(error: BaseException, path: Path) -> str:
         remark = (
             f"exercise {number(error.name)} is used here: --reset {number(error.name)} writes it"
         )
+    words = " ".join([words, *getattr(error, "__notes__", ())]).strip()
     said = f"{kind}: {words}" if words else kind
     said += f" ({remark})" * bool(remark)
     lines = _own_lines(error.__traceback__, path)
+    if not lines and error.__cause__:  # the engine has said of which VJP NumPy's complaint is
+        lines = _own_lines(error.__cause__.__traceback__, path)
     if not lines:
         return f"the check cannot go on with what {path.name} gives it: {said}"
     file, line, function = lines[-1]

@@ -114,25 +114,52 @@ def _shown(value: Any) -> str:
 
 
 def right_derivatives(
-    operation: Callable[..., Any], *inputs: Any, order: int = 2, asked: str = ""
+    operation: Callable[..., Any],
+    *inputs: Any,
+    order: int = 2,
+    asked: str = "",
+    laws: Callable[[], None] | None = None,
 ) -> None:
     """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
 
-    `asked` is the call as the learner would type it, for operations that have options.
+    `asked` is the call as the learner would type it, for operations that have options. If gradcheck
+    has no diagnosis, `laws` is called: a law that is broken says more than two numbers that differ.
     """
+    said = [f"{asked}."] * bool(asked)
+    # (The checks draw their inputs with the number 0, and so does gradcheck its g. If g equals an
+    # input, Aᵀ G is symmetric, and a transposed gradient looks right.)
+    rng = np.random.default_rng(43)
     try:
-        report = gradcheck(operation, *inputs, order=order)
+        report = gradcheck(operation, *inputs, order=order, rng=rng)
     except GradientError as error:
-        # (Without the table of elements. A diagnosis says more than which derivative is wrong.)
-        lines = [x for x in str(error).splitlines() if not re.match(r"\s|The elements", x)]
-        which = lines.pop(0).replace(", the worst first", "")
-        if not getattr(error, "diagnoses", ()):
-            lines.append(which)
-        said = [f"{asked}."] * bool(asked) + lines
+        if not error.diagnoses and laws is not None:
+            laws()
+        raise Unsolved("\n".join(said + _worth_telling(error)), "derivative") from None
+    except (ValueError, TypeError) as error:
+        # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
+        if error.__cause__ or not str(error).startswith("the VJP of"):
+            raise
+        said.append(str(error)[0].upper() + str(error)[1:])
         raise Unsolved("\n".join(said), "derivative") from None
     if not report:
-        said = f"a finite difference is too coarse to tell here: {report.unresolved[0]}"
-        raise Unsolved(said, "derivative")
+        said.append(f"A finite difference is too coarse to tell here: {report.unresolved[0]}")
+        raise Unsolved("\n".join(said), "derivative")
+
+
+def _worth_telling(error: GradientError) -> list[str]:
+    """What gradcheck says, without its table; and without its heading, where others say more."""
+    heading, *lines = str(error).splitlines()
+    rest = [line for line in lines if not re.match(r"\s|The elements", line)]
+    if error.diagnoses:
+        return rest
+    how_many = re.search(r"\d+ of [\w ]*elements differ", heading)
+    worst = re.search(r"^ +(\[[\d, ]*\]) +(\S+) +(\S+) ", str(error), re.MULTILINE)
+    if error.rule is None or not how_many or not worst or not heading.startswith("order 1"):
+        return [*rest, heading]
+    where, told, true = worst.groups()
+    place = "" if where == "[]" else f" Element {where} is one of those that are furthest off."
+    numbers = f"the gradient is {float(told):.6g}, and a central difference {float(true):.6g}"
+    return [*rest, f"{how_many[0]}.{place} There {numbers}."]
 
 
 def law(sentence: str, holds: bool, seen: str) -> None:

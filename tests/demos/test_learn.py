@@ -11,23 +11,19 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from demos.learn import EXERCISES, GROUPS
 from demos.learn._folder import KEPT
-from demos.learn._running import judged, run
+from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
-BUGS = {
-    "e06_bug",
-    "e12_bug",
-    "e16_double",
-    "e18_bug",
-    "e21_heads",
-}  # their stubs are wrong, and not empty
+# Their stubs are wrong, and not empty.
+BUGS = {"e06_bug", "e12_bug", "e16_double", "e18_bug", "e21_heads"}
 
 
 def check_of(name):
@@ -83,6 +79,19 @@ def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_col
     assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
     assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
     assert "The learner gets" not in text + stub(name)
+
+
+def test_the_layer_of_exercise_12_knows_its_examples_by_heart_until_the_bug_is_found():
+    rng = np.random.default_rng(0)
+    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5
+    others, w, b = (rng.standard_normal(shape) for shape in ((8, 3), (3, 2), 2))
+    errors = {}
+    for text in (stub("e12_bug"), solution("e12_bug")):
+        layer = loaded(text, FOLDER / "e12_bug.py")
+        found = layer.trained(x, x @ w + b)
+        errors[text] = [np.abs(p @ (found[0] - w) + found[1] - b).max() for p in (x, others)]
+    wrong, right = errors.values()
+    assert wrong[0] < 1e-3 and wrong[1] > 0.5 and max(right) < 1e-3
 
 
 # ------------------------------------------------------------------ value: a way through
@@ -207,9 +216,8 @@ def test_the_chapter_of_an_exercise_names_it(name):
     path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
     docstring = ast.get_docstring(ast.parse((ROOT / path).read_text(encoding="utf-8")))
     said = re.search(r"Exercises? ([^`]*) of\s+`python -m demos learn`", docstring)
-    first, *_, last = (lambda found: [*found, *found])(re.findall(r"\d+", said[1]))
-    named = range(int(first), int(last) + 1) if " to " in said[1] else [int(first), int(last)]
-    assert number in named
+    named = [range(int(a), int(b or a) + 1) for a, b in re.findall(r"(\d+)(?: to (\d+))?", said[1])]
+    assert any(number in each for each in named)
     assert path in ast.get_docstring(ast.parse(solution(name)))
 
 

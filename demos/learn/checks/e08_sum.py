@@ -36,19 +36,28 @@ def check(answer):
     ):
         words = f"{asked(options)} for x of shape {x.shape}"
         same(words, sum(x, **options), x.sum(**options))
-        right_derivatives(lambda x, options=options: sum(x, **options), x, asked=words)
+        right_derivatives(
+            lambda x, options=options: sum(x, **options),
+            x,
+            asked=words,
+            laws=lambda options=options: alike(sum, x, options),
+        )
     x = rng.standard_normal((2, 3, 5, 7))
     for axis in ((1, 2), (0, -1), -2, (-3, 0, 3), ()):
         for keepdims in (False, True):
-            options = {"axis": axis, "keepdims": keepdims}
-            y = x.sum(**options)
-            words = f"{asked(options)} for x of shape {x.shape}"
-            same(words, sum(x, **options), y)
-            g = rng.standard_normal(y.shape)
-            to_x = grad(lambda x, g=g, options=options: (g * sum(x, **options)).sum())(x)
-            law(
-                "if all of a group move by the same step, their sum moves by that step times "
-                "their number: so the gradients of a group add up to g times their number",
-                np.allclose(to_x.sum(**options), g * (x.size / g.size)),
-                f"for {words} they do not",
-            )
+            alike(sum, x, {"axis": axis, "keepdims": keepdims})
+
+
+def alike(sum, x, options):
+    """In each group that is added up, all elements have the gradient g."""
+    y = x.sum(**options)
+    words = f"{asked(options)} for x of shape {x.shape}"
+    same(words, sum(x, **options), y)
+    g = np.random.default_rng(1).standard_normal(y.shape)
+    to_x = grad(lambda x: (g * sum(x, **options)).sum())(x)
+    kept = x.sum(axis=options.get("axis"), keepdims=True).shape
+    law(
+        "all elements that are added up for one result get the same gradient, that of the result",
+        np.allclose(to_x, g.reshape(kept)),
+        f"in {words} they do not",
+    )

@@ -18,6 +18,16 @@ HINTS = (
 )
 
 
+def stretched_to(wide, unbroadcast):
+    """The rule of np.broadcast_to, with the learner's function as its VJP."""
+
+    @primitive
+    def stretch(x, /):
+        return np.broadcast_to(x, wide), lambda g, y: unbroadcast(g, x.shape)
+
+    return stretch
+
+
 def check(answer):
     """New axes, stretched axes, both; then all shapes that broadcast to (2, 3, 5)."""
     unbroadcast = given(answer, "unbroadcast")
@@ -33,12 +43,9 @@ def check(answer):
         g = rng.standard_normal(wide)
         words = f"unbroadcast(g, {shape}) for g of shape {wide}"
         shaped(words, unbroadcast(g, shape), shape)
-
-        @primitive
-        def stretch(x, /, wide=wide):
-            return np.broadcast_to(x, wide), lambda g, y: unbroadcast(g, x.shape)
-
-        right_derivatives(stretch, rng.standard_normal(shape), order=1, asked=words)
+        asked = f"{words}, as the VJP of stretch, which copies the shape {shape} to {wide}"
+        stretch = stretched_to(wide, unbroadcast)
+        right_derivatives(stretch, rng.standard_normal(shape), order=1, asked=asked)
     for shape in [shape[i:] for shape in product((1, 2), (1, 3), (1, 5)) for i in range(4)]:
         g, x = rng.standard_normal((2, 3, 5)), rng.standard_normal(shape)
         words = f"unbroadcast(g, {shape}) for g of shape (2, 3, 5)"

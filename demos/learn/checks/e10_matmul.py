@@ -29,15 +29,21 @@ def check(answer):
         a, b = rng.standard_normal(a_shape), rng.standard_normal(b_shape)
         words = f"matmul(a, b) for a of shape {a_shape} and b of shape {b_shape}"
         same(words, matmul(a, b), a @ b)
-        right_derivatives(matmul, a, b, asked=words)
-    a, b = rng.standard_normal((2, 1, 3, 5)), rng.standard_normal((7, 5, 4))
+        right_derivatives(matmul, a, b, asked=words, laws=lambda a=a, b=b: doubled(matmul, a, b))
+    doubled(matmul, rng.standard_normal((2, 1, 3, 5)), rng.standard_normal((7, 5, 4)))
+
+
+def doubled(matmul, a, b):
+    """Σ A ⊙ ∂L/∂A = Σ C ⊙ G: along A itself, L moves by itself."""
     c = a @ b
-    g = rng.standard_normal(c.shape)
+    g = np.random.default_rng(1).standard_normal(c.shape)
+    forward = (c * g).sum()
     for i, (name, x) in enumerate({"A": a, "B": b}.items()):
         to_x = grad(lambda a, b: (g * matmul(a, b)).sum(), i)(a, b)
+        back = (x * to_x).sum()
         law(
             f"A B doubles if {name} does: so Σ {name} ⊙ ∂L/∂{name} is Σ C ⊙ G",
-            np.isclose((x * to_x).sum(), (c * g).sum()),
-            f"for stacks of shape {a.shape} and {b.shape} these are {(x * to_x).sum():.6g} and "
-            f"{(c * g).sum():.6g}",
+            np.isclose(back, forward),
+            f"for A of shape {a.shape} and B of shape {b.shape} these are {back:.6g} and "
+            f"{forward:.6g}",
         )

@@ -12,8 +12,8 @@ HINTS = (
     "b - rate * g_b has the shape of g_b, and no error is raised, since b can be stretched to it. "
     "From then on each example has a bias of its own, and learns its target by heart. What is the "
     "gradient of one b that is copied to B examples?",
-    "Each example sends a gradient back to the same b, and these add up: a sum over the axis of the "
-    "examples. (A mean would have the right shape, and be B times too small.)",
+    "Each example sends a gradient back to the same b, and these add up: a sum over the axis of "
+    "the examples. (A mean would have the right shape, and be B times too small.)",
 )
 
 

@@ -24,8 +24,12 @@ def check(answer):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 5))
     log_p = x - np.log(np.exp(x).sum(axis=-1, keepdims=True))
-    same("log_softmax(x) for x of shape (3, 5)", log_softmax(x), log_p)
-    right_derivatives(log_softmax, x)
+    asked = "log_softmax(x) for x of shape (3, 5)"
+    same(asked, log_softmax(x), log_p)
+    g = rng.standard_normal(x.shape)
+    laws = lambda: raised("log_softmax", lambda x: (g * log_softmax(x)).sum(), x)
+    right_derivatives(log_softmax, x, asked=asked, laws=laws)
+    laws()
     _large(
         "log_softmax(x)",
         log_softmax,
@@ -35,17 +39,25 @@ def check(answer):
     targets = np.array([1, 4, 1])
     asked = "cross_entropy(logits, [1, 4, 1]) for logits of shape (3, 5)"
     same(asked, cross_entropy(x, targets), -log_p[[0, 1, 2], targets].mean())
-    right_derivatives(lambda x: cross_entropy(x, targets), x, asked=asked)
+    loss = lambda x: cross_entropy(x, targets)
+    laws = lambda: raised("cross_entropy", loss, x)
+    right_derivatives(loss, x, asked=asked, laws=laws)
+    laws()
     _large(
         "cross_entropy(logits, [1, 2])",
         lambda x: cross_entropy(x, np.array([1, 2])),
         lambda large: 1000.0,
     )
-    to_x = grad(lambda x: cross_entropy(x, targets))(x)
+
+
+def raised(name, function, x):
+    """What does not change the value has no part in the gradient."""
+    totals = grad(function)(x).sum(axis=-1)
     law(
-        "if all scores of a row rise together the loss does not change: its gradients sum to 0",
-        np.allclose(to_x.sum(axis=-1), 0),
-        f"the sums are {', '.join(f'{n:.4g}' for n in to_x.sum(axis=-1))}",
+        f"if all scores of a row rise together {name} does not change: so the gradients of a row "
+        "sum to 0",
+        np.allclose(totals, 0),
+        f"for scores of shape {x.shape} the sums are {', '.join(f'{n:.4g}' for n in totals)}",
     )
 
 

@@ -80,8 +80,8 @@ def results(step, count, *given_to):
     arrays = [x for x in given_to if isinstance(x, np.ndarray)]
     before = [x.copy() for x in arrays]
     found = step(*given_to)
-    if not isinstance(found, tuple) or len(found) != count:
-        came = f"{len(found)} results" if isinstance(found, tuple) else repr(found)
+    if not isinstance(found, tuple | list) or len(found) != count:
+        came = f"{len(found)} results" if isinstance(found, tuple | list) else repr(found)
         raise Unsolved(f"{step.__name__} returns {count} results; it returned {came}", "value")
     law(
         "the arrays that a step is given stay as they are",

@@ -19,8 +19,6 @@ def unbroadcast(g, shape):
     # Your lines begin.
     new = g.ndim - len(shape)
     g = g.sum(axis=tuple(range(new)))
-    stretched = tuple(
-        axis for axis, length in enumerate(shape) if length != g.shape[axis]
-    )
-    return g.sum(axis=stretched, keepdims=True)
+    stretched = [axis for axis, n in enumerate(shape) if n != g.shape[axis]]
+    return g.sum(axis=tuple(stretched), keepdims=True)
     # Your lines end.

@@ -1,10 +1,10 @@
 """Exercise 12 · Find the bug: a layer that learns its examples by heart.
 
 This layer is written without an engine, and trained on eight examples. There
-it soon makes no error at all. At other points of the same plane its errors
-stay large, and NumPy has not complained about anything. The mistake is in the
-lines that are marked. The lines of the training are right, and worth a look:
-what shape should each of the variables have there?
+its errors soon go to 0. At other points of the same plane they stay large,
+and NumPy has not complained about anything. The mistake is in the lines that
+are marked. The lines of the training are right, and worth a look: what shape
+should each of the variables have there?
 
     x       (B, d_in), the inputs of B examples
     w, b    (d_in, d_out) and (d_out,)
