@@ -26,6 +26,8 @@ Legend: B batch, T positions, S positions of the memory, d_model features, d_ff 
     (2, 5, 6)
     >>> [name for name, _ in block.named_parameters()][:2]
     ['attention.w_q.weight', 'attention.w_k.weight']
+
+Exercise 24 of `python -m demos learn`: a block of your own rules learns to write backwards.
 """
 
 from __future__ import annotations

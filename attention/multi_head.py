@@ -45,6 +45,8 @@ number that is added to all of them changes nothing.
     >>> kept[0].shape, of_scores.shape, np.allclose(of_scores.sum(axis=-1), 0)
     ((2, 3, 5, 5), (2, 3, 5, 5), True)
     >>> layer.attend = None                             # from now on without the spy
+
+Exercise 21 of `python -m demos learn`: heads that mix positions.
 """
 
 from __future__ import annotations

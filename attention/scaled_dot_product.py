@@ -26,6 +26,9 @@ axes (…) are batch axes and broadcast.
     >>> q, k = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]])
     >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores log 3 and 0: 3 to 1
     Tensor([[0.75, 0.25]])
+
+Exercises 18 to 20 of `python -m demos learn`: softmax over the wrong axis, the equation
+above, and a query without a key.
 """
 
 from __future__ import annotations

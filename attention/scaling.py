@@ -45,6 +45,8 @@ The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k an
     True
 
 Legend: queries look at n keys of d_k features.
+
+Exercise 17 of `python -m demos learn`: predict what is measured here, and then measure it.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from typing import NoReturn
 
 KINDS = (
     "first",
+    "learn",
     "laboratory",
     "tasks",
     "texts",

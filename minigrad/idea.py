@@ -21,6 +21,8 @@ result, which has a capital letter too.
     >>> x.grad                              # 3 from each factor
     array([[6.]])
 
+Exercise 2 of `python -m demos learn` is an operation of this form.
+
 The rest of the book is there because these lines lack something. The last lines of the file say
 what, and which chapter adds it. A chapter that replaces one line of this file begins with that
 line.

@@ -25,6 +25,8 @@ An optimizer reads `.grad` and gives each parameter a new array, since arrays ne
     ...     optimizer.step()
     >>> np.abs(w.data).max() < 1e-5
     np.True_
+
+Exercise 23 of `python -m demos learn`: write a step of momentum, and one of Adam.
 """
 
 from __future__ import annotations

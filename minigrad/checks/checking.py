@@ -146,8 +146,8 @@ def gradcheck(
     """
     if order not in (1, 2):
         raise ValueError(f"gradcheck checks order 1 or, with it, order 2: got order={order}")
-    # Not default_rng(0): the caller may have drawn the inputs from that one. With g equal to an input
-    # `g.mT @ a` passes for the right `a.mT @ g`, because AᵀA is symmetric.
+    # Not default_rng(0): the caller may have drawn the inputs from that one. With g equal to an
+    # input, `g.mT @ a` passes for the right `a.mT @ g`, because AᵀA is symmetric.
     rng = np.random.default_rng([4, 3]) if rng is None else rng
     # (A check that passes needs nothing of the later chapters: they are imported when one fails.)
     with recording():

@@ -51,6 +51,8 @@ but it carries x = .01 across the pole of 1/x.
     >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))
     >>> bool(abs(slope[0] - 1.0) < 1e-13), bool(resolution[0] < 1e-13)
     (True, True)
+
+Exercise 1 of `python -m demos learn`: write the difference.
 """
 
 from __future__ import annotations

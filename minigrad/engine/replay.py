@@ -39,6 +39,9 @@ loss, which is its **root**, and ends when no result is waiting.
     >>> found = replay(y, np.array(1.0))
     >>> float(found[x])                     # 3 + 3 + 1
     7.0
+
+Exercises 3 to 6, 9 and 12 of `python -m demos learn`: the way back through a chain, two uses, the
+order, a mistake in it; un-broadcasting, and a layer that lacks it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,8 @@ all of its inputs in place of a VJP for each. On a first reading, skip the lines
     >>> from minigrad import grad
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
     (array(12.), array(12.))
+
+Exercise 16 of `python -m demos learn`: a rule that is right, and whose second derivative is wrong.
 """
 
 from __future__ import annotations
@@ -323,7 +325,8 @@ def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any)
 
 def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> TypeError:
     """What is wrong with what a rule returned."""
-    kind, vjps = "rule", f"one VJP for each of its {len(inputs)} tensor inputs"
+    kind, n = "rule", len(inputs)
+    vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"
     if hasattr(rule, "definition"):
         kind, vjps = "fused rule", "one function backward(g, y, needs)"
     got = type(answer).__name__

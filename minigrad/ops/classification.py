@@ -7,6 +7,8 @@ the loss were composed of the two, a p that underflows to 0 would have the logar
 row's gradient would be NaN.
 
 As in chapter 3.7, one rule does everything at once, and its `definition` is beside it.
+
+Exercise 14 of `python -m demos learn`: write this loss, and log-softmax.
 """
 
 from typing import Any

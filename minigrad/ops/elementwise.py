@@ -15,6 +15,8 @@ Then nothing is computed twice, and the closure holds no array.
 
 If broadcasting stretched a or b, its VJP returns the stretched shape. The engine sums the result
 back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
+
+Exercise 7 of `python -m demos learn`: write the rule of exp, your first.
 """
 
 from typing import Any

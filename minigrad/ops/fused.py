@@ -23,6 +23,8 @@ The nine nodes and the fourteen VJPs of the first sentence:
     ...     nodes = [t.node for t in behind(layer_norm(x, gain, bias)) if t.node]
     >>> len(nodes), sum(t.requires_grad for node in nodes for t in node.inputs)
     (9, 14)
+
+Exercise 15 of `python -m demos learn`: write the three VJPs of layer normalisation.
 """
 
 import math

@@ -4,6 +4,8 @@ Where does the gradient of x[2] go? To place 2 of x, and zeros everywhere else. 
 Jacobian of picking is again a matrix of zeros and ones (chapter 3.2), and its transpose *puts
 back*: `getitem` and `scatter_add` are each other's VJP. `where` and `concatenate` pick as well:
 `where` from two tensors by a mask, `concatenate` from many tensors by position.
+
+Exercise 11 of `python -m demos learn`: write the rule of x[index].
 """
 
 from functools import partial

@@ -5,6 +5,8 @@ In chapter 0: `return a @ b, lambda g: g @ b.T, lambda g: a.T @ g`.
 Where do the two transposes in the derivative of A B come from? Attention is two matrix products
 with a softmax between them, so this rule does most of the work of the project. Its docstring
 follows one element.
+
+Exercise 10 of `python -m demos learn`: write the rule of a matrix product.
 """
 
 import math

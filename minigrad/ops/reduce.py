@@ -10,6 +10,8 @@ the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a me
 `axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
 place with length 1, as in NumPy. A VJP first restores those axes, so that g broadcasts
 against x.
+
+Exercise 8 of `python -m demos learn`: write the rule of a sum, for every axis.
 """
 
 from typing import Any

@@ -12,6 +12,8 @@ transpose, that is, it sums over the outputs:
 In words: an input element receives the gradients of all its copies. Where each element has one
 copy (reshape, transpose), the VJP moves that copy's gradient back to the element. Where an element
 has several copies (broadcast_to), their gradients are summed.
+
+Exercise 11 of `python -m demos learn`: write the rule of reshape, and that of chapter 3.3.
 """
 
 import numpy as np

@@ -10,6 +10,8 @@ what the composed record hides: when attention stops learning.
 All three subtract the largest element first. That changes nothing in the result, since
 exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
 under 0. *That* is the numerical stability which texts often credit to attention's scale 1/√d_k.
+
+Exercises 13 and 14 of `python -m demos learn`: write the rules of softmax and of its logarithm.
 """
 
 import numpy as np

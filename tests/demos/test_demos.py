@@ -123,6 +123,7 @@ NAMES = {
     "scaling",
     "first_gradient",
     "draw",
+    "learn",
     "why_half",
     "laboratory",
     "texts",

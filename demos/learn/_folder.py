@@ -1,0 +1,215 @@
+"""Demos · Learn: the learner's folder, in which nothing of the learner's is ever lost.
+
+The folder holds a file for each exercise, README.txt, and one hidden file with what has been
+solved and which hints have been shown. Every file is written whole or not at all. A file that has
+to make room is renamed, to a name that no file has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from demos import stop
+from demos.learn import EXERCISES
+from demos.learn.exercises import stub
+from minigrad.runs.saving import write_whole
+
+ROOT = Path(__file__).parents[2]
+KEPT = ".minigrad-learn.json"  # what is solved, and how many hints were shown
+README = """\
+Exercises of minigrad
+=====================
+
+Each file e01_….py to e24_….py is an exercise. Read its first lines, and write
+what is missing between "Your lines begin." and "Your lines end." Save, and
+run in the folder of the repository:
+
+    {command}
+
+This checks the first exercise that is not solved. With more words:
+
+    --watch       checks again whenever you save; Ctrl-C ends it
+    --hint        the next of three hints
+    --solution    our lines and yours, line by line
+    --list        what is solved
+    7             exercise 7, whichever is the first
+    --reset 7     exercise 7 as it was given; your file is kept under another name
+
+Nothing here is overwritten, so change what you like.
+"""
+
+
+def _spoken(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def beside(path: Path) -> Path:
+    """A name beside the path that no file has yet."""
+    n = 1
+    while os.path.lexists(other := path.with_name(f"{path.name}.old-{n}")):
+        n += 1
+    return other
+
+
+class Folder:
+    """A folder with the learner's files."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def file(self, name: str) -> Path:
+        """The learner's file of an exercise."""
+        return self.path / f"{name}.py"
+
+    def bytes(self, name: str) -> bytes | None:
+        """What the learner's file of an exercise holds; None if there is none to read."""
+        path = self.file(name)
+        try:  # (to read a pipe would take for ever)
+            return path.read_bytes() if path.is_file() else None
+        except OSError:
+            return None
+
+    def is_one(self) -> bool:
+        """Whether this is a learner's folder. (The repository has files of the same names.)"""
+        inside = self.path.resolve().is_relative_to(ROOT)
+        names = (KEPT, *(f"{name}.py" for name in EXERCISES))
+        return not inside and any(os.path.lexists(self.path / name) for name in names)
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the folder, whole or not at all."""
+        try:
+            write_whole(self.path / name, text)
+        except OSError as error:
+            stop(f"cannot write {self.path / name}: {_spoken(error)}")
+
+    # ---------------------------------------------------------------- what is remembered
+
+    def kept(self) -> dict[str, dict[str, object]]:
+        """What is remembered. A file that says something else is put aside."""
+        path, empty = self.path / KEPT, {"solved": {}, "hints": {}}
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            if all(isinstance(found[part], dict) for part in empty):
+                return found
+        except FileNotFoundError:
+            return empty
+        except PermissionError as error:
+            stop(f"cannot read {path}: {_spoken(error)}")
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            pass
+        other = self.aside(path)
+        print(
+            f"{KEPT} could not be read, and is now {other.name}: the exercises are checked again, "
+            "and the hints begin anew",
+            file=sys.stderr,
+        )
+        return empty
+
+    def aside(self, path: Path) -> Path:
+        """Rename what is at a path, so that the path is free; the new name."""
+        other = beside(path)
+        try:
+            os.rename(path, other)
+        except OSError as error:
+            stop(f"cannot rename {path}: {_spoken(error)}")
+        return other
+
+    def _change(self, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
+        """Change what is remembered: read just before, since two terminals may do it in turn."""
+        kept = self.kept()
+        before = json.dumps(kept)
+        change(kept)
+        if json.dumps(kept) != before:
+            self.write(KEPT, json.dumps(kept, indent=1) + "\n")
+
+    def hints(self, name: str) -> int:
+        """How many hints of an exercise have been shown."""
+        shown = self.kept()["hints"].get(name, 0)
+        return shown if isinstance(shown, int) and shown > 0 else 0
+
+    def hinted(self, name: str, count: int) -> None:
+        """Remember that so many hints have been shown."""
+        self._change(lambda kept: kept["hints"].update({name: count}))
+
+    def state(self, name: str) -> str:
+        """ "solved", "changed" since it was solved, or "" if it was not."""
+        known = self.kept()["solved"].get(name)
+        if known is None:
+            return ""
+        return "solved" if known == self.fingerprint(name) else "changed"
+
+    def solved(self, name: str, fingerprint: str) -> None:
+        """Remember that an exercise is solved, by the file with this fingerprint."""
+        self._change(lambda kept: kept["solved"].update({name: fingerprint}))
+
+    def fingerprint(self, name: str) -> str:
+        """A number for the learner's file and for the check of it; "" without a file."""
+        check = Path(__file__).parent / "checks" / f"{name}.py"
+        text = self.bytes(name)
+        return hashlib.sha256(text + check.read_bytes()).hexdigest()[:16] if text else ""
+
+    # ---------------------------------------------------------------- files
+
+    def reset(self, name: str) -> Path | None:
+        """Give an exercise as at the beginning; where the learner's file is now, if it differed."""
+        path, other = self.file(name), None
+        if os.path.lexists(path):
+            if self.bytes(name) == stub(name).encode():
+                return None
+            other = self.aside(path)
+        self.write(path.name, stub(name))
+        return other
+
+
+def make(text: str) -> tuple[Folder, int]:
+    """A learner's folder, and how many files were written to it.
+
+    Files that are there already stay as they are.
+    """
+    path = Path(text).expanduser()
+    folder = Folder(path)
+    if path.resolve().is_relative_to(ROOT):
+        stop(f"{path} is inside of the repository: choose a folder outside, which is yours alone")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        others = next(iter(path.iterdir()), None)
+    except OSError as error:
+        stop(f"cannot make the folder {path}: {_spoken(error)}")
+    if others and not folder.is_one():
+        stop(f"{path} has other files in it, such as {others.name}: choose a new or empty folder")
+    words = f"python -m demos learn --in {shlex.quote(str(path.resolve()))}"
+    texts = {KEPT: json.dumps({"solved": {}, "hints": {}}, indent=1) + "\n"}  # first: it is ours
+    texts |= {f"{name}.py": stub(name) for name in EXERCISES}
+    texts["README.txt"] = README.format(command=words)
+    missing = {name: text for name, text in texts.items() if not os.path.lexists(path / name)}
+    for name, content in missing.items():
+        folder.write(name, content)
+    return folder, sum(name.endswith(".py") for name in missing)
+
+
+def find(text: str | None) -> Folder:
+    """The learner's folder: the one named, or the current one, or one that it is in."""
+    if text is not None:
+        path = Path(text).expanduser()
+        folder = Folder(path.resolve())
+        if not folder.is_one():
+            words = f"python -m demos learn init {shlex.quote(text)}"
+            stop(f"{path} is not a folder of exercises: `{words}` makes one")
+        return folder
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        stop("the current folder has been removed: name yours with --in FOLDER")
+    for path in (here, *here.parents):
+        if Folder(path).is_one():
+            return Folder(path)
+    stop(
+        "there are no exercises here: `python -m demos learn init FOLDER` makes a folder of them, "
+        "and --in FOLDER names it from elsewhere"
+    )

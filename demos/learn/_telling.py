@@ -1,0 +1,168 @@
+"""Demos · Learn: what a check can say of an answer.
+
+A check says what to look at, and not the answer. Its sentences are of three kinds: a value that is
+another one, a derivative that a finite difference contradicts, and a law that is broken.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from minigrad import GradientError, Tensor, gradcheck
+
+
+class Unsolved(Exception):
+    """Why an exercise is not solved: one sentence. `kind` is "value", "derivative" or "law"."""
+
+    def __init__(self, sentence: str, kind: str = "") -> None:
+        super().__init__(sentence)
+        self.kind = kind
+
+
+_NONE = "{} returned None: its lines are still to be written"
+
+
+def given(answer: ModuleType, name: str) -> Any:
+    """What the learner's module calls `name`; Unsolved if it is missing or still empty."""
+    file = Path(answer.__file__ or "").name
+    if not hasattr(answer, name):
+        raise Unsolved(f"{file} defines no {name}: it was there at the beginning")
+    line = _empty(getattr(answer, "__text__", ""), name)
+    if line:
+        raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
+    return getattr(answer, name)
+
+
+def _empty(text: str, name: str) -> int:
+    """The line of the first `...` in what a text defines as `name`; 0 if there is none."""
+    for node in ast.parse(text).body:
+        names = [getattr(node, "name", "")]
+        names += [getattr(target, "id", "") for target in getattr(node, "targets", [])]
+        if name in names:
+            for part in ast.walk(node):
+                written = part.value if isinstance(part, ast.Expr | ast.Assign) else None
+                if isinstance(written, ast.Constant) and written.value is ...:
+                    return part.lineno
+    return 0
+
+
+def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
+    """Unsolved unless got equals expected: first in its shape, then in every element.
+
+    `asked` is the call as the learner would type it. Elements may differ by `rtol` of the largest
+    expected one. Several results are compared as tuples.
+    """
+    if isinstance(expected, tuple):
+        if got is None:
+            raise Unsolved(_NONE.format(asked), "value")
+        if not isinstance(got, tuple | list) or len(got) != len(expected):
+            came = f"{len(got)} results" if isinstance(got, tuple | list) else _shown(got)
+            raise Unsolved(f"{asked} returns {len(expected)} results; it returned {came}", "value")
+        for i, (mine, ours) in enumerate(zip(got, expected, strict=True)):
+            same(f"result {i} of {asked}", mine, ours, rtol=rtol)
+        return
+    ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
+    mine = shaped(asked, got, ours.shape)
+    mine, ours = mine.astype(float), ours.astype(float)
+    size = np.abs(ours[np.isfinite(ours)]).max(initial=0.0)
+    wrong = ~np.isclose(mine, ours, rtol=0.0, atol=rtol * size + 1e-12, equal_nan=True)
+    if not wrong.any():
+        return
+    if not ours.ndim:
+        raise Unsolved(f"{asked} is {_shown(mine)}; {_shown(ours)} was expected", "value")
+    with np.errstate(invalid="ignore"):
+        apart = np.where(wrong, np.nan_to_num(np.abs(mine - ours), nan=np.inf), -1.0)
+    worst = np.unravel_index(int(apart.argmax()), ours.shape)
+    where = [int(i) for i in worst]
+    raise Unsolved(
+        f"{asked} differs in {wrong.sum()} of {wrong.size} elements: element {where} is "
+        f"{_shown(mine[worst])}; {_shown(ours[worst])} was expected",
+        "value",
+    )
+
+
+def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
+    """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
+    if got is None:
+        raise Unsolved(_NONE.format(asked), "value")
+    try:
+        mine = np.asarray(got.data if isinstance(got, Tensor) else got)
+        if mine.dtype.kind not in "biuf":
+            raise TypeError
+    except (TypeError, ValueError):
+        said = f"{asked} is {_shown(got)}, which is neither a number nor an array of numbers"
+        raise Unsolved(said, "value") from None
+    if mine.shape != shape:
+        said = f"{asked} has the shape {mine.shape}; the shape {shape} was expected"
+        raise Unsolved(said, "value")
+    return mine
+
+
+def _shown(value: Any) -> str:
+    """A value in a few letters."""
+    if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and not value.ndim):
+        return f"{float(value):.6g}"
+    text = " ".join(repr(value).split())
+    return text if len(text) < 60 else f"{text[:57]}…"
+
+
+def right_derivatives(
+    operation: Callable[..., Any],
+    *inputs: Any,
+    order: int = 2,
+    asked: str = "",
+    laws: Callable[[], None] | None = None,
+) -> None:
+    """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
+
+    `asked` is the call as the learner would type it, for operations that have options. If gradcheck
+    has no diagnosis, `laws` is called: a law that is broken says more than two numbers that differ.
+    """
+    said = [f"{asked}."] * bool(asked)
+    # (The checks draw their inputs with the number 0, and so does gradcheck its g. If g equals an
+    # input, Aᵀ G is symmetric, and a transposed gradient looks right.)
+    rng = np.random.default_rng(43)
+    try:
+        report = gradcheck(operation, *inputs, order=order, rng=rng)
+    except GradientError as error:
+        if not error.diagnoses and laws is not None:
+            laws()
+        raise Unsolved("\n".join(said + _worth_telling(error)), "derivative") from None
+    except (ValueError, TypeError) as error:
+        # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
+        if error.__cause__ or not str(error).startswith("the VJP of"):
+            raise
+        said.append(str(error)[0].upper() + str(error)[1:])
+        raise Unsolved("\n".join(said), "derivative") from None
+    if not report:
+        said.append(f"A finite difference is too coarse to tell here: {report.unresolved[0]}")
+        raise Unsolved("\n".join(said), "derivative")
+
+
+def _worth_telling(error: GradientError) -> list[str]:
+    """What gradcheck says, without its table; and without its heading, where others say more."""
+    heading, *lines = str(error).splitlines()
+    rest = [line for line in lines if not re.match(r"\s|The elements", line)]
+    if error.diagnoses:
+        return rest
+    how_many = re.search(r"\d+ of [\w ]*elements differ", heading)
+    worst = re.search(r"^ +(\[[\d, ]*\]) +(\S+) +(\S+) ", str(error), re.MULTILINE)
+    if error.rule is None or not how_many or not worst or not heading.startswith("order 1"):
+        return [*rest, heading]
+    where, told, true = worst.groups()
+    place = "" if where == "[]" else f" Element {where} is one of those that are furthest off."
+    numbers = f"the gradient is {float(told):.6g}, and a central difference {float(true):.6g}"
+    return [*rest, f"{how_many[0]}.{place} There {numbers}."]
+
+
+def law(sentence: str, holds: bool, seen: str) -> None:
+    """Unsolved unless the law holds; `seen` is what was found instead."""
+    if not holds:
+        raise Unsolved(f"{sentence}. But {seen}", "law")

@@ -1,0 +1,1 @@
+"""Demos · Learn: the checks, one for each exercise, with its chapter and its three hints."""

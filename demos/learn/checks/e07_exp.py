@@ -1,0 +1,36 @@
+"""Exercise 7 · The check: values, derivatives, and that all derivatives are the function itself."""
+
+import numpy as np
+
+from demos.learn._telling import given, law, right_derivatives, same
+from minigrad import grad
+
+CHAPTER = "3.1"
+HINTS = (
+    "Return two things: a value, and one function of g and y. The function is called later, when "
+    "g is known.",
+    "Move one element of x by a small ε: only the same element of y moves, by ε times the slope. "
+    "So the VJP is g times the slope, element by element. What is the slope of exp?",
+    "The slope of exp is exp, and that is y, which the VJP is given: lambda g, y: g * …",
+)
+
+
+def check(answer):
+    """exp is its own derivative, of every order."""
+    exp = given(answer, "exp")
+    x = np.random.default_rng(0).standard_normal((3, 5))
+    same("exp(x) for x of shape (3, 5)", exp(x), np.exp(x))
+    right_derivatives(exp, x)
+    third = grad(grad(grad(exp)))(1.0)
+    law(
+        "every derivative of exp is exp",
+        np.isclose(third, np.e),
+        f"the third one at x = 1 is {third:.6g}, and exp(1) is {np.e:.6g}",
+    )
+    with np.errstate(over="ignore"):
+        slope = grad(exp)(-800.0)
+    law(
+        "far to the left exp is 0, and so is its slope",
+        slope == 0,
+        f"at x = -800 the gradient is {slope:.6g}",
+    )

@@ -1,0 +1,49 @@
+"""Exercise 10 · The check: squares, then other shapes, then stacks of which one is broadcast."""
+
+import numpy as np
+
+from demos.learn._telling import given, law, right_derivatives, same
+from minigrad import grad
+
+CHAPTER = "3.5"
+HINTS = (
+    "Write Cᵢⱼ = Σₖ Aᵢₖ Bₖⱼ. Which elements of C does A₀₁ reach, and with which factors?",
+    "Aᵢₖ reaches row i of C, and element j there with Bₖⱼ. So ∂L/∂Aᵢₖ = Σⱼ Gᵢⱼ Bₖⱼ. Which product "
+    "of two matrices is this sum, if j has to be the last axis of the left one and the first of "
+    "the right one?",
+    "∂L/∂A = G Bᵀ and ∂L/∂B = Aᵀ G. In a stack, each matrix is transposed for itself: .mT swaps "
+    "the last two axes, and .T turns all axes round.",
+)
+
+
+def check(answer):
+    """Squares, where nothing but the numbers can be wrong; then shapes; then stacks."""
+    matmul = given(answer, "matmul")
+    rng = np.random.default_rng(0)
+    for a_shape, b_shape in (
+        ((3, 3), (3, 3)),
+        ((3, 5), (5, 7)),
+        ((2, 3, 5), (2, 5, 7)),
+        ((2, 3, 5), (5, 7)),
+    ):
+        a, b = rng.standard_normal(a_shape), rng.standard_normal(b_shape)
+        words = f"matmul(a, b) for a of shape {a_shape} and b of shape {b_shape}"
+        same(words, matmul(a, b), a @ b)
+        right_derivatives(matmul, a, b, asked=words, laws=lambda a=a, b=b: doubled(matmul, a, b))
+    doubled(matmul, rng.standard_normal((2, 1, 3, 5)), rng.standard_normal((7, 5, 4)))
+
+
+def doubled(matmul, a, b):
+    """Σ A ⊙ ∂L/∂A = Σ C ⊙ G: along A itself, L moves by itself."""
+    c = a @ b
+    g = np.random.default_rng(1).standard_normal(c.shape)
+    forward = (c * g).sum()
+    for i, (name, x) in enumerate({"A": a, "B": b}.items()):
+        to_x = grad(lambda a, b: (g * matmul(a, b)).sum(), i)(a, b)
+        back = (x * to_x).sum()
+        law(
+            f"A B doubles if {name} does: so Σ {name} ⊙ ∂L/∂{name} is Σ C ⊙ G",
+            np.isclose(back, forward),
+            f"for A of shape {a.shape} and B of shape {b.shape} these are {back:.6g} and "
+            f"{forward:.6g}",
+        )

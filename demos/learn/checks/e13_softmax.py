@@ -1,0 +1,75 @@
+"""Exercise 13 · The check: weights, derivatives, and what a softmax promises."""
+
+import numpy as np
+
+from demos.learn._telling import given, law, right_derivatives, same
+from minigrad import grad
+
+CHAPTER = "3.6"
+HINTS = (
+    "Every weight depends on every score of its row, through the sum below the line. So the VJP "
+    "needs a sum over the row, too. Which one?",
+    "∂yᵢ/∂xⱼ is -yᵢ yⱼ, and if i = j there is a further yᵢ. Multiply by gᵢ and add up over i: one "
+    "part is yⱼ gⱼ, the other is yⱼ times a number that is the same in the whole row.",
+    "This number is s = Σᵢ yᵢ gᵢ, along `axis` and with keepdims=True. ∂L/∂x = y ⊙ (g - s). "
+    "For large scores, subtract the largest of each row before exp: that changes no weight.",
+)
+
+
+def check(answer):
+    """Both axes; then rows of gradients, a shift, and scores that are large or -∞."""
+    softmax = given(answer, "softmax")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((3, 5))
+    for words, options in (("softmax(x)", {}), ("softmax(x, axis=0)", {"axis": 0})):
+        asked = f"{words} for x of shape {x.shape}"
+        e = np.exp(x)
+        y = e / e.sum(keepdims=True, **({"axis": -1} | options))
+        same(asked, softmax(x, **options), y)
+        right_derivatives(
+            lambda x, options=options: softmax(x, **options),
+            x,
+            asked=asked,
+            laws=lambda options=options: raised(softmax, x, options),
+        )
+    raised(softmax, rng.standard_normal((2, 3, 5)), {"axis": 1})
+    scores = np.array([[1000.0, 1001.0, 1003.0]])
+    with np.errstate(all="ignore"):
+        large = softmax(scores)
+    law(
+        "scores that all rise by 1,000 keep their weights",
+        np.allclose(large, softmax(scores - 1000)),
+        f"for the scores 1000, 1001, 1003 the weights are {_row(large)}",
+    )
+    with np.errstate(all="ignore"):
+        scores = np.array([[0.0, -np.inf, 1.0]])
+        weights = softmax(scores)
+        to_x = grad(lambda x: (softmax(x) * [[1.0, 2.0, 3.0]]).sum())(scores)
+    law(
+        "a score of -∞ gets the weight 0, and the gradient 0",
+        weights[0, 1] == 0 and to_x[0, 1] == 0 and np.isfinite([weights, to_x]).all(),
+        f"for the scores 0, -∞, 1 the weights are {_row(weights)} and the gradients {_row(to_x)}",
+    )
+
+
+def raised(softmax, x, options):
+    """Weights sum to 1, and what does not change them has no part in the gradient."""
+    axis = options.get("axis", -1)
+    words = f"axis {axis} of x of shape {x.shape}"
+    totals = np.asarray(softmax(x, **options)).sum(axis=axis)
+    law(
+        "the weights sum to 1 along the axis",
+        np.allclose(totals, 1),
+        f"along {words} a sum is {totals.flat[np.abs(totals - 1).argmax()]:.6g}",
+    )
+    g = np.random.default_rng(1).standard_normal(x.shape)
+    totals = grad(lambda x: (g * softmax(x, **options)).sum())(x).sum(axis=axis)
+    law(
+        "if all scores rise together no weight changes: so the gradients of a row sum to 0",
+        np.allclose(totals, 0),
+        f"along {words} a sum is {totals.flat[np.abs(totals).argmax()]:.6g}",
+    )
+
+
+def _row(x):
+    return ", ".join(f"{n:.4g}" for n in x[0])

@@ -1,0 +1,61 @@
+"""Exercise 15 · The check: three gradients, and the two moves that change nothing."""
+
+import numpy as np
+
+from demos.learn._telling import given, law, right_derivatives, same
+from minigrad import grad
+
+CHAPTER = "3.7"
+HINTS = (
+    "Begin with the easy ones: y = n ⊙ gain + bias is a product and a sum, and the engine sums "
+    "over the rows. For x, go back in steps: the gradient of n is h = g ⊙ gain. What does n move "
+    "with, if x moves by dx?",
+    "dn = (dx - mean(dx) - n mean(n ⊙ dx))/σ: the direct way, the way through μ, and the way "
+    "through σ. This map is symmetric, so h goes back by the same formula.",
+    "∂L/∂x = (h - mean(h) - n mean(n ⊙ h))/σ, each mean along the last axis, with keepdims=True.",
+)
+
+
+def check(answer):
+    """One row is enough to see a wrong formula; several rows and stacks come after it."""
+    layer_norm = given(answer, "layer_norm")
+    rng = np.random.default_rng(0)
+    gain, bias = rng.standard_normal((2, 5))
+    for shape in ((3, 5), (2, 3, 5)):
+        x = rng.standard_normal(shape)
+        asked = f"layer_norm(x, gain, bias) for x of shape {shape}"
+        n = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+        same(asked, layer_norm(x, gain, bias), n * gain + bias)
+        laws = lambda x=x: unmoved(layer_norm, x, gain, bias)
+        right_derivatives(layer_norm, x, gain, bias, asked=asked, laws=laws)
+        laws()
+    g = rng.standard_normal((3, 5))
+    equal = grad(lambda x: (g * layer_norm(x, gain, bias)).sum())(np.ones((3, 5)))
+    law(
+        "a row of equal numbers has the variance 0, and eps keeps its gradient finite",
+        np.isfinite(equal).all(),
+        f"it is {equal[0]}",
+    )
+
+
+def unmoved(layer_norm, x, gain, bias):
+    """Two moves of a row leave y as it is, if eps is 0; and a larger row moves less."""
+    g = np.random.default_rng(1).standard_normal(x.shape)
+    to_x = grad(lambda x: (g * layer_norm(x, gain, bias, eps=0.0)).sum())
+    found, doubled = to_x(x), to_x(2 * x)
+    for words, totals in (
+        ("rises as a whole, y does not change: so the gradients of a row sum to 0", found.sum(-1)),
+        ("is stretched, y does not change: so Σ x ⊙ ∂L/∂x is 0", (x * found).sum(-1)),
+    ):
+        law(
+            f"if a row {words} (with eps = 0)",
+            np.allclose(totals, 0),
+            f"for x of shape {x.shape} a sum is {totals.flat[np.abs(totals).argmax()]:.6g}",
+        )
+    worst = np.unravel_index(np.abs(doubled - found / 2).argmax(), x.shape)
+    law(
+        "a row that is twice as large has the same y, and a gradient half as large (with eps = 0)",
+        np.allclose(doubled, found / 2),
+        f"element {[int(i) for i in worst]} of this gradient goes from {found[worst]:.6g} to "
+        f"{doubled[worst]:.6g}",
+    )

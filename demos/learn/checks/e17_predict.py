@@ -1,0 +1,105 @@
+"""Exercise 17 · The check: measure, and answer each prediction with what was found."""
+
+import functools
+
+import numpy as np
+
+from attention.scaling import saturation
+from demos.learn._telling import Unsolved, given
+
+CHAPTER = "16"
+SECONDS = 60.0
+HINTS = (
+    "A score is a sum of d_k products, each of variance 1. When softmax is given scores that far "
+    "apart, nearly all weight is on one key: what does a typical query get then through J?",
+    "There are two kinds of queries. In most of them one weight is nearly 1. In a few the two "
+    "largest scores are nearly equal: J is not small there, and the columns of Kᵀ, which nothing "
+    "shrinks, have length √d_k. Which of the two decides the median, and which the mean?",
+    "Without a scale few queries have nearly all of the gradient: they become rarer as it becomes "
+    "longer, and the mean stays. The median falls to a fiftieth of the scaled one.",
+)
+REPEATS = 4
+WHY = (
+    "Before you change a line, say why it came out so: which queries decide it, and which factor "
+    "of ∂L/∂q = scale · Kᵀ J g has changed for them?"
+)
+
+
+@functools.cache
+def measured():
+    """Each measurement of `saturation`, its mean over repeats: (d_k, a) → a function of a name."""
+    found = {}
+    for d_k in (64, 1024):
+        for a in (0.0, 0.5):
+            rngs = [np.random.default_rng([17, d_k, i]) for i in range(REPEATS)]
+            found[d_k, a] = [saturation(d_k, a, rng=rng) for rng in rngs]
+    return lambda d_k, a, name: float(np.mean([getattr(each, name) for each in found[d_k, a]]))
+
+
+def check(answer):
+    """Say what was found wherever a prediction is another."""
+    changes = {  # name: what is measured, the exponent of the scale, words
+        "mean": ("gradient_mean", 0.0, "the mean of ‖∂L/∂q‖ without a scale"),
+        "median": ("gradient_median", 0.0, "the median of ‖∂L/∂q‖ without a scale"),
+        "dead": ("dead_share", 0.0, "the share of queries with ‖∂L/∂q‖ < 0.001 without a scale"),
+        "scaled_median": ("gradient_median", 0.5, "the median of ‖∂L/∂q‖ with the scale"),
+    }
+    ratios = {
+        "mean_ratio": ("gradient_mean", "mean"),
+        "median_ratio": ("gradient_median", "median"),
+    }
+    names = ("variance", *changes, *ratios)
+    predicted = {name: given(answer, name) for name in names}
+    seen = measured()
+    before, after = (seen(d_k, 0.0, "score_variance") for d_k in (64, 1024))
+    told, wrong = [], []
+
+    def tell(name, right, words):
+        told.append(words)
+        if not right:
+            wrong.append(f"{name} = {predicted[name]!r}: {words}")
+
+    tell(
+        "variance",
+        close(predicted, "variance", after / before, 1.2),
+        f"the variance of the scores is {before:.3g} at d_k = 64 and {after:.4g} at d_k = 1024: "
+        f"{after / before:.3g} times larger",
+    )
+    for name, (what, a, words) in changes.items():
+        before, after = (seen(d_k, a, what) for d_k in (64, 1024))
+        found = change(before, after)
+        if predicted[name] not in ("rises", "stays", "falls"):
+            raise Unsolved(
+                f"{name} is {predicted[name]!r}: write 'rises', 'stays' or 'falls'", "value"
+            )
+        tell(
+            name,
+            predicted[name] == found,
+            f"{words} is {before:.2g} at d_k = 64 and {after:.2g} at d_k = 1024, so it {found}",
+        )
+    for name, (what, word) in ratios.items():
+        raw, scaled = (seen(1024, a, what) for a in (0.0, 0.5))
+        tell(
+            name,
+            close(predicted, name, raw / scaled, 3),
+            f"at d_k = 1024 the {word} of ‖∂L/∂q‖ is {raw:.2g} without the scale and {scaled:.2g} "
+            f"with it: {raw / scaled:.2g} times as large",
+        )
+    if wrong:
+        count = f"{len(names) - len(wrong)} of {len(names)} predictions are as measured."
+        lines = [count, *wrong, WHY]
+        raise Unsolved("\n".join(lines), "value")
+    print("Measured:", *told, sep="\n")
+
+
+def change(before, after):
+    """What the task calls a change by this factor."""
+    return "rises" if after >= 2 * before else "falls" if after <= before / 2 else "stays"
+
+
+def close(predicted, name, found, factor):
+    """Whether a prediction is a number within a factor of what was found."""
+    number = predicted[name]
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
+        raise Unsolved(f"{name} is {number!r}: write a number above 0", "value")
+    return found / factor < number < found * factor

@@ -1,0 +1,91 @@
+"""Exercise 23 · The check: steps on the parabola L = ½ p², whose gradient is p, by hand."""
+
+import numpy as np
+
+from demos.learn._telling import Unsolved, given, law, same, shaped
+from minigrad import Tensor
+from minigrad.optim import Adam
+
+CHAPTER = "8"
+HINTS = (
+    "Take p = 1, g = 1 and lr = 0.1. At the first step both optimizers move p by exactly 0.1: for "
+    "momentum the velocity is g, for Adam the corrected m is g and the corrected v is g².",
+    "Momentum adds up gradients. Adam's means are not sums: each keeps b of itself and takes 1 - b "
+    "of the new number. The correction is made for the step alone, not in what is returned.",
+    "m / (1 - b1**t) and v / (1 - b2**t) are the corrected means; np.sqrt(corrected_v) + eps is "
+    "below the line of the fraction.",
+)
+
+
+def check(answer):
+    """Two steps by hand, a law for each optimizer, then many steps with arrays."""
+    momentum_step, adam_step = given(answer, "momentum_step"), given(answer, "adam_step")
+    asked = "on the parabola ½ p², with lr = 0.1 and momentum = 0.9, step"
+    one, zero = np.array([1.0]), np.array([0.0])
+    p, velocity = results(momentum_step, 2, one, one, zero, 0.1)
+    element(f"{asked} 1 from p = 1: p", p, 0.9)
+    p, velocity = results(momentum_step, 2, p, p, velocity, 0.1)
+    element(f"{asked} 2 from p = 0.9 and velocity = 1: the velocity", velocity, 1.8)
+    element(f"{asked} 2 from p = 0.9 and velocity = 1: p", p, 0.72)
+
+    sizes = {}
+    for g in (0.001, 1.0, 1000.0):
+        p, m, v = results(adam_step, 3, one, g * one, zero, zero, 1, 0.1)
+        sizes[g] = float(1.0 - p[0])
+    law(
+        "Adam's first step is lr long, whatever the size of the gradient",
+        all(0.0999 < size < 0.1001 for size in sizes.values()),
+        "with lr = 0.1, p moves against a gradient of 0.001, 1 and 1000 by "
+        + ", ".join(f"{size:.3g}" for size in sizes.values()),
+    )
+    p, m, v = one, zero, zero
+    for t in range(1, 6):
+        before = p
+        p, m, v = results(adam_step, 3, p, one, m, v, t, 0.1)
+        law(
+            "as long as the gradient is the same, each of Adam's steps is lr long",
+            abs(before[0] - p[0] - 0.1) < 1e-4,
+            f"with lr = 0.1 and g = 1 at each step, step {t} is {before[0] - p[0]:.3g} long",
+        )
+    p, m, v = one, zero, zero
+    for t, (p_next, m_next, v_next) in enumerate(parabola(5), 1):
+        asked = f"on the parabola ½ p², from p = 1 with lr = 0.1, step {t}:"
+        p, m, v = results(adam_step, 3, p, p, m, v, t, 0.1)
+        element(f"{asked} m", m, m_next[0])
+        element(f"{asked} v", v, v_next[0])
+        element(f"{asked} p", p, p_next[0])
+    p = np.array([[3.0, -2.0], [0.5, 0.0]])
+    g = np.array([[1.0, -10.0], [1e-3, 0.0]])
+    moved, *_ = results(adam_step, 3, p, g, 0 * p, 0 * p, 1, 0.1)
+    same("Adam's first step from p = [[3, -2], [0.5, 0]]", moved, p - 0.1 * np.sign(g), rtol=1e-4)
+
+
+def element(asked, got, expected):
+    """Unsolved unless got is an array of one element, the expected one."""
+    same(asked, shaped(asked, got, (1,))[0], expected, rtol=1e-6)
+
+
+def parabola(steps):
+    """What chapter 8's Adam makes of p = 1 on ½ p² with lr = 0.1: p, m and v after each step."""
+    p = Tensor([1.0], requires_grad=True)
+    optimizer = Adam([p], lr=0.1)
+    for _ in range(steps):
+        p.grad = p.data.copy()
+        optimizer.step()
+        yield p.data, *(optimizer.memory[0][name].copy() for name in ("m", "v"))
+
+
+def results(step, count, *given_to):
+    """What a step returns, if it is so many arrays and it changed none of those it was given."""
+    arrays = [x for x in given_to if isinstance(x, np.ndarray)]
+    before = [x.copy() for x in arrays]
+    found = step(*given_to)
+    if not isinstance(found, tuple | list) or len(found) != count:
+        came = f"{len(found)} results" if isinstance(found, tuple | list) else repr(found)
+        raise Unsolved(f"{step.__name__} returns {count} results; it returned {came}", "value")
+    law(
+        "the arrays that a step is given stay as they are",
+        all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True)),
+        f"{step.__name__} changed one of them: does it use += or -= on an array?",
+    )
+    return found

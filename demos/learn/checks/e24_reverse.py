@@ -1,0 +1,169 @@
+"""Exercise 24 · The check: the other files, the block, one step, then the training."""
+
+import functools
+import time
+from pathlib import Path
+
+import numpy as np
+
+from attention import attention, merge_heads, split_heads
+from demos.learn._running import judged
+from demos.learn._telling import Unsolved, given, law, same, shaped
+from minigrad import Tensor, gradients, layer_norm, no_grad, relu
+
+CHAPTER = "15.1"
+SECONDS = 60.0
+USES = (
+    "e10_matmul",
+    "e11_pick",
+    "e13_softmax",
+    "e14_cross_entropy",
+    "e15_layer_norm",
+    "e19_attention",
+    "e21_heads",
+    "e23_optimizer",
+)
+HINTS = (
+    "Write the shapes beside the lines: x (B, T, d), q (B, H, T, d / H), what attention returns, "
+    "what merge returns. Each of the two halves of the block ends in the shape of x.",
+    "In both halves the layer norm is inside: x itself is added at the end, untouched. In step, "
+    "x.grad holds the sum of all gradients since it was None, and x.data can be given a new array.",
+    "h = x + matmul(merge(attention(q, k, v, softmax)), p['w_o']), and the second half is built "
+    "alike. In step: x.grad = None for all, loss.backward(), and for each name "
+    "x.data, *means[name] = adam_step(x.data, x.grad, *means[name], t, lr).",
+)
+T, V, D, HEADS, BATCH, STEPS = 5, 10, 16, 2, 32, 200
+
+
+def check(answer):
+    """Other files first: a rule that is wrong would make all that follows wrong."""
+    block, step = given(answer, "block"), given(answer, "step")
+    for name in USES:
+        solved(Path(answer.__file__).parent / f"{name}.py", name)
+    rng = np.random.default_rng(0)
+    right_block(block, rng)
+    right_step(answer, step, rng)
+    trains(answer, step, rng)
+
+
+def solved(path, name):
+    """Unsolved if another file is not, with what its own check says."""
+    found = said(path, name, path.read_text(encoding="utf-8"))
+    if found:
+        raise Unsolved(
+            f"{name}.py is used here, and exercise {int(name[1:3])} is not solved. Its check says: "
+            f"{found}"
+        )
+
+
+@functools.cache
+def said(path, name, text):
+    """What the check of another exercise says; "" if it is solved."""
+    found = judged(path, name, text)
+    return "" if found.solved else f"{found.kind}: {found.said}" if found.kind else found.said
+
+
+def parameters(rng):
+    """The model before the training."""
+    shapes = {"embedding": (V, D), "positions": (T, D)}
+    shapes |= dict.fromkeys(("w_q", "w_k", "w_v", "w_o"), (D, D))
+    shapes |= {"w_1": (D, 2 * D), "w_2": (2 * D, D), "w_scores": (D, V)}
+    p = {name: rng.standard_normal(shape) for name, shape in shapes.items()}
+    for name, x in p.items():
+        x /= np.sqrt(x.shape[0]) if name.startswith("w_") else 1.0
+    for i in (1, 2, 3):
+        p |= {f"gain_{i}": np.ones(D), f"bias_{i}": np.zeros(D)}
+    return {name: Tensor(x, requires_grad=True, name=name) for name, x in p.items()}
+
+
+def reference(x, p):
+    """The block, of the book's own functions."""
+    n = layer_norm(x, p["gain_1"], p["bias_1"])
+    heads = [split_heads(n @ p[name], HEADS) for name in ("w_q", "w_k", "w_v")]
+    h = x + merge_heads(attention(*heads)) @ p["w_o"]
+    return h + relu(layer_norm(h, p["gain_2"], p["bias_2"]) @ p["w_1"]) @ p["w_2"]
+
+
+def right_block(block, rng):
+    """Its shape, the residuals, who feels whom, its value, and every gradient."""
+    p = {name: Tensor(x.data + 0.1, requires_grad=True) for name, x in parameters(rng).items()}
+    x = Tensor(rng.standard_normal((3, T, D)), requires_grad=True)
+    asked = f"block(x, p, {HEADS}), for x of shape (3, {T}, {D}),"
+    y = block(x, p, HEADS)
+    shaped(asked, y, x.shape)
+    silent = p | {name: Tensor(np.zeros(p[name].shape)) for name in ("w_o", "w_2")}
+    alone = block(x, silent, HEADS).data
+    law(
+        "if w_o and w_2 are 0, the block adds nothing, and x comes out as it went in",
+        np.allclose(alone, x.data),
+        f"element [0, 0, 0] of x is {x.data[0, 0, 0]:.3g}, and {alone[0, 0, 0]:.3g} comes out",
+    )
+    (felt,) = gradients(y[0, 0].sum(), [x], retain_graph=True)
+    felt = [t for t in range(T) if felt[0, t].any()]
+    law(
+        "what comes out at a position depends on every position",
+        felt == list(range(T)),
+        f"at position 0 it depends on {', '.join(map(str, felt))} alone",
+    )
+    same(asked, y, reference(x, p))
+    used = [name for name in p if name[-1] in "12qkvo"]
+    g = rng.standard_normal(y.shape)
+    ours = gradients(reference(x, p), [x, *(p[name] for name in used)], g)
+    mine = gradients(y, [x, *(p[name] for name in used)], g)
+    for name, a, b in zip(["x", *used], mine, ours, strict=True):
+        same(f"the gradient of {name} through the block", a, b)
+
+
+def right_step(answer, step, rng):
+    """The first step of Adam moves every element by lr, against its gradient; twice is not more."""
+    p, means = parameters(rng), {}
+    means = {name: (np.zeros(x.shape), np.zeros(x.shape)) for name, x in p.items()}
+    tokens = rng.integers(0, V, (BATCH, T))
+    found = gradients(answer.loss_of(tokens, p, HEADS), list(p.values()))
+    slopes = dict(zip(p, found, strict=True))
+    for x in p.values():
+        x.grad = np.full(x.shape, 100.0)  # left over from an earlier step
+    before = {name: x.data for name, x in p.items()}
+    step(answer.loss_of(tokens, p, HEADS), p, means, 1, 0.01)
+    moved = {name: x.data - before[name] for name, x in p.items()}
+    still = [name for name in p if not moved[name].any()]
+    law(
+        "each step moves every parameter",
+        not still,
+        f"step 1 leaves {', '.join(still)} as before",
+    )
+    for name in p:
+        clear = np.abs(slopes[name]) > 1e-5
+        steps = moved[name][clear] * np.sign(slopes[name][clear])
+        law(
+            "Adam's first step moves each element by lr, against its own gradient in this step",
+            np.allclose(steps, -0.01, rtol=1e-2),
+            f"with lr = 0.01 the elements of {name} move along their gradients by "
+            f"{steps.min():.3g} to {steps.max():.3g}, and it should be -0.01",
+        )
+    same("means['w_q'][0] after step 1", means["w_q"][0], 0.1 * slopes["w_q"], rtol=1e-6)
+
+
+def trains(answer, step, rng):
+    """The training, and the share of new sequences that come out backwards."""
+    p = parameters(rng)
+    means = {name: (np.zeros(x.shape), np.zeros(x.shape)) for name, x in p.items()}
+    begun, losses = time.perf_counter(), []
+    for t in range(1, STEPS + 1):
+        loss = answer.loss_of(rng.integers(0, V, (BATCH, T)), p, HEADS)
+        losses.append(loss.item())
+        step(loss, p, means, t, 0.01)
+        if t == 1 or t % 100 == 0:
+            print(f"step {t:3}: loss {losses[-1]:.3f}")
+    tokens = rng.integers(0, V, (500, T))
+    with no_grad():
+        guesses = np.asarray(answer.scores(tokens, p, HEADS).data).argmax(axis=-1)
+    exact = float((guesses == tokens[:, ::-1]).all(axis=-1).mean())
+    took = time.perf_counter() - begun
+    print(f"{exact:.1%} of 500 new sequences are written backwards, after {took:.1f} s. The first:")
+    print(*tokens[0], "→", *guesses[0])
+    law(
+        "after the training at least 95 % of new sequences are written backwards",
+        exact >= 0.95,
+        f"{exact:.1%} are; the loss went from {losses[0]:.2f} to {losses[-1]:.2f}",
+    )

@@ -1,0 +1,92 @@
+"""Demos · Learn: the exercises, each with our solution, and what the learner gets instead.
+
+An exercise NAME is two files. exercises/NAME.py is what the learner gets, with our lines in its
+holes:
+
+    its docstring   the first line "Exercise 1 · A slope: …" is the title; then one paragraph of
+                    task, the shapes, and in the last line the chapter. At most 78 columns, so that
+                    a comparison with a mark in front of each line fits on 80
+    the code        complete, with holes
+
+A hole is what stands between two comments, at one indentation. The learner gets `...` there:
+
+    # Your lines begin.
+    return (f(x + h) - f(x - h)) / (2 * h)
+    # Your lines end.
+
+In an exercise that gives wrong lines to repair, or lines to complete, the hole ends with them:
+
+    # Your lines begin.
+    x.grad = x.grad + vjp(g)
+    # The learner gets:
+    #     x.grad = vjp(g)
+    # Your lines end.
+
+checks/NAME.py has CHAPTER, HINTS (three: where to look, the idea, nearly the line), if ten seconds
+are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
+`Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
+
+Typical wrong answers, and what the check says of each, are in tests/demos/learn_answers.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+_HOLE = re.compile(
+    r"(?P<begin>^(?P<indent> *)# Your lines begin\.\n)"
+    r"(?P<ours>.*?)"
+    r"(?P<given>^(?P=indent)# The learner gets:\n(?:^(?P=indent)#[^\n]*\n)+?)?"
+    r"(?P<end>^(?P=indent)# Your lines end\.\n)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _text(name: str) -> str:
+    return (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _put(hole: re.Match[str], lines: str) -> str:
+    """The hole with these lines in it."""
+    inside = textwrap.indent(textwrap.dedent(lines).strip("\n") + "\n", hole["indent"])
+    return hole["begin"] + inside + hole["end"]
+
+
+def _given(hole: re.Match[str]) -> str:
+    """What the learner gets in a hole."""
+    lines = (hole["given"] or "").splitlines()[1:]
+    return "\n".join(line.strip().removeprefix("#")[5:] for line in lines) or "..."
+
+
+def solution(name: str) -> str:
+    """An exercise's file with our lines."""
+    return _HOLE.sub(lambda hole: _put(hole, hole["ours"]), _text(name))
+
+
+def stub(name: str) -> str:
+    """An exercise's file as the learner gets it."""
+    return _HOLE.sub(lambda hole: _put(hole, _given(hole)), _text(name))
+
+
+def filled(name: str, *texts: str) -> str:
+    """An exercise's file with other lines in its holes, one text for each."""
+    left = list(texts)
+    holes = len(_HOLE.findall(_text(name)))
+    if len(left) != holes:
+        raise ValueError(f"{name} has {holes} holes: got {len(left)} texts")
+    return _HOLE.sub(lambda hole: _put(hole, left.pop(0)), _text(name))
+
+
+def title(name: str) -> str:
+    """What an exercise is called: its docstring's first line."""
+    docstring = ast.get_docstring(ast.parse(_text(name))) or ""
+    return docstring.splitlines()[0].partition(" · ")[2].rstrip(".")
+
+
+def number(name: str) -> int:
+    """e07_exp → 7."""
+    return int(name[1:3])

@@ -1,0 +1,298 @@
+"""Twenty-four exercises, checked as you write them: derivatives by hand, rules, attention.
+
+You get a folder of your own with a file for each exercise, in which some lines are missing. This
+command looks for the first exercise that is not solved yet, runs its check on your file, and says
+what to look at: a value, a derivative or a law that does not hold. A check does not tell the
+answer; three hints lead to it.
+
+    python -m demos learn init FOLDER            # makes the folder, outside of the repository
+    python -m demos learn [--in FOLDER]          # 1 s
+    python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
+
+`--in` is not needed in that folder, nor in a folder inside it. The exit code is 0 if everything
+that was checked is solved, and 1 if not.
+"""
+
+# %% Set-up
+
+import argparse
+import difflib
+import importlib
+import os
+import shlex
+import sys
+import textwrap
+import time
+
+from demos import stop
+from demos.learn import EXERCISES, GROUPS
+from demos.learn._folder import find, make
+from demos.learn._running import run
+from demos.learn.exercises import number, solution, title
+
+POLL = 0.2  # seconds between two looks at the files
+
+
+def coloured(text, code):
+    """Text in a colour, where a person reads it in a terminal that has colours."""
+    shown = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\033[{code}m{text}\033[0m" if shown else text
+
+
+def say(text, indent=""):
+    """Print sentences on lines of at most 80 letters; lines that are indented stay as they are."""
+    for line in text.splitlines():
+        if line.startswith("    "):
+            print(indent + line)
+        else:
+            kinds = {"break_long_words": False, "break_on_hyphens": False}
+            print(textwrap.fill(line, 80, initial_indent=indent, subsequent_indent=indent, **kinds))
+
+
+def headed(name):
+    """An exercise's number and title."""
+    return f"Exercise {number(name)} of {len(EXERCISES)} · {title(name)}"
+
+
+def check_of(name):
+    """The module with an exercise's check, chapter and hints."""
+    return importlib.import_module(f"demos.learn.checks.{name}")
+
+
+def meant(word):
+    """The exercise that a learner means by 7, e07, exp or e07_exp."""
+    plain = word.casefold().removesuffix(".py")
+    digits = plain.removeprefix("e")
+    if digits.isdecimal():
+        found = [name for name in EXERCISES if number(name) == int(digits)]
+    else:
+        found = [name for name in EXERCISES if plain in (name, name[4:])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        stop(f"{word!r} may be {' or '.join(found)}: say its number")
+    known = [*EXERCISES, *(name[4:] for name in EXERCISES)]
+    close = difflib.get_close_matches(plain, known, n=1)
+    guess = f" (did you mean {close[0]}?)" if close else ""
+    stop(f"there is no exercise {word!r}{guess}: they are numbered 1 to {len(EXERCISES)}")
+
+
+# %% One check
+# Each check runs in a process of its own, with a time limit.
+
+
+def tried(folder, name):
+    """Run an exercise's check, say what it says, and whether the exercise is solved."""
+    print(coloured(headed(name), 1))
+    print(folder.file(name))
+    if sys.stdout:
+        sys.stdout.flush()
+    before = folder.fingerprint(name)
+    answer = run(folder.file(name), name)
+    if answer.printed:
+        print("  It printed:")
+        print(textwrap.indent(answer.printed, "  | ", lambda line: True))
+    for warning in answer.warned:
+        say(f"warning: {warning}", "  ")
+    if answer.solved:
+        print(coloured("  Solved.\n", 32))
+        if folder.fingerprint(name) == before:  # else it was saved meanwhile
+            folder.solved(name, before)
+    else:
+        print()
+        say(f"{answer.kind}: {answer.said}" if answer.kind else answer.said, "  ")
+        print()
+    return answer.solved
+
+
+def next_words(folder, name, again, *, watched):
+    """What to do after a check that said no."""
+    left = len(check_of(name).HINTS) - folder.hints(name)
+    end = " and save it." if watched else ", save it, and run the same command again."
+    what = f"For a hint ({left} left)" if left else "To see our lines beside yours"
+    print(f"Next: change {name}.py{end}\n{what}:")
+    print(f"    {again} {'--hint' if left else '--solution'}")
+
+
+def go_on(folder, again, only=None, *, watched=False):
+    """Check one exercise, or all that are not known to be solved, up to the first that is not."""
+    names = [only] if only else [name for name in EXERCISES if folder.state(name) != "solved"]
+    for name in names:
+        if not tried(folder, name):
+            next_words(folder, name, again, watched=watched)
+            return False
+    if not only:
+        print(f"All {len(EXERCISES)} exercises are solved.")
+    return True
+
+
+def first(folder):
+    """The first exercise that is not known to be solved; the last one if all are."""
+    return next((name for name in EXERCISES if folder.state(name) != "solved"), EXERCISES[-1])
+
+
+# %% Again whenever a file is saved
+
+
+def looked(folder):
+    """When each file was last written, and how large it is; None for a missing one."""
+    seen = []
+    for name in EXERCISES:
+        try:
+            found = folder.file(name).stat()
+            seen.append((found.st_mtime_ns, found.st_size, found.st_ino))
+        except OSError:
+            seen.append(None)
+    return seen
+
+
+def settled(folder):
+    """What the files are when an editor has finished.
+
+    (Some editors remove a file and write it anew, so a missing file gets half a second.)
+    """
+    seen, waited = looked(folder), 0.0
+    while True:
+        time.sleep(POLL / 2)
+        waited += POLL / 2
+        now = looked(folder)
+        if now == seen and (None not in now or waited > 0.5):
+            return now
+        seen = now
+
+
+def watch(folder, again, only=None):
+    """Check, and check again whenever a file has been saved, until all is solved or Ctrl-C."""
+    try:
+        while True:
+            seen = settled(folder)
+            if go_on(folder, again, only, watched=True):
+                return
+            print("\nWaiting until you save. Ctrl-C ends.\n", flush=True)
+            while looked(folder) == seen:
+                time.sleep(POLL)
+            if not folder.path.is_dir():
+                stop(f"the folder {folder.path} is gone")
+    except KeyboardInterrupt:
+        print()
+
+
+# %% Hints, our lines, progress
+
+
+def hint(folder, name, again):
+    """The next of an exercise's hints; after the last one, all of them."""
+    hints, shown = check_of(name).HINTS, folder.hints(name)
+    print(coloured(headed(name), 1))
+    new = range(len(hints)) if shown >= len(hints) else [shown]
+    for i in new:
+        say(f"hint {i + 1} of {len(hints)}: {hints[i]}", "  ")
+    folder.hinted(name, max(shown, new[-1] + 1))
+    if new[-1] + 1 == len(hints):
+        print(f"These are all hints. To see our lines beside yours:\n    {again} --solution")
+
+
+def compare(folder, name):
+    """Our lines and the learner's."""
+    print(coloured(headed(name), 1))
+    ours = solution(name).splitlines()
+    yours = (folder.bytes(name) or b"").decode("utf-8", "replace").splitlines()
+    changes = list(difflib.unified_diff(yours, ours, n=3, lineterm=""))[2:]
+    if not changes:
+        print("  Your file is the same as ours.")
+        return
+    print("  - yours    + ours\n")
+    for line in changes:
+        mark = line[0]
+        shown = "  ⋯" if mark == "@" else f"{mark} {line[1:]}".rstrip()
+        print(coloured(shown, {"-": 31, "+": 32}.get(mark, 0)))
+
+
+def progress(folder):
+    """Every exercise, and whether it is solved."""
+    marks = {"solved": "x", "changed": "~", "": " "}
+    states = {name: folder.state(name) for name in EXERCISES}
+    for group, names in GROUPS.items():
+        print(group)
+        for name in names:
+            if name in states:
+                chapter = check_of(name).CHAPTER
+                print(f"  [{marks[states[name]]}] {number(name):>2}  {chapter:5} {title(name)}")
+    done = list(states.values()).count("solved")
+    print(f"\n{done} of {len(states)} solved, in {folder.path} (second number: the chapter)")
+    if "changed" in states.values():
+        print("~ has changed since it was solved, and will be checked again")
+
+
+# %% The command
+
+
+def main():
+    """Do what the options say."""
+    parser = argparse.ArgumentParser(
+        prog="python -m demos learn", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="init FOLDER | EXERCISE",
+        help="make a folder; or a number or a name, for this exercise alone",
+    )
+    parser.add_argument("--in", dest="folder", metavar="FOLDER", help="your folder (the current)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--watch", action="store_true", help="check again whenever you save")
+    what.add_argument("--hint", action="store_true", help="the next of three hints")
+    what.add_argument("--solution", action="store_true", help="our lines beside yours")
+    what.add_argument("--list", action="store_true", help="what is solved")
+    what.add_argument("--reset", metavar="N", help="exercise N as given; your file is kept")
+    chosen = parser.parse_args()
+    again = "python -m demos learn"
+    if chosen.words[:1] == ["init"]:
+        if len(chosen.words) != 2:
+            stop(f"init takes one folder: {again} init FOLDER")
+        folder, written = make(chosen.words[1])
+        begun(folder, written, f"{again} --in {shlex.quote(str(folder.path))}")
+        return True
+    if len(chosen.words) > 1:
+        stop(f"one exercise at a time: got {' '.join(chosen.words)}")
+    folder = find(chosen.folder)
+    if chosen.folder is not None:
+        again += f" --in {shlex.quote(chosen.folder)}"
+    only = meant(chosen.words[0]) if chosen.words else None
+    again += f" {number(only)}" if only else ""
+    if chosen.reset is not None:
+        name = meant(chosen.reset)
+        kept = folder.reset(name)
+        where = f"; your file is now {kept.name}" if kept else ""
+        print(f"{name}.py is as it was given{where}")
+    elif chosen.list:
+        progress(folder)
+    elif chosen.hint:
+        hint(folder, only or first(folder), again)
+    elif chosen.solution:
+        compare(folder, only or first(folder))
+    elif chosen.watch:
+        watch(folder, again, only)
+    else:
+        return go_on(folder, again, only)
+    return True
+
+
+def begun(folder, written, again):
+    """What to do with a new folder."""
+    if not written:
+        print(f"All exercises are in {folder.path} already; nothing was changed.")
+    else:
+        print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
+    say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
+    print(f"    {again} --watch")
+
+
+if __name__ == "__main__" and not main():
+    raise SystemExit(1)
+
+# %% Try it
+# - Solve exercise 1 with (f(x + h) - f(x)) / h. Which law does it break, and what would hold for it
+#   instead?
+# - In checks/e05_order.py, let the long chain have 500 values. Which answer that was refused is
+#   accepted now, and what does an engine lose that is built on it?

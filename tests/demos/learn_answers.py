@@ -1,0 +1,586 @@
+"""Wrong answers to the exercises: for each, lines for the hole, and words that the check says.
+
+An exercise with several holes has a tuple of texts, one for each hole.
+"""
+
+WRONG = {
+    "e01_slope": [
+        ("return (f(x + h) - f(x)) / h", "half the step"),
+        ("return (f(x + h) - f(x - h)) / h", "3 x + 1 is 6; 3 was expected"),
+        ("return (f(x - h) - f(x + h)) / (2 * h)", "is -3; 3 was expected"),
+        ("return (f(x + h) - f(x - h)) / 2 * h", "is 0.75; 3 was expected"),
+    ],
+    "e02_product": [
+        ("return a * b, lambda g: g * a, lambda g: g * b", "input 0"),
+        ("return a * b, lambda g: b, lambda g: a", "input 0"),
+        ("return a * b, lambda g: g * b, lambda g: -g * a", "input 1"),
+        ("return a * b, lambda g: g * b, lambda g: a * a", "does not depend on g"),
+        ("return a * b", "returns three results"),
+        ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
+    ],
+    "e03_chain": [
+        (
+            "functions = []\n"
+            "for rule in rules:\n"
+            "    x, function = rule(x)\n"
+            "    functions.append(function)\n"
+            "for function in functions:\n"
+            "    g = function(g)\n"
+            "return x, g",
+            "the last rule's is the first. But those of these rules were called, counted from 0: "
+            "[0, 1, 2]",
+        ),
+        (
+            "for rule in rules:\n    y, function = rule(x)\n    g = function(g)\nreturn y, g",
+            "the value of chain(x, [first, second, third], g) differs",
+        ),
+        (
+            "for rule in rules:\n    x, function = rule(x)\nreturn x, function(g)",
+            "called, counted from 0: [2]",
+        ),
+    ],
+    "e04_two_uses": [
+        ("gradient = to_factor(g)", "back through the product alone"),
+        ("gradient = to_x(to_sine(g))", "back through the sine alone"),
+        ("gradient = to_factor(g) * to_x(to_sine(g))", "the product of what comes back"),
+        ("gradient = to_factor(g) + to_sine(g)", "the gradient of twice(x, g) differs"),
+    ],
+    "e05_order": [
+        (
+            "found, waiting = [], [root]\n"
+            "while waiting:\n"
+            "    value = waiting.pop(0)\n"
+            "    found.append(value)\n"
+            "    waiting += value.inputs\n"
+            "return found",
+            "in the order once. But for b = a · a, c = b · b the order is c, b, b, a, a",
+        ),
+        (
+            "found, waiting = [], [root]\n"
+            "while waiting:\n"
+            "    value = waiting.pop()\n"
+            "    if value not in found:\n"
+            "        found.append(value)\n"
+            "        waiting += value.inputs\n"
+            "return found",
+            "the order is d, a, c, b, and b was made from a",
+        ),
+        (
+            "found = {root}\n"
+            "for x in root.inputs:\n"
+            "    found |= set(order(x))\n"
+            "return sorted(found, key=lambda value: value.time)",
+            "all values that were made from it. But for c = a + b the order is a, b, c",
+        ),
+        (
+            "found, done = [], set()\n"
+            "def visit(value):\n"
+            "    if value not in done:\n"
+            "        done.add(value)\n"
+            "        for x in value.inputs:\n"
+            "            visit(x)\n"
+            "        found.append(value)\n"
+            "visit(root)\n"
+            "return found[::-1]",
+            "RecursionError",
+        ),
+    ],
+    "e06_bug": [
+        (
+            "for value in order(root):\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = function(value.grad)",
+            "the slope of 2ⁿ a is 2ⁿ",
+        ),
+        (
+            "for value in reversed(order(root)):\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = x.grad + function(value.grad)",
+            "after 2 doublings of a, ∂y/∂a is 0",
+        ),
+        (
+            "for x, function in zip(root.inputs, root.functions, strict=True):\n"
+            "    x.grad = x.grad + function(root.grad)\n"
+            "    pass_on(x)\n"
+            "    if x.inputs:\n"
+            "        x.grad = 0.0",
+            "every value between keeps its gradient",
+        ),
+    ],
+}
+
+# ---------------------------------------------------------------- 7 to 15: rules
+
+SUM = "return x.sum(axis=axis, keepdims=keepdims), "
+RESHAPE = "return x.reshape(shape), lambda g, y: g.reshape(x.shape)"
+WEIGHTS = (
+    "e = np.exp(x - x.max(axis=axis, keepdims=True))\nreturn e / e.sum(axis=axis, keepdims=True), "
+)
+LOGARITHM = (
+    "x = x - x.max(axis=-1, keepdims=True)\n"
+    "return x - np.log(np.exp(x).sum(axis=-1, keepdims=True)), "
+)
+LOSS = "log_p = log_softmax(logits)\nreturn -(truth * log_p).sum() / n, "
+RIGHT_LOGARITHM = f"{LOGARITHM}lambda g, y: g - np.exp(y) * g.sum(axis=-1, keepdims=True)"
+RIGHT_LOSS = f"{LOSS}lambda g, y: g * (np.exp(log_p) - truth) / n"
+
+
+def to_x(gradient, *, to_gain="g * n"):
+    """The VJPs of layer norm, with this line in that of x."""
+    mean = "mean(axis=-1, keepdims=True)"
+    return (
+        f"def to_x(g, y):\n    h = g * gain\n    return {gradient.replace('mean()', mean)}\n\n"
+        f"return y, to_x, lambda g, y: {to_gain}, lambda g, y: g"
+    )
+
+
+WRONG |= {
+    "e07_exp": [
+        ("return np.exp(x), lambda g, y: y", "does not depend on g"),
+        ("return np.exp(x), lambda g, y: -g * y", "has the wrong sign"),
+        (
+            "return np.exp(x), lambda g, y: g * x * np.exp(x - 1)",
+            "The rule exp is wrong: its VJP for input 0, shape (3, 5).\n15 of 15 elements differ. "
+            "Element [0, 4]",
+        ),
+        (
+            "return np.exp(x), lambda g, y: g * np.exp(np.asarray(getattr(x, 'data', x)))",
+            "The first derivative is right and the second one is not, because input 0 leaves the",
+        ),
+        ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
+        ("return np.exp(x), lambda g: g * np.exp(x)", "(in the VJP of exp for input 0)"),
+        ("return np.exp(x), g * np.exp(x)", "line 26, in exp: NameError: name 'g'"),
+    ],
+    "e08_sum": [
+        (
+            f"{SUM}lambda g, y: g * np.ones(x.shape)",
+            "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
+            "could not be broadcast together with shapes (3,) (3,5)",
+        ),
+        (f"{SUM}lambda g, y: np.ones(x.shape)", "does not depend on g"),
+        (
+            f"kept = x.sum(axis=axis, keepdims=True).shape\n{SUM}"
+            "lambda g, y: np.broadcast_to(g.reshape(kept) / x.size, x.shape)",
+            "gives 1/15 of the true gradient",
+        ),
+        (
+            "if axis is None:\n    return x.sum(keepdims=keepdims), lambda g, y: g * "
+            f"np.ones(x.shape)\n{SUM}lambda g, y: np.expand_dims(g, axis) * np.ones(x.shape)",
+            "sum(x, axis=1, keepdims=True) for x of shape (3, 5).\nThe VJP of sum for input 0 gave "
+            "shape (3, 3, 5)",
+        ),
+        (f"{SUM}lambda g, y: g", "sum(x) for x of shape (3, 5).\nThe VJP of sum for input 0 gave"),
+        (
+            f"{SUM}lambda g, y: g * x",
+            "added up for one result get the same gradient, that of the result. But in sum(x) for",
+        ),
+        (
+            "kept = [1 if axis in (None, i, i - x.ndim) else n for i, n in enumerate(x.shape)]\n"
+            f"{SUM}lambda g, y: np.broadcast_to(g.reshape(kept), x.shape)",
+            "cannot reshape array of size 14 into shape (2,3,5,7)",
+        ),
+    ],
+    "e09_unbroadcast": [
+        ("return g.sum(axis=0)", "(3, 1)) for g of shape (3, 5) has the shape (5,)"),
+        ("return g", "unbroadcast(g, (5,)) for g of shape (3, 5) has the shape (3, 5)"),
+        (
+            "while g.ndim > len(shape):\n    g = g.mean(axis=0)\nreturn g",
+            "Input 0 of shape (5,) was broadcast to (3, 5) along axis 0. Each of its elements gets "
+            "3 shares there, which belong added up, and the VJP gives the mean of the shares",
+        ),
+        (
+            "import numpy as np\nreturn np.resize(g, shape)",
+            "the VJP gives the first share",
+        ),
+        (
+            "while g.ndim > len(shape):\n    g = g.sum(axis=0)\n"
+            "for axis, length in enumerate(shape):\n    if length == 1:\n"
+            "        g = g.sum(axis=axis)\nreturn g",
+            "for g of shape (3, 5) has the shape (3,); the shape (3, 1) was expected",
+        ),
+        (
+            "if g.ndim > len(shape):\n    return g.sum(axis=tuple(range(g.ndim - len(shape))))\n"
+            "return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)",
+            "unbroadcast(g, (3, 1)) for g of shape (2, 3, 5) has the shape (3, 5)",
+        ),
+    ],
+    "e10_matmul": [
+        ("return a @ b, lambda g, y: g @ b, lambda g, y: a @ g", "uses input 1 without the .mT"),
+        (
+            "return a @ b, lambda g, y: b.mT @ g, lambda g, y: g @ a.mT",
+            "mixes the elements of input 0 along axis 1, and the VJP along axis 0",
+        ),
+        (
+            "return a @ b, lambda g, y: a.mT @ g, lambda g, y: g @ b.mT",
+            "are the VJPs of inputs 0 and 1 exchanged?",
+        ),
+        (
+            "return a @ b, lambda g, y: g @ b.mT, lambda g, y: g.mT @ a",
+            "The VJP gives the true gradient transposed",
+        ),
+        (
+            "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
+            "line 24, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
+            "operand 1 has a mismatch",
+        ),
+        (
+            "return a @ b, lambda g, y: (g @ b.mT) / len(g), lambda g, y: a.mT @ g",
+            "gives 1/3 of the true gradient",
+        ),
+    ],
+    "e11_pick": [
+        (
+            (RESHAPE, "gradient = np.zeros(x.shape)\ngradient[index] += g"),
+            "go to several places of the output. Their shares belong added up",
+        ),
+        (
+            (RESHAPE, "gradient = np.ones(x.shape)\ngradient[index] = g"),
+            "pick(x, 2) for x of shape (4, 3).\nThe rule pick is wrong: its VJP for input 0, shape "
+            "(4, 3).\nThe VJP is not proportional to g",
+        ),
+        ((RESHAPE, "gradient = g[index]"), "The VJP of pick for input 0 gave shape ()"),
+        (
+            ("return x.reshape(shape), lambda g, y: g.T", "..."),
+            "The VJP gives the right numbers in another order",
+        ),
+        (
+            ("return x.reshape(shape), lambda g, y: g", "..."),
+            "reshape(x, (5, 3)) for x of shape (3, 5).\nThe VJP of reshape for input 0 gave shape "
+            "(5, 3)",
+        ),
+    ],
+    "e12_bug": [
+        (
+            "g_w = x.T @ g\ng_b = g.mean(axis=0)",
+            "which belong added up, and the VJP gives the mean of the shares",
+        ),
+        ("g_w = x.T @ g\ng_b = g[0]", "and the VJP gives the first share"),
+        (
+            "g_w = x.T @ g\ng_b = g.sum(axis=0, keepdims=True)",
+            "one bias for all of its examples. But after the training on 8 examples b has the "
+            "shape (1, 2); it was (2,)",
+        ),
+        ("g_w = x.T @ g\ng_b = g.sum()", "∂L/∂b for b of shape (2,) has the shape ()"),
+        (
+            "g_w = x.T @ g\ng_b = g.sum(axis=1)",
+            "line 37, in trained: ValueError: operands could not be broadcast",
+        ),
+    ],
+    "e13_softmax": [
+        (
+            f"{WEIGHTS}lambda g, y: g * y",
+            "The value uses the result of exp twice, and the VJP counts only one use",
+        ),
+        (
+            f"{WEIGHTS}lambda g, y: g * y * (1 - y)",
+            "mixes the elements of input 0 along axis 1, and the VJP along no axis",
+        ),
+        (
+            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum())",
+            "along axis 1, and the VJP along axis 0 and axis 1",
+        ),
+        (
+            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=-1, keepdims=True))",
+            "softmax(x, axis=0) for x of shape (3, 5).\nThe rule softmax is wrong: its VJP for "
+            "input 0, shape (3, 5).\nThe value mixes the elements of input 0 along axis 0, and the "
+            "VJP along axis 1",
+        ),
+        (
+            f"{WEIGHTS}lambda g, y: y * (g - g.mean(axis=axis, keepdims=True))",
+            "so the gradients of a row sum to 0. But along axis -1 of x of shape (3, 5) a sum is",
+        ),
+        (
+            "e = np.exp(x)\nreturn e / e.sum(axis=axis, keepdims=True), "
+            "lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True))",
+            "keep their weights. But for the scores 1000, 1001, 1003 the weights are nan, nan, nan",
+        ),
+        (
+            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=axis))",
+            "line 26, in <lambda>: ValueError: the VJP of softmax for input 0: operands could not",
+        ),
+    ],
+    "e14_cross_entropy": [
+        (
+            (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
+            "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
+            "input 0, shape (3, 5).\nThe value uses the result of subtract twice",
+        ),
+        (
+            (f"{LOGARITHM}lambda g, y: g - np.exp(y) * g", RIGHT_LOSS),
+            "mixes the elements of input 0 along axis 1, and the VJP along no axis",
+        ),
+        (
+            (f"{LOGARITHM}lambda g, y: g - np.exp(y)", RIGHT_LOSS),
+            "The VJP is not proportional to g",
+        ),
+        (
+            (
+                "e = np.exp(x - x.max(axis=-1, keepdims=True))\n"
+                "return np.log(e / e.sum(axis=-1, keepdims=True)), "
+                "lambda g, y: g - np.exp(y) * g.sum(axis=-1, keepdims=True)",
+                RIGHT_LOSS,
+            ),
+            "for scores of 1,000 log_softmax(x) stays finite. But its value is [[0.0, -inf, -inf]",
+        ),
+        (
+            (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: g * (np.exp(log_p) - truth)"),
+            "gives 3 times the true gradient. 3 is the length of axis 0 of the input: a sum where "
+            "a mean belongs",
+        ),
+        (
+            (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: g * (truth - np.exp(log_p)) / n"),
+            "has the wrong sign",
+        ),
+        (
+            (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: (np.exp(log_p) - truth) / n"),
+            "What it gives is right for g = 1: multiply it by g",
+        ),
+        (
+            (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: -g * truth / n"),
+            "so the gradients of a row sum to 0. But for scores of shape (3, 5) the sums are -0.33",
+        ),
+        (
+            (
+                RIGHT_LOGARITHM,
+                "p = np.exp(logits - logits.max(axis=-1, keepdims=True))\n"
+                "p = p / p.sum(axis=-1, keepdims=True)\n"
+                "return -np.log((truth * p).sum(axis=-1)).mean(), "
+                "lambda g, y: g * (p - truth) / n",
+            ),
+            "for scores of 1,000 cross_entropy(logits, [1, 2]) stays finite. But its value is inf",
+        ),
+    ],
+    "e15_layer_norm": [
+        (to_x("h / sigma"), "input 0 along axis 1, and the VJP along no axis"),
+        (
+            to_x("(h - h.mean()) / sigma"),
+            "The value uses the result of subtract 3 times, and the VJP counts only one use",
+        ),
+        (
+            to_x("(h - n * (n * h).mean()) / sigma"),
+            "The value uses input 0 twice, and the VJP counts only one use: subtract (its input "
+            "0). Missing: mean (its input 0)",
+        ),
+        (
+            to_x("(h - h.mean() - n * (n * h).mean())"),
+            "has the same y, and a gradient half as large (with eps = 0). But element",
+        ),
+        (
+            to_x("(h - h.mean() - n * (n * h).mean()) / sigma", to_gain="g"),
+            "The VJP gives the gradient of input 2",
+        ),
+        (
+            to_x("(h - h.mean() - n * (n * h).mean()) / sigma", to_gain="(g * n).mean(axis=0)"),
+            "Input 1 of shape (5,) was broadcast to (3, 5) along axis 0",
+        ),
+        (
+            to_x("(g - g.mean() - n * (n * g).mean()) / sigma"),
+            "VJP for input 0, shape (3, 5).\n15 of 15 elements differ. Element",
+        ),
+    ],
+}
+
+# ---------------------------------------------------------------- 16 to 24
+
+ADAM = (
+    "m = b1 * m + (1 - b1) * g\n"
+    "v = b2 * v + (1 - b2) * g * g\n"
+    "corrected_m, corrected_v = m / (1 - b1**t), v / (1 - b2**t)\n"
+    "return p - lr * corrected_m / (np.sqrt(corrected_v) + eps), m, v"
+)
+MOMENTUM = "velocity = momentum * velocity + g\nreturn p - lr * velocity, velocity"
+PREDICTED = (
+    'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
+    'scaled_median = "stays"\nmean_ratio = 10\nmedian_ratio = 1 / 50'
+)
+SPLIT = "return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)"
+MERGE = "return heads.swapaxes(-3, -2).reshape(*batch, T, num_heads * d_k)"
+BLOCK = (
+    "n = layer_norm(x, p['gain_1'], p['bias_1'])\n"
+    "q, k, v = (split(matmul(n, p[w]), num_heads) for w in ('w_q', 'w_k', 'w_v'))\n"
+    "h = x + matmul(merge(attention(q, k, v, softmax)), p['w_o'])\n"
+    "n = layer_norm(h, p['gain_2'], p['bias_2'])\n"
+    "return h + matmul(np.maximum(matmul(n, p['w_1']), 0), p['w_2'])"
+)
+STEP = (
+    "for x in p.values():\n"
+    "    x.grad = None\n"
+    "loss.backward()\n"
+    "for name, x in p.items():\n"
+    "    x.data, *means[name] = adam_step(x.data, x.grad, *means[name], t, lr)"
+)
+
+WRONG |= {
+    "e16_double": [
+        (
+            "array = x.data if isinstance(x, minigrad.Tensor) else x\n"
+            "value = np.sqrt((array * array).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: g * x / value",
+            "some of the uses of input 0 leave the record",
+        ),
+        (
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: (g.data if isinstance(g, minigrad.Tensor) else g) * x / y",
+            "because g leaves the record in the VJP for input 0",
+        ),
+        (
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: x / y",
+            "does not depend on g",
+        ),
+        (
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: 2 * g * x / y",
+            "gives 2 times the true gradient",
+        ),
+        ("return (x * x).sum(axis=-1, keepdims=True), lambda g, y: 2 * g * x", "is 25; 5 was"),
+    ],
+    "e17_predict": [
+        (
+            PREDICTED.replace('mean = "stays"', 'mean = "falls"'),
+            "mean = 'falls': the mean of ‖∂L/∂q‖ without a scale is 1.4 at d_k = 64",
+        ),
+        (PREDICTED.replace("16", "4"), "variance = 4: the variance of the scores is 63"),
+        (
+            PREDICTED.replace("= 10", "= 0.01").replace("1 / 50", "1"),
+            "5 of 7 predictions are as measured.\nmean_ratio = 0.01: at d_k = 1024 the mean",
+        ),
+        (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
+    ],
+    "e18_bug": [
+        (
+            "e = np.exp(scores - scores.max(axis=1, keepdims=True))\n"
+            "return e / e.sum(axis=-1, keepdims=True)",
+            "do not depend on any other query",
+        ),
+        (
+            "e = np.exp(scores - scores.max(axis=-1, keepdims=True))\n"
+            "return e / e.sum(axis=1, keepdims=True)",
+            "the weights of each query sum to 1",
+        ),
+        ("e = np.exp(scores)\nreturn e / e.sum(axis=-1, keepdims=True)", "however large"),
+        (
+            "e = np.exp(scores - scores.max())\nreturn e / e.sum(axis=-2, keepdims=True)",
+            "for one sequence, weights(q, k) differs in 15 of 15 elements",
+        ),
+        (
+            "e = np.exp(scores - scores.max(axis=2, keepdims=True))\n"
+            "return e / e.sum(axis=2, keepdims=True)",
+            "axis 2 is out of bounds",
+        ),
+    ],
+    "e19_attention": [
+        ("return softmax(q @ k.mT) @ v", "it is 16.1 for d_k = 16 and 263 for d_k = 256"),
+        ("return softmax(q @ k.mT / q.shape[-1]) @ v", "it is 0.0"),
+        (
+            "return softmax((q @ k.mT / np.sqrt(q.shape[-1])).mT).mT @ v",
+            "weights of each query sum",
+        ),
+        ("return q @ k.mT / np.sqrt(q.shape[-1]) @ v", "weights of each query sum to 1"),
+        ("return softmax(q @ k.mT / np.sqrt(q.shape[-1]))", "(2, 3, 5); the shape (2, 3, 11)"),
+        ("return softmax(q @ k / np.sqrt(q.shape[-1])) @ v", "matmul"),
+        (
+            "return softmax(q.data @ k.mT / np.sqrt(q.shape[-1])) @ v",
+            "Nothing that f computes from input 0 leads back to it",
+        ),
+    ],
+    "e20_mask": [
+        ("return softmax(where(mask, scores, -np.inf))", "such a query are nan, nan, nan"),
+        (
+            "return where(mask, softmax(scores + np.where(mask, 0.0, -np.inf)), 0.0)",
+            "15 of 60 elements of ∂L/∂scores are NaN, and 15 of these are in rows without a key",
+        ),
+        ("return softmax(where(mask, scores, -1e9))", "such a query are 0.2, 0.2, 0.2"),
+        ("return where(mask, softmax(scores), 0.0)", "the sums of four queries"),
+        (
+            "return where(mask, softmax(scores + where(mask, 0.0, -1e9)), 0.0)",
+            "however large it is. But when all forbidden scores",
+        ),
+        ("return where(mask, 0.0, softmax(where(mask, -np.inf, scores)))", "weights of 0. But"),
+    ],
+    "e21_heads": [
+        (
+            (SPLIT, "return heads.reshape(*batch, T, num_heads * d_k)"),
+            "x is x again. But 336 of 420 elements",
+        ),
+        (("return x.reshape(*batch, T, num_heads, d_k)", MERGE), "the shape (5, 3, 2); the shape"),
+        (
+            ("return x.reshape(*batch, T, d_k, num_heads).swapaxes(-1, -3).swapaxes(-1, -2)",) * 2,
+            "head 0 of 3 has the features 0 and 1 of each position",
+        ),
+        (("return x.reshape(T, num_heads, d_k).swapaxes(0, 1)", MERGE), "reshape"),
+    ],
+    "e22_rotary": [
+        (
+            "a, b = x[..., 0::2], x[..., 1::2]\n"
+            "return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)",
+            "position 0 is turned by the angle 0",
+        ),
+        (
+            "a, b = np.split(x, 2, axis=-1)\n"
+            "return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)",
+            "a pair of features is two neighbours",
+        ),
+        (
+            "a, b = x[..., 0::2], x[..., 1::2]\n"
+            "return np.stack([a * cos - b * sin, b * cos - a * sin], axis=-1).reshape(x.shape)",
+            "a turn keeps the length of every vector",
+        ),
+        (
+            "a, b = x[..., 0::2], x[..., 1::2]\n"
+            "return np.stack([a * cos + b * sin, b * cos - a * sin], axis=-1).reshape(x.shape)",
+            "whose row 1 is turned by the angle 1, differs in 1 of 4 elements",
+        ),
+        (
+            "a, b = x[..., 0::2], x[..., 1::2]\n"
+            "return np.stack([a * cos - b * sin, a * sin + b * cos], axis=-2).reshape(x.shape)",
+            "position 0 is turned by the angle 0",
+        ),
+    ],
+    "e23_optimizer": [
+        (
+            (MOMENTUM, ADAM.replace("m / (1 - b1**t), v / (1 - b2**t)", "m, v")),
+            "1 and 1000 by 0.316, 0.316, 0.316",
+        ),
+        (
+            (MOMENTUM, ADAM.replace("return p", "m, v = corrected_m, corrected_v\nreturn p")),
+            "step 2 is",
+        ),
+        ((MOMENTUM, ADAM.replace("g * g", "g")), "Adam's first step is lr long"),
+        (
+            (MOMENTUM, ADAM.replace("np.sqrt(corrected_v)", "corrected_v")),
+            "1 and 1000 by 99, 0.1, 0.0001",
+        ),
+        (("return p - lr * (g + momentum * velocity), g", ADAM), "the velocity is 0.9; 1.8"),
+        (
+            (MOMENTUM.replace("momentum * velocity + g", "momentum * velocity + 0.1 * g"), ADAM),
+            "p = 1: p",
+        ),
+        (
+            ("velocity *= momentum\nvelocity += g\np -= lr * velocity\nreturn p, velocity", ADAM),
+            "+=",
+        ),
+        ((MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")), "returns 3 results"),
+    ],
+    "e24_reverse": [
+        (
+            (BLOCK.replace("h = x +", "h ="), STEP),
+            "the block adds nothing, and x comes out as it went in",
+        ),
+        (
+            (BLOCK.replace("attention(q, k, v, softmax)", "v"), STEP),
+            "depends on every position. But at position 0 it depends on 0 alone",
+        ),
+        (
+            (BLOCK.replace("layer_norm(h", "layer_norm(x"), STEP),
+            "for x of shape (3, 5, 16), diff",
+        ),
+        ((BLOCK, STEP.replace("x.grad = None", "pass")), "against its own gradient in this step"),
+        ((BLOCK, STEP.replace("loss.backward()\n", "")), "unsupported"),
+        (
+            (BLOCK, f"if t > 1:\n    return\n{STEP}"),
+            "95 % of new sequences are written backwards",
+        ),
+        ((BLOCK, STEP.replace("x.data, *means[name] = ", "_ = ")), "moves every parameter"),
+    ],
+}

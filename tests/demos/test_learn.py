@@ -1,0 +1,504 @@
+"""Exercises: stubs fail, solutions pass, wrong answers are answered, and nothing is ever lost."""
+
+import ast
+import contextlib
+import importlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from demos.learn import EXERCISES, GROUPS
+from demos.learn._folder import KEPT
+from demos.learn._running import judged, loaded, run
+from demos.learn.exercises import filled, solution, stub, title
+from tests.demos.learn_answers import WRONG
+from tests.demos.running import ENVIRONMENT, ROOT, demo_here
+
+FOLDER = ROOT / "demos" / "learn" / "exercises"
+# Their stubs are wrong, and not empty.
+BUGS = {"e06_bug", "e12_bug", "e16_double", "e18_bug", "e21_heads"}
+
+
+def check_of(name):
+    return importlib.import_module(f"demos.learn.checks.{name}")
+
+
+def answer(name, text):
+    """What the check says of a text, in this process. (It may import our other solutions.)"""
+    return judged(FOLDER / f"{name}.py", name, text)
+
+
+# ------------------------------------------------------------------ value: the exercises
+
+
+def test_there_are_twenty_four_exercises_in_groups_of_six_numbered_in_order():
+    assert [len(names) for names in GROUPS.values()] == [6] * 4
+    names = [name for names in GROUPS.values() for name in names]
+    assert [name[:4] for name in names] == [f"e{n:02}_" for n in range(1, 25)]
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_stub_fails_and_says_that_it_is_empty(name):
+    found = answer(name, stub(name))
+    assert not found.solved
+    assert (name in BUGS) == ("still to be written" not in found.said), found.said
+    assert name not in BUGS or found.kind, found.said  # a sentence of the check, not an accident
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_our_solution_is_right(name):
+    assert answer(name, solution(name)) == (True, "", "", (), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "words"),
+    [(name, *each) for name, wrong in WRONG.items() for each in wrong],
+)
+def test_a_wrong_answer_is_answered(name, lines, words):
+    found = answer(name, filled(name, *([lines] if isinstance(lines, str) else lines)))
+    assert not found.solved and words in found.said, found.said
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_columns(name):
+    check, text = check_of(name), solution(name)
+    docstring = ast.get_docstring(ast.parse(text))
+    first, _, rest = docstring.partition("\n\n")
+    assert re.fullmatch(rf"Exercise {int(name[1:3])} · [^:]+: [^\n]+\.", first)
+    assert len(title(name)) < 62
+    assert re.search(rf"[Cc]hapter {re.escape(check.CHAPTER)}\b", rest.splitlines()[-1])
+    assert len(check.HINTS) == 3 and all(len(hint) > 40 for hint in check.HINTS)
+    assert len(WRONG[name]) >= 3
+    assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
+    assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
+    assert "The learner gets" not in text + stub(name)
+
+
+def test_the_layer_of_exercise_12_knows_its_examples_by_heart_until_the_bug_is_found():
+    rng = np.random.default_rng(0)
+    x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5
+    others, w, b = (rng.standard_normal(shape) for shape in ((8, 3), (3, 2), 2))
+    errors = {}
+    for text in (stub("e12_bug"), solution("e12_bug")):
+        layer = loaded(text, FOLDER / "e12_bug.py")
+        found = layer.trained(x, x @ w + b)
+        errors[text] = [np.abs(p @ (found[0] - w) + found[1] - b).max() for p in (x, others)]
+    wrong, right = errors.values()
+    assert wrong[0] < 1e-3 and wrong[1] > 0.5 and max(right) < 1e-3
+
+
+# ------------------------------------------------------------------ value: a way through
+
+RIGHT = solution("e01_slope")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A learner's folder, just made."""
+    made = learn("init", tmp_path / "mine")
+    assert made.returncode == 0, made.stderr
+    return tmp_path / "mine"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Checks run in this process: for what the command makes of an answer."""
+    monkeypatch.setattr("demos.learn._running.run", judged)
+
+
+def learn(*words):
+    """`python -m demos learn …` in this process."""
+    return demo_here("learn", *words)
+
+
+def contents(folder):
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.name != KEPT}
+
+
+@pytest.mark.usefixtures("here")
+def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(folder):
+    done = learn("--in", folder)
+    assert done.returncode == 1 and done.stderr == ""
+    assert done.stdout.startswith(f"Exercise 1 of {len(EXERCISES)} · A slope: how fast")
+    assert f"\n{folder / 'e01_slope.py'}\n" in done.stdout
+    assert "still to be written: e01_slope.py, line 19" in done.stdout
+    assert f"    python -m demos learn --in {folder} --hint\n" in done.stdout
+    (folder / "e01_slope.py").write_text(RIGHT)
+    done = learn("--in", folder)
+    assert done.returncode == 1 and "  Solved.\n" in done.stdout
+    assert "Exercise 2 of" in done.stdout and "e02_product.py, line" in done.stdout
+    again = learn("--in", folder).stdout
+    assert (
+        again.startswith("Exercise 2 of")
+        and max(map(len, again.replace(str(folder), "").splitlines())) <= 80
+    )
+    (folder / "e01_slope.py").write_text(RIGHT + "\n")  # what was solved is another file now
+    assert "[~]  1  4.1   A slope" in learn("--in", folder, "--list").stdout
+    assert learn("--in", folder).stdout.startswith("Exercise 1 of")
+    for name in EXERCISES:
+        (folder / f"{name}.py").write_text(solution(name))
+    done = learn("--in", folder)
+    assert done.returncode == 0
+    assert done.stdout.endswith(f"All {len(EXERCISES)} exercises are solved.\n")
+    listed = learn("--in", folder, "--list").stdout.replace(str(folder), "")
+    assert listed.count("[x]") == len(EXERCISES) and max(map(len, listed.splitlines())) <= 80
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("word", ["2", "02", "e02", "product", "e02_product", "E02_product.py"])
+def test_an_exercise_can_be_asked_for_by_its_number_or_name(word, folder):
+    said = learn("--in", folder, word).stdout
+    assert said.startswith("Exercise 2 of") and said.endswith(f"--in {folder} 2 --hint\n")
+
+
+def test_the_hints_come_one_by_one_and_then_all_of_them(folder):
+    said = [learn("--in", folder, "1", "--hint").stdout for _ in range(4)]
+    counts = [re.findall(r"hint (\d) of 3", each) for each in said]
+    assert counts == [["1"], ["2"], ["3"], ["1", "2", "3"]]
+    assert "--solution" in said[2] and "--solution" not in said[1]
+    assert "hint 1 of 3" in learn("--in", folder, "2", "--hint").stdout
+
+
+def test_the_solution_is_shown_beside_the_learners_lines_and_changes_nothing(folder):
+    (folder / "e01_slope.py").write_text(filled("e01_slope", "return 'mine'"))
+    before = contents(folder)
+    said = learn("--in", folder, "--solution").stdout
+    assert "\n-     return 'mine'\n+     return (f(x + h) - f(x - h)) / (2 * h)\n" in said
+    (folder / "e02_product.py").unlink()
+    assert "\n+     return a * b, lambda g" in learn("--in", folder, "2", "--solution").stdout
+    assert contents(folder) | {"e02_product.py": before["e02_product.py"]} == before
+    (folder / "e01_slope.py").write_text(RIGHT)
+    assert "the same as ours" in learn("--in", folder, "1", "--solution").stdout
+
+
+@pytest.mark.usefixtures("here")
+def test_the_folder_is_found_from_inside_it_and_named_in_the_commands_only_if_it_was(
+    folder, monkeypatch
+):
+    (folder / "deeper").mkdir()
+    for place in (folder, folder / "deeper"):
+        monkeypatch.chdir(place)
+        assert "    python -m demos learn --hint\n" in learn().stdout
+    monkeypatch.chdir(folder.parent)
+    assert "    python -m demos learn --in mine --hint\n" in learn("--in", "mine").stdout
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("here")
+def test_the_commands_of_the_readme_lead_to_the_first_exercise(tmp_path, monkeypatch):
+    _, _, section = README.partition("\n## Teach yourself\n")
+    section, _, _ = section.partition("\n## ")
+    commands = re.findall(r"^    python -m demos (.+)$", section, re.MULTILINE)
+    (tmp_path / "repository").mkdir()
+    monkeypatch.chdir(tmp_path / "repository")
+    made, checked = [demo_here(*line.split()) for line in commands]
+    assert (made.returncode, made.stderr, checked.returncode) == (0, "", 1)
+    assert (
+        checked.stdout.startswith("Exercise 1 of") and "--in ../exercises --hint" in checked.stdout
+    )
+    options = set(re.findall(r"`(--\w+)`", section))
+    assert options == {"--watch", "--hint", "--solution", "--list"}
+    assert all(f"{option} " in demo_here("learn", "--help").stdout for option in options)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_chapter_of_an_exercise_names_it(name):
+    chapter, number = re.escape(check_of(name).CHAPTER), int(name[1:3])
+    path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
+    docstring = ast.get_docstring(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    said = re.search(r"Exercises? ([^`]*) of\s+`python -m demos learn`", docstring)
+    named = [range(int(a), int(b or a) + 1) for a, b in re.findall(r"(\d+)(?: to (\d+))?", said[1])]
+    assert any(number in each for each in named)
+    assert path in ast.get_docstring(ast.parse(solution(name)))
+
+
+# ------------------------------------------------------------------ law: nothing is lost
+
+
+def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(folder):
+    path = folder / "e01_slope.py"
+    path.write_text("mine")
+    (folder / "e02_product.py").unlink()
+    before = contents(folder)
+    assert learn("init", folder).stdout.startswith(f"New in {folder}: 1 of {len(EXERCISES)} ex")
+    assert contents(folder) == before | {"e02_product.py": stub("e02_product").encode()}
+    assert "nothing was changed" in learn("init", folder).stdout
+    for text in ("mine", "mine again"):
+        path.write_text(text)
+        done = learn("--in", folder, "--reset", "1")
+        assert done.returncode == 0 and path.read_text() == stub("e01_slope")
+    assert "as it was given\n" in learn("--in", folder, "--reset", "slope").stdout
+    kept = {p.name: p.read_text() for p in folder.glob("*.old-*")}
+    assert kept == {"e01_slope.py.old-1": "mine", "e01_slope.py.old-2": "mine again"}
+    path.unlink()
+    path.mkdir()
+    (path / "file").write_text("mine")
+    assert learn("--in", folder, "--reset", "1").returncode == 0
+    assert (folder / "e01_slope.py.old-3" / "file").read_text() == "mine"
+    assert path.read_text() == stub("e01_slope")
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "text", ["", '{"solved": {"e01', "[]", '{"solved": 1, "hints": 2}', "\xff"]
+)
+def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
+    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / KEPT).write_bytes(text.encode("latin-1"))
+    done = learn("--in", folder)
+    assert done.stderr.count("\n") == 1 and f"is now {KEPT}.old-1" in done.stderr
+    assert (
+        "Solved." in done.stdout
+        and (folder / f"{KEPT}.old-1").read_bytes().decode("latin-1") == text
+    )
+    assert learn("--in", folder).stderr == ""
+    (folder / KEPT).unlink()
+    assert "Solved." in learn("--in", folder).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("init",), "init takes one folder: python -m demos learn init FOLDER"),
+        (("init", ROOT / "mine"), "is inside of the repository"),
+        (("init", "full"), "full has other files in it, such as notes.txt: choose a new or empty"),
+        (("init", "full/notes.txt"), "cannot make the folder full/notes.txt: File exists"),
+        (("init", "full/notes.txt/x"), "cannot make the folder full/notes.txt/x: Not a directory"),
+        ((), "there are no exercises here: `python -m demos learn init FOLDER` makes"),
+        (("--in", "full"), "not a folder of exercises: `python -m demos learn init full` makes"),
+        (("--in", FOLDER), "is not a folder of exercises"),
+        (("--in", "mine", "slop"), "no exercise 'slop' (did you mean slope?): they are numbered"),
+        (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
+        (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
+        (("--in", "mine", "--reset", "x"), "no exercise 'x'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(
+    words, said, folder, tmp_path, monkeypatch
+):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    monkeypatch.chdir(tmp_path)
+    before = {p: p.is_file() and p.read_bytes() for p in tmp_path.rglob("*")}
+    done = learn(*words)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+    assert {p: p.is_file() and p.read_bytes() for p in tmp_path.rglob("*")} == before
+
+
+# ------------------------------------------------------------------ refusal: what goes wrong
+
+DISASTERS = {
+    "no colon": ("def slope(f, x, h)\n    pass\n", "line 1: SyntaxError: expected ':'"),
+    "indentation": ("x = 1\n  y = 2\n", "line 2: IndentationError: unexpected indent\n    y = 2"),
+    "a byte": (b"# caf\xe9\n", "line 1: the byte 0xe9 is not UTF-8: save the file as UTF-8"),
+    "a zero": (b"x = 1\x00\n", "source code"),
+    "an encoding": (b"# coding: nonsense\n", "SyntaxError: unknown encoding"),
+    "a module": ("import nonsense\n", "line 1: ModuleNotFoundError: No module named 'nonsense'"),
+    "an exit": ("x = 1\nexit(3)\n", "line 2: the file ends the program"),
+    "recursion": (filled("e01_slope", "return slope(f, x, h)"), "in slope: RecursionError"),
+    "its own error": (
+        filled("e01_slope", "return help_me(f)") + "\n\ndef help_me(f):\n    return f(1) / 0\n",
+        "line 24, in help_me, called from line 19: ZeroDivisionError: division by zero",
+    ),
+    "memory": (
+        filled("e01_slope", "import numpy as np\nreturn np.ones(10**15)"),
+        "line 20, in slope: MemoryError: Unable to allocate",
+    ),
+    "another name": ("def slop(f, x, h):\n    return 1\n", "e01_slope.py defines no slope"),
+    "no return": (filled("e01_slope", "f(x + h) - f(x - h)"), "returned None"),
+    "a text": (filled("e01_slope", "return 'steep'"), "is 'steep', which is neither a number nor"),
+    "a shape": (filled("e01_slope", "return [1.0, 2.0]"), "the shape (2,); the shape () was"),
+    "raises by itself": ("raise StopIteration\n", "line 1: StopIteration"),
+    "no function": ("slope = 3\n", "TypeError: 'int' object is not callable"),
+}
+
+
+@pytest.mark.parametrize("what", DISASTERS)
+def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
+    text, words = DISASTERS[what]
+    path = tmp_path / "e01_slope.py"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = judged(path, "e01_slope")
+    assert not found.solved and words in found.said, found.said
+    assert found.said.startswith("e01_slope.py") or "slope(" in found.said or what == "no function"
+    assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
+
+
+def test_the_mark_of_a_syntax_error_is_below_the_place_that_python_says(tmp_path):
+    found = answer("e01_slope", "def slope(f, x, h):\n    return f(x ++ h) 2\n")
+    *_, code, mark = found.said.splitlines()
+    assert code == "    return f(x ++ h) 2" and mark.strip("^ ") == ""
+    assert code[mark.index("^") : mark.rindex("^") + 1] == "2"
+
+
+def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
+    path = tmp_path / "e01_slope.py"
+    missing = "e01_slope.py is not there: --reset 1 writes it as it was given"
+    assert judged(path, "e01_slope").said == missing
+    path.mkdir()
+    assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: Is a directory"
+    path.rmdir()
+    path.write_text("open('other.txt')\n")
+    assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
+
+
+def test_an_exercise_that_uses_others_says_which_of_them_is_not_solved(tmp_path):
+    for name in EXERCISES:
+        (tmp_path / f"{name}.py").write_text(solution(name))
+    path = tmp_path / "e24_reverse.py"
+    used = [f"e{n}" for n in (10, 11, 13, 14, 15, 19, 21, 23)]
+    names = [name for name in EXERCISES if name[:3] in used]
+    assert re.findall(r"from (e\d\d\w+) import", path.read_text()) == names
+    assert list(importlib.import_module("demos.learn.checks.e24_reverse").USES) == names
+    for name in names:
+        other = tmp_path / f"{name}.py"
+        other.write_text(stub(name))
+        found = judged(path, "e24_reverse")
+        said = (
+            f"{name}.py is used here, and exercise {int(name[1:3])} is not solved. Its check says"
+        )
+        assert not found.solved and found.said.startswith(said), found.said
+        other.unlink()
+        found = judged(path, "e24_reverse")
+        assert f"(exercise {int(name[1:3])} is used here: --reset {int(name[1:3])} writes it)" in (
+            found.said
+        )
+        other.write_text(solution(name))
+
+
+def test_a_warning_is_told_once_with_its_line():
+    text = filled(
+        "e01_slope", "import numpy as np\nnp.exp(np.array(1e9))\nreturn (f(x+h)-f(x-h))/h/2"
+    )
+    found = answer("e01_slope", text)
+    assert found.solved
+    assert found.warned == ("e01_slope.py, line 20: overflow encountered in exp",)
+
+
+# In a process of their own: what would end or stop these tests.
+PROCESSES = {
+    "loops": (
+        filled("e01_slope", "while True:\n    pass"),
+        r"e01_slope\.py, line (19|20), in slope: still at work after 1 s, and stopped there: does "
+        "a loop never end.",
+    ),
+    "prints": (filled("e01_slope", "while True: print('x' * 999)"), "line 19, in slope: still at"),
+    "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
+    "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
+    "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
+    "copies itself": (f"import os\nos.fork()\nprint(1)\n{RIGHT}", "^$"),
+    "leaves a thread": (
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n"
+        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{RIGHT}",
+        "^$",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """What the checks of all these files said, two at a time."""
+
+    def judge(what):
+        path = tmp_path_factory.mktemp("process") / "e01_slope.py"
+        path.write_text(PROCESSES[what][0])
+        return run(path, "e01_slope", seconds=1.0 if what in ("loops", "prints") else 20.0)
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(PROCESSES, pool.map(judge, PROCESSES), strict=True))
+
+
+@pytest.mark.parametrize("what", PROCESSES)
+def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, ended):
+    found, words = ended[what], PROCESSES[what][1]
+    assert re.search(words, found.said), found
+    assert found.solved == (words == "^$")
+
+
+def test_what_a_file_prints_is_shown_and_cut_off(ended):
+    lines = ended["prints"].printed.splitlines()
+    assert len(lines) == 21 and lines[0] == "x" * 200
+    assert re.fullmatch(r"… and [\d,]{3,} more lines", lines[-1])
+    assert ended["leaves a thread"].printed == "noise{"
+    assert ended["copies itself"].printed.startswith("1")
+    assert ended["asks"].printed.startswith("a number?")
+
+
+HEARS = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+
+
+@contextlib.contextmanager
+def started(*words):
+    """`python -m demos learn …`, at work, in which Ctrl-C is heard wherever the tests run."""
+    code = f"{HEARS}sys.argv[0] = 'demos'; runpy.run_module('demos', run_name='__main__')"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code, "learn", *map(str, words)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def until(process, words):
+    """What the process prints, up to a line with these words."""
+    said = ""
+    for line in process.stdout:
+        said += line
+        if words in line:
+            return said
+    raise AssertionError(said)
+
+
+def save(path, text):
+    """Save as many editors do: another file, renamed."""
+    other = path.with_suffix(".tmp")
+    other.write_text(text)
+    os.replace(other, path)
+
+
+def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(folder):
+    with started("--in", folder, "--watch") as process:
+        assert "still to be written" in until(process, "Waiting until you save")
+        save(folder / "e01_slope.py", RIGHT)
+        said = until(process, "Waiting until you save")
+        assert "  Solved." in said and "Exercise 2 of" in said and "and save it." in said
+        (folder / "e02_product.py").unlink()
+        said = until(process, "Waiting until you save")
+        assert "e02_product.py is not there: --reset 2 writes it" in said
+        process.send_signal(signal.SIGINT)
+        rest, error = process.communicate(timeout=20)
+        assert (process.returncode, rest.strip(), error) == (0, "", "")
+
+
+def test_ctrl_c_ends_a_check_and_its_process_with_one_word(folder):
+    text = "import os\nopen('id', 'w').write(str(os.getpid()))\nwhile True: pass\n"
+    (folder / "e01_slope.py").write_text(text)
+    with started("--in", folder) as process:
+        for _ in range(400):
+            time.sleep(0.05)
+            if (folder / "id").exists() and (folder / "id").read_text():
+                break
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+        assert (process.returncode, error) == (130, "stopped\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "id").read_text()), 0)
+    assert (folder / "e01_slope.py").read_text() == text
+    assert not list(folder.glob(".*.part"))
