@@ -39,7 +39,7 @@ from minigrad.engine.autograd import gradients
 from minigrad.engine.replay import behind
 from minigrad.engine.tensor import Array, Tensor
 
-WAYS_OUT = ("data", "item", "detach", "tolist", "asarray", "array", "float", "no_grad")
+WAYS_OUT = ("data", "item", "detach", "tolist", "asarray", "no_grad")
 
 
 def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Diagnosis]:

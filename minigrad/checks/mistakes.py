@@ -277,9 +277,6 @@ def _lengths(case: Case) -> dict[int, list[str]]:
     return {n: what for n, what in found.items() if n > 1}
 
 
-# ---------------------------------------------------------------- another input
-
-
 def another_input(case: Case) -> Iterator[Diagnosis]:
     """c for input i is t for input j, before the engine has brought it to the shape of i."""
     for j in case.alone.wanted:

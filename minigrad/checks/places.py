@@ -85,7 +85,7 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
     yield Diagnosis(
         "another axis",
         f"The value mixes the elements of input {case.i} along {meant}, and the VJP along {told}.",
-        "seen in which elements of the input each element of the output moves with",
+        "read off the two Jacobians: which elements of the input each output depends on",
     )
 
 
