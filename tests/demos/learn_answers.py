@@ -336,6 +336,15 @@ WRONG |= {
             "What it gives is right for g = 1: multiply it by g",
         ),
         (
+            (
+                RIGHT_LOGARITHM,
+                "log_p = log_softmax(logits)\n"
+                "def vjp(g, y):\n    p = np.exp(log_p)\n    p[np.arange(n), targets] -= 1\n"
+                "    return g * p / n\n\nreturn -(truth * log_p).sum() / n, vjp",
+            ),
+            "line 41, in vjp: TypeError: a Tensor cannot be changed in place",
+        ),
+        (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: -g * truth / n"),
             "so the gradients of a row sum to 0. But for scores of shape (3, 5) the sums are -0.33",
         ),
