@@ -11,9 +11,9 @@ WRONG = {
         ("return (f(x + h) - f(x - h)) / 2 * h", "is 0.75; 3 was expected"),
     ],
     "e02_product": [
-        ("return a * b, lambda g: g * a, lambda g: g * b", "input 0"),
-        ("return a * b, lambda g: b, lambda g: a", "input 0"),
-        ("return a * b, lambda g: g * b, lambda g: -g * a", "input 1"),
+        ("return a * b, lambda g: g * a, lambda g: g * b", "exchanged"),
+        ("return a * b, lambda g: b, lambda g: a", "does not depend on g"),
+        ("return a * b, lambda g: g * b, lambda g: -g * a", "wrong sign"),
         ("return a * b, lambda g: g * b, lambda g: a * a", "does not depend on g"),
         ("return a * b", "returns three results"),
         ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
