@@ -22,6 +22,7 @@ KINDS = (
     "first",
     "laboratory",
     "tasks",
+    "pretrained",
     "texts",
     "museum",
     "speed",

@@ -71,6 +71,12 @@ def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
     return model, ids
 
 
+def calculators() -> dict[str, tuple[GPT, dict[str, int]]]:
+    """All four, by the name of their operation."""
+    folder = folder_of("mathformer")
+    return {name: calculator(folder / f"{name}former") for name in ("add", "sub", "mul", "div")}
+
+
 def glass_layout(num_blocks: int) -> list[Piece]:
     """glassllm's names for the parts of `llama`. It writes x W as we do: nothing is transposed."""
     pieces = [("E", "tokens.weight"), ("norm_f.gamma", "norm.gain")]
@@ -109,6 +115,17 @@ def writer(language: str = "English", *, dtype: Any = float) -> GPT:
         model.load_state_dict(to_ours(theirs, glass_layout(len(model.blocks))))
     except (OSError, LookupError, ValueError) as error:
         raise _unusable("glassllm", path, error) from None
+    return model
+
+
+def untrained(seed: int = 0) -> GPT:
+    """The same model with the random weights that glassllm's trainings begin with."""
+    from glassllm import Config, GlassLM
+
+    model = writer()
+    theirs = GlassLM(Config(), seed=seed, dtype=np.float64).named_parameters()
+    state = {name: parameter.data for name, parameter in theirs.items()}
+    model.load_state_dict(to_ours(state, glass_layout(len(model.blocks))))
     return model
 
 
