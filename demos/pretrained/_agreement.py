@@ -13,7 +13,9 @@ import numpy as np
 
 from attention import generate
 from attention.mapping import to_ours
-from demos.pretrained._arithmetic import END, LONGEST, PROBLEMS, answers, right, tokens
+from demos._page import Page
+from demos._training import Marks
+from demos.pretrained._arithmetic import END, LONGEST, PROBLEMS, SIGNS, answers, right, tokens
 from demos.pretrained._loading import LANGUAGES, calculator, folder_of, glass_layout, writer
 from minigrad import cross_entropy, no_grad
 
@@ -88,3 +90,55 @@ def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
         largest=max(float(np.abs(gradient).max()) for gradient in theirs.values()),
         greedy=[*equal, False].index(False),
     )
+
+
+class Agreement:
+    """All six models, printed, judged, and shown on a page."""
+
+    def __init__(self, seed: int) -> None:
+        self.calculated = {name: compare_calculator(name) for name in PROBLEMS}
+        self.written = {language: compare_writer(language, seed=seed) for language in LANGUAGES}
+
+    def tell(self, marks: Marks) -> None:
+        """Print what was found, and judge it."""
+        calculated, written = self.calculated.values(), self.written.values()
+        for name, found in self.calculated.items():
+            print(
+                f"   {SIGNS[name]}  {found.problems:>3} problems: {found.same} answers are theirs, "
+                f"{found.right} are right; logits within {found.logits:.0e} of at most "
+                f"{found.largest:.0f}"
+            )
+        for language, w in self.written.items():
+            print(
+                f"   {language}: logits within {w.logits:.0e}, {w.arrays} gradients within "
+                f"{w.gradients:.0e} of at most {w.largest:.2f}, {w.greedy} tokens alike"
+            )
+        print()
+        furthest = max(found.logits for found in [*calculated, *written])
+        marks.at_most("largest difference of a logit, of all six models", furthest, 1e-9, ".0e")
+        furthest = max(found.gradients for found in written)
+        marks.at_most("largest difference of a gradient, of both GPTs", furthest, 1e-9, ".0e")
+        marks.at_least("gradients compared, of each GPT", min(w.arrays for w in written), 38, "d")
+        same, problems = (sum(getattr(c, n) for c in calculated) for n in ("same", "problems"))
+        marks.at_least("answers like theirs", same, problems, "d")
+        marks.at_least("tokens written alike", min(w.greedy for w in written), 40, "d")
+
+    def show(self, page: Page) -> None:
+        """Two tables."""
+        page.table(
+            ["mathformer", "problems", "answers alike", "right", "logits differ by", "largest"],
+            [
+                [SIGNS[n], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
+                for n, c in self.calculated.items()
+            ],
+            caption="Every problem with digits; logits at every position, in float64",
+        )
+        page.table(
+            ["glassllm", "logits differ by", "gradients", "differ by", "largest", "tokens alike"],
+            [
+                [n, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
+                for n, w in self.written.items()
+            ],
+            caption="128 random tokens, in float64: logits, and the gradients of all parameters "
+            "against glassllm's own autograd; then what both write greedily",
+        )

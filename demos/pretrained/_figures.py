@@ -11,7 +11,6 @@ from attention.figures import (
     OF_SCALE,
     REFERENCE,
     SCALED,
-    SCALED_TWICE,
     UNSCALED,
     name_ends,
     new_figure,
@@ -106,6 +105,7 @@ def plot_recovery(
         panel.grid(alpha=0.25)
         name_ends(panel, ends)
     panels[0].set_ylabel("loss on other texts")
+    figure.suptitle("From too flat W_Q and W_K learn; from too sharp they hardly do", fontsize=10)
     return figure
 
 
@@ -142,4 +142,5 @@ def plot_rates(
         if panel is panels[-1]:
             name_ends(panel, ends)
     panels[0].set_ylabel("loss on other texts, at the end")
+    figure.suptitle("Without a scale no rate helps much", fontsize=10)
     return figure

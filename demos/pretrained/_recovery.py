@@ -83,7 +83,7 @@ def recovery(
 
 
 def own_texts(model: GPT, count: int, length: int, *, rng: np.random.Generator) -> Any:
-    """What the model writes at temperature 1, each text after the end of a line.   (count, length)"""
+    """What the model writes at temperature 1 after the end of a line.   → (count, length)"""
     start = np.full((count, 1), tokenizer().encode("\n")[0])
     return generate(model, start, length - 1, temperature=1.0, rng=rng)
 
