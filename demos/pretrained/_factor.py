@@ -68,7 +68,7 @@ class OverFactor:
         )
         steps = np.diff(self.rise[ONE:].mean(axis=1))
         marks.at_least(
-            "its own texts: smallest rise from a factor to the next, from 1 to 5.66",
+            "its own texts: smallest rise from a factor to the next, from 1 to √d_k",
             steps.min(),
             0.0,
             ".3f",
@@ -86,13 +86,13 @@ class OverFactor:
         """The picture and what it does not show; `grown` is the raw scores' spread now."""
         save_figure(plot_factor(FACTORS, self.losses), out / "factor")
         said = "; ".join(
-            f"{name} {losses[0]:.2f} at 0, {losses[ONE]:.2f} at 1, {losses[-1]:.2f} at 5.66"
+            f"{name} {losses[0]:.2f} at 0, {losses[ONE]:.2f} at 1, {losses[-1]:.2f} at √d_k"
             for name, losses in self.losses.items()
         )
         page.figure(
             out / "factor.svg",
             alt=f"The loss over a factor on the scale: {said}.",
-            caption="Loss of the English model. The factor √32 = 5.66 takes the scale away, and "
+            caption="Loss of the English model. The factor √d_k = √32 takes the scale away, and "
             "with 0 all keys get the same weight",
         )
         page.table(

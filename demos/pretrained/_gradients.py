@@ -118,14 +118,14 @@ class Gradients:
         page.say(
             "The four heads of block 1 are diffuse: with the scale their scores have standard "
             f"deviations of at most {a.score_std[:HEADS].max():.2f}. There the typical gradient "
-            "grows: it is multiplied by 5.66, and softmax is not yet saturated. Over all heads the "
+            "grows: it is multiplied by √d_k, and softmax is not yet saturated. Over all heads the "
             f"standard deviation of the scores goes from {a.score_std.mean():.1f} to "
             f"{b.score_std.mean():.1f}, and the entropy from {a.entropy.mean():.2f} to "
             f"{b.entropy.mean():.2f} of log n.",
             "A saturated head may be a finished one. With the scale that it was trained with, "
             f"head {one} has scores of standard deviation {a.score_std[looks_back]:.1f} and the "
-            f"entropy {a.entropy[looks_back]:.2f}, and it is the head that looks at the token "
-            f"before. {alone}",
+            f"entropy {a.entropy[looks_back]:.2f}, and it is the head that looks most at the "
+            f"token before. {alone}",
         )
 
 

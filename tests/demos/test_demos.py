@@ -125,6 +125,7 @@ NAMES = {
     "draw",
     "why_half",
     "laboratory",
+    "pretrained",
     "texts",
     "museum",
     "benchmark",
