@@ -101,8 +101,8 @@ class OverFactor:
             caption="The same in numbers, over the factor",
         )
         page.say(
-            "“Alice” is 128 tokens of the book's first page, in the lines of the book, and a "
-            f"guess of each next token. On {self.rise.shape[1]} of its own texts the loss at "
+            "“Alice” is the first 128 tokens of the book, in its lines; the loss is about the "
+            f"token after each. On {self.rise.shape[1]} of the model's own texts the loss at "
             f"{FACTORS[self.nearest]:.2g} is {self.rise[self.nearest].mean():.3f} ± "
             f"{self.error:.3f} (one standard error) above that at 1. Without its line breaks "
             "“Alice” is strange to the model, which was trained on short lines. There the loss is "

@@ -60,21 +60,18 @@ def plot_ratios(
     panel.set_yscale("log")
     panel.axhline(1.0, color=REFERENCE, linewidth=1)
     at = np.arange(len(names))
-    for values, style, colour, shift in (
-        (median, "o", UNSCALED, -0.12),
-        (mean, "^", "black", 0.12),
-    ):
+    for values, style, face, shift in ((median, "o", UNSCALED, -0.12), (mean, "^", "none", 0.12)):
         middle = values.mean(axis=0)
         error = 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
         low, high = np.exp(middle - error), np.exp(middle + error)
-        panel.vlines(at + shift, low, high, color=colour, linewidth=1.4)
-        panel.plot(at + shift, np.exp(middle), style, color=colour, markersize=5)
+        panel.vlines(at + shift, low, high, color=UNSCALED, linewidth=1.4)
+        panel.plot(at + shift, np.exp(middle), style, color=UNSCALED, markerfacecolor=face)
     panel.set_xticks(at, names, fontsize=8)
     panel.set(xlabel="block.head", ylabel="without the scale / with it")
     panel.set_title(title, fontsize=10)
     panel.grid(alpha=0.25, axis="y")
-    ends = [(np.exp(mean[:, -1].mean()), "mean", "black")]
-    name_ends(panel, [*ends, (np.exp(median[:, -1].mean()), "median", UNSCALED)])
+    ends = [(np.exp(mean[:, -1].mean()), "△ mean", UNSCALED)]
+    name_ends(panel, [*ends, (np.exp(median[:, -1].mean()), "● median", UNSCALED)])
     return figure
 
 

@@ -261,7 +261,7 @@ page.figure(
 )
 page.section("4 · Arithmetic fails without the scale, but for addition", name="arithmetic")
 arithmetic.show(page)
-page.section("5 · The loss is smallest at the trained scale", name="factor")
+page.section("5 · The loss is smallest near the trained scale", name="factor")
 over.show(page, chosen.out, grown=seen[1].score_std.mean())
 page.section("6 · The typical query of a decided head loses its gradient", name="gradients")
 gradients.show(page, chosen.out, first, alone)
