@@ -23,6 +23,7 @@ KINDS = (
     "learn",
     "laboratory",
     "tasks",
+    "pretrained",
     "texts",
     "museum",
     "speed",

@@ -126,6 +126,7 @@ NAMES = {
     "learn",
     "why_half",
     "laboratory",
+    "pretrained",
     "texts",
     "museum",
     "benchmark",

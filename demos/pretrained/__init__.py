@@ -1,0 +1,1 @@
+"""Demos · Pretrained: models that other people have trained, loaded, checked and changed."""

@@ -1,0 +1,143 @@
+"""Demos · Pretrained: the pictures. Colours are those of the scale, as in chapter 17.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attention.figures import (
+    OF_SCALE,
+    REFERENCE,
+    SCALED,
+    UNSCALED,
+    name_ends,
+    new_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
+
+
+def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]]) -> Figure:
+    """The loss over a factor on the trained scale, a line for each text.
+
+    The first factor is 0, which has no place on a logarithmic axis: it stands at the left edge.
+    """
+    figure = new_figure(7.0, 3.6)
+    panel = figure.subplots()
+    places = np.log2([factors[1] / 2, *factors[1:]])
+    for style, values in zip(("o-", "s--", "^:"), losses.values(), strict=False):
+        panel.plot(places[1:], values[1:], style, color=REFERENCE, markersize=4)
+        panel.plot(places[0], values[0], style[0], color=REFERENCE, markersize=5)
+        for factor, colour in ((1.0, SCALED), (factors[-1], UNSCALED)):
+            i = list(factors).index(factor)
+            panel.plot(places[i], values[i], style[0], color=colour, markersize=7)
+    panel.set_xticks(places, [f"{factor:.3g}" for factor in factors])
+    panel.set(xlabel="factor on the trained scale 1/√d_k", ylabel="loss")
+    panel.set_title("The loss is smallest near the scale of the training", fontsize=10)
+    panel.grid(alpha=0.25)
+    name_ends(panel, [(values[-1], name, REFERENCE) for name, values in losses.items()])
+    return figure
+
+
+def plot_ratios(
+    names: Sequence[str],
+    median: np.ndarray[Any, Any],
+    mean: np.ndarray[Any, Any],
+    *,
+    title: str,
+) -> Figure:
+    """‖∂L/∂q‖ without the scale over that with it, for each head: median and mean, ± 2 errors.
+
+    median, mean   (texts, heads) logarithms of the ratios
+    """
+    figure = new_figure(7.4, 3.9)
+    panel = figure.subplots()
+    panel.set_yscale("log")
+    panel.axhline(1.0, color=REFERENCE, linewidth=1)
+    at = np.arange(len(names))
+    for values, style, face, shift in ((median, "o", UNSCALED, -0.12), (mean, "^", "none", 0.12)):
+        middle = values.mean(axis=0)
+        error = 2 * values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        low, high = np.exp(middle - error), np.exp(middle + error)
+        panel.vlines(at + shift, low, high, color=UNSCALED, linewidth=1.4)
+        panel.plot(at + shift, np.exp(middle), style, color=UNSCALED, markerfacecolor=face)
+    panel.set_xticks(at, names, fontsize=8)
+    panel.set(xlabel="block.head", ylabel="without the scale / with it")
+    panel.set_title(title, fontsize=10)
+    panel.grid(alpha=0.25, axis="y")
+    ends = [(np.exp(mean[:, -1].mean()), "△ mean", UNSCALED)]
+    name_ends(panel, [*ends, (np.exp(median[:, -1].mean()), "● median", UNSCALED)])
+    return figure
+
+
+def plot_recovery(
+    losses: Mapping[tuple[str, float], Any], looks: Sequence[int], trained: float
+) -> Figure:
+    """The loss while W_Q and W_K learn, at the best rate of each start and optimizer.
+
+    losses   (optimizer, a): an array (repeats, looks)
+    looks    the steps after which it was taken; trained is the loss with the trained scale
+    """
+    figure = new_figure(7.6, 3.7)
+    panels = figure.subplots(1, len(OPTIMIZERS), sharey=True, squeeze=False)[0]
+    for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
+        panel.axhline(trained, color=SCALED, linewidth=1.2)
+        ends = [(trained, "1/√d_k, not trained", SCALED)]
+        for a in (1.0, 0.0):
+            values = np.asarray(losses[optimizer, a])
+            colour, name, style = OF_SCALE[a]
+            steps = looks[: values.shape[1]]
+            panel.plot(steps, values.mean(axis=0), style, color=colour, markersize=4)
+            panel.fill_between(
+                steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0
+            )
+            ends.append((values[:, -1].mean(), name, colour))
+        panel.set(xlabel="step")
+        panel.set_title(title, fontsize=10)
+        panel.grid(alpha=0.25)
+        name_ends(panel, ends)
+    panels[0].set_ylabel("loss on other texts")
+    figure.suptitle("From too flat W_Q and W_K learn; from too sharp they hardly do", fontsize=10)
+    return figure
+
+
+def plot_rates(
+    after: Mapping[tuple[str, float, float], Sequence[float]],
+    before: Mapping[float, float],
+    trained: float,
+) -> Figure:
+    """The loss after the last step over the rate, for both starts and both optimizers.
+
+    after    (optimizer, a, rate): the losses of all repeats
+    before   the mean loss of each start, before any step; trained is that of the trained scale
+    """
+    figure = new_figure(7.6, 3.9)
+    panels = figure.subplots(1, len(OPTIMIZERS), sharey=True, squeeze=False)[0]
+    for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
+        panel.set_xscale("log")
+        panel.axhline(trained, color=SCALED, linewidth=1.2)
+        ends = [(trained, "1/√d_k, not trained", SCALED)]
+        for a in (1.0, 0.0):
+            colour, name, style = OF_SCALE[a]
+            rates = sorted(lr for kind, b, lr in after if (kind, b) == (optimizer, a))
+            values = [np.array(after[optimizer, a, lr]) for lr in rates]
+            middle = [v.mean() for v in values]
+            low, high = ([f(v) for v in values] for f in (np.min, np.max))
+            panel.axhline(before[a], color=colour, linestyle=":", linewidth=1.2)
+            panel.plot(rates, middle, style, color=colour, markersize=4)
+            panel.fill_between(rates, low, high, color=colour, alpha=0.15, linewidth=0)
+            ends.append((before[a], f"{name}, before", colour))
+        panel.set_ylim(trained - 0.08, max(before.values()) + 0.35)
+        panel.set(xlabel="learning rate")
+        panel.set_title(title, fontsize=10)
+        panel.grid(alpha=0.25)
+        if panel is panels[-1]:
+            name_ends(panel, ends)
+    panels[0].set_ylabel("loss on other texts, at the end")
+    figure.suptitle("Without a scale no rate helps much", fontsize=10)
+    return figure

@@ -1,0 +1,288 @@
+"""Pretrained: other people's models give their authors' numbers, and fail without their scale.
+
+Claim. The weights of six models that other people have trained load through the public functions
+of chapters 15.3 and 18, and every number agrees with that of the models' own authors: logits,
+answers and all gradients. Then the scale 1/√d_k is taken away from them. Most of the arithmetic
+fails, and the loss rises. In decided heads the typical query loses its gradient, while the mean
+over the queries grows. W_Q and W_K alone could make up for it, and hardly learn to.
+
+Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 (Oséias Dias de
+Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
+are read from their files, and no pickle.
+
+    python -m demos pretrained [--prompt TEXT] [--head B.H] [--full] [--jobs N] [--out DIR]  # 40 s
+"""
+
+# %% Set-up
+
+import numpy as np
+
+from attention import generate, stream
+from attention.figures import save_figure
+from attention.laboratory.results import SweepError
+from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.workers import workers
+from attention.maps import plot_heads
+from attention.masks import causal_mask
+from demos import options, stop
+from demos._page import Page, try_it
+from demos._training import Marks
+from demos.pretrained._agreement import Agreement
+from demos.pretrained._alice import ALICE
+from demos.pretrained._arithmetic import Arithmetic
+from demos.pretrained._factor import AWAY, OverFactor
+from demos.pretrained._figures import OPTIMIZERS
+from demos.pretrained._gradients import NAMES, Gradients
+from demos.pretrained._heads import see, sharpened
+from demos.pretrained._loading import WeightsError, calculators, tokenizer, writer
+from demos.pretrained._recovered import STARTS, Recovered
+from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
+
+
+def add(parser):
+    """The options that only this demo has."""
+    parser.add_argument(
+        "--prompt", default="The White Rabbit looked at Alice and said", help="a text to continue"
+    )
+    parser.add_argument(
+        "--head", default="2.1", help="block.head whose scale is taken away alone (%(default)s)"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="train at more rates with five seeds: some 10 minutes"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes that train (%(default)s)")
+
+
+chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
+marks = Marks(enforced=not chosen.quick)
+size = "quick" if chosen.quick else "full" if chosen.full else "default"
+
+
+def sized(quick, default, full):
+    """A size by the size of the run."""
+    return {"quick": quick, "default": default, "full": full}[size]
+
+
+LONGEST = 128  # positions that the English model was trained with
+WRITTEN, SHOWN = 40, 14  # tokens that continue the prompt, and tokens of a map at most
+TEXTS = sized(4, 16, 32)  # of the model's own, to take losses on; gradients on the first half
+RATES = {
+    "sgd": sized([0.3], [0.03, 1.0], [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
+    "adam": sized([1e-3], [3e-4, 1e-3], [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]),
+}
+
+# %% The weights, and the prompt
+
+try:
+    model, pieces, four = writer(), tokenizer(), calculators()
+except WeightsError as error:
+    stop(f"pretrained: {error}")
+prompt = pieces.encode(chosen.prompt)
+if not prompt:
+    stop("pretrained: the prompt is empty: give a text of at least one character")
+if pieces.unk_id in prompt:
+    strange = next(each for each in chosen.prompt if pieces.unk_id in pieces.encode(each))
+    stop(f"pretrained: the model has no token for {strange!r} of the prompt: leave it out")
+if len(prompt) > LONGEST:
+    stop(
+        f"pretrained: the prompt has {len(prompt)} tokens, and the model was trained with "
+        f"{LONGEST} positions: give a shorter one"
+    )
+if chosen.head not in NAMES:
+    stop(f"pretrained: --head is one of {NAMES[0]}, …, {NAMES[-1]}: got {chosen.head!r}")
+print("\nSix models that other people have trained")
+print("   mathformer 2.0.0, the MathFormer authors, MIT: four Llamas that calculate")
+print("   glassllm 0.1.0, Oséias Dias de Farias, MIT: two GPTs that write")
+
+# %% 1 · The numbers of their authors
+
+print("\n1 · Our numbers are those of the models' authors, in float64\n")
+agreement = Agreement(chosen.seed)
+agreement.tell(marks)
+
+# %% 2 · It writes
+
+room = min(WRITTEN, LONGEST + 1 - len(prompt))
+print(
+    f"\n2 · The English model continues, greedily and with the cache\n\n   {chosen.prompt}", end="|"
+)
+continued = []
+for token in stream(model, [prompt], room, temperature=0):
+    continued.append(int(token[0]))
+    print(pieces.decode(continued[-1:]).replace("\n", "\n   "), end="", flush=True)
+uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :].tolist()
+rng = np.random.default_rng(chosen.seed)
+drawn = generate(model, [prompt], room, temperature=0.8, top_p=0.9, rng=rng)[0, len(prompt) :]
+drawn_text = f"{chosen.prompt}|{pieces.decode(drawn.tolist())}"
+print("\n\n   and drawn at temperature 0.8 from the likeliest tokens, of probability 0.9 together:")
+print("\n   " + drawn_text.replace("\n", "\n   ") + "\n")
+alike = sum(x == y for x, y in zip(continued, uncached, strict=True))
+marks.at_least("greedy tokens that are the same without the cache", alike / room, 1.0)
+
+# %% 3 · Where its heads look
+
+print("\n3 · Which head looks at the token before?\n")
+alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
+seen = see(model, alice), see(model, alice, AWAY)
+fast = writer(dtype=np.float32)  # (where speed counts)
+own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
+seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own[: TEXTS // 2]]
+previous = seen[0].previous
+first, second, third = np.argsort(-previous)[:3]
+for h in (first, second, third):
+    print(f"   “Alice”, head {NAMES[h]}: {previous[h]:.2f} of its weight is on the token before")
+uniform = float(np.mean(1 / np.arange(2, LONGEST + 1)))
+print(f"   equal weights would have {uniform:.2f} there")
+own_maps = np.concatenate(fast.maps(own[:, :-1]), axis=1)  # (texts, 16, 128, 128)
+of_own = np.diagonal(own_maps, -1, 2, 3).mean(axis=-1)  # (texts, heads)
+own_error = of_own[:, first].std(ddof=1) / TEXTS**0.5
+rival = np.delete(of_own.mean(axis=0), first).max()
+print(
+    f"   on {TEXTS} of its own texts head {NAMES[first]} has {of_own[:, first].mean():.2f} ± "
+    f"{own_error:.2f} there, and the next head {rival:.2f}\n"
+)
+marks.at_least(f"“Alice”, head {NAMES[first]}: weight on the token before", previous[first], 0.4)
+marks.at_least(
+    "  its own texts, two standard errors less", of_own[:, first].mean() - 2 * own_error, 0.3
+)
+shown = prompt[:SHOWN]
+names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(shown)]
+maps = np.concatenate([each[0] for each in model.maps([shown])])  # (16, T, T)
+titles, mask = [f"head {name}" for name in NAMES], causal_mask(len(shown))
+save_figure(plot_heads(maps, names, names, titles=titles, mask=mask), chosen.out / "maps")
+
+# %% 4 · Arithmetic without the scale
+
+print("\n4 · Right answers of the models that calculate, d_k = 4\n")
+arithmetic = Arithmetic(four)
+arithmetic.tell(marks)
+
+# %% 5 · The loss over the scale
+
+print("\n5 · The loss over a factor on the trained scale, d_k = 32\n")
+over = OverFactor(fast, pieces, alice, own)
+over.tell(marks)
+
+# %% 6 · The gradients of the queries
+
+print("\n6 · ‖∂L/∂q‖ without the scale over that with it: “Alice”, 128 queries\n")
+gradients = Gradients(seen, seen_own)
+gradients.tell(marks, first)
+alone = (
+    f"Without the scale in head {chosen.head} alone the loss on “Alice” is "
+    f"{sharpened(model, alice, NAMES.index(chosen.head), AWAY):.3f}, and with all scales "
+    f"{seen[0].loss:.3f}."
+)
+print(f"\n   {alone}")
+
+# %% 7 · Can W_Q and W_K learn it back?
+
+print(f"\n7 · W_Q and W_K alone, trained {LOOKS[-1]} steps on {LEARNED} of its own texts\n")
+results = []
+try:
+    with workers(chosen.jobs) as executor:
+        for optimizer, rates in RATES.items():
+            settings = {
+                "optimizer": [optimizer],
+                "lr": rates,
+                "a": sorted(STARTS),
+                "steps": [sized(5, LOOKS[-1], LOOKS[-1])],
+            }
+            with progress(OPTIMIZERS[optimizer]) as bar:
+                found = sweep(
+                    recovery,
+                    settings,
+                    seed=chosen.seed,
+                    repeats=sized(1, 1, 5),
+                    paired=list(settings),  # all trainings of a repeat see the same texts
+                    executor=executor,
+                    path=chosen.out / f"recovery_{optimizer}_{size}_seed_{chosen.seed}.jsonl",
+                    shown=bar,
+                )
+            results += [result for _, result in found]
+except SweepError as error:
+    stop(f"pretrained: {error}")
+recovered = Recovered(results, RATES)
+recovered.tell(marks, every=chosen.full)
+
+# %% The page
+
+page = Page(
+    "Somebody else's models, in ours",
+    claim="Six models that other people have trained give their authors' numbers in our classes, "
+    "to rounding. Without the scale that they were trained with they fail, and W_Q and W_K hardly "
+    "learn to make up for it.",
+)
+page.say(
+    "The other demos train their own small models. Here the weights are somebody else's. "
+    "`mathformer` 2.0.0 (the MathFormer authors) has four Llamas of 1,480 parameters, which "
+    "calculate with digits. `glassllm` 0.1.0 (Oséias Dias de Farias) has two GPTs of 852,608 "
+    "parameters, which write English and Portuguese. Both are under the MIT licence.",
+    "Only arrays were read from their files: safetensors, and npz without pickle. mathformer's "
+    "package also has pickles, which can run any code when they are loaded. Nothing here opens "
+    "them.",
+)
+page.section("1 · Our numbers are those of the models' authors", name="agreement")
+page.say(
+    "How can you know that a model was loaded rightly? Wrong names and shapes raise errors, but a "
+    "wrong eps, other pairs of rotary positions or a square matrix that is not transposed raise "
+    "none. The check is to compare known outputs. mathformer calculates in plain Python, and "
+    "glassllm has an autograd engine of its own, so both can be asked for the same numbers.",
+)
+agreement.show(page)
+page.section("2 · The English model writes", name="writing")
+page.say(
+    f"It continues “{chosen.prompt}”. `stream` gives each token when it is chosen, and the cache "
+    "of chapter 13.1 keeps the keys and values of those before. Greedily:",
+)
+page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
+page.say("Drawn at temperature 0.8, from the likeliest tokens, of probability 0.9 together:")
+page.code(drawn_text.splitlines())
+page.say(
+    "Its author trained it on books by Lewis Carroll. Without the cache "
+    f"{alike} of the {room} greedy tokens are the same.",
+)
+page.section("3 · Some heads look at the token before", name="maps")
+page.ask(
+    "The model has 16 heads, four in each of its four blocks. In the maps below, which of them "
+    "looks most at the token just before the query? (Its weight is just below the diagonal.)",
+    f"Head {NAMES[first]}: on 128 tokens of “Alice” {previous[first]:.0%} of its weight is there. "
+    f"Next are {NAMES[second]} with {previous[second]:.0%} and {NAMES[third]} with "
+    f"{previous[third]:.0%}. Equal weights would have {uniform:.0%} there. On {TEXTS} of the "
+    f"model's own texts the lead is smaller: {of_own[:, first].mean():.0%} ± {own_error:.0%}, and "
+    f"{rival:.0%} in the next head.",
+)
+page.figure(
+    chosen.out / "maps.svg",
+    alt=f"The maps of 16 heads on the first {len(shown)} tokens of the prompt. On them head "
+    f"{NAMES[first]} has {np.diagonal(maps[first], -1).mean() if len(shown) > 1 else 0:.0%} of its "
+    "weight on the token before the query.",
+    caption="Where each head looks, block.head, on the tokens of the prompt; _ is a space",
+)
+page.section("4 · Arithmetic fails without the scale, but for addition", name="arithmetic")
+arithmetic.show(page)
+page.section("5 · The loss is smallest near the trained scale", name="factor")
+over.show(page, chosen.out, grown=seen[1].score_std.mean())
+page.section("6 · The typical query of a decided head loses its gradient", name="gradients")
+gradients.show(page, chosen.out, first, alone)
+page.section("7 · From too sharp there is hardly a way back", name="recovery")
+recovered.show(page, chosen.out, tenth=gradients.tenth, full=chosen.full)
+page.conclude(
+    "A model that loads without an error may still be wrong, and comparing known outputs shows it. "
+    "In trained weights the scale matters because they were trained with it: W_Q could make up for "
+    "its absence. But from a saturated softmax SGD and Adam hardly get there in 80 steps, although "
+    "the loss falls along a straight line all the way.",
+    try_it(chosen.file),
+)
+with page.folded("All marks of this run"):
+    marks.table(page, "Scores beside their pass marks")
+print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
+marks.end()
+
+# %% Try it
+# - Take the scale away in one head alone: `--head 2.1`, and then others. Which head costs the
+#   most, and is it one that looks at the token before?
+# - Find the head that looks at the token before in the maps of your own sentence: `--prompt "…"`.
+#   Is it the same one?
+# - Make the model continue your own sentence, and raise `temperature=0.8`: when does it leave
+#   English?

@@ -1,0 +1,363 @@
+"""The demo of other people's models: what it refuses, what it measures, and the whole run.
+
+Only the last two groups need the wheels. Without them these tests skip. (In CI that is a failure.)
+"""
+
+import json
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import demos
+from attention import attention
+from attention.mapping import llama_layout, to_theirs
+from attention.models import llama
+from demos._training import Marks
+from demos.pretrained import _loading
+from demos.pretrained._gradients import Gradients
+from demos.pretrained._heads import Seen, see, sharpened
+from demos.pretrained._loading import WeightsError, calculator, folder_of, glass_layout, writer
+from demos.pretrained._recovered import Recovered
+from demos.pretrained._recovery import LOOKS, Recovery, loss_of, loss_on, set_scale
+from minigrad import gradients
+from tests.demos.running import assert_light, demo_here, python, whole
+
+safetensors = pytest.importorskip("safetensors.numpy")
+
+SIZES = {"vocab_size": 13, "d_model": 12, "n_heads": 3, "n_kv_heads": 1, "n_layers": 2}
+CONFIG = SIZES | {"max_len": 7, "eps": 1e-6, "rope_base": 100.0}
+
+
+def tiny(**options):
+    """A model of glassllm's kind: two blocks of three heads."""
+    return llama(
+        SIZES["vocab_size"],
+        d_model=SIZES["d_model"],
+        num_heads=SIZES["n_heads"],
+        num_kv_heads=SIZES["n_kv_heads"],
+        num_blocks=SIZES["n_layers"],
+        **{"tied": True, "eps": 1e-6, "base": 100.0} | options,
+        rng=np.random.default_rng(5),
+    )
+
+
+def wheel(folder, name, version):
+    """An installed package that holds nothing yet."""
+    (folder / name).mkdir(parents=True)
+    info = folder / f"{name}-{version}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    return folder / name
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """fake(**arrays): a glassllm of the right version, whose npz has these arrays as well."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def fake(*missing, **changed):
+        state = to_theirs(tiny().state_dict(), glass_layout(SIZES["n_layers"]))
+        state = {name: array for name, array in state.items() if name not in missing}
+        weights = wheel(tmp_path, "glassllm", "0.1.0") / "weights"
+        weights.mkdir()
+        config = np.array(json.dumps(CONFIG))
+        np.savez(weights / "en.npz", **state | {"__config__": config} | changed)
+        return weights
+
+    return fake
+
+
+# ------------------------------------------------------------------ value: without the wheels
+
+
+def test_the_weights_of_a_wheel_are_found_by_its_version_and_loaded(fake):
+    fake()
+    words = [[1, 2, 3]]
+    np.testing.assert_array_equal(writer()(words).data, tiny()(words).data)
+    assert writer(dtype=np.float32)(words).dtype == np.float32
+
+
+def test_what_is_seen_in_the_heads_is_what_the_model_computes():
+    model, text = tiny(), np.array([3, 1, 4, 1, 5, 9])
+    for block in model.blocks:  # (at its initial weights all keys are nearly alike)
+        block.attention.w_q.weight.data = 9 * block.attention.w_q.weight.data
+    seen = see(model, text)
+    assert seen.loss == pytest.approx(loss_on(model, text[None]), rel=1e-12)
+    maps = np.concatenate([each[0] for each in model.maps(text[None, :-1])])  # (6, 5, 5)
+    np.testing.assert_allclose(seen.previous, np.diagonal(maps, -1, 1, 2).mean(axis=-1))
+    assert seen.gradient.shape == (6, 5) and (seen.gradient[:, 1:] > 0).all()
+    np.testing.assert_allclose(seen.gradient[:, 0], 0, atol=1e-15)  # it has one key
+    flat = see(model, text, 0.0)
+    np.testing.assert_allclose(flat.entropy, 1)
+    np.testing.assert_allclose([flat.score_std, flat.gradient.sum(axis=-1)], 0, atol=1e-15)
+    assert model.blocks[0].attention.scale is None and model.blocks[0].attention.attend is None
+
+
+def test_a_gradient_in_a_head_is_the_slope_along_its_query():
+    """A factor on all scores of a head: ∂L/∂factor = Σ q · ∂L/∂q, by finite differences."""
+    model, text, h = tiny(), np.array([3, 1, 4, 1, 5, 9]), 1e-5
+    slope = (sharpened(model, text, 4, 1 + h) - sharpened(model, text, 4, 1 - h)) / (2 * h)
+    asked = []
+
+    def attend(q, k, v, *, mask, scale):
+        asked.append(q)
+        return attention(q, k, v, mask=mask, scale=scale)
+
+    for block in model.blocks:
+        block.attention.attend = attend
+    loss = loss_of(model, text[None])
+    q = asked[1]  # of the second block, whose second head is the fifth
+    (g,) = gradients(loss, [q])
+    assert slope == pytest.approx((q.data * g)[0, 1].sum(), rel=1e-5)
+    for block in model.blocks:
+        block.attention.attend = None
+    np.testing.assert_allclose(
+        see(model, text).gradient[4], np.linalg.norm(g[0, 1], axis=-1), rtol=1e-12
+    )
+
+
+def test_one_head_without_its_scale_and_then_all_of_them_one_by_one():
+    model, text = tiny(), np.array([3, 1, 4, 1, 5, 9])
+    before = model.state_dict()
+    assert sharpened(model, text, 2, 1.0) == loss_on(model, text[None])
+    alone = sharpened(model, text, 2, 40.0)
+    assert abs(alone - loss_on(model, text[None])) > 1e-6
+    for name, array in model.state_dict().items():
+        np.testing.assert_array_equal(array, before[name])
+    for block in model.blocks:
+        block.attention.w_q.weight.data = 40 * block.attention.w_q.weight.data
+    assert loss_on(model, text[None]) == pytest.approx(see(tiny(), text, 40.0).loss, rel=1e-12)
+    set_scale(model, lambda d_k: d_k**-0.5 / 40)  # W_Q takes the factor in
+    assert loss_on(model, text[None]) == pytest.approx(loss_on(tiny(), text[None]), rel=1e-12)
+
+
+def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_error(capsys):
+    """Two heads of block 1 and 2 are changed; the texts differ by a little."""
+    rng = np.random.default_rng(0)
+    queries = 20
+    one = lambda gradient: Seen(3.0, np.ones(16), np.ones(16), gradient, np.ones(16))
+    pairs = []
+    for _ in range(6):
+        with_scale = 1 + 0.01 * rng.random((16, queries))
+        without = with_scale * 2
+        without[5] = 0.0011  # head 2.2: all but two of its queries are dead
+        without[5, :2] = 100
+        pairs.append((one(with_scale), one(without)))
+    found = Gradients(pairs[0], pairs)
+    assert (found.falls, found.grows, found.mean_grows) == (1, 15, 16)
+    assert found.dead.tolist() == [0.9 if head == 5 else 0 for head in range(16)]
+    np.testing.assert_allclose(found.median.mean(axis=0)[[0, 5]], np.log([2, 0.0011]), atol=0.02)
+    np.testing.assert_allclose(found.mean.mean(axis=0)[[0, 5]], np.log([2, 10]), atol=0.02)
+    assert found.rows()[5] == ["2.2", "1.00", "1.0", "1.00", "1.00", "× 0.0011", "× 10", "90%"]
+    marks = Marks(enforced=True)
+    found.tell(marks, looks_back=5)
+    verdicts = [row[3] for row in marks.rows]
+    assert verdicts == ["FAILED", "passed", "passed", "FAILED", "FAILED", "passed"]
+
+
+def trained(a, lr, *last, optimizer="sgd", broke_at=None):
+    """Trainings that begin at 4, with 3 for the trained scale, and end at these losses."""
+    losses = [[4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0] for y in last]
+    return [Recovery(a, optimizer, lr, 3.0, each, 1.0 + a, broke_at) for each in losses]
+
+
+def test_the_best_rate_of_each_start_is_that_with_the_smallest_mean_and_none_that_broke():
+    rates = {"sgd": [0.1, 1.0, 9.0], "adam": [0.1]}
+    results = [
+        *(*trained(0.0, 0.1, 3.9, 3.7), *trained(0.0, 1.0, 3.6, 4.2)),
+        *(*trained(0.0, 9.0, 0.0, 0.0, broke_at=3), *trained(1.0, 9.0, 0.0, 0.0, broke_at=3)),
+        *(*trained(1.0, 0.1, 3.5, 3.5), *trained(1.0, 1.0, 3.25, 3.25)),
+        *(each for a in (0.0, 1.0) for each in trained(a, 0.1, 4.0, 4.0, optimizer="adam")),
+    ]
+    found = Recovered(results, rates)
+    assert found.best == {
+        ("sgd", 1.0): 1.0,
+        ("sgd", 0.0): 0.1,
+        ("adam", 1.0): 0.1,
+        ("adam", 0.0): 0.1,
+    }
+    assert found.won_back("sgd", 1.0) == pytest.approx(0.75)
+    assert found.won_back("sgd", 0.0) == pytest.approx(0.2)
+    assert found.rows()[2] == [
+        "too sharp: no scale",
+        "1.00",
+        "4.000",
+        "SGD",
+        "0.1",
+        "3.800 ± 0.141",
+        "20%",
+    ]
+    assert [row[3:] for row in found.every_row() if row[2] == "9"] == [["broke", *[""] * 5]] * 2
+    marks = Marks(enforced=True)
+    found.tell(marks, every=True)
+    verdicts = [row[3] for row in marks.rows]
+    # SGD's flat start passes; its sharp one won back too much; Adam learned nothing; only one of
+    # the four best rates is in the middle; and the gradients are too alike.
+    assert verdicts == ["passed", "FAILED", "FAILED", "passed", "FAILED", "FAILED"]
+
+
+# ------------------------------------------------------------------ refusal: without the wheels
+
+NEEDED = 'the weights of {} are needed, and {} is installed: pip install -e ".[pretrained]"'
+
+
+@pytest.mark.parametrize("version", [None, "0.2.0"])
+def test_a_wheel_that_is_missing_or_of_another_version_is_one_sentence(version, tmp_path):
+    if version:
+        wheel(tmp_path, "glassllm", version)
+    search = f"path={[str(tmp_path)]!r}"  # there alone
+    code = (
+        "import importlib.metadata as m, runpy, sys\n"
+        f"m.distribution = lambda name: next(iter(m.distributions(name=name, {search})), None) or "
+        "(_ for _ in ()).throw(m.PackageNotFoundError(name))\n"
+        f"sys.argv = ['demos', 'pretrained', '--out', {str(tmp_path / 'out')!r}]\n"
+        "runpy.run_module('demos', run_name='__main__')"
+    )
+    done = python("-c", code)
+    found = f"version {version}" if version else "no such package"
+    said = "pretrained: " + NEEDED.format("glassllm 0.1.0", found) + "\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+class Trap:
+    """What a pickle can do when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_weights_of_another_shape_or_name_or_in_a_pickle_are_one_sentence(fake, tmp_path):
+    trap = tmp_path / "sprung"
+    cases = {
+        r"norm_f\.gamma": [("norm_f.gamma",), {}],
+        r"\(12,\)": [(), {"norm_f.gamma": np.ones(11)}],
+        "more": [(), {"more": np.ones(2)}],
+        "allow_pickle=False": [(), {"E": np.array([Trap(trap)], dtype=object)}],
+    }
+    for said, (missing, changed) in cases.items():
+        weights = fake(*missing, **changed)
+        with pytest.raises(WeightsError, match=said) as error:
+            writer()
+        assert re.fullmatch(r"weights/en\.npz of glassllm cannot be used: [^\n]+", str(error.value))
+        for path in [*weights.iterdir(), weights, weights.parent, *tmp_path.glob("*.dist-info/*")]:
+            path.unlink() if path.is_file() else path.rmdir()
+        next(tmp_path.glob("*.dist-info")).rmdir()
+    assert not trap.exists()
+    pickle.loads(pickle.dumps(Trap(trap)))  # the trap works
+    assert trap.exists()
+
+
+def test_a_calculator_of_another_shape_is_one_sentence(tmp_path):
+    model = llama(
+        13, d_model=8, num_heads=2, num_kv_heads=2, num_blocks=1, rng=np.random.default_rng(0)
+    )
+    config = {
+        "vocab_size": 13,
+        "hidden_size": 8,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "num_hidden_layers": 1,
+        "intermediate_size": 8 * 8 // 3,
+        "head_dim": 4,
+        "rms_norm_eps": 1e-5,
+        "rope_parameters": {"rope_theta": 10_000.0},
+        "max_position_embeddings": 64,
+    }
+    folder = tmp_path / "addformer"
+    folder.mkdir()
+    (folder / "vocab.json").write_text('{"0": 4}')
+    (folder / "config.json").write_text(json.dumps(config))
+    state = to_theirs(model.state_dict(), llama_layout(1))
+    state = {name: np.ascontiguousarray(array) for name, array in state.items()}
+    safetensors.save_file(state, folder / "model.safetensors")
+    loaded, ids = calculator(folder)
+    assert ids == {"0": 4}
+    np.testing.assert_array_equal(loaded.norm.gain.data, model.norm.gain.data)
+    for changed, said in (({"vocab_size": 17}, "13, 8"), ({"num_hidden_layers": 2}, "layers.1")):
+        (folder / "config.json").write_text(json.dumps(config | changed))
+        with pytest.raises(WeightsError, match=said) as error:
+            calculator(folder)
+        assert str(error.value).startswith("addformer/model.safetensors of mathformer cannot be ")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(WeightsError, match="model.safetensors"):
+        calculator(folder)
+
+
+def test_the_two_lists_of_versions_are_the_same():
+    text = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    extra = re.search(r"^pretrained = \[(.*?)\]", text.replace("[demos]", ""), re.MULTILINE)[1]
+    assert set(re.findall(r'"(\w+)==(\S+)"', extra)) == set(_loading.WHEELS.items())
+
+
+# ------------------------------------------------------------------ refusal: with the wheels
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--prompt", ""], "the prompt is empty: give a text of at least one character"),
+        (["--prompt", "Alice ж"], "the model has no token for 'ж' of the prompt: leave it out"),
+        (
+            ["--prompt", "Alice " * 129],
+            r"the prompt has \d+ tokens, and the model was trained with 128 positions: give a "
+            "shorter one",
+        ),
+        (["--head", "5.1"], r"--head is one of 1\.1, …, 4\.4: got '5\.1'"),
+    ],
+)
+def test_what_cannot_be_continued_is_one_sentence_before_the_work(
+    options, sentence, glassllm, mathformer, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(demos, "running", None)
+    done = demo_here("pretrained", "--out", tmp_path, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(f"pretrained: {sentence}\n", done.stderr)
+
+
+def test_a_wheel_is_where_its_package_is(glassllm, mathformer):
+    assert folder_of("glassllm") == glassllm and folder_of("mathformer") == mathformer
+
+
+# ------------------------------------------------------------------ the whole run: with the wheels
+
+PICTURES = {"maps", "factor", "ratios", "recovery"}
+
+
+@pytest.mark.slow
+def test_it_keeps_its_marks_and_leaves_a_page(
+    glassllm, mathformer, tmp_path_factory, visit, serious
+):
+    folder, printed = whole("pretrained", tmp_path_factory)
+    assert {path.stem for path in folder.glob("*.svg")} == PICTURES
+    assert_light(folder)
+    assert "no scale               100/100     15/55    72/100      8/90" in printed
+    assert "0: all keys alike      100/100      4/55    11/100      0/90" in printed
+    judged = re.findall(r"^   +(.+): expected .+, got \S+: (\w+)$", printed, re.MULTILINE)
+    assert len(judged) == 28 and {verdict for _, verdict in judged} == {"passed"}
+    page = (folder / "index.html").read_text("utf-8")
+    assert page.count("What do you expect?") == 4 and "MIT licence" in page
+    shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 320
+    assert serious(shown) == []
+
+
+@pytest.mark.slow
+def test_your_own_sentence_is_continued_up_to_the_trained_length(
+    glassllm, mathformer, tmp_path_factory
+):
+    tokens = _loading.tokenizer().encode("Alice and the Queen " * 40)[:120]
+    prompt = _loading.tokenizer().decode(tokens)
+    long = len(_loading.tokenizer().encode(prompt))
+    folder, printed = whole(
+        "pretrained", tmp_path_factory, "--quick", "--prompt", prompt, "--head", "1.3"
+    )
+    assert f"   {prompt}|" in printed and 115 < long <= 128
+    page = (folder / "index.html").read_text("utf-8")
+    assert f"{129 - long} of the {129 - long} greedy tokens are the same" in page
+    assert "Without the scale in head 1.3 alone the loss" in printed
