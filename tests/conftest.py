@@ -1,7 +1,10 @@
-"""Tests: how hypothesis draws (no deadline; the same draws in CI), one BLAS thread, a browser."""
+"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, demos, a browser."""
 
 import os
 import shutil
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,6 +16,62 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 settings.register_profile("here", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+# Demos: those that tests look at run beside the other tests, in a process each.
+
+
+def pytest_collection_modifyitems(items):
+    """The tests of demos come last: by then, most of what they look at is there."""
+    items.sort(key=lambda item: Path(__file__).parent / "demos" in item.path.parents)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def run_once(request, tmp_path_factory):
+    """run_once(name, *options): the folder of a demo, and its process, which has ended.
+
+    ("{}" in an option is the folder.) run_once(function, *more) is for what takes several
+    processes: the folder, and what function(folder, *more) returns.
+
+    The same is run once. What tests are marked with, `pytest.mark.demo(name, *options)`, is begun
+    before the first test: one run at a time, beside the tests, and what is needed last comes first.
+    A test whose run has not begun by then runs it itself. So there are two processes at a time,
+    also where tests only wait. The texts are in one folder, as a user has them.
+    """
+    pool, runs, texts = ThreadPoolExecutor(1), {}, tmp_path_factory.mktemp("texts")
+
+    def begin(run):
+        from demos import files
+        from tests.demos.running import demo
+
+        first, *options = run
+        if callable(first):
+            folder = tmp_path_factory.mktemp("demos")
+            work = partial(first, folder, *options)
+        else:
+            is_text = files()[first].parent.name == "texts"
+            folder = (texts if is_text else tmp_path_factory.mktemp("demos")) / first
+            folder.mkdir(exist_ok=True)
+            options = [option.format(folder) for option in options]
+            work = partial(demo, first, *options, "--out", folder)
+        runs[run] = folder, work, pool.submit(work)
+
+    def run_once(*run):
+        if run not in runs:
+            begin(run)
+        folder, work, done = runs[run]
+        if done.cancel():  # it has not begun
+            done = Future()
+            done.set_result(work())
+            runs[run] = folder, work, done
+        return folder, done.result()
+
+    for item in reversed(request.session.items):
+        for mark in item.iter_markers("demo"):
+            if mark.args not in runs:
+                begin(mark.args)
+    yield run_once
+    pool.shutdown(cancel_futures=True)
 
 
 # A real browser: Chromium, offline, driven by playwright.

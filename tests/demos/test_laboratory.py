@@ -12,13 +12,10 @@ HAS_DASK = importlib.util.find_spec("distributed") is not None
 PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"}
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+@pytest.fixture
+def ran(finished):
     """`laboratory --quick`: its folder, and what it printed."""
-    folder = tmp_path_factory.mktemp("laboratory")
-    done = demo("laboratory", "--quick", "--out", folder)
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return finished("laboratory", "--quick")
 
 
 def kept(folder):
@@ -26,6 +23,7 @@ def kept(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
+@pytest.mark.demo("laboratory", "--quick")
 def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
