@@ -1,10 +1,11 @@
-"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, demos, a browser."""
+"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, two processes, a browser."""
 
+import multiprocessing
 import os
 import shutil
-from concurrent.futures import Future, ThreadPoolExecutor
+import warnings
+from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -18,42 +19,45 @@ settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-# Demos: those that tests look at run beside the other tests, in a process each.
+# What runs beside the tests, in a second process: a half of the suite's time is saved where two
+# cores are. `pytest.mark.beside(…)` says of a test what it looks at.
 
 
 def pytest_collection_modifyitems(items):
-    """The tests of demos come last: by then, most of what they look at is there."""
-    items.sort(key=lambda item: Path(__file__).parent / "demos" in item.path.parents)
+    """The files of tests that look at such a run come last: by then, most of it is done."""
+    waiting = {item.path for item in items if item.get_closest_marker("beside")}
+    items.sort(key=lambda item: item.path in waiting)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def run_once(request, tmp_path_factory):
     """run_once(name, *options): the folder of a demo, and its process, which has ended.
 
-    ("{}" in an option is the folder.) run_once(function, *more) is for what takes several
-    processes: the folder, and what function(folder, *more) returns.
+    run_once(function, *more): a folder, and what function(folder, *more) returns.
 
-    The same is run once. What tests are marked with, `pytest.mark.demo(name, *options)`, is begun
-    before the first test: one run at a time, beside the tests, and what is needed last comes first.
-    A test whose run has not begun by then runs it itself. So there are two processes at a time,
-    also where tests only wait. The texts are in one folder, as a user has them.
+    The same is run once in a session. What tests are marked with, `pytest.mark.beside(name,
+    *options)` or `(function, *more)`, is begun before the first test: one after the other, and what
+    is needed last comes first. A test whose run has not begun by then runs it itself. So two
+    processes have work, also where tests only wait.
     """
-    pool, runs, texts = ThreadPoolExecutor(1), {}, tmp_path_factory.mktemp("texts")
+    begin_a_process = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(1, begin_a_process, warnings.simplefilter, ("error",))
+    runs, texts = {}, tmp_path_factory.mktemp("texts")
 
     def begin(run):
         from demos import files
         from tests.demos.running import demo
 
-        first, *options = run
+        first, *more = run
         if callable(first):
-            folder = tmp_path_factory.mktemp("demos")
-            work = partial(first, folder, *options)
-        else:
+            folder = tmp_path_factory.mktemp("beside")
+            work = partial(first, folder, *more)
+        else:  # (the texts are in one folder, as a user has them)
             is_text = files()[first].parent.name == "texts"
             folder = (texts if is_text else tmp_path_factory.mktemp("demos")) / first
             folder.mkdir(exist_ok=True)
-            options = [option.format(folder) for option in options]
-            work = partial(demo, first, *options, "--out", folder)
+            more = [option.format(folder) for option in more]  # "{}" in an option is the folder
+            work = partial(demo, first, *more, "--out", folder)
         runs[run] = folder, work, pool.submit(work)
 
     def run_once(*run):
@@ -67,7 +71,7 @@ def run_once(request, tmp_path_factory):
         return folder, done.result()
 
     for item in reversed(request.session.items):
-        for mark in item.iter_markers("demo"):
+        for mark in item.iter_markers("beside"):
             if mark.args not in runs:
                 begin(mark.args)
     yield run_once

@@ -15,7 +15,6 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "DIS
     "PYTHONUTF8": "1",
     "OPENBLAS_NUM_THREADS": "1",  # so that the same seed gives the same bits
 }
-run = subprocess.run  # (kept, because demos begin while other tests run, and one replaces it)
 
 
 def command(*arguments):
@@ -24,7 +23,7 @@ def command(*arguments):
 
 def python(*arguments, cwd=ROOT, **environment):
     """`python …`, to its end."""
-    return run(
+    return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
         capture_output=True,

@@ -209,7 +209,7 @@ def quick(finished):
     return folder, printed, json.loads((folder / "all.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.demo(*THREE)
+@pytest.mark.beside(*THREE)
 def test_the_data_has_times_faults_memory_ratios_machine_and_versions(quick):
     folder, printed, data = quick
     assert {path.name for path in folder.iterdir()} == {"all.json", "speed.png", "speed.svg"}
@@ -249,7 +249,7 @@ def test_the_markdown_table_is_whole_and_comes_from_the_file_as_well(quick, tmp_
     assert report.markdown(data) in again.stdout and (tmp_path / "out" / "speed.png").exists()
 
 
-@pytest.mark.demo(*ONE)
+@pytest.mark.beside(*ONE)
 def test_pytorch_takes_part_if_it_is_installed(finished):
     _, printed = finished(*ONE)
     torch = "torch" in INSTALLED

@@ -33,7 +33,7 @@ def test_the_list_names_every_demo_with_a_line():
         assert re.search(rf"^  {name} +\d+ s +\S.{{20,}}", done.stdout, re.MULTILINE)
 
 
-@pytest.mark.demo("scaling")
+@pytest.mark.beside("scaling")
 def test_scaling_reproduces_the_text_and_tells_dead_from_alive(scaling):
     _, printed = scaling
     assert "121 of 121 numbers agree" in printed
@@ -130,7 +130,7 @@ NAMES = {
 NAMES |= {*TEXTS, *TRAIN}
 
 
-@pytest.mark.demo("first_gradient")
+@pytest.mark.beside("first_gradient")
 def test_first_gradient_shows_one_gradient_three_ways_and_its_check(finished):
     folder, printed = finished("first_gradient")
     kept = {"graph.png", "graph.svg", "index.html", "steps.html"}
@@ -162,7 +162,7 @@ def same(a, b):
     return a == b
 
 
-@pytest.mark.demo("draw")
+@pytest.mark.beside("draw")
 def test_draw_draws_the_pictures_of_the_readme_again(finished):
     folder, _ = finished("draw")
     assert {path.name for path in PICTURES} == {path.name for path in folder.iterdir()}

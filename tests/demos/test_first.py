@@ -44,7 +44,7 @@ def medians(d_k, keys, seed):
 # ------------------------------------------------------------------ value
 
 
-@pytest.mark.demo(*RUNS[0])
+@pytest.mark.beside(*RUNS[0])
 def test_the_answer_of_first_gradient_is_the_gradient(ran):
     printed, page = ran["first_gradient"]
     by_hand = [one(rf"∂L/∂{name}  +\S+ +(\S+) ", printed)[0] for name in "wb"]
@@ -54,7 +54,7 @@ def test_the_answer_of_first_gradient_is_the_gradient(ran):
     np.testing.assert_allclose(sums, by_hand, atol=5e-4)
 
 
-@pytest.mark.demo(*RUNS[1])
+@pytest.mark.beside(*RUNS[1])
 def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     printed, page = ran["scaling"]
     norms = [one(rf" {how} ∂L/∂q .*analytic (\S+) ", printed)[0] for how in ("scaled", "unscaled")]

@@ -23,7 +23,7 @@ def kept(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
-@pytest.mark.demo("laboratory", "--quick")
+@pytest.mark.beside("laboratory", "--quick")
 def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES

@@ -34,7 +34,7 @@ def read(page_of, name):
 # ------------------------------------------------------------------ value: what a page says
 
 
-RUN = {name: pytest.mark.demo(name, "--seed", str(text.seed)) for name, text in TEXTS.items()}
+RUN = {name: pytest.mark.beside(name, "--seed", str(text.seed)) for name, text in TEXTS.items()}
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=RUN[name]) for name in TEXTS])
@@ -60,7 +60,7 @@ def test_the_list_of_texts_links_to_each_of_them(page_of):
     )
 
 
-@pytest.mark.demo("museum")
+@pytest.mark.beside("museum")
 def test_the_museum_shows_the_broken_version_before_what_is_wrong_with_it(page_of):
     page = read(page_of, "museum")[0]
     for number, name in enumerate(NAMES, 1):

@@ -76,7 +76,7 @@ def assert_same_bits(path, other):
 
 def each(*options):
     """Every demo that trains, and the mark that lets it run beside other tests."""
-    return [pytest.param(name, marks=pytest.mark.demo(name, *options)) for name in TRAIN]
+    return [pytest.param(name, marks=pytest.mark.beside(name, *options)) for name in TRAIN]
 
 
 @pytest.mark.parametrize("name", each("--quick"))
@@ -228,7 +228,7 @@ def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, q
     assert_same_trainings(folder, tmp_path)
 
 
-@pytest.mark.demo("two_moons", "--quick", "--seed", "1")
+@pytest.mark.beside("two_moons", "--quick", "--seed", "1")
 def test_another_seed_gives_other_losses(quick):
     folders = [quick("two_moons", *seed)[0] for seed in ((), ("--seed", "1"))]
     name = "two_hidden_layers.safetensors"
@@ -308,10 +308,10 @@ def stopped_and_resumed(folder, stops):
     return demo(*run)
 
 
-STOPPED_RUNS = {stops: pytest.mark.demo(stopped_and_resumed, stops) for stops in STOPS}
+STOPPED_RUNS = {stops: pytest.mark.beside(stopped_and_resumed, stops) for stops in STOPS}
 
 
-@pytest.mark.demo(*WHOLE)
+@pytest.mark.beside(*WHOLE)
 @pytest.mark.parametrize(
     "stops",
     [
@@ -336,7 +336,7 @@ def digits_stopped_and_resumed(folder, step):
     return demo(*run, "--resume")
 
 
-@pytest.mark.demo(digits_stopped_and_resumed, 5)  # of 10
+@pytest.mark.beside(digits_stopped_and_resumed, 5)  # of 10
 def test_dropout_goes_on_where_it_was_stopped(quick, run_once):
     """`digits` draws its dropout from the generator that draws its batches."""
     folder, _ = run_once(digits_stopped_and_resumed, 5)
