@@ -24,21 +24,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
 def pytest_collection_modifyitems(items):
-    """The files of tests that look at such a run come last: by then, most of it is done."""
-    waiting = {item.path for item in items if item.get_closest_marker("beside")}
+    """The files of tests that look at such runs come last: by then, most of them are done."""
+    waiting = {item.path for item in items if "run_once" in item.fixturenames}
     items.sort(key=lambda item: item.path in waiting)
 
 
 @pytest.fixture(scope="session", autouse=True)
+def begun(request):
+    """What tests are marked with is begun before the first of them."""
+    if any(item.get_closest_marker("beside") for item in request.session.items):
+        request.getfixturevalue("run_once")
+
+
+@pytest.fixture(scope="session")
 def run_once(request, tmp_path_factory):
     """run_once(name, *options): the folder of a demo, and its process, which has ended.
 
     run_once(function, *more): a folder, and what function(folder, *more) returns.
 
     The same is run once in a session. What tests are marked with, `pytest.mark.beside(name,
-    *options)` or `(function, *more)`, is begun before the first test: one after the other, and what
-    is needed last comes first. A test whose run has not begun by then runs it itself. So two
-    processes have work, also where tests only wait.
+    *options)` or `(function, *more)`, is run in a second process, one after the other, and what is
+    needed last comes first. A test whose run has not begun by then runs it itself. So both
+    processes have work until the end.
     """
     begin_a_process = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(1, begin_a_process, warnings.simplefilter, ("error",))
