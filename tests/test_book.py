@@ -5,7 +5,6 @@
 
 import ast
 import doctest
-import functools
 import importlib
 import inspect
 import io
@@ -84,27 +83,24 @@ def test_every_demo_file_opens_with_what_it_shows(path):
     assert len(first_line(path)) > 20
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
-    """Run a block of README in a process of its own, once in this module."""
-
-    @functools.cache
-    def run(block):
-        return subprocess.run(
-            [sys.executable, "-W", "error", "-c", block],
-            cwd=tmp_path_factory.mktemp("block"),
-            capture_output=True,
-            text=True,
-            env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"},
-            check=False,
-        )
-
-    return run
+def run_block(folder, block):
+    """Run a block of README in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", block],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"},
+        check=False,
+    )
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_code_block_of_the_readme_runs(block, ran):
-    done = ran(block)
+RUN = [pytest.param(block, marks=pytest.mark.beside(run_block, block)) for block in BLOCKS]
+
+
+@pytest.mark.parametrize("block", RUN, ids=range(len(BLOCKS)))
+def test_a_code_block_of_the_readme_runs(block, run_once):
+    _, done = run_once(run_block, block)
     assert done.returncode == 0, done.stderr
 
 
@@ -422,11 +418,11 @@ def test_the_evening_is_as_long_as_the_readme_says():
     assert abs(lines - 1800) < 100 and "an evening: 1,800 lines" in README, lines
 
 
-def test_the_lines_that_the_readme_says_its_blocks_print_are_printed(ran):
+def test_the_lines_that_the_readme_says_its_blocks_print_are_printed(run_once):
     said = re.findall(r"It prints `([^`]+)`", README)
     blocks = [block for block in BLOCKS if "print(" in block]
     for line, block in zip(said, blocks, strict=True):
-        assert ran(block).stdout == f"{line}\n"
+        assert run_once(run_block, block)[1].stdout == f"{line}\n"
 
 
 def renewed(row):

@@ -16,6 +16,7 @@ import importlib
 import inspect
 import itertools
 import types
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -459,23 +460,16 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def told_in_short(monkeypatch):
-    """No error here explains itself, which would take most of the time.
-
-    (What an error says is tested in test_checking.py and in test_diagnoses.py. Here it is only
-    asked whether there is one.)
-    """
-    monkeypatch.setattr(explaining, "explained", lambda found, *_: found)
-
-
 def notices(case):
     """Whether a check complains: the gradient check raises or does not agree, a law raises."""
     try:
         if not isinstance(case, tuple):
             case()
             return False
-        with np.errstate(all="ignore"):
+        # No error here explains itself, which would take most of the time. (What an error says is
+        # tested in test_checking.py and in test_diagnoses.py.)
+        in_short = mock.patch.object(explaining, "explained", lambda found, *_: found)
+        with np.errstate(all="ignore"), in_short:
             return not gradcheck(*case)
     except Exception:  # whatever a broken rule leads to
         return True
@@ -970,22 +964,34 @@ NO_MISTAKE_INSIDE = {
 }
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_derivative_whose_text_is_changed_is_noticed(name):
+def surviving_changes(_, name):
+    """What became what in a statement, of the changes that no case notices, and of all."""
     module, statement = STATEMENTS[name]
     function = plain(getattr(module, name))
     cases = [case for user in users(function) for case in CASES[user]]
     assert cases
-    survivors = set()
+    survivors, tried = set(), []
     for words, changed in mutants(statement):
+        tried.append(f"{name}: {words}")
         with rewritten(function, made_anew(module, changed)):
             if not noticed(cases):
-                survivors.add(f"{name}: {words}")
+                survivors.add(tried[-1])
+    return survivors, tried
+
+
+CHANGED = [
+    pytest.param(name, marks=pytest.mark.beside(surviving_changes, name)) for name in STATEMENTS
+]
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_derivative_whose_text_is_changed_is_noticed(name, run_once):
+    _, (survivors, _) = run_once(surviving_changes, name)
     assert survivors == no_mistakes(NO_MISTAKE_INSIDE, name)
 
 
-def test_there_are_more_than_five_hundred_such_changes_and_every_reason_is_of_one():
-    tried = [f"{n}: {words}" for n, (_, found) in STATEMENTS.items() for words, _ in mutants(found)]
+def test_there_are_more_than_five_hundred_such_changes_and_every_reason_is_of_one(run_once):
+    tried = [words for name in STATEMENTS for words in run_once(surviving_changes, name)[1][1]]
     assert len(tried) > 500 and set(NO_MISTAKE_INSIDE) <= set(tried)
 
 

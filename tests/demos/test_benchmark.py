@@ -195,18 +195,21 @@ def test_the_collector_is_off_only_where_the_row_says_so():
 # ------------------------------------------------------------------ the demo
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory):
+THREE = (
+    *("benchmark", "--quick", "--json", "{}/all.json", "--markdown"),
+    *("--against", "--rows", "generation", "attention-causal", "deep"),
+)
+ONE = ("benchmark", "--quick", "--rows", "tiny", "--allocator", "kept")
+
+
+@pytest.fixture
+def quick(finished):
     """Three rows without PyTorch: the folder, what it printed, and its data."""
-    folder = tmp_path_factory.mktemp("benchmark")
-    done = demo(
-        *("benchmark", "--quick", "--out", folder, "--json", folder / "all.json", "--markdown"),
-        *("--against", "--rows", "generation", "attention-causal", "deep"),
-    )
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout, json.loads((folder / "all.json").read_text(encoding="utf-8"))
+    folder, printed = finished(*THREE)
+    return folder, printed, json.loads((folder / "all.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.beside(*THREE)
 def test_the_data_has_times_faults_memory_ratios_machine_and_versions(quick):
     folder, printed, data = quick
     assert {path.name for path in folder.iterdir()} == {"all.json", "speed.png", "speed.svg"}
@@ -246,14 +249,14 @@ def test_the_markdown_table_is_whole_and_comes_from_the_file_as_well(quick, tmp_
     assert report.markdown(data) in again.stdout and (tmp_path / "out" / "speed.png").exists()
 
 
-def test_pytorch_takes_part_if_it_is_installed(tmp_path):
-    done = demo("benchmark", "--quick", "--rows", "tiny", "--allocator", "kept", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.beside(*ONE)
+def test_pytorch_takes_part_if_it_is_installed(finished):
+    _, printed = finished(*ONE)
     torch = "torch" in INSTALLED
-    assert bool(re.search(r"^   torch  .*", done.stdout, re.MULTILINE)) == torch
-    assert done.stdout.startswith("PyTorch is not installed.") == (not torch)
-    assert done.stdout.lstrip().startswith("(--quick: tiny sizes") == torch
-    assert "tiny: 100 elementwise products" in done.stdout  # what was measured
+    assert bool(re.search(r"^   torch  .*", printed, re.MULTILINE)) == torch
+    assert printed.startswith("PyTorch is not installed.") == (not torch)
+    assert printed.lstrip().startswith("(--quick: tiny sizes") == torch
+    assert "tiny: 100 elementwise products" in printed  # what was measured
 
 
 def test_a_wrong_number_is_found_between_processes_too(monkeypatch):

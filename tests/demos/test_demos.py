@@ -17,13 +17,10 @@ from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, demo_here
 from tests.demos.test_training_demos import TRAIN
 
 
-@pytest.fixture(scope="module")
-def scaling(tmp_path_factory):
+@pytest.fixture
+def scaling(finished):
     """The main demo, run once: its folder and what it printed."""
-    folder = tmp_path_factory.mktemp("scaling")
-    done = demo("scaling", "--out", str(folder))
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return finished("scaling")
 
 
 # ------------------------------------------------------------------ value
@@ -36,6 +33,7 @@ def test_the_list_names_every_demo_with_a_line():
         assert re.search(rf"^  {name} +\d+ s +\S.{{20,}}", done.stdout, re.MULTILINE)
 
 
+@pytest.mark.beside("scaling")
 def test_scaling_reproduces_the_text_and_tells_dead_from_alive(scaling):
     _, printed = scaling
     assert "121 of 121 numbers agree" in printed
@@ -134,16 +132,16 @@ NAMES = {
 NAMES |= {*TEXTS, *TRAIN}
 
 
-def test_first_gradient_shows_one_gradient_three_ways_and_its_check(tmp_path):
-    done = demo("first_gradient", "--out", tmp_path / "one")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.beside("first_gradient")
+def test_first_gradient_shows_one_gradient_three_ways_and_its_check(finished):
+    folder, printed = finished("first_gradient")
     kept = {"graph.png", "graph.svg", "index.html", "steps.html"}
-    assert {path.name for path in (tmp_path / "one").iterdir()} == kept
-    assert_light(tmp_path)
-    rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", done.stdout, re.MULTILINE)
+    assert {path.name for path in folder.iterdir()} == kept
+    assert_light(folder.parent)
+    rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", printed, re.MULTILINE)
     for row in rows:
         np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
-    assert len(rows) == 2 and "FAILED" not in done.stdout
+    assert len(rows) == 2 and "FAILED" not in printed
 
 
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))
@@ -166,14 +164,14 @@ def same(a, b):
     return a == b
 
 
-def test_draw_draws_the_pictures_of_the_readme_again(tmp_path):
-    done = demo("draw", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert {path.name for path in PICTURES} == {path.name for path in tmp_path.iterdir()}
+@pytest.mark.beside("draw")
+def test_draw_draws_the_pictures_of_the_readme_again(finished):
+    folder, _ = finished("draw")
+    assert {path.name for path in PICTURES} == {path.name for path in folder.iterdir()}
     for path in PICTURES:
         if path.stem == "map":  # (matplotlib's, without data)
             continue
-        assert same(drawn(path), drawn(tmp_path / path.name)), path.name
+        assert same(drawn(path), drawn(folder / path.name)), path.name
 
 
 def test_the_readme_shows_every_picture_that_is_kept_and_none_is_large():

@@ -11,20 +11,20 @@ from attention import attention
 from attention.scaling import DEAD, summary, sweep, typical_query
 from demos import files
 from minigrad import Tensor, gradients
-from tests.demos.running import ROOT, demo
+from tests.demos.running import ROOT
+
+RUNS = [("first_gradient", "--seed", "1"), ("scaling", "--seed", "1")]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(finished):
     """What both demos printed at seed 1, and their pages: a number of seed 0 would be found."""
     done = {}
-    for name in ("first_gradient", "scaling"):
-        folder = tmp_path_factory.mktemp(name)
-        ended = demo(name, "--seed", 1, "--out", folder)
-        assert ended.returncode == 0, ended.stderr
+    for run in RUNS:
+        folder, printed = finished(*run)
         page = re.sub(r' srcdoc="[^"]*"', "", (folder / "index.html").read_text("utf-8"))
         page = re.sub(r"<(style|svg|pre)\b.*?</\1>", "", page, flags=re.DOTALL)
-        done[name] = ended.stdout, unescape(re.sub("<[^>]*>", " ", page))
+        done[run[0]] = printed, unescape(re.sub("<[^>]*>", " ", page))
     return done
 
 
@@ -44,6 +44,7 @@ def medians(d_k, keys, seed):
 # ------------------------------------------------------------------ value
 
 
+@pytest.mark.beside(*RUNS[0])
 def test_the_answer_of_first_gradient_is_the_gradient(ran):
     printed, page = ran["first_gradient"]
     by_hand = [one(rf"∂L/∂{name}  +\S+ +(\S+) ", printed)[0] for name in "wb"]
@@ -53,6 +54,7 @@ def test_the_answer_of_first_gradient_is_the_gradient(ran):
     np.testing.assert_allclose(sums, by_hand, atol=5e-4)
 
 
+@pytest.mark.beside(*RUNS[1])
 def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     printed, page = ran["scaling"]
     norms = [one(rf" {how} ∂L/∂q .*analytic (\S+) ", printed)[0] for how in ("scaled", "unscaled")]

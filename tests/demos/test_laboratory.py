@@ -15,13 +15,10 @@ PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "en
 }
 
 
-@pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+@pytest.fixture
+def ran(finished):
     """`laboratory --quick`: its folder, and what it printed."""
-    folder = tmp_path_factory.mktemp("laboratory")
-    done = demo("laboratory", "--quick", "--out", folder)
-    assert done.returncode == 0, done.stderr
-    return folder, done.stdout
+    return finished("laboratory", "--quick")
 
 
 def kept(folder):
@@ -29,6 +26,7 @@ def kept(folder):
     return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
 
 
+@pytest.mark.beside("laboratory", "--quick")
 def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES

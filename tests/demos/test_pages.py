@@ -13,18 +13,14 @@ PAGES = [*TEXTS, "texts", "museum"]
 
 
 @pytest.fixture
-def page_of(begun, wanted):
+def page_of(finished):
     """The page of a demo. The list of the texts is made last, so that it has all links."""
 
-    def of_text(name):
-        return begun(name, "--seed", str(TEXTS[name].seed))
-
     def page_of(name):
-        needed = TEXTS if name == "texts" else wanted("page_of")
-        texts = [of_text(text) for text in TEXTS if text in needed]
-        if name == "texts":
-            [text.result() for text in texts]
-        return (of_text if name in TEXTS else begun)(name).result()[0] / "index.html"
+        for text in TEXTS if name == "texts" else []:
+            finished(text, "--seed", str(TEXTS[text].seed))
+        options = ["--seed", str(TEXTS[name].seed)] if name in TEXTS else []
+        return finished(name, *options)[0] / "index.html"
 
     return page_of
 
@@ -38,7 +34,10 @@ def read(page_of, name):
 # ------------------------------------------------------------------ value: what a page says
 
 
-@pytest.mark.parametrize("name", TEXTS)
+RUN = {name: pytest.mark.beside(name, "--seed", str(text.seed)) for name, text in TEXTS.items()}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=RUN[name]) for name in TEXTS])
 def test_the_page_of_a_text_has_its_numbers_its_lines_the_way_back_and_a_question(name, page_of):
     text = TEXTS[name]
     page, said = read(page_of, name)
@@ -61,6 +60,7 @@ def test_the_list_of_texts_links_to_each_of_them(page_of):
     )
 
 
+@pytest.mark.beside("museum")
 def test_the_museum_shows_the_broken_version_before_what_is_wrong_with_it(page_of):
     page = read(page_of, "museum")[0]
     for number, name in enumerate(NAMES, 1):

@@ -48,25 +48,10 @@ TRAIN = {
 ANIMATED = {"reverse", "induction"}
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory, pool, wanted):
-    """Run a demo quickly, once in this module: its folder and what it printed."""
-    begun = {}
-
-    def begin(*run):
-        if run not in begun:
-            folder = tmp_path_factory.mktemp(run[0])
-            begun[run] = folder, pool.submit(demo, *run, "--quick", "--out", folder)
-        return begun[run]
-
-    def run(name, *options):
-        folder, done = begin(name, *options)
-        return folder, done.result()
-
-    for name in TRAIN:
-        if name in wanted("quick"):
-            begin(name)
-    return run
+@pytest.fixture
+def quick(run_once):
+    """quick(name, *options): the folder of a demo that ran quickly, and its process."""
+    return lambda name, *options: run_once(name, "--quick", *options)
 
 
 def kept(path):
@@ -89,7 +74,12 @@ def assert_same_bits(path, other):
 # ---------------------------------------------------------------- value
 
 
-@pytest.mark.parametrize("name", TRAIN)
+def each(*options):
+    """Every demo that trains, and the mark that lets it run beside other tests."""
+    return [pytest.param(name, marks=pytest.mark.beside(name, *options)) for name in TRAIN]
+
+
+@pytest.mark.parametrize("name", each("--quick"))
 def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, quick):
     folder, done = quick(name)
     assert done.returncode == 0, done.stderr
@@ -103,12 +93,12 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, qui
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TRAIN)
-def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, tmp_path):
-    done = demo(name, "--out", tmp_path)
+@pytest.mark.parametrize("name", each())
+def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, run_once):
+    folder, done = run_once(name)
     print(done.stdout)
     assert done.returncode == 0, done.stderr[done.stderr.rfind("\nFailed:") :]
-    assert_light(tmp_path)
+    assert_light(folder)
     judged = re.findall(
         r"^   (.+): expected (at (?:least|most)) \S+, got \S+: passed$", done.stdout, re.M
     )
@@ -222,7 +212,10 @@ def test_the_page_of_a_run_that_failed_a_mark_says_so(tmp_path):
 
 # `reverse` and `two_moons` are compared below: what is stopped and resumed is the same run again.
 LONG = {"charlm", "digits", "induction", "translate"} | {"reverse", "two_moons"}  # slow, as CI has
-SOME = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in TRAIN]
+SOME = [
+    pytest.param(*run.values, marks=[*run.marks, pytest.mark.slow] if name in LONG else run.marks)
+    for name, run in zip(TRAIN, each("--quick"), strict=True)
+]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -235,21 +228,15 @@ def test_the_same_seed_gives_the_same_losses_and_weights_to_the_last_bit(name, q
     assert_same_trainings(folder, tmp_path)
 
 
+@pytest.mark.beside("two_moons", "--quick", "--seed", "1")
 def test_another_seed_gives_other_losses(quick):
-    folders = [quick("two_moons", *seed)[0] for seed in ((), ("--seed", 1))]
+    folders = [quick("two_moons", *seed)[0] for seed in ((), ("--seed", "1"))]
     name = "two_hidden_layers.safetensors"
     losses = [checkpoint_facts(folder / name)["history"]["loss"] for folder in folders]
     assert losses[0] != losses[1]
 
 
 # ---------------------------------------------------------------- law: stopped, it goes on
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory, pool):
-    """`reverse`, 150 steps of each training, never stopped: its folder, and the run, begun."""
-    folder = tmp_path_factory.mktemp("whole")
-    return folder, pool.submit(demo, "reverse", "--steps", 150, "--out", folder)
 
 
 def assert_same_trainings(folder, other):
@@ -308,31 +295,52 @@ STOPS = {
 }
 
 
+WHOLE = ("reverse", "--steps", "150")  # never stopped
+
+
+def stopped_and_resumed(folder, stops):
+    """The last of the runs that it takes."""
+    run = [*WHOLE, "--out", folder]
+    for training, step, how in STOPS[stops]:
+        stopped(training, step, how, *run)
+        assert not (folder / "index.html").exists()
+        run = [*run[:5], "--resume"]
+    return demo(*run)
+
+
+STOPPED_RUNS = {stops: pytest.mark.beside(stopped_and_resumed, stops) for stops in STOPS}
+
+
+@pytest.mark.beside(*WHOLE)
 @pytest.mark.parametrize(
     "stops",
-    [STOPS["again and again"], pytest.param(STOPS["in both trainings"], marks=pytest.mark.slow)],
-    ids=STOPS,
+    [
+        pytest.param("again and again", marks=STOPPED_RUNS["again and again"]),
+        pytest.param(
+            "in both trainings", marks=[STOPPED_RUNS["in both trainings"], pytest.mark.slow]
+        ),
+    ],
 )
-def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(stops, uninterrupted, tmp_path):
-    run = ["reverse", "--steps", 150, "--out", tmp_path]
-    for training, step, how in stops:
-        stopped(training, step, how, *run)
-        assert not (tmp_path / "index.html").exists()
-        run = [*run[:5], "--resume"]
-    done = demo(*run)
-    whole, run = uninterrupted
+def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(stops, run_once):
+    folder, done = run_once(stopped_and_resumed, stops)
+    whole, run = run_once(*WHOLE)
     strip = lambda text: text.rpartition("\nPictures")[0]
-    assert strip(done.stdout) == strip(run.result().stdout) != ""
-    assert_same_trainings(whole, tmp_path)
-    assert (whole / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
+    assert strip(done.stdout) == strip(run.stdout) != ""
+    assert_same_trainings(whole, folder)
+    assert (whole / "weights.gif").read_bytes() == (folder / "weights.gif").read_bytes()
 
 
-def test_dropout_goes_on_where_it_was_stopped(quick, tmp_path):
+def digits_stopped_and_resumed(folder, step):
+    run = ["digits", "--quick", "--out", folder]
+    stopped("rows_with_positions", step, signal.SIGINT, *run)
+    return demo(*run, "--resume")
+
+
+@pytest.mark.beside(digits_stopped_and_resumed, 5)  # of 10
+def test_dropout_goes_on_where_it_was_stopped(quick, run_once):
     """`digits` draws its dropout from the generator that draws its batches."""
-    folder, _ = quick("digits")  # which takes 10 steps
-    stopped("rows_with_positions", 5, signal.SIGINT, "digits", "--quick", "--out", tmp_path)
-    demo("digits", "--quick", "--out", tmp_path, "--resume")
-    assert_same_trainings(folder, tmp_path)
+    folder, _ = run_once(digits_stopped_and_resumed, 5)
+    assert_same_trainings(quick("digits")[0], folder)
 
 
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(quick, tmp_path):
@@ -342,7 +350,7 @@ def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(quick, tmp_
         return "A later run of this demo began" in (tmp_path / "index.html").read_text("utf-8")
 
     folder, _ = quick("two_moons")
-    shutil.copytree(quick("two_moons", "--seed", 1)[0], tmp_path, dirs_exist_ok=True)
+    shutil.copytree(quick("two_moons", "--seed", "1")[0], tmp_path, dirs_exist_ok=True)
     assert not outdated()
     refused = demo("two_moons", "--steps", 901, "--out", tmp_path, "--resume")
     assert refused.returncode == 2 and not outdated()
