@@ -83,26 +83,26 @@ class Base(BaseException):
 
 
 WRONG = {
-    "error": FloatingPointError("it overflows"),
-    "unsendable": Unsendable(2, "is too many"),
-    "untellable": Untellable(),
-    "long": ValueError("long " * 2_000_000),
-    "exit": SystemExit(7),
-    "generator": GeneratorExit("of a generator"),
-    "iteration": StopIteration("the last"),
-    "base": Base("of all"),
-    "ctrl-c": KeyboardInterrupt("from inside"),
-    "broken": BrokenExecutor("of the cell's own"),
-    "cancelled": CancelledError("of the cell's own"),
-    "sentence": SweepError("the cell says so"),
-    "group": ExceptionGroup("both", [ValueError(1), ValueError(2)]),
+    "error": lambda: FloatingPointError("it overflows"),
+    "unsendable": lambda: Unsendable(2, "is too many"),
+    "untellable": lambda: Untellable(),
+    "long": lambda: ValueError("long " * 2_000_000),
+    "exit": lambda: SystemExit(7),
+    "generator": lambda: GeneratorExit("of a generator"),
+    "iteration": lambda: StopIteration("the last"),
+    "base": lambda: Base("of all"),
+    "ctrl-c": lambda: KeyboardInterrupt("from inside"),
+    "broken": lambda: BrokenExecutor("of the cell's own"),
+    "cancelled": lambda: CancelledError("of the cell's own"),
+    "sentence": lambda: SweepError("the cell says so"),
+    "group": lambda: ExceptionGroup("both", [ValueError(1), ValueError(2)]),
 }
 
 
 def wrong(n: int, *, kind: str, rng: np.random.Generator) -> Found:
     """At n = 2 this fails, in one of several ways."""
     if n == 2 and kind in WRONG:
-        raise WRONG[kind]
+        raise WRONG[kind]()
     if n == 2 and kind == "deep":
         return wrong(n, kind=kind, rng=rng)
     if n == 2 and kind == "threads":

@@ -203,7 +203,7 @@ def line_of(record):
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=60)
 def test_any_lines_with_their_checksums_are_continued_or_refused(whole, tmp_path_factory, data):
     content, rows = whole
     header, *lines = content.splitlines(keepends=True)
@@ -230,7 +230,8 @@ def test_any_lines_with_their_checksums_are_continued_or_refused(whole, tmp_path
         assert "\n" not in str(error) and str(path) in str(error)
         assert path.read_bytes() == given
     else:
-        assert found == rows and path.read_bytes().startswith(given)
+        changed = line_of(other) in given and lines[0] not in given  # (its checksum is right)
+        assert (found == rows) != changed and path.read_bytes().startswith(given)
 
 
 def test_a_file_that_was_doubled_is_refused_until_its_second_first_line_is_removed(path, whole):
@@ -252,7 +253,10 @@ def test_a_file_that_was_doubled_is_refused_until_its_second_first_line_is_remov
         ),
         (lambda path: os.truncate(path, 0), "was changed by another program while the sweep ran"),
         (lambda path: os.truncate(path, 9999), "was changed by another program while the sweep"),
-        (lambda path: path.open("ab").write(b"x"), "was changed by another program while the sw"),
+        (
+            lambda path: path.write_bytes(path.read_bytes() + b"x"),
+            "was changed by another program while the sw",
+        ),
     ],
 )
 def test_a_file_that_is_lost_while_the_sweep_runs_is_one_sentence(change, said, path):

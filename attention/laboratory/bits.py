@@ -50,9 +50,9 @@ import attention
 import minigrad
 from attention.laboratory.results import SweepError
 
-_blocks: list[None] = []  # of `one_blas_thread` in all threads of this program
-_before = contextlib.ExitStack()  # restores the number of threads that the first block found
 _lock = threading.Lock()
+_blocks = 0  # how many of `one_blas_thread` are open, in all threads of this program
+_before: Any = None  # what threadpoolctl keeps to restore the number that the first one found
 
 
 @contextlib.contextmanager
@@ -62,18 +62,20 @@ def one_blas_thread() -> Iterator[None]:
     The number of threads belongs to the whole program, in which several blocks may be open at once.
     The end of the last one restores what the first one found.
     """
+    global _blocks, _before
     with _lock:
-        if not _blocks and (controller := _controller()):
-            _before.enter_context(controller.limit(limits=1))
-        _blocks.append(None)
+        if not _blocks:
+            _before = _limited(_controller())
+        _blocks += 1
     try:
         use_one_blas_thread()
         yield
     finally:
         with _lock:
-            _blocks.pop()
-            if not _blocks:
-                _before.close()
+            _blocks -= 1
+            if not _blocks and _before:
+                _let_this_thread()
+                _before.restore_original_limits()
 
 
 def use_one_blas_thread() -> None:
@@ -83,8 +85,7 @@ def use_one_blas_thread() -> None:
     thread of a worker calls this. It restores nothing: other threads may still be computing.
     """
     controller = _controller()
-    if controller:
-        controller.limit(limits=1)
+    _limited(controller)
     if not _is_one(controller):
         raise SweepError(
             "results depend on the number of BLAS threads, which must be 1: "
@@ -112,15 +113,15 @@ def attempt(call: Callable[[Any], str], cell: Any) -> str | bytes:
     try:
         return call(cell)
     except BaseException as error:
-        lines = traceback.format_tb(error.__traceback__, limit=-10)
+        lines = traceback.format_tb(error.__traceback__, limit=-9)
         return pickle.dumps((sendable(error), "".join(lines)))
 
 
 def sendable(error: BaseException) -> Exception:
     """The error itself if it can be sent and is short; otherwise one that says the same."""
     with contextlib.suppress(Exception):
-        if isinstance(error, Exception) and len(pickle.dumps(error)) < 10_000:
-            str(pickle.loads(pickle.dumps(error)))
+        if isinstance(error, Exception) and len(sent := pickle.dumps(error)) < 10_000:
+            str(pickle.loads(sent))
             return error
     try:
         said = str(error)
@@ -148,6 +149,22 @@ def _controller() -> Any:
     if "accelerate" in _blas():  # Apple's, which threadpoolctl does not know
         return None
     return ThreadpoolController().select(user_api="blas") or None
+
+
+def _limited(controller: Any) -> Any:
+    """Limit BLAS to one thread; what can restore the number of before, or None."""
+    if not controller:
+        return None
+    _let_this_thread()
+    return controller.limit(limits=1)
+
+
+def _let_this_thread() -> None:
+    """Since version 3.8 threadpoolctl ignores every thread but the first that set a number."""
+    import threadpoolctl
+
+    if hasattr(threadpoolctl.OpenBLASController, "clear_controlling_thread"):
+        threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
 
 
 def _openblas_threads() -> int | None:
