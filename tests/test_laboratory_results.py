@@ -203,7 +203,7 @@ def line_of(record):
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_any_lines_with_their_checksums_are_continued_or_refused(whole, tmp_path_factory, data):
     content, rows = whole
     header, *lines = content.splitlines(keepends=True)
@@ -349,7 +349,8 @@ def test_of_two_programs_that_write_one_file_the_second_is_refused(path):
     code = (
         "from attention.laboratory.results import results_file\nimport sys\n"
         "with results_file(sys.argv[1], {}) as (_, append):\n"
-        "    print('locked', flush=True)\n    sys.stdin.read()\n    append({'settings': 1, 'result': 2})\n"
+        "    print('locked', flush=True)\n    sys.stdin.read()\n"
+        "    append({'settings': 1, 'result': 2})\n"
     )
     command = [sys.executable, "-c", code, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}

@@ -16,17 +16,17 @@ the program. So in a plain script the sweep stands under `if __name__ == "__main
 
 What if something goes wrong? Each line of this table is a test:
 
-    an error in a cell       It is raised in the program, with a note that names the cell, and the
-                             workers can compute the next sweep. That holds for `sys.exit()` too.
-    a process dies           Python breaks off the whole pool, and the sweep stops with a sentence.
-    a process is frozen      The sweep waits for it. Ctrl-C ends the sweep and the process.
-    the program is killed    Its processes end too.
-    Ctrl-C                   Processes end in the middle of their cells. The workers of a cluster
-                             finish the cells that they have begun.
-    a cluster's worker dies  The cluster computes its cells again on another worker.
-    one is frozen            So does the cluster here, after five minutes (Dask's `worker-ttl`).
-    all of them are gone     The sweep stops with a sentence after `ABSENCE` seconds.
-    the scheduler is frozen  Likewise. If it dies, the sweep stops at once.
+    an error in a cell         It is raised in the program, with a note that names the cell, and the
+                               workers can compute the next sweep. `sys.exit()` is such an error.
+    Ctrl-C                     Processes end in the middle of their cells.
+    the program is killed      Its processes end too.
+    a process is killed        Python ends the whole pool, and the sweep stops with a sentence.
+    a process is frozen        The sweep waits for it, until Ctrl-C.
+    a cluster's worker is      The cluster computes its cells again on another worker. A frozen
+    killed or frozen           worker has five minutes until then (Dask's `worker-ttl`).
+    all workers are gone, or   The sweep stops with a sentence after `ABSENCE` seconds.
+    the scheduler is frozen
+    the scheduler is killed    The sweep stops with a sentence at once.
 """
 
 from __future__ import annotations
@@ -82,13 +82,10 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[Executor | None]
         raise SweepError(
             f"choose {jobs} jobs on this machine or the Dask cluster at {dask}, not both"
         )
-    if dask is not None:
-        with _cluster(dask) as executor:
-            yield executor
-    elif jobs == 1:
+    if dask is None and jobs == 1:
         yield None
     else:
-        with _processes(jobs) as executor:
+        with _processes(jobs) if dask is None else _cluster(dask) as executor:
             yield executor
 
 
