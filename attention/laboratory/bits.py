@@ -98,8 +98,8 @@ def has_one_blas_thread() -> bool:
     return _is_one(_controller())
 
 
-# A first reading may stop here. What follows is how an error is sent, how BLAS is asked, and what is
-# hashed.
+# A first reading may stop here. What follows is how an error is sent, how BLAS is asked, and what
+# is hashed.
 
 
 class Call:
