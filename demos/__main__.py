@@ -93,6 +93,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         stop(f"the output cannot be written: {error.strerror}")
     except KeyboardInterrupt as error:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would hide the sentence
         again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""
         stop(f"{str(error) or 'stopped'}{again}", code=128 + ended_by[-1])
     except ImportError as error:

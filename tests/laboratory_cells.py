@@ -3,10 +3,13 @@
 import os
 import signal
 import time
+from concurrent.futures import BrokenExecutor, CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from attention.laboratory.results import SweepError
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,43 @@ class Unsendable(Exception):
         super().__init__(f"{n} {why}")
 
 
+class Untellable(Exception):
+    """An error without a message and without notes."""
+
+    def __str__(self) -> str:
+        raise ValueError("no message")
+
+    def add_note(self, note: str) -> None:
+        raise ValueError("no notes")
+
+
+class Base(BaseException):
+    """An error that `except Exception` does not catch."""
+
+
+WRONG = {
+    "error": lambda: FloatingPointError("it overflows"),
+    "unsendable": lambda: Unsendable(2, "is too many"),
+    "untellable": lambda: Untellable(),
+    "long": lambda: ValueError("long " * 2_000_000),
+    "exit": lambda: SystemExit(7),
+    "generator": lambda: GeneratorExit("of a generator"),
+    "iteration": lambda: StopIteration("the last"),
+    "base": lambda: Base("of all"),
+    "ctrl-c": lambda: KeyboardInterrupt("from inside"),
+    "broken": lambda: BrokenExecutor("of the cell's own"),
+    "cancelled": lambda: CancelledError("of the cell's own"),
+    "sentence": lambda: SweepError("the cell says so"),
+    "group": lambda: ExceptionGroup("both", [ValueError(1), ValueError(2)]),
+}
+
+
 def wrong(n: int, *, kind: str, rng: np.random.Generator) -> Found:
     """At n = 2 this fails, in one of several ways."""
-    if n == 2 and kind == "error":
-        raise FloatingPointError("it overflows")
-    if n == 2 and kind == "unsendable":
-        raise Unsendable(n, "is too many")
+    if n == 2 and kind in WRONG:
+        raise WRONG[kind]()
+    if n == 2 and kind == "deep":
+        return wrong(n, kind=kind, rng=rng)
     if n == 2 and kind == "threads":
         import threadpoolctl
 

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional
 
@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention.laboratory import bits, sweeps
-from attention.laboratory.results import SweepError, as_text, from_text, results_file
+from attention.laboratory import bits, results, sweeps
+from attention.laboratory.results import LostFile, SweepError, as_text, from_text, results_file
 from attention.laboratory.sweeps import sweep
 from tests.laboratory_cells import Found, doubled, measured
 
@@ -114,6 +114,26 @@ def test_dataclasses_inside_of_a_result_come_back():
         assert repr(from_text(Whole, as_text(whole))) == repr(whole)
 
 
+@dataclass(frozen=True)
+class Own:
+    """A result with a field that it sets itself."""
+
+    x: float
+    double: float = field(init=False)
+    parts: list[Part] = field(default_factory=list)
+
+    def __post_init__(self):
+        object.__setattr__(self, "double", 2 * self.x)
+
+
+def test_a_field_that_sets_itself_comes_back():
+    own = Own(0.1, parts=[Part(1, (0.5, 2.0))])
+    assert from_text(Own, as_text(own)) == own and own.double == 0.2
+    object.__setattr__(own, "double", 3.0)  # what nobody can compute again
+    with pytest.raises(TypeError, match=r"^Own.double would not come back: 3.0 would be 0.2$"):
+        as_text(own)
+
+
 def test_a_file_gives_back_what_was_appended(path):
     assert written(path) == []
     found = written(path, records=RECORDS[:1])
@@ -177,6 +197,75 @@ def test_the_remedy_of_a_damaged_line_helps(path, whole):
     assert repr(SWEEP(path=path)) == rows
 
 
+def line_of(record):
+    """A line that has its checksum."""
+    return results._line(record)
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_any_lines_with_their_checksums_are_continued_or_refused(whole, tmp_path_factory, data):
+    content, rows = whole
+    header, *lines = content.splitlines(keepends=True)
+    first = json.loads(lines[0])
+    other = {"settings": first["settings"], "result": first["result"] | {"n": 99}}
+    odd = [None, [], {}, 3, "x", {"n": 1}, [{}]]
+    strange = [
+        line_of(other),
+        *(line_of({"sweep": each}) for each in odd),
+        *(line_of({"settings": each, "result": first["result"]}) for each in odd),
+        *(line_of({"settings": first["settings"], "result": each}) for each in odd),
+        line_of({"settings": first["settings"]}),
+        line_of({}),
+    ]
+    own = st.lists(st.sampled_from([header, *lines]), max_size=6)
+    drawn = data.draw(own) + data.draw(st.lists(st.sampled_from(strange), max_size=1))
+    begin = data.draw(st.sampled_from([[header], [], 2 * [header], [content]]))
+    given = b"".join(begin + list(data.draw(st.permutations(drawn))))
+    path = tmp_path_factory.mktemp("lines") / "r.jsonl"
+    path.write_bytes(given)
+    try:
+        found = repr(SWEEP(path=path))
+    except SweepError as error:
+        assert "\n" not in str(error) and str(path) in str(error)
+        assert path.read_bytes() == given
+    else:
+        changed = line_of(other) in given and lines[0] not in given  # (its checksum is right)
+        assert (found == rows) != changed and path.read_bytes().startswith(given)
+
+
+def test_a_file_that_was_doubled_is_refused_until_its_second_first_line_is_removed(path, whole):
+    content, rows = whole
+    path.write_bytes(2 * content)
+    with pytest.raises(SweepError, match=r"^line 5 of .* does not hold a result: remove this line"):
+        SWEEP(path=path)
+    path.write_bytes(content + content.partition(b"\n")[2])
+    assert repr(SWEEP(path=path)) == rows
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda path: path.unlink(), "was removed while the sweep ran, and its results are lost"),
+        (
+            lambda path: path.with_suffix(".new").replace(path),
+            "was removed while the sweep ran, an",
+        ),
+        (lambda path: os.truncate(path, 0), "was changed by another program while the sweep ran"),
+        (lambda path: os.truncate(path, 9999), "was changed by another program while the sweep"),
+        (
+            lambda path: path.write_bytes(path.read_bytes() + b"x"),
+            "was changed by another program while the sw",
+        ),
+    ],
+)
+def test_a_file_that_is_lost_while_the_sweep_runs_is_one_sentence(change, said, path):
+    path.with_suffix(".new").touch()
+    with pytest.raises(LostFile) as caught:
+        SWEEP(path=path, shown=lambda done, _: change(path) if done == 1 else None)
+    assert str(caught.value).startswith(f"{path} {said}")
+
+
 @pytest.mark.parametrize(
     "content", ["hello", "hello\n", "\n", '{"sweep": 3}\n', "[]\n", "3\n", "[" * 99_999 + "\n"]
 )
@@ -214,7 +303,8 @@ def test_a_file_of_another_sweep_is_refused_and_not_changed(changed, said, path,
         sweep(path=path, **arguments)
     assert str(caught.value).startswith(f"{path} belongs to another sweep (")
     assert said in str(caught.value)
-    assert str(caught.value).endswith("): choose another file, or remove this one")
+    said = "): remove this file, or choose another path (for a demo another folder, with --out)"
+    assert str(caught.value).endswith(said)
     assert path.read_bytes() == content
 
 
@@ -259,7 +349,8 @@ def test_of_two_programs_that_write_one_file_the_second_is_refused(path):
     code = (
         "from attention.laboratory.results import results_file\nimport sys\n"
         "with results_file(sys.argv[1], {}) as (_, append):\n"
-        "    print('locked', flush=True)\n    sys.stdin.read()\n    append({'a': 1})\n"
+        "    print('locked', flush=True)\n    sys.stdin.read()\n"
+        "    append({'settings': 1, 'result': 2})\n"
     )
     command = [sys.executable, "-c", code, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
@@ -268,7 +359,7 @@ def test_of_two_programs_that_write_one_file_the_second_is_refused(path):
         with pytest.raises(SweepError, match=f"^another sweep is writing to {path}: wait for its"):
             written(path, about={})
         other.communicate()
-    assert written(path, [], about={}) == [{"a": 1}]
+    assert written(path, [], about={}) == [{"settings": 1, "result": 2}]
 
 
 def test_a_path_that_cannot_be_written_is_one_sentence(tmp_path):
@@ -301,9 +392,10 @@ def test_on_a_full_disk_the_part_of_a_line_is_taken_back(path, whole):
     resource = pytest.importorskip("resource", reason="needs a limit for the size of files")
     end = content.index(b"\n", content.index(b"\n") + 1) + 20  # inside the third line
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    said = f"^{path} cannot be written: File too large: 1 of 3 results are kept in "
     resource.setrlimit(resource.RLIMIT_FSIZE, (end, limit[1]))
     try:
-        with pytest.raises(SweepError, match=f"^{path} cannot be written: File too large$"):
+        with pytest.raises(SweepError, match=said):
             SWEEP(path=path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)

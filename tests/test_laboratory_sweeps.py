@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import pickle
 import platform
-import re
 import signal
 import socket
 import subprocess
@@ -32,7 +31,7 @@ from attention.laboratory.results import SweepError, as_text
 from attention.laboratory.sweeps import generator, progress, sweep
 from attention.laboratory.workers import workers
 from tests import laboratory_cells
-from tests.laboratory_cells import Unsendable, deadly, measured, untold, visited, wrong
+from tests.laboratory_cells import WRONG, deadly, measured, untold, visited, wrong
 
 
 def needed(name):
@@ -156,7 +155,7 @@ def test_a_cluster_survives_a_worker_that_is_killed(address, tmp_path):
 
 def test_a_broken_pool_is_one_sentence_and_nothing_measured_is_lost(tmp_path):
     cells, path = {"n": list(range(12)), "folder": [str(tmp_path)]}, tmp_path / "r.jsonl"
-    said = r"a worker ended before its cell was measured: \d+ of 12 results are kept in .*r.jsonl$"
+    said = r"a worker ended before its cell was measured: \d+ of 12 results are kept in .*r.jsonl\."
     with pytest.raises(SweepError, match=said) as caught, workers(jobs=2) as executor:
         sweep(deadly, cells, seed=0, executor=executor, path=path)
     kept = path.read_bytes()
@@ -164,6 +163,28 @@ def test_a_broken_pool_is_one_sentence_and_nothing_measured_is_lost(tmp_path):
     assert f"{count} of 12" in str(caught.value)
     assert bits(sweep(deadly, cells, seed=0, path=path)) == bits(sweep(deadly, cells, seed=0))
     assert path.read_bytes().startswith(kept)
+
+
+# ------------------------------------------------------------------ law: several at once
+
+
+@pytest.mark.parametrize("order", sorted(set(itertools.permutations("aabbcc"))))
+def test_blocks_of_one_blas_thread_may_overlap_in_any_order(order, two_threads):
+    blocks = {}
+    for name in order:
+        if name in blocks:
+            blocks.pop(name).__exit__(None, None, None)
+        else:
+            blocks[name] = one_blas_thread()
+            blocks[name].__enter__()
+        assert bits_chapter.has_one_blas_thread() == bool(blocks)
+
+
+def test_two_sweeps_at_once_give_the_serial_bits(two_threads, serial):
+    with ThreadPoolExecutor(2) as both:
+        found = [both.submit(SWEEP) for _ in range(4)]
+        assert [bits(each.result()) for each in found] == 4 * [serial]
+    assert not bits_chapter.has_one_blas_thread()
 
 
 # ------------------------------------------------------------------ law: draws
@@ -207,6 +228,38 @@ def test_paired_cells_see_the_same_draws_and_so_do_equal_numbers():
     assert bits(ours) == bits(numpys)
 
 
+PAIRED = {
+    "list": lambda: ["n", "a"],
+    "tuple": lambda: ("a", "n"),
+    "set": lambda: {"n", "a"},
+    "keys": lambda: {"n": 0, "a": 0}.keys(),
+    "generator": lambda: (name for name in ["n", "a"]),
+    "repeated": lambda: ["n", "a", "n"],
+}
+
+
+@pytest.mark.parametrize("kind", PAIRED)
+def test_the_names_of_paired_settings_may_come_in_any_form(kind, tmp_path):
+    path, cells = tmp_path / "r.jsonl", {"n": [1, 3], "a": [0, 1]}
+    wanted = sweep(measured, cells, seed=0, paired=["a", "n"], path=path)
+    found = sweep(measured, cells, seed=0, paired=PAIRED[kind]())
+    assert bits(found) == bits(wanted) != bits(sweep(measured, cells, seed=0))
+    told = Told()
+    sweep(measured, cells, seed=0, paired=PAIRED[kind](), path=path, shown=told)  # the same sweep
+    assert told == [(4, 4)]
+    drawn = generator({"n": 1, "a": 0, "repeat": 0}, seed=0, paired=PAIRED[kind]())
+    assert drawn.random() == generator({"repeat": 0}, seed=0).random()
+
+
+def test_numpys_integers_are_integers(tmp_path):
+    one, other = (
+        sweep(measured, {"n": [1]}, seed=kind(3), repeats=kind(2), path=tmp_path / "r.jsonl")
+        for kind in (int, np.int64)
+    )
+    assert bits(one) == bits(other)
+    assert bits(one) == bits(sweep(measured, {"n": [1]}, seed=np.uint8(3), repeats=2))
+
+
 # ------------------------------------------------------------------ stopping
 
 
@@ -239,7 +292,7 @@ def test_ctrl_c_is_one_sentence_and_nothing_measured_is_lost(kind, pool, tmp_pat
         executor = {"serial": None, "processes": pool}.get(kind)
         if kind == "threads":
             executor = stack.enter_context(ThreadPoolExecutor(2))
-        said = r"the sweep was stopped: \d+ of 20 results are kept in .*r.jsonl$"
+        said = r"the sweep was stopped: \d+ of 20 results are kept in .*l. Run the same command to "
         with pytest.raises(KeyboardInterrupt, match=said) as caught:
             sweep(visited, cells, seed=0, executor=executor, path=path, shown=told)
     kept = path.read_bytes().count(b"\n") - 1
@@ -316,34 +369,135 @@ def test_a_program_that_is_killed_takes_its_processes_along_and_is_continued(tmp
     assert [as_text(found) for _, found in rows] == fresh
 
 
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_a_frozen_process_is_waited_for_until_ctrl_c(tmp_path):
+    begin, main = time.monotonic(), threading.main_thread().ident
+
+    def shown(done, _):
+        if done == 2:
+            os.kill(min(pids(tmp_path)), signal.SIGSTOP)
+            threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+
+    cells = {"n": list(range(12)), "folder": [str(tmp_path)], "seconds": [0.05]}
+    with pytest.raises(KeyboardInterrupt, match="^the sweep was stopped: "), workers(2) as executor:
+        sweep(visited, cells, seed=0, executor=executor, shown=shown)
+    assert not any(map(alive, pids(tmp_path))) and time.monotonic() - begin < 20
+
+
+STOPPED = """
+import sys
+from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.workers import workers
+from tests.laboratory_cells import visited
+
+try:
+    print("begin", flush=True)
+    with workers(jobs=2) as executor, progress("cells") as shown:
+        cells = {"n": list(range(200)), "folder": [sys.argv[1]], "seconds": [0.1]}
+        sweep(visited, cells, seed=0, executor=executor, shown=shown)
+except KeyboardInterrupt as error:
+    print(error, flush=True)
+"""
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
+def test_ctrl_c_at_any_moment_leaves_no_traceback(tmp_path):
+    """In a terminal it reaches the program and its processes, once or several times."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": ROOT}
+    for moment, gaps in [(0.02, [0.02]), (0.25, [0.1, 0.1])]:
+        with subprocess.Popen(
+            [sys.executable, "-c", STOPPED, tmp_path], start_new_session=True, **pipes
+        ) as program:
+            assert program.stdout.readline() == "begin\n"
+            for pause in [moment, *gaps]:
+                time.sleep(pause)
+                os.killpg(program.pid, signal.SIGINT)
+            said, errors = program.communicate(timeout=20)
+        assert "Traceback" not in errors and "Error" not in errors
+        assert said in ("", "\n") or said.startswith("the sweep was stopped: ")
+        assert not any(map(alive, pids(tmp_path)))
+
+
 # ------------------------------------------------------------------ refusal: a cell
 
 
-def where(kind, pool):
-    return {"serial": None, "processes": pool}[kind]
+PLACES = ["serial", "threads", "processes", "cluster"]
 
 
-@pytest.mark.parametrize("place", ["serial", "processes", "cluster"])
-@pytest.mark.parametrize(
-    ("kind", "error", "said"),
-    [
-        ("error", FloatingPointError, "it overflows"),
-        ("unsendable", (RuntimeError, Unsendable), "(Unsendable: )?2 is too many"),
-        ("type", TypeError, "wrong should return Found, as its annotation says: got 3.0"),
-    ],
-)
-def test_an_error_inside_a_cell_names_the_cell(place, kind, error, said, pool, request, tmp_path):
-    path = tmp_path / "r.jsonl"
+@contextlib.contextmanager
+def executors(place, request):
+    """Each kind of executor; the pool and the cluster serve all tests."""
     with contextlib.ExitStack() as stack:
-        executor = {"serial": None, "processes": pool}.get(place)
-        if place == "cluster":
-            executor = stack.enter_context(workers(dask=request.getfixturevalue("address")))
-        with pytest.raises(error) as caught:
-            cells = {"n": [1, 2, 3], "kind": [kind]}
-            sweep(wrong, cells, seed=0, executor=executor, path=path)
-    assert re.fullmatch(said, str(caught.value))
-    assert caught.value.__notes__ == [f"in the cell n=2, kind='{kind}', repeat=0"]
-    assert path.read_bytes().count(b"\n") >= 1 + (place == "serial")
+        if place == "threads":
+            yield stack.enter_context(ThreadPoolExecutor(2))
+        elif place == "cluster":
+            yield stack.enter_context(workers(dask=request.getfixturevalue("address")))
+        else:
+            yield request.getfixturevalue("pool") if place == "processes" else None
+
+
+def settles(executor, serial):
+    """Whether the executor can compute the next sweep."""
+    return bits(SWEEP(executor=executor)) == serial
+
+
+SAID = {
+    "deep": "maximum recursion depth exceeded",
+    "type": "wrong should return Found, as its annotation says: got 3.0",
+    "unsendable": "2 is too many",
+    "untellable": "Untellable: (its message cannot be read)",
+    "exit": "SystemExit: 7",
+    "generator": "GeneratorExit: of a generator",
+    "base": "Base: of all",
+    "ctrl-c": "KeyboardInterrupt: from inside",
+    "long": "ValueError: long long",
+    "group": "both (2 sub-exceptions)",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_error_inside_a_cell_names_the_cell_and_the_next_sweep_is_computed(
+    place, request, serial, tmp_path
+):
+    with executors(place, request) as executor:
+        for kind in [*WRONG, "deep", "type"]:
+            if place == "serial" and kind == "ctrl-c":  # nobody can tell it from a real one
+                continue
+            path, cells = tmp_path / f"{kind}.jsonl", {"n": [1, 2, 3], "kind": [kind]}
+            with pytest.raises(Exception) as caught:
+                sweep(wrong, cells, seed=0, executor=executor, path=path)
+            error = caught.value
+            said = SAID.get(kind) or str(WRONG[kind]())
+            assert said in str(error) and len(str(error)) < 1200
+            kept = path.read_bytes().count(b"\n") - 1
+            assert error.__notes__ == [
+                f"in the cell n=2, kind='{kind}', repeat=0",
+                f"{kept} of 3 results are kept in {path}",
+            ]
+            assert kept >= (place == "serial")
+            if kind not in SAID:
+                assert type(error) is type(WRONG[kind]())
+            if place != "serial" and kind != "type":  # the line of the cell is shown
+                assert "laboratory_cells.py" in str(error.__cause__)
+        assert settles(executor, serial)
+
+
+@pytest.mark.parametrize("place", ["processes", "cluster"])
+def test_a_measurement_that_only_the_program_can_import_is_one_sentence(
+    place, request, serial, monkeypatch, tmp_path
+):
+    file = tmp_path / "cells_of_mine.py"
+    file.write_text(Path(laboratory_cells.__file__).read_text(encoding="utf-8"), encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    measure = importlib.import_module("cells_of_mine").measured
+    sys.path.remove(str(tmp_path))  # a process of the pool would look there too
+    with (
+        executors(place, request) as executor,
+        pytest.raises(SweepError, match="^a worker cannot import cells_of_mine: 0 of 1 results "),
+    ):
+        sweep(measure, {"n": [1]}, seed=0, executor=executor)
+    with executors(place, request) as executor:
+        assert settles(executor, serial)
 
 
 def test_a_cell_that_changes_the_number_of_threads_is_refused():
@@ -356,13 +510,11 @@ def test_a_cell_that_changes_the_number_of_threads_is_refused():
 
 def test_a_worker_with_other_code_is_refused(monkeypatch):
     here = facts(measured.__module__)
-    sweeps._compute(measured, {"n": 1, "repeat": 0}, 0, (), here)
+    sweeps._measured(measured, 0, [], here, {"n": 1, "repeat": 0})
     other = here | {"NumPy": "1.26.4"}
-    said = (
-        f"^a worker has imported NumPy {np.__version__} and not 1.26.4: start the workers again\n"
-    )
+    said = f"^a worker has imported NumPy {np.__version__} and not 1.26.4: start the workers again$"
     with pytest.raises(SweepError, match=said):
-        sweeps._compute(measured, {"n": 1, "repeat": 0}, 0, (), other)
+        sweeps._measured(measured, 0, [], other, {"n": 1, "repeat": 0})
 
 
 def test_code_that_changed_since_it_was_imported_is_refused(tmp_path, monkeypatch):
@@ -426,7 +578,15 @@ def test_a_measurement_that_cannot_be_sent_or_read_back_is_refused(measure, said
         ({"seed": -1}, "the seed must be an integer of 0 or more: got -1"),
         ({"seed": 0.5}, "the seed must be an integer of 0 or more: got 0.5"),
         ({"repeats": 0}, "repeats must be an integer of 1 or more: got 0"),
+        ({"seed": True}, "the seed must be an integer of 0 or more: got True"),
+        ({"repeats": True}, "repeats must be an integer of 1 or more: got True"),
         ({"paired": ["b"]}, "paired must name settings: got b"),
+        ({"paired": "n"}, "paired must be a list of names: got 'n'"),
+        (
+            {"settings": {"n": {3}}},
+            "n must be a list of values, because a set has no order: got {3",
+        ),
+        ({"settings": {"n": b"SGD"}}, "n must be a list of values: got b'SGD'"),
     ],
 )
 def test_a_sweep_that_makes_no_sense_is_refused(changed, said, tmp_path):
@@ -439,7 +599,8 @@ def test_a_sweep_that_makes_no_sense_is_refused(changed, said, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"jobs": 0}, "the number of jobs must be 1 or larger: got 0"),
+        ({"jobs": 0}, "the number of jobs must be from 1 to [0-9]+, 4 for each processor: got 0"),
+        ({"jobs": 9999}, "the number of jobs must be from 1 to [0-9]+, 4 for each pro.*: got 9999"),
         ({"jobs": 2, "dask": "tcp://a:1"}, "choose 2 jobs on this machine or the Dask cluster at"),
     ],
 )
@@ -452,6 +613,14 @@ def test_a_program_that_every_worker_would_start_again_is_refused(monkeypatch):
     """Python marks a process that is importing the program's file for a worker."""
     monkeypatch.setattr(multiprocessing.current_process(), "_inheriting", True, raising=False)
     with pytest.raises(SweepError, match="under if __name__ == .__main__.:$"), workers(2):
+        pass
+
+
+def test_a_program_that_is_not_a_file_is_refused(monkeypatch):
+    """As in `cat program.py | python -`, whose name is <stdin>."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", "/nowhere/<stdin>")
+    said = "^every process imports the program's file, and there is no /nowhere/<stdin>: write the"
+    with pytest.raises(SweepError, match=said), workers(2):
         pass
 
 
@@ -489,10 +658,55 @@ def test_a_cluster_that_loses_all_its_workers_is_one_sentence(monkeypatch, tmp_p
                 cluster.scale(0)
 
         cells = {"n": list(range(60)), "folder": [str(tmp_path)], "seconds": [0.05]}
-        said = "^a worker ended before its cell was measured: [0-9]+ of 60 results are kept in"
+        said = "^for [0-9]+ s the Dask cluster has no workers: [0-9]+ of 60 results are kept in"
         with pytest.raises(SweepError, match=said), workers(dask=cluster.scheduler_address) as pool:
             sweep(visited, cells, seed=0, executor=pool, path=path, shown=shown)
     assert 3 <= path.read_bytes().count(b"\n") < 60
+
+
+CLUSTER = """
+import sys
+from distributed import LocalCluster
+
+options = {"protocol": "tcp://", "host": "127.0.0.1", "dashboard_address": ":0"}
+with LocalCluster(1, threads_per_worker=1, processes=False, silence_logs=50, **options) as cluster:
+    print(cluster.scheduler_address, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_scheduler_that_is_frozen_or_killed_is_one_sentence(monkeypatch, tmp_path, capfd):
+    needed("distributed")
+    monkeypatch.setattr(workers_chapter, "ABSENCE", 0.5)
+    monkeypatch.setattr(workers_chapter, "PATIENCE", 0.5)
+    cells = {"n": list(range(60)), "folder": [str(tmp_path)], "seconds": [0.02]}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    path, told = tmp_path / "r.jsonl", Told()
+    with subprocess.Popen([sys.executable, "-c", CLUSTER], **pipes) as scheduler:
+        address = scheduler.stdout.readline().strip()
+        for number, stops, said in [
+            (signal.SIGSTOP, 2, "for [0-9]+ s the Dask cluster does not answer"),
+            (signal.SIGKILL, 9, "the connection to the workers is lost"),
+        ]:
+
+            def shown(done, _, number=number, stops=stops):
+                told.append((done, 60))
+                if done == stops:
+                    scheduler.send_signal(number)
+
+            begin = time.monotonic()
+            said = f"^{said}: [0-9]+ of 60 results are kept in "
+            with pytest.raises(SweepError, match=said), workers(dask=address) as executor:
+                sweep(visited, cells, seed=0, executor=executor, path=path, shown=shown)
+            assert time.monotonic() - begin < 15
+            scheduler.send_signal(signal.SIGCONT)
+    assert told[-1][0] >= 9  # after the pause the same cluster goes on
+    assert capfd.readouterr().err == ""
+
+
+def test_dask_gives_the_cells_of_a_frozen_worker_to_another_after_five_minutes():
+    needed("distributed")
+    assert needed("dask").config.get("distributed.scheduler.worker-ttl") == "5 minutes"
 
 
 def test_without_the_extra_a_cluster_is_refused_in_one_sentence(monkeypatch):
@@ -564,10 +778,12 @@ def test_a_bar_shows_what_is_done_and_without_tqdm_nothing(monkeypatch, capsys, 
         with progress("cells") as shown:
             sweep(measured, {"n": n}, seed=0, path=tmp_path / "r.jsonl", shown=shown)
         assert "cells: 100%" in (said := capsys.readouterr().err) and "2/2" in said
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    with progress("cells") as shown:
-        sweep(measured, {"n": [1, 2]}, seed=0, shown=shown)
-    assert capsys.readouterr() == ("", "")
+    for missing in [(sys.modules, "tqdm"), (vars(sys), "stderr")]:
+        with monkeypatch.context() as patch, progress("cells") as shown:
+            patch.setitem(*missing, None)
+            with progress("cells") as shown:
+                sweep(measured, {"n": [1, 2]}, seed=0, shown=shown)
+        assert "2/2" not in capsys.readouterr().err
 
 
 def seconds(durations, count):
@@ -595,7 +811,9 @@ def test_what_is_said_of_many_workers_is_what_a_simulation_finds():
 
 def test_what_is_sent_is_small():
     cell = {"optimizer": "SGD", "a": 0.5, "d_k": 512, "rate": 0.01, "repeat": 4}
-    task = (sweeps._task, measured, cell, 0, ("a", "rate"), facts(measured.__module__))
-    answer = sweeps._task(measured, {"n": 3, "repeat": 0}, 0, (), facts(measured.__module__))
-    assert 200 < len(pickle.dumps(task)) < 500
-    assert 1200 * (len(pickle.dumps(task)) + len(answer)) < 1.2e6
+    here = facts(measured.__module__)
+    call = functools.partial(sweeps._measured, measured, 0, ["a", "rate"], here)
+    task = (pickle.loads, pickle.dumps(bits_chapter.Call(call, cell)))
+    answer = sweeps._measured(measured, 0, [], here, {"n": 3, "repeat": 0})
+    assert 200 < len(pickle.dumps(task)) < 700
+    assert 1200 * (len(pickle.dumps(task)) + len(answer)) < 1.3e6

@@ -14,7 +14,13 @@ So every cell of a sweep is computed on one BLAS thread:
 
 **Code.** A worker may have started before the last change of a file. `facts` says what a process
 has imported: the versions of Python and NumPy, and a hash of the source files. A worker whose facts
-are not those of the program refuses to compute.
+are not those of the program refuses to compute. The hash covers minigrad, attention, and the file
+of the measurement. If that file is your own and imports a third one, a change there is not noticed:
+remove the old results then, and start the workers again.
+
+**Errors.** An error is sent as a pickle, and some errors cannot be read back. `sys.exit()` in a
+cell would end the worker, and with it the cells of others. So a worker raises nothing: its answer
+is a result or an error, and `sendable` replaces an error that cannot be sent.
 
 **Processors.** BLAS has several versions of its innermost loop, chooses one by the processor, and
 each of them adds in an order of its own. Nothing here changes that: the same bits need processors
@@ -29,9 +35,12 @@ import functools
 import hashlib
 import importlib.metadata
 import os
+import pickle
 import platform
 import sys
-from collections.abc import Iterator
+import threading
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +50,32 @@ import attention
 import minigrad
 from attention.laboratory.results import SweepError
 
+_lock = threading.Lock()
+_blocks = 0  # how many of `one_blas_thread` are open, in all threads of this program
+_before: Any = None  # what threadpoolctl keeps to restore the number that the first one found
+
 
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS computes on one thread inside of the block; SweepError if that cannot be arranged."""
-    controller = _controller()
-    with controller.limit(limits=1) if controller else contextlib.nullcontext():
+    """BLAS computes on one thread inside of the block; SweepError if that cannot be arranged.
+
+    The number of threads belongs to the whole program, in which several blocks may be open at once.
+    The end of the last one restores what the first one found.
+    """
+    global _blocks, _before
+    with _lock:
+        if not _blocks:
+            _before = _limited(_controller())
+        _blocks += 1
+    try:
         use_one_blas_thread()
         yield
+    finally:
+        with _lock:
+            _blocks -= 1
+            if not _blocks and _before:
+                _let_this_thread()
+                _before.restore_original_limits()
 
 
 def use_one_blas_thread() -> None:
@@ -58,8 +85,7 @@ def use_one_blas_thread() -> None:
     thread of a worker calls this. It restores nothing: other threads may still be computing.
     """
     controller = _controller()
-    if controller:
-        controller.limit(limits=1)
+    _limited(controller)
     if not _is_one(controller):
         raise SweepError(
             "results depend on the number of BLAS threads, which must be 1: "
@@ -70,6 +96,44 @@ def use_one_blas_thread() -> None:
 def has_one_blas_thread() -> bool:
     """Whether BLAS computes on one thread now, also one that was loaded a moment ago."""
     return _is_one(_controller())
+
+
+# A first reading may stop here. What follows is how an error is sent, how BLAS is asked, and what
+# is hashed.
+
+
+class Call:
+    """A call that is made where its pickle is read."""
+
+    def __init__(self, *call: Any) -> None:
+        self.call = call
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return attempt, self.call
+
+
+def attempt(call: Callable[[Any], str], cell: Any) -> str | bytes:
+    """The answer, or an error and its traceback as bytes: nothing that is raised ends a worker."""
+    try:
+        return call(cell)
+    except BaseException as error:
+        lines = traceback.format_tb(error.__traceback__, limit=-9)
+        return pickle.dumps((sendable(error), "".join(lines)))
+
+
+def sendable(error: BaseException) -> Exception:
+    """The error itself if it can be sent and is short; otherwise one that says the same."""
+    with contextlib.suppress(Exception):
+        if isinstance(error, Exception) and len(sent := pickle.dumps(error)) < 10_000:
+            str(pickle.loads(sent))
+            return error
+    try:
+        said = str(error)
+    except Exception:
+        said = "(its message cannot be read)"
+    if len(said) > 1000:
+        said = f"{said[:1000]}… ({len(said)} letters)"
+    return RuntimeError(f"{type(error).__name__}: {said}")
 
 
 def _is_one(controller: Any) -> bool:
@@ -89,6 +153,22 @@ def _controller() -> Any:
     if "accelerate" in _blas():  # Apple's, which threadpoolctl does not know
         return None
     return ThreadpoolController().select(user_api="blas") or None
+
+
+def _limited(controller: Any) -> Any:
+    """Limit BLAS to one thread; what can restore the number of before, or None."""
+    if not controller:
+        return None
+    _let_this_thread()
+    return controller.limit(limits=1)
+
+
+def _let_this_thread() -> None:
+    """Since version 3.8 threadpoolctl ignores every thread but the first that set a number."""
+    import threadpoolctl
+
+    if hasattr(threadpoolctl.OpenBLASController, "clear_controlling_thread"):
+        threadpoolctl.OpenBLASController.clear_controlling_thread(force=True)
 
 
 def _openblas_threads() -> int | None:

@@ -15,9 +15,17 @@ What can happen to such a file, and what `results_file` does about it:
                                            the sweep stops with a sentence.
     two programs write to one file         The first locks it, and the second is refused. (The
                                            system releases the lock of a program that was killed.)
-    it belongs to another sweep            It is refused, and the sentence says what differs.
+    it belongs to another sweep            It is refused, and the sentence says what differs. The
+                                           code counts too: after any change in `attention/` or
+                                           `minigrad/`, even of a comment, nobody can know whether
+                                           an old result is still right. (What else your own file
+                                           imports does not count, see chapter 16.9.)
     somebody changed a line                Its checksum `crc32` no longer fits, and the sentence
                                            says which line it is.
+    two files were put into one            A line that is not a result is refused. Equal lines are
+                                           one result, and different ones of a cell are refused.
+    it is removed while the sweep runs,    The sweep stops with a sentence at the next result.
+    or another program changes it
 
 A result is a frozen dataclass, as `Saturation` of chapter 16 is. Its fields are numbers, text,
 other such dataclasses, and lists or tuples of them. JSON keeps each float64 exactly, because Python
@@ -61,6 +69,10 @@ class SweepError(RuntimeError):
     """A sweep cannot begin, or cannot go on: one sentence for the person who started it."""
 
 
+class LostFile(SweepError):
+    """What a sweep has measured is not kept in its file any more."""
+
+
 @contextlib.contextmanager
 def results_file(
     path: str | Path, about: Record
@@ -82,6 +94,7 @@ def results_file(
             content = content[: content.rfind(b"\n") + 1]
             records = _read(path, content, about)
         file.truncate(len(content))
+        file.seek(len(content))
 
         def append(record: Record) -> None:
             _write(path, file, _line(record))
@@ -96,15 +109,13 @@ def as_text(result: object) -> str:
     if not is_dataclass(result) or isinstance(result, type):
         raise TypeError(f"a measurement returns a dataclass: got {type(result).__name__}")
     kind = type(result)
-    values = {
-        each.name: _plain(getattr(result, each.name), f"{kind.__name__}.{each.name}")
-        for each in fields(result)
-    }
+    values = _plain(result, kind.__name__)
     text = json.dumps(values)
     back = from_text(kind, text)
-    for name, value in values.items():
-        returned = _plain(getattr(back, name), f"{kind.__name__}.{name}")
-        if repr(value) != repr(returned):  # (a repr has every digit, and NaN is NaN)
+    for name, returned in _plain(back, kind.__name__).items():
+        if repr(value := values[name]) != repr(
+            returned
+        ):  # (a repr has every digit, and NaN is NaN)
             raise TypeError(
                 f"{kind.__name__}.{name} would not come back: {value!r} would be {returned!r}"
             )
@@ -145,7 +156,9 @@ def _plain(value: Any, where: str) -> Any:
 def _built(kind: Any, values: Record) -> Any:
     """The dataclass `kind` with these fields, as JSON has them."""
     hints = get_type_hints(kind)
-    return kind(**{name: _typed(hints[name], value) for name, value in values.items()})
+    own = {each.name for each in fields(kind) if not each.init}  # such fields set themselves
+    given = {name: value for name, value in values.items() if name not in own}
+    return kind(**{name: _typed(hints[name], value) for name, value in given.items()})
 
 
 def _typed(hint: Any, value: Any) -> Any:
@@ -205,12 +218,12 @@ def _read(path: Path, content: bytes, about: Record) -> list[Record]:
     """The records of a file of whole lines, if they are of the sweep `about`."""
     first, *lines = content.split(b"\n")[:-1] or [b""]
     header = _record(first)
-    if header is None or list(header) != ["sweep"]:
+    if header is None or list(header) != ["sweep"] or not isinstance(header["sweep"], dict):
         raise SweepError(f"{path} is not a file of results, or its first line is damaged")
     if differences := _differences(header["sweep"], about):
         raise SweepError(
             f"{path} belongs to another sweep ({'; '.join(differences)}): "
-            "choose another file, or remove this one"
+            "remove this file, or choose another path (for a demo another folder, with --out)"
         )
     records = []
     for number, line in enumerate(lines, start=2):
@@ -220,6 +233,8 @@ def _read(path: Path, content: bytes, about: Record) -> list[Record]:
                 f"line {number} of {path} is damaged: remove this line, and its cell is measured "
                 "again"
             )
+        if list(record) != ["settings", "result"]:
+            raise SweepError(f"line {number} of {path} does not hold a result: remove this line")
         records.append(record)
     return records
 
@@ -238,7 +253,11 @@ def _differences(there: Record, here: Record) -> list[str]:
 
 def _write(path: Path, file: BinaryIO, line: bytes) -> None:
     """Append a line, or nothing."""
-    size = os.fstat(file.fileno()).st_size
+    size, links = os.fstat(file.fileno()).st_size, os.fstat(file.fileno()).st_nlink
+    if links == 0:
+        raise LostFile(f"{path} was removed while the sweep ran, and its results are lost")
+    if size != file.tell():
+        raise LostFile(f"{path} was changed by another program while the sweep ran")
     rest = line
     try:
         while rest:  # (a full disk takes a part of the line, and refuses the rest)

@@ -44,14 +44,15 @@ continues a sweep that was killed. The whole of a demo's sweep is then
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import itertools
 import json
-import pickle
+import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, as_completed
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -65,12 +66,18 @@ from attention.laboratory.bits import (
     refuse_changed_code,
     use_one_blas_thread,
 )
-from attention.laboratory.results import SweepError, as_text, from_text, results_file
+from attention.laboratory.results import (
+    LostFile,
+    SweepError,
+    as_text,
+    from_text,
+    results_file,
+)
+from attention.laboratory.workers import compute
 
 Value = bool | int | float | str | None
 Cell = dict[str, Value]
 Result = TypeVar("Result")
-IN_CELL = "in the cell"  # how the note of an error begins
 
 
 def sweep(
@@ -79,7 +86,7 @@ def sweep(
     *,
     seed: int,
     repeats: int = 1,
-    paired: Sequence[str] = (),
+    paired: Iterable[str] = (),
     executor: Executor | None = None,
     path: str | Path | None = None,
     shown: Callable[[int, int], object] = lambda done, cells: None,
@@ -102,9 +109,9 @@ def sweep(
     """
     kind = _result_of(measure)
     values = {name: _values(name, given) for name, given in settings.items()}
+    repeats, seed = _integer("repeats", repeats, 1), _integer("the seed", seed, 0)
     cells = _cells(measure, values, repeats)
-    if not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"the seed must be an integer of 0 or more: got {seed!r}")
+    paired = _names(paired)
     if strange := [name for name in paired if name not in values]:
         raise ValueError(f"paired must name settings: got {', '.join(strange)}")
     refuse_changed_code(measure.__module__)
@@ -114,7 +121,7 @@ def sweep(
         "settings": values,
         "repeats": repeats,
         "seed": seed,
-        "paired": sorted(paired),
+        "paired": paired,
         "versions": here,
     }
     texts: dict[str, str] = {}  # by the name of a cell, its result as JSON
@@ -123,9 +130,7 @@ def sweep(
         append: Callable[[dict[str, Any]], None] = lambda record: None
         if path is not None:
             records, append = stack.enter_context(results_file(path, about))
-            texts = {_name(each["settings"]): json.dumps(each["result"]) for each in records}
-        if strange := sorted(texts.keys() - {_name(cell) for cell in cells}):
-            raise SweepError(f"{path} holds a cell that this sweep does not have: {strange[0]}")
+            texts = _texts(records, {_name(cell) for cell in cells}, kind, path)
         shown(len(texts), len(cells))
 
         def keep(cell: Cell, text: str) -> None:
@@ -133,24 +138,27 @@ def sweep(
             texts[_name(cell)] = text
             shown(len(texts), len(cells))
 
-        missing = [cell for cell in cells if _name(cell) not in texts]
-        tasks = [(measure, cell, seed, tuple(paired), here) for cell in missing]
+        call = functools.partial(_measured, measure, seed, paired, here)
         try:
-            _compute_all(tasks, executor, keep)
+            compute(call, [cell for cell in cells if _name(cell) not in texts], executor, keep)
+        except LostFile:
+            raise
         except BaseException as error:
-            kept = f"{len(texts)} of {len(cells)} results are " + (
-                f"kept in {path}" if path is not None else "lost"
-            )
+            count = f"{len(texts)} of {len(cells)} results are"
+            kept = f"{count} lost" if path is None else f"{count} kept in {path}"
+            again = "" if path is None else ". Run the same command to go on."
             if isinstance(error, KeyboardInterrupt):
-                raise KeyboardInterrupt(f"the sweep was stopped: {kept}") from None
-            if isinstance(error, _LostWorker):
-                raise SweepError(f"{error}: {kept}") from error.__cause__
+                raise KeyboardInterrupt(f"the sweep was stopped: {kept}{again}") from None
+            if isinstance(error, SweepError) and not hasattr(error, "__notes__"):
+                raise SweepError(f"{error}: {kept}{again}") from error.__cause__
+            error.add_note(kept)
             raise
     return [(cell, from_text(kind, texts[_name(cell)])) for cell in cells]
 
 
-def generator(cell: Cell, *, seed: int, paired: Sequence[str] = ()) -> np.random.Generator:
+def generator(cell: Cell, *, seed: int, paired: Iterable[str] = ()) -> np.random.Generator:
     """The random numbers of one cell: they depend on the seed and on its unpaired settings."""
+    paired = _names(paired)
     # Equal numbers get equal draws, 1 and 1.0 too, which JSON writes differently.
     own = {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
@@ -167,6 +175,8 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     try:
         from tqdm import tqdm
     except ImportError:
+        tqdm = None
+    if tqdm is None or sys.stderr is None:  # (the latter after 2>&- in a shell)
         yield lambda done, cells: None
         return
     with tqdm(desc=what, unit="cell") as bar:
@@ -182,9 +192,9 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 # A first reading may stop here. What follows is a calculation on paper, how a cell is computed, and
 # what is refused.
 
-# What would more computers do? The longest sweep is the basin of chapter 16.5. Its full size is 3
-# exponents · 8 rates · 5 widths · 5 repeats · 2 optimizers = 1,200 cells. Say that a cell takes 3
-# seconds on average, and the slowest cell 10. Then
+# What would more computers do? An example: 3 exponents · 8 rates · 5 widths · 5 repeats · 2
+# optimizers are 1,200 cells. Say that a cell takes 3 seconds on average, and the slowest cell 10.
+# Then
 #
 #      1 worker      60 minutes
 #      2 workers     30 minutes
@@ -206,93 +216,54 @@ def _name(cell: Cell) -> str:
     return json.dumps(cell, sort_keys=True)
 
 
-def _compute(
+def _measured(
     measure: Callable[..., object],
-    cell: Cell,
     seed: int,
-    paired: tuple[str, ...],
+    paired: list[str],
     expected: dict[str, str],
+    cell: Cell,
 ) -> str:
     """One cell's result as JSON."""
-    try:
-        here = facts(measure.__module__)
-        if here != expected:
-            other = [f"{n} {here[n]} and not {expected[n]}" for n in here if here[n] != expected[n]]
-            raise SweepError(f"a worker has imported {', '.join(other)}: start the workers again")
-        arguments = {name: value for name, value in cell.items() if name != "repeat"}
-        use_one_blas_thread()
-        result = measure(**arguments, rng=generator(cell, seed=seed, paired=paired))
-        if not has_one_blas_thread():
-            raise SweepError("the number of BLAS threads changed while a cell was measured")
-        if type(result) is not (kind := _result_of(measure)):
-            raise TypeError(
-                f"{measure.__qualname__} should return {kind.__name__}, as its annotation says: "
-                f"got {result!r}"
+    here = facts(measure.__module__)
+    if here != expected:
+        other = [f"{n} {here[n]} and not {expected[n]}" for n in here if here[n] != expected[n]]
+        raise SweepError(f"a worker has imported {', '.join(other)}: start the workers again")
+    arguments = {name: value for name, value in cell.items() if name != "repeat"}
+    use_one_blas_thread()
+    result = measure(**arguments, rng=generator(cell, seed=seed, paired=paired))
+    if not has_one_blas_thread():
+        raise SweepError("the number of BLAS threads changed while a cell was measured")
+    if type(result) is not (kind := _result_of(measure)):
+        raise TypeError(
+            f"{measure.__qualname__} should return {kind.__name__}, as its annotation says: "
+            f"got {result!r}"
+        )
+    return as_text(result)
+
+
+def _texts(
+    records: list[dict[str, Any]], names: set[str], kind: type, path: str | Path
+) -> dict[str, str]:
+    """The results of a file by the names of their cells; SweepError if one is not of this sweep."""
+    texts: dict[str, str] = {}
+    for record in records:
+        name, text = _name(record["settings"]), json.dumps(record["result"])
+        if name not in names:
+            raise SweepError(f"{path} holds a cell that this sweep does not have: {name}")
+        if texts.setdefault(name, text) != text:
+            raise SweepError(
+                f"{path} holds two results of the cell {name}: remove one of its lines"
             )
-        return as_text(result)
-    except Exception as error:
-        settings = ", ".join(f"{name}={value!r}" for name, value in cell.items())
-        error.add_note(f"{IN_CELL} {settings}")
-        raise
-
-
-def _task(*arguments: Any) -> str:
-    """What a worker gets: it computes one cell, and raises only errors that can be sent back."""
-    try:
-        return _compute(*arguments)
-    except Exception as error:
         try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:  # it would break the pool
-            plain = RuntimeError(f"{type(error).__name__}: {error}")
-            plain.__notes__ = error.__notes__
-            raise plain from error
-        raise
-
-
-def _compute_all(
-    tasks: list[Any], executor: Executor | None, keep: Callable[[Cell, str], None]
-) -> None:
-    """Compute all tasks, and keep each result when it is there."""
-    if executor is None:
-        for task in tasks:
-            keep(task[1], _compute(*task))
-        return
-    waiting: dict[Future[str], Cell] = {}
-    try:
-        with _loss_of_workers():
-            for task in tasks:
-                waiting[executor.submit(_task, *task)] = task[1]
-        for future in as_completed(waiting):
-            cell = waiting.pop(future)
-            with _loss_of_workers():
-                text = future.result()
-            keep(cell, text)
-    finally:  # nothing is waiting, unless the sweep ends early
-        for future in waiting:
-            future.cancel()
-        for future, cell in waiting.items():
-            if future.done() and not future.cancelled() and future.exception() is None:
-                keep(cell, future.result())
-
-
-class _LostWorker(SweepError):
-    """An executor cannot say what a cell's result is."""
-
-
-@contextlib.contextmanager
-def _loss_of_workers() -> Iterator[None]:
-    """Errors of an executor become sentences. (Errors of a cell have a note that names it.)"""
-    try:
-        yield
-    except Exception as error:
-        if any(note.startswith(IN_CELL) for note in getattr(error, "__notes__", ())):
-            raise
-        by_dask = type(error).__module__.partition(".")[0] == "distributed"
-        if by_dask or isinstance(error, BrokenExecutor | CancelledError):
-            raise _LostWorker("a worker ended before its cell was measured") from None
-        reason = f"{error.__cause__ or error}".partition("\n")[0]
-        raise _LostWorker(f"the workers cannot compute the cells ({reason})") from error
+            known = as_text(from_text(kind, text)) == text
+        except Exception:  # what the class refuses is its own matter
+            known = False
+        if not known:
+            raise SweepError(
+                f"{path} holds a result of the cell {name} that is not a {kind.__name__}: remove "
+                "its line, and the cell is measured again"
+            )
+    return texts
 
 
 def _result_of(measure: Callable[..., Result]) -> type[Result]:
@@ -314,8 +285,10 @@ def _values(name: str, given: Iterable[Value]) -> list[Value]:
     """The values of a setting as a list that JSON can keep."""
     if name in ("repeat", "rng"):
         raise ValueError(f"a setting cannot be called {name}, which is the sweep's own")
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list of values: got {given!r}")
+    if isinstance(given, set | frozenset):
+        raise TypeError(f"{name} must be a list of values, because a set has no order: got {given}")
     values = [each.item() if isinstance(each, np.generic) else each for each in given]
     for each in values:
         if type(each) not in (bool, int, float, str, type(None)):
@@ -327,12 +300,24 @@ def _values(name: str, given: Iterable[Value]) -> list[Value]:
     return values
 
 
+def _names(paired: Iterable[str]) -> list[str]:
+    """The names of `paired`, each once, in an order that does not depend on theirs."""
+    if isinstance(paired, str):
+        raise TypeError(f"paired must be a list of names: got {paired!r}")
+    return sorted(set(paired))
+
+
+def _integer(what: str, value: int, least: int) -> int:
+    """Python's or NumPy's integer as Python's."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{what} must be an integer of {least} or more: got {value!r}")
+    return operator.index(value)
+
+
 def _cells(
     measure: Callable[..., object], values: dict[str, list[Value]], repeats: int
 ) -> list[Cell]:
     """All cells, after a look at whether they fit the measurement's arguments."""
-    if not isinstance(repeats, int) or repeats < 1:
-        raise ValueError(f"repeats must be an integer of 1 or more: got {repeats!r}")
     try:
         inspect.signature(measure).bind(**dict.fromkeys([*values, "rng"]))
     except TypeError as error:

@@ -118,49 +118,43 @@ SWEEPS = {
 # %% Everything is measured
 # A cell is one combination of settings. The exponents of a combination see the same draws.
 
+runs = {
+    name: (measure, settings | {"a": EXPONENTS}, repeats, "a")
+    for name, (measure, settings, repeats) in SWEEPS.items()
+}
+for n, samples in zip(KEYS, sized((9, 9, 2), (500, 200, 16), (4000, 1000, 100)), strict=True):
+    spreads = [round(part * freezing_line(n), 6) for part in np.arange(0.2, 2.01, 0.2)]
+    given = {"n": [n], "s": spreads, "samples": [samples]}
+    runs[f"{n} keys"] = (collapse, given, 1, "s")
+given = {"n": [64, 512, 4096, 32_768], "b": [0.0, 0.5, 1.0], "samples": [sized(8, 100, 500)]}
+runs["lookups"] = (lookup, given, 1, "b")
+given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
+runs["neighbours"] = (neighbour, given, sized(1, 2, 5), "way")
+given = {
+    "d_k": sized([8], [64], [64, 512]),
+    "a": [0.0, 0.5],
+    "limit": [sized(3, 300, 300)],
+    "second_limit": [sized(3, 600, 600)],
+}
+runs["trained"] = (trained_heads, given, sized(1, 1, 5), "a")
+
 measured = {}
 try:
     with workers(chosen.jobs, chosen.dask) as executor:
-
-        def run(name, measure, settings, repeats=1, paired=("a",)):
-            """The results of one sweep, most of which may be in its file already."""
-            with progress(name) as shown:
+        for number, (name, (measure, settings, repeats, pair)) in enumerate(runs.items(), 1):
+            with progress(f"{name} ({number} of {len(runs)})") as shown:
                 file = f"{name.replace(' ', '_')}_{size}_seed_{chosen.seed}.jsonl"
                 found = sweep(
                     measure,
                     settings,
                     seed=chosen.seed,
                     repeats=repeats,
-                    paired=paired,
+                    paired=[pair],
                     executor=executor,
                     path=chosen.out / file,
                     shown=shown,
                 )
             measured[name] = [result for _, result in found]
-
-        for name, (measure, settings, repeats) in SWEEPS.items():
-            run(name, measure, {**settings, "a": EXPONENTS}, repeats)
-        for n, samples in zip(
-            KEYS, sized((9, 9, 2), (500, 200, 16), (4000, 1000, 100)), strict=True
-        ):
-            spreads = [round(part * freezing_line(n), 6) for part in np.arange(0.2, 2.01, 0.2)]
-            given = {"n": [n], "s": spreads, "samples": [samples]}
-            run(f"{n} keys", collapse, given, paired=("s",))
-        given = {
-            "n": [64, 512, 4096, 32_768],
-            "b": [0.0, 0.5, 1.0],
-            "samples": [sized(8, 100, 500)],
-        }
-        run("lookups", lookup, given, paired=("b",))
-        given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
-        run("neighbours", neighbour, given, sized(1, 2, 5), paired=("way",))
-        given = {
-            "d_k": sized([8], [64], [64, 512]),
-            "a": [0.0, 0.5],
-            "limit": [sized(3, 300, 300)],
-            "second_limit": [sized(3, 600, 600)],
-        }
-        run("trained", trained_heads, given, sized(1, 1, 5))
 except SweepError as error:
     stop(f"laboratory: {error}")
 
