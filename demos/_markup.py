@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -171,4 +172,18 @@ def marked(text: str) -> str:
 
 
 def _stressed(text: str) -> str:
-    return re.sub(r"(?<![\w*])\*(\w+)\*(?![\w*])", r"<em>\1</em>", escape(text, quote=False))
+    stress = r"(?<![\w*])\*([^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])"
+    return re.sub(stress, r"<em>\1</em>", escape(text, quote=False))
+
+
+def plus_minus(mean: float, spread: float) -> str:
+    """A mean and its spread, both with as many decimals as the spread's first digit needs.
+
+    >>> from demos._markup import plus_minus
+    >>> [plus_minus(*both) for both in ((1026.2, 9.9), (0.000979, 9.4e-6), (0.25, float("nan")))]
+    ['1026 ± 10', '0.000979 ± 0.000009', '0.25']
+    """
+    if math.isnan(spread):  # of a single value
+        return f"{mean:.3g}"
+    decimals = 0 if spread == 0 else min(max(-math.floor(math.log10(spread)), 0), 6)
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
