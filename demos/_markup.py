@@ -77,6 +77,8 @@ dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width:
 dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
 dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
+.sideways { display: none; font: .85rem system-ui, sans-serif; color: var(--soft); margin: 0; }
+@media (max-width: 36rem) { .sideways { display: block; } }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 62rem; }
   figure { flex-basis: auto; width: 100%; }
   figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
@@ -112,6 +114,7 @@ for (const slider of document.querySelectorAll(".slider")) {
 """
 
 NONE = "'none'"
+SIDEWAYS = '<p class="sideways">Scroll the picture sideways to see all of it →</p>'
 
 
 class Html(str):
@@ -184,6 +187,6 @@ def plus_minus(mean: float, spread: float) -> str:
     ['1026 ± 10', '0.000979 ± 0.000009', '0.25']
     """
     if math.isnan(spread):  # of a single value
-        return f"{mean:.3g}"
+        return f"{mean:.4g}"
     decimals = 0 if spread == 0 else min(max(-math.floor(math.log10(spread)), 0), 6)
     return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"

@@ -40,7 +40,7 @@ from demos._list import (
     said_of,
     tell,
 )
-from demos._markup import SLIDER, Html, document, link, marked
+from demos._markup import SIDEWAYS, SLIDER, Html, document, link, marked
 from minigrad.runs.saving import write_whole
 
 __all__ = ["Html", "Page", "link", "try_it"]
@@ -127,10 +127,11 @@ class Page:
 
     def figures(self, pictures: Sequence[tuple[Path, str, str]]) -> None:
         """Several SVGs side by side, below each other on a narrow screen: path, alt, caption."""
+        drawn = [(self._inline(path, alt), caption) for path, alt, caption in pictures]
         shown = [
-            f'<figure role="group"><div class="scroll" tabindex="0">{self._inline(path, alt)}</div>'
-            f"<figcaption>{marked(caption)}</figcaption></figure>"
-            for path, alt, caption in pictures
+            f'<figure role="group"><div class="scroll" tabindex="0">{svg}</div>'
+            f"{SIDEWAYS * _is_wide(svg)}<figcaption>{marked(caption)}</figcaption></figure>"
+            for svg, caption in drawn
         ]
         self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
 
@@ -323,6 +324,12 @@ def _frames(animation: Path) -> list[str]:
             frame.convert("RGB").quantize(64).save(content, format="png", optimize=True)
             found.append(base64.b64encode(content.getvalue()).decode())
     return found
+
+
+def _is_wide(svg: str) -> bool:
+    """Whether a phone shows a part of the picture only (the style sheet keeps it 34rem wide)."""
+    width = re.search(r"--width: ([\d.]+)pt", svg)
+    return width is not None and float(width[1]) >= 408  # points: 544 pixels
 
 
 def _columns(shown: str, text: str) -> str:

@@ -371,7 +371,7 @@ page.fold("The gradients of the two heads", "\n".join([*backward, "", *checked])
 page.conclude(
     "The scale keeps softmax where it passes gradients on. It is not needed where something else "
     "does, such as small initial weights, and it is not enough where scores are large for another "
-    "reason, as in the worked example.",
+    "reason, as with the worked example's own inputs from 0 to 9.",
     try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick)

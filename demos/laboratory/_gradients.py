@@ -91,7 +91,9 @@ class Gradients:
                     f"{self.mean('dead_share', d_k, a):.0%}",
                 ]
                 for a in self.exponents
-                for d_k in sorted({self.d_ks[0], 64, self.widest})
+                for d_k in sorted(
+                    {self.d_ks[0], 64, *(d for d in self.d_ks if d >= 1024), self.widest}
+                )
             ],
             caption="The same in numbers, with 1/d_k; a query is dead if ‖∂L/∂q‖ is below "
             f"{DEAD:g}",
