@@ -78,7 +78,8 @@ dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
 dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
 .sideways { display: none; font: .85rem system-ui, sans-serif; color: var(--soft); margin: 0; }
-@media (max-width: 36rem) { .sideways { display: block; } }
+@media (max-width: 36rem) { .sideways.wide { display: block; } }
+@media (max-width: 25rem) { .sideways.narrow { display: block; } }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 62rem; }
   figure { flex-basis: auto; width: 100%; }
   figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
@@ -114,7 +115,7 @@ for (const slider of document.querySelectorAll(".slider")) {
 """
 
 NONE = "'none'"
-SIDEWAYS = '<p class="sideways">Scroll the picture sideways to see all of it →</p>'
+SIDEWAYS = '<p class="sideways {}">Scroll the picture sideways to see all of it →</p>'
 
 
 class Html(str):

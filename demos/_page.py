@@ -130,7 +130,7 @@ class Page:
         drawn = [(self._inline(path, alt), caption) for path, alt, caption in pictures]
         shown = [
             f'<figure role="group"><div class="scroll" tabindex="0">{svg}</div>'
-            f"{SIDEWAYS * _is_wide(svg)}<figcaption>{marked(caption)}</figcaption></figure>"
+            f"{_sideways(svg)}<figcaption>{marked(caption)}</figcaption></figure>"
             for svg, caption in drawn
         ]
         self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
@@ -326,10 +326,13 @@ def _frames(animation: Path) -> list[str]:
     return found
 
 
-def _is_wide(svg: str) -> bool:
-    """Whether a phone shows a part of the picture only (the style sheet keeps it 34rem wide)."""
+def _sideways(svg: str) -> str:
+    """A hint under a picture that a narrow screen shows a part of: the style sheet keeps it at its
+    width, or at 34rem if it is wider."""
     width = re.search(r"--width: ([\d.]+)pt", svg)
-    return width is not None and float(width[1]) >= 408  # points: 544 pixels
+    pixels = float(width[1]) * 4 / 3 if width else 0
+    kind = "wide" if pixels >= 544 else "narrow" if pixels > 368 else ""
+    return SIDEWAYS.format(kind) if kind else ""
 
 
 def _columns(shown: str, text: str) -> str:

@@ -124,7 +124,7 @@ class Table:
         several = max(one.trainings for one in self.found.values())
         return (
             f"{what}: steps to 98 % of right answers, mean ± spread of {several} trainings. Never: "
-            f"not within {limit} steps. (1 of 2): the mean is over those that learned"
+            f"not within {limit} steps. (1 of {several}): the mean is over those that learned"
         )
 
 

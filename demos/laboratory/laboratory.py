@@ -9,7 +9,7 @@ small widths, Adam, small initial weights, and the answers of a trained model.
 Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
 A run that was stopped continues there. With `--full` there are more widths, rates and seeds.
 
-    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 85 s
+    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
 """
 
 # %% Set-up
