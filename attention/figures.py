@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
-OF_SCALE = {  # the exponent a of the scale d_k^-a: colour, name, style of line
+OF_SCALE: dict[
+    float | str, tuple[str, str, str]
+] = {  # the exponent a of the scale d_k^-a: colour, name, style of line
     0.0: (UNSCALED, "no scale", "o--"),
     0.5: (SCALED, "1/√d_k", "s-"),
     1.0: (SCALED_TWICE, "1/d_k", "d-."),
@@ -78,7 +80,7 @@ PANELS: tuple[tuple[tuple[str, ...], str, bool, str], ...] = (
 def plot_sweep(rows: Sequence[Saturation]) -> Figure:
     """Chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
 
-    The exponents of the scale may be 0, ½ and 1, and 0 is among them.
+    0 is among the exponents of the scale: the titles say what is found without a scale.
     """
     found = summary(rows)
     d_ks = sorted({d_k for d_k, _ in found})
@@ -88,8 +90,8 @@ def plot_sweep(rows: Sequence[Saturation]) -> Figure:
         figure.subplots(3, 2).ravel(), PANELS, strict=True
     ):
         ends = []
-        for a in sorted({a for _, a in found}):
-            colour, label, style = OF_SCALE[a]
+        for a in exponents_of(rows):
+            colour, label, style = of_scale(a)
             for name in names:
                 mean, spread = np.array([found[d_k, a][name] for d_k in d_ks]).T
                 is_mean = name == "gradient_mean"
@@ -111,6 +113,24 @@ def plot_sweep(rows: Sequence[Saturation]) -> Figure:
         name_ends(panel, ends)
     figure.suptitle(f"Without the scale, at d_k = {d_ks[-1]}:", fontsize=11)
     return figure
+
+
+def of_scale(a: float | str) -> tuple[str, str, str]:
+    """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey.
+
+    >>> from attention.figures import of_scale
+    >>> of_scale(0.5)
+    ('#1f5fa8', '1/√d_k', 's-')
+    >>> of_scale(0.25)
+    ('#757575', 'd_k^-0.25', 'x:')
+    """
+    name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
+    return OF_SCALE.get(a, (REFERENCE, name, "x:"))
+
+
+def exponents_of(rows: Sequence[Any]) -> list[Any]:
+    """The exponents of some rows in their order, and then the names of functions."""
+    return sorted({row.a for row in rows}, key=lambda a: (isinstance(a, str), a))
 
 
 def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:

@@ -14,9 +14,10 @@ and 3.5 give ∂L/∂s = J g and ∂L/∂q = scale · Kᵀ ∂L/∂s, so
 
     ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
 
-Saturation kills J. But without the scale Kᵀ is not shrunk either, and its columns have length √d_k.
-There are two kinds of queries. If one weight is nearly 1, J is nearly 0, and so is the gradient. If
-the two largest scores happen to be nearly equal, J is not small, and the gradient grows like √d_k.
+Saturation makes J small. But without the scale Kᵀ is not shrunk either, and its columns have length
+√d_k. There are two kinds of queries. If one weight is nearly 1, J is nearly 0, and so is the
+gradient. If the two largest scores happen to be nearly equal, J is not small, and the gradient
+grows like √d_k.
 The scores spread like √d_k, and so does the distance between the best two; the chance that this
 distance stays below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients
 become longer, so the *mean* over all queries does not vanish: it rises and levels off. The *median*
@@ -26,8 +27,9 @@ sweeps of five repeats).
 
 One norm over all queries therefore shows the opposite of the lesson, and this chapter counts
 queries: what a typical one gets (`gradient_median`), how many get practically nothing
-(`dead_share`), and how much of the squared gradient falls to the luckiest tenth
-(`top_tenth_share`). With the scale all three hardly depend on d_k.
+(`dead_share`), and how much of the squared gradient falls to the tenth of the queries with the
+longest gradients (`top_tenth_share`). With the scale the first two hardly depend on d_k. The third
+falls from .40 at d_k = 4 to .25 at 1024, since the lengths of short vectors vary more.
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. The scale governs how much a query can still learn. All of this is at the start of a
@@ -51,9 +53,10 @@ Exercise 17 of `python -m demos learn`: predict what is measured here, and then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -63,6 +66,7 @@ from minigrad import Tensor, gradients
 DEAD = 1e-3  # a query with less ‖∂L/∂q‖ gets under 1 % of the .17 that a scaled one gets
 Array = np.ndarray[Any, Any]
 Exponent = float | Callable[[int], float]
+Row = TypeVar("Row")
 
 
 def power(a: Exponent) -> Callable[[int], float]:
@@ -72,7 +76,17 @@ def power(a: Exponent) -> Callable[[int], float]:
     >>> [power(a)(64) for a in (0, 0.5, 1)]       # no scale, the paper's, 1/d_k
     [1.0, 0.125, 0.015625]
     """
-    return a if callable(a) else lambda d_k: float(d_k) ** -a
+
+    def scale(d_k: int) -> float:
+        try:
+            found = float(a(d_k)) if callable(a) else float(d_k) ** -float(a)
+        except OverflowError:
+            found = math.inf
+        if not math.isfinite(found):
+            raise ValueError(f"the scale must be finite: at d_k={d_k}, a={named(a)} gives {found}")
+        return found
+
+    return scale
 
 
 def named(a: Exponent) -> float | str:
@@ -86,13 +100,15 @@ class Saturation:
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
+    keys: int
+    queries: int
     score_variance: float  # of the scores that softmax sees
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
     largest_weight: float  # median over queries of max p
     gradient_mean: float  # over queries, of ‖∂L/∂q‖
     gradient_median: float
     dead_share: float  # of queries with ‖∂L/∂q‖ < dead
-    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the luckiest tenth of the queries gets
+    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
 
 
 def saturation(
@@ -110,7 +126,11 @@ def saturation(
     Entries of q and k and of ∂L/∂p are independent N(0, 1). Every `per_key_set` queries share a
     set of `keys` keys. The scale is d_k^-a. A query with ‖∂L/∂q‖ < `dead` counts as dead.
     """
-    sets = queries // per_key_set
+    at_least(1, d_k=d_k)
+    at_least(2, keys=keys)
+    sets = sets_of(queries, per_key_set)
+    if not dead >= 0:
+        raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
     q = Tensor(rng.standard_normal((sets, per_key_set, d_k)), requires_grad=True)
     k = Tensor(rng.standard_normal((sets, keys, d_k)))
     # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
@@ -119,9 +139,12 @@ def saturation(
     g = rng.standard_normal(weights.shape)  # ∂L/∂p: no loss is needed
     (gradient,) = gradients(weights, [q], g)
     norms = np.linalg.norm(gradient, axis=-1).ravel()
-    return Saturation(
+    return finite(
+        Saturation,
         d_k=d_k,
         a=named(a),
+        keys=keys,
+        queries=norms.size,
         score_variance=float(scores.data.var()),
         entropy=float(entropies(weights.data).mean()),
         largest_weight=float(np.median(weights.data.max(axis=-1))),
@@ -139,9 +162,20 @@ def entropies(p: Array) -> Array:
 
 
 def top_tenth(norms: Array) -> float:
-    """The share of Σ norm² that the largest tenth of the norms has: .1 if all are equal."""
-    squares = np.sort(norms**2)[::-1]
-    return float(squares[: len(squares) // 10].sum() / squares.sum())
+    """The share of Σ norm² that the largest tenth of the norms has: .1 if all are equal.
+
+    A tenth of 25 norms is 2½ of them, so half of the third largest square counts.
+
+    >>> from attention.scaling import top_tenth
+    >>> round(top_tenth(np.full(25, 7.0)), 9), top_tenth(np.array([3.0, 0, 0, 0, 0]))
+    (0.1, 0.5)
+    """
+    if not (largest := norms.max()) > 0:
+        return 0.1  # all are 0, and equal
+    squares = np.sort((norms / largest) ** 2)[::-1]
+    whole, tenths = divmod(len(squares), 10)
+    top = squares[:whole].sum() + tenths / 10 * squares[whole : whole + 1].sum()
+    return float(top / squares.sum())
 
 
 def sweep(
@@ -163,7 +197,7 @@ def sweep(
                 yield saturation(d_k, a, keys=keys, rng=rng)
 
 
-MEASURED = tuple(field.name for field in fields(Saturation))[2:]
+MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 
 
 def summary(
@@ -171,22 +205,40 @@ def summary(
 ) -> dict[Any, dict[str, tuple[float, float]]]:
     """(d_k, a) → each measurement's mean and standard deviation over the repeats.
 
-    rows are dataclasses of one kind, and `by` names the fields that tell the settings apart.
+    rows are dataclasses of one kind, and `by` names the fields that tell the settings apart. The
+    deviation is the estimate from a sample, with n - 1 below, so a single row has none: NaN. A
+    field that is not a number in every row has no mean, and is refused unless `by` names it.
     """
     groups: dict[Any, list[Any]] = {}
     for row in rows:
-        groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
-    return {
-        key: {
-            field.name: (
-                float(np.mean([getattr(row, field.name) for row in group])),
-                float(np.std([getattr(row, field.name) for row in group])),
+        if missing := [name for name in by if not hasattr(row, name)]:
+            has = ", ".join(field.name for field in fields(row))
+            raise ValueError(f"{type(row).__name__} has no {missing[0]} to group by: it has {has}")
+        key = tuple(getattr(row, name) for name in by)
+        if "<lambda>" in key:
+            raise ValueError(
+                "all lambdas have the same name, so their rows cannot be told apart: give a "
+                "function with a name of its own (def) as the scale"
             )
-            for field in fields(group[0])
-            if field.name not in by
-        }
-        for key, group in groups.items()
-    }
+        groups.setdefault(key, []).append(row)
+    found: dict[Any, dict[str, tuple[float, float]]] = {}
+    for key, group in groups.items():
+        found[key] = {}
+        for name in (field.name for field in fields(group[0]) if field.name not in by):
+            values = [getattr(row, name) for row in group]
+            if odd := [value for value in values if not isinstance(value, int | float)]:
+                raise ValueError(
+                    f"{type(group[0]).__name__}.{name} cannot be averaged, since it may be "
+                    f"{odd[0]!r}: name it in `by`, or summarise other rows"
+                )
+            found[key][name] = (float(np.mean(values)), float(deviation(values)))
+    return found
+
+
+def deviation(values: Any) -> Any:
+    """The standard deviation along the first axis, estimated with n - 1; NaN if there is one."""
+    values = np.asarray(values, float)
+    return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
 
 def typical_query(
@@ -198,6 +250,7 @@ def typical_query(
     ‖∂L/∂q‖ without the scale is the median. So what a drawing of it shows is neither the worst
     case nor the best.
     """
+    at_least(1, d_k=d_k, keys=keys, d_v=d_v, queries=queries)
     q = Tensor(rng.standard_normal((queries, d_k)), requires_grad=True)
     k, v = rng.standard_normal((keys, d_k)), rng.standard_normal((keys, d_v))
     g = rng.standard_normal((queries, d_v))
@@ -205,3 +258,54 @@ def typical_query(
     norms = np.linalg.norm(gradients(output, [q], g)[0], axis=-1)
     median = int(np.argsort(norms)[queries // 2])
     return q.data[median : median + 1], k, v, g[median : median + 1]
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: what the measurements of chapters 16 to 16.7 refuse, each in one sentence. A wrong
+# size must not change what is measured, and NaN, which is below no limit, must not count as alive.
+
+
+def at_least(least: int, **sizes: object) -> None:
+    """Refuse a size that is not an integer of `least` or more."""
+    for name, size in sizes.items():
+        is_integer = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if not is_integer or size < least:  # type: ignore[operator]
+            raise ValueError(f"{name} must be an integer of {least} or more: got {size!r}")
+
+
+def sets_of(queries: int, per_key_set: int) -> int:
+    """How many sets of keys there are, if `per_key_set` queries share one.
+
+    >>> from attention.scaling import sets_of
+    >>> sets_of(512, 32)
+    16
+    >>> sets_of(100, 32)
+    Traceback (most recent call last):
+    ValueError: queries=100 cannot be shared equally by sets of per_key_set=32
+    """
+    at_least(1, queries=queries, per_key_set=per_key_set)
+    if queries % per_key_set:
+        raise ValueError(
+            f"queries={queries} cannot be shared equally by sets of per_key_set={per_key_set}"
+        )
+    return queries // per_key_set
+
+
+def real(**numbers: object) -> None:
+    """Refuse what is not a finite number."""
+    for name, number in numbers.items():
+        is_real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
+        if not is_real or not math.isfinite(number):  # type: ignore[arg-type]
+            raise ValueError(f"{name} must be a finite number: got {number!r}")
+
+
+def finite(kind: Callable[..., Row], **measured: Any) -> Row:
+    """The row of a measurement, which is refused if one of its numbers is not finite."""
+    for name, value in measured.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            settings = [f"{n}={measured[n]}" for n in ("d_k", "n", "a", "s") if n in measured]
+            raise ValueError(
+                f"{name} is {value} at {', '.join(settings)}: floating-point numbers do not reach "
+                "that far"
+            )
+    return kind(**measured)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -76,6 +77,9 @@ dl { display: grid; grid-template-columns: 6rem 1fr; gap: .3rem 1rem; max-width:
 dt { font: .85rem/1.85 system-ui, sans-serif; color: var(--soft); }
 dd { margin: 0; grid-column: 2; }
 h3 { font: 600 1.02rem/1.35 system-ui, sans-serif; margin: 1.6rem 0 .4rem; max-width: 44rem; }
+.sideways { display: none; font: .85rem system-ui, sans-serif; color: var(--soft); margin: 0; }
+@media (max-width: 36rem) { .sideways.wide { display: block; } }
+@media (max-width: 25rem) { .sideways.narrow { display: block; } }
 @media (max-width: 40rem) { .pictures { flex-direction: column; } iframe { height: 62rem; }
   figure { flex-basis: auto; width: 100%; }
   figure svg { min-width: min(34rem, var(--width, 34rem)); } .slider img { min-width: 34rem; }
@@ -111,6 +115,7 @@ for (const slider of document.querySelectorAll(".slider")) {
 """
 
 NONE = "'none'"
+SIDEWAYS = '<p class="sideways {}">Scroll the picture sideways to see all of it →</p>'
 
 
 class Html(str):
@@ -171,4 +176,18 @@ def marked(text: str) -> str:
 
 
 def _stressed(text: str) -> str:
-    return re.sub(r"(?<![\w*])\*(\w+)\*(?![\w*])", r"<em>\1</em>", escape(text, quote=False))
+    stress = r"(?<![\w*])\*([^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])"
+    return re.sub(stress, r"<em>\1</em>", escape(text, quote=False))
+
+
+def plus_minus(mean: float, spread: float) -> str:
+    """A mean and its spread, both with as many decimals as the spread's first digit needs.
+
+    >>> from demos._markup import plus_minus
+    >>> [plus_minus(*both) for both in ((1026.2, 9.9), (0.000979, 9.4e-6), (0.25, float("nan")))]
+    ['1026 ± 10', '0.000979 ± 0.000009', '0.25']
+    """
+    if math.isnan(spread):  # of a single value
+        return f"{mean:.4g}"
+    decimals = 0 if spread == 0 else min(max(-math.floor(math.log10(spread)), 0), 6)
+    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"

@@ -40,7 +40,7 @@ from demos._list import (
     said_of,
     tell,
 )
-from demos._markup import SLIDER, Html, document, link, marked
+from demos._markup import SIDEWAYS, SLIDER, Html, document, link, marked
 from minigrad.runs.saving import write_whole
 
 __all__ = ["Html", "Page", "link", "try_it"]
@@ -127,10 +127,11 @@ class Page:
 
     def figures(self, pictures: Sequence[tuple[Path, str, str]]) -> None:
         """Several SVGs side by side, below each other on a narrow screen: path, alt, caption."""
+        drawn = [(self._inline(path, alt), caption) for path, alt, caption in pictures]
         shown = [
-            f'<figure role="group"><div class="scroll" tabindex="0">{self._inline(path, alt)}</div>'
-            f"<figcaption>{marked(caption)}</figcaption></figure>"
-            for path, alt, caption in pictures
+            f'<figure role="group"><div class="scroll" tabindex="0">{svg}</div>'
+            f"{_sideways(svg)}<figcaption>{marked(caption)}</figcaption></figure>"
+            for svg, caption in drawn
         ]
         self._parts.append(f'<div class="pictures">{"".join(shown)}</div>')
 
@@ -323,6 +324,15 @@ def _frames(animation: Path) -> list[str]:
             frame.convert("RGB").quantize(64).save(content, format="png", optimize=True)
             found.append(base64.b64encode(content.getvalue()).decode())
     return found
+
+
+def _sideways(svg: str) -> str:
+    """A hint under a picture that a narrow screen shows a part of: the style sheet keeps it at its
+    width, or at 34rem if it is wider."""
+    width = re.search(r"--width: ([\d.]+)pt", svg)
+    pixels = float(width[1]) * 4 / 3 if width else 0
+    kind = "wide" if pixels >= 544 else "narrow" if pixels > 368 else ""
+    return SIDEWAYS.format(kind) if kind else ""
 
 
 def _columns(shown: str, text: str) -> str:

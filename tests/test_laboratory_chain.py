@@ -165,6 +165,13 @@ def test_the_product_of_the_median_gains_comes_near_the_median_gradient(chains):
         assert product == pytest.approx(found["gradient"][0], rel=0.05)
 
 
+def test_in_a_single_measurement_the_product_of_median_gains_is_a_twentieth_off():
+    rows = [factors(1024, 0, rng=np.random.default_rng(100 + i)) for i in range(8)]
+    products = [r.gain_v * r.gain_j * r.gain_scale * r.gain_k / r.gradient for r in rows]
+    off = np.std(products, ddof=1)  # known to a quarter of itself
+    assert 0.02 < off < 0.1 and abs(np.mean(products) - 1) < 0.02 + 4 * off / np.sqrt(8)
+
+
 def test_the_eigenvalues_of_j_lie_where_the_weights_say():
     rng = np.random.default_rng(0)
     for concentration in (0.03, 0.3, 3.0):

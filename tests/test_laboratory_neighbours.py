@@ -162,14 +162,18 @@ def test_the_score_of_a_token_with_itself_depends_on_the_width_but_for_1_over_d_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "told"), [("none", 0.28), ("0.02", 0.07), ("1/√d_k", 0.04)])
-def test_the_spread_over_generators_is_about_what_the_text_says(way, told):
+@pytest.mark.parametrize(
+    ("way", "of_medians", "of_others"),
+    [("none", 0.30, 0.12), ("0.02", 0.07, 0.07), ("1/√d_k", 0.04, 0.04)],
+)
+def test_the_spread_over_generators_is_about_what_the_text_says(way, of_medians, of_others):
     """(A standard deviation of ten numbers is known to a quarter of itself.)"""
-    spreads = []
     for name in ("score_std", "entropy", "gradient_median", "gradient_mean", "own_score"):
-        mean, _, spread = over_seeds(256, way, name, seeds=10, queries=256)
-        spreads.append(spread / mean)
-    assert max(spreads) < told * 1.75
+        mean, error, spread = over_seeds(256, way, name, seeds=10, queries=256)
+        told = of_medians if name == "gradient_median" else of_others
+        assert spread / mean < told * 1.75
+        if (way, name) == ("none", "gradient_median"):
+            assert abs(mean - 0.22) < 0.005 + 4 * error
 
 
 # ------------------------------------------------------------------ refusal

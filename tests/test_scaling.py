@@ -50,7 +50,9 @@ def test_a_measurement_equals_its_definition_in_loops():
     assert found.gradient_median == pytest.approx(np.median(norms))
     assert found.dead_share == np.mean(np.array(norms) < 1e-3)
     squares = sorted(n**2 for n in norms)
-    assert found.top_tenth_share == pytest.approx(sum(squares[-2:]) / sum(squares))
+    top = sum(squares[-2:]) + 0.1 * squares[-3]  # a tenth of 21 queries
+    assert found.top_tenth_share == pytest.approx(top / sum(squares))
+    assert (found.keys, found.queries) == (5, 21)
 
 
 def test_the_exponent_is_a_number_or_a_function_of_d_k_and_a_row_says_which():
@@ -58,7 +60,7 @@ def test_the_exponent_is_a_number_or_a_function_of_d_k_and_a_row_says_which():
         return 1 / np.sqrt(d_k)
 
     half, same = (saturation(64, a, rng=np.random.default_rng(0)) for a in (0.5, root))
-    assert power(0.5)(7) == pytest.approx(root(7)) and power(root) is root
+    assert power(0.5)(7) == pytest.approx(root(7)) == power(root)(7)
     assert (half.a, same.a) == (0.5, "root") and half.entropy == same.entropy
 
 
@@ -71,9 +73,14 @@ def test_the_threshold_below_which_a_query_counts_as_dead_is_the_callers():
     assert shares[1] < shares[2]
 
 
-def test_equal_norms_leave_a_tenth_to_the_largest_tenth():
-    assert top_tenth(np.full(30, 7.0)) == pytest.approx(0.1)
-    assert top_tenth(np.eye(1, 30).ravel()) == 1
+@pytest.mark.parametrize("size", [*range(1, 41), 512])
+def test_the_largest_tenth_of_equal_norms_has_a_tenth_and_never_nothing(size):
+    for length in (7.0, 1e-200, 1e200, 0.0):
+        assert top_tenth(np.full(size, length)) == pytest.approx(0.1)
+    assert top_tenth(np.eye(1, size).ravel()) == pytest.approx(min(size / 10, 1))
+    norms = np.random.default_rng(size).exponential(size=size)
+    assert 0.1 <= top_tenth(norms) <= 1
+    assert top_tenth(np.repeat(norms, 7)) == pytest.approx(top_tenth(norms))  # of any length
 
 
 def test_the_entropy_is_1_of_equal_weights_and_0_of_a_single_one():
@@ -92,7 +99,7 @@ def test_a_summary_groups_by_the_fields_that_it_is_given():
     mean, spread = summary(rows)[5, 0.5]["entropy"]
     first, second = (row.entropy for row in rows if (row.d_k, row.a) == (5, 0.5))
     assert mean == pytest.approx((first + second) / 2)
-    assert spread == pytest.approx(abs(first - second) / 2)
+    assert spread == pytest.approx(abs(first - second) / np.sqrt(2))  # n - 1 = 1
 
 
 # ------------------------------------------------------------------ law
@@ -125,6 +132,19 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
     assert 20 < scaled[1024] / median[1024] < 120
     assert mean[64] > 3 * mean[4]
     assert mean[1024] < 1.2 * mean[256]
+
+
+def test_with_the_scale_the_tenths_share_falls_and_the_rest_hardly_changes(swept):
+    shares = {}
+    for d_k, told in ((4, 0.40), (1024, 0.25)):
+        rng = np.random.default_rng(d_k)
+        found = [saturation(d_k, 0.5, rng=rng).top_tenth_share for _ in range(12)]
+        assert abs(np.mean(found) - told) < 0.005 + 4 * np.std(found, ddof=1) / np.sqrt(12) < 0.05
+        shares[d_k] = np.mean(found)
+    assert swept[4, 0.5]["dead_share"] == swept[1024, 0.5]["dead_share"] == 0
+    assert swept[1024, 0.5]["gradient_median"] == pytest.approx(
+        swept[4, 0.5]["gradient_median"], rel=0.2
+    )
 
 
 def test_undecided_queries_become_rarer_as_their_gradient_grows():
@@ -161,6 +181,15 @@ def test_the_typical_query_is_the_median_one():
 
 
 # ------------------------------------------------------------------ figure
+
+
+def test_an_exponent_without_a_colour_of_its_own_is_drawn_in_grey():
+    def third(d_k):
+        return 1 / 3
+
+    figure = plot_sweep(list(sweep([4, 16], (0.0, 0.25, third), repeats=1)))
+    names = {text.get_text() for panel in figure.axes for text in panel.texts}
+    assert {"no scale", "d_k^-0.25", "third"} <= names
 
 
 def test_the_figure_shows_every_measurement_at_every_scale_and_equal_ones_give_equal_pictures(

@@ -11,10 +11,10 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         in a wide crossover. With it, weights thin out as n grows.
     chapter 16.4, sharpness: `head_sharpness`, `largest_eigenvalue`, `largest_of_hessian`
         How large a step is stable? The largest eigenvalue of the Hessian with respect to W_q and
-        W_k goes like d_k^(1-2a), so only at ½ does one learning rate suit every width.
+        W_k goes nearly like d_k^(1-2a), so only at ½ does one learning rate suit every width.
     chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
-        Is that so in a whole training? With SGD yes. With Adam, whose first step moves a score
-        like d_k^(1-a), the exponent that suits every width is 1.
+        Is that so in a whole training? With SGD for ½ and 1, and not for 0. With Adam, whose first
+        step moves a score like d_k^(1-a), the exponent that suits every width is 1.
     chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
         What does a trained model lose with its scale? No answers. But two thirds of its queries get
         no gradient then, whatever the task, and a second task needs three times as many steps.

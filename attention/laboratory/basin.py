@@ -11,15 +11,15 @@ The steps until 98 % of the questions are answered, mean ± spread of five seeds
 within 400 steps, and "broke" means that the loss became infinite or NaN.
 
     SGD       d_k    rate .1       .3            1             3             10
-    a = 0       8    135 ± 21      56 ± 7        never         never         broke
-    a = 0     128    196 ± 52      136 ± 65      never         never         broke
-    a = 0     512    220 ± 41      180 ± 49      never         never         broke
-    a = ½       8    193 ± 26      71 ± 10       35 ± 5        never         broke
-    a = ½     128    184 ± 16      69 ± 6        28 ± 2        21 ± 3        broke
-    a = ½     512    177 ± 12      66 ± 4        28 ± 2        19 ± 1        broke
-    a = 1       8    332 ± 33      122 ± 12      44 ± 4        never         broke
-    a = 1     128    never         4 of 5        125 ± 7       49 ± 3        25 ± 1
-    a = 1     512    never         never         223 ± 6       82 ± 3        33 ± 1
+    a = 0       8    135 ± 24      56 ± 8        never         never         broke
+    a = 0     128    196 ± 58      136 ± 72      never         never         broke
+    a = 0     512    220 ± 46      180 ± 55      never         never         broke
+    a = ½       8    193 ± 29      71 ± 11       35 ± 6        never         broke
+    a = ½     128    184 ± 18      69 ± 7        28 ± 2        21 ± 4        broke
+    a = ½     512    177 ± 13      66 ± 5        28 ± 2        19 ± 2        broke
+    a = 1       8    332 ± 37      122 ± 14      44 ± 4        never         broke
+    a = 1     128    never         4 of 5        125 ± 8       49 ± 3        25 ± 1
+    a = 1     512    never         never         223 ± 7       82 ± 3        33 ± 1
 
 With a = ½ a rate between .1 and 1 needs about the same number of steps at every width. With 1/d_k
 the right rate grows with d_k: at a rate of 1, 44 steps become 223. Without a scale a rate of 1 is
@@ -27,34 +27,34 @@ too large at every width. Rates of .1 and .3 work at every width, but at .3 the 
 three times as many steps as the narrow one, and its seeds differ more.
 
 So the prediction is right for ½ and 1, and wrong for 0. At d_k = 512 the sharpness of the
-unscaled head is about 220 (`recall_sharpness` over all weights), so the largest stable rate should
-be 2/λ = .009. A rate of .3 is 30 times as much, and learns. The parabola behind 2/λ is true only
-very near. Along its sharpest direction the loss depends on a few undecided queries, and a short
-step decides them. At a distance of .1 the parabola has risen by 1 and the loss by less than .1; at
-a distance of 1 it is 100 against less than .3. So a step that is too long does little harm: it
-makes the training slow and does not break it.
+unscaled head is about 230 (`recall_sharpness` over all weights: the mean of twelve draws, which go
+from 108 to 398), so the largest stable rate should be about 2/λ = .009. A rate of .3 is 30 times as
+much, and learns. The parabola behind 2/λ is true only very near. Along its sharpest direction the
+loss depends on a few undecided queries, and a short step decides them. At a distance of .1 the
+parabola has risen by 1 and the loss by less than .1; at a distance of 1 it is 100 against less than
+.3. So a step that is too long does little harm: it makes the training slow and does not break it.
 
 The **entropy** of the weights shows why it is slow. At d_k = 512 the scaled head starts with .8 of
 the largest entropy: it looks at all pairs, and narrows down to the right one. The unscaled head
 starts with .04: it looks at a single pair before it has learned anything, and has to be moved away
 from it.
 
-What hides this? **Smaller initial weights** hide the slow learning. With GPT-2's or T5's (chapter
-16.4) the unscaled head with 512 features learns at a rate of .1 in 114 steps, sooner than the
-scaled one. But a rate of 1 is still too large at every width.
+Why may this not be noticed? **Smaller initial weights** hide the slow learning. With GPT-2's or
+T5's (chapter 16.4) the unscaled head with 512 features learns at a rate of .1 in 114 steps, sooner
+than the scaled one. But a rate of 1 is still too large at every width.
 
 **Adam** does not hide the scale. With Adam another exponent is right.
 
     Adam      d_k    rate .003     .01           .03
-    a = 0       8    138 ± 19      63 ± 13       65 ± 16
-    a = 0     128    175 ± 24      226 ± 57      never
-    a = 0     512    248 ± 28      never         never
-    a = ½       8    132 ± 14      56 ± 7        34 ± 5
-    a = ½     128    95 ± 11       43 ± 3        41 ± 9
-    a = ½     512    89 ± 6        49 ± 8        3 of 5
-    a = 1       8    148 ± 9       62 ± 4        35 ± 4
-    a = 1     128    136 ± 5       57 ± 3        31 ± 2
-    a = 1     512    128 ± 4       54 ± 3        29 ± 1
+    a = 0       8    138 ± 21      63 ± 15       65 ± 18
+    a = 0     128    175 ± 26      226 ± 64      never
+    a = 0     512    248 ± 32      never         never
+    a = ½       8    132 ± 16      56 ± 8        34 ± 6
+    a = ½     128    95 ± 13       43 ± 3        41 ± 10
+    a = ½     512    89 ± 7        49 ± 9        3 of 5
+    a = 1       8    148 ± 10      62 ± 5        35 ± 4
+    a = 1     128    136 ± 6       57 ± 4        31 ± 2
+    a = 1     512    128 ± 4       54 ± 3        29 ± 2
 
 Why 1? A score is d_k^-a · q·k. SGD moves q by the rate times a gradient that is d_k^-a · k times a
 number, so it moves the score in proportion to d_k^-2a ‖k‖², which is d_k^(1 - 2a). Adam's first
@@ -89,7 +89,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from attention.laboratory.sharpness import Sharpness, initial_weights, largest_of_hessian
-from attention.scaling import Array, Exponent, entropies, named, power
+from attention.scaling import (
+    Array,
+    Exponent,
+    at_least,
+    deviation,
+    entropies,
+    named,
+    power,
+    real,
+)
 from minigrad import Tensor, cross_entropy, embedding, softmax
 from minigrad.optim import SGD, Adam, Optimizer
 
@@ -140,6 +149,8 @@ def training(
     model has not seen. The result depends on the arguments and on nothing else, bit for bit, if
     BLAS uses one thread: sums of float32 in another order differ in the last digit.
     """
+    at_least(1, limit=limit)
+    real(lr=lr)
     weights = {
         name: Tensor(w, requires_grad=True, dtype=np.float32)
         for name, w in initial_model(d_k, init, d_model=d_model, rng=rng).items()
@@ -154,11 +165,12 @@ def training(
             *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
             scores, p, logits = look_up(*question, **weights, scale=power(a)(d_k))
             loss = cross_entropy(logits, answer)
+            if step == 1:
+                score_std = float(scores.data.std())
+                refuse_overflow(score_std, d_k, a)
             if not np.isfinite(loss.item()):
                 broke_at = step
                 break
-            if step == 1:
-                score_std = float(scores.data.std())
             if step & (step - 1) == 0:  # a power of 2
                 entropy_at.append(step)
                 entropy.append(float(entropies(p.data.astype(float)).mean()))
@@ -184,12 +196,16 @@ def training(
 
 
 def recall_batch(
-    size: int, *, pairs: int = 8, rng: np.random.Generator
+    batch: int, *, pairs: int = 8, rng: np.random.Generator
 ) -> tuple[Array, Array, Array, Array]:
     """The key asked for (B, 1), the keys and the values of the pairs (B, n), the answer (B,)."""
-    keys = rng.permuted(np.tile(np.arange(SYMBOLS), (size, 1)), axis=1)[:, :pairs]  # none twice
-    values = rng.integers(0, SYMBOLS, (size, pairs))
-    rows, asked = np.arange(size), rng.integers(0, pairs, size)
+    at_least(1, batch=batch)
+    at_least(2, pairs=pairs)
+    if pairs > SYMBOLS:
+        raise ValueError(f"pairs={pairs} need as many different keys, and there are {SYMBOLS}")
+    keys = rng.permuted(np.tile(np.arange(SYMBOLS), (batch, 1)), axis=1)[:, :pairs]  # none twice
+    values = rng.integers(0, SYMBOLS, (batch, pairs))
+    rows, asked = np.arange(batch), rng.integers(0, pairs, batch)
     return keys[rows, asked][:, None], keys, values, values[rows, asked]
 
 
@@ -290,7 +306,15 @@ def score_change(
     before = look_up(*new, **weights, scale=scale)[0].data
     stepper.step()
     after = look_up(*new, **weights, scale=scale)[0].data
-    return float(np.sqrt(np.mean((after - before) ** 2)) / SMALL)
+    change = float(np.sqrt(np.mean((after - before) ** 2)) / SMALL)
+    refuse_overflow(change, d_k, a)
+    return change
+
+
+def refuse_overflow(score: float, d_k: int, a: Exponent) -> None:
+    """Refuse a scale with which the scores at the start are infinite or NaN."""
+    if not math.isfinite(score):
+        raise ValueError(f"the scores at the start are not finite at d_k={d_k}, a={named(a)}")
 
 
 @dataclass(frozen=True)
@@ -300,15 +324,21 @@ class Outcome:
     trainings: int
     learned: int  # how many reached 98 % and still had 90 % in the end
     broke: int  # how many ended with an infinite or NaN loss
-    steps_mean: float | None  # until 98 %, over those that learned
-    steps_std: float | None
+    steps_mean: float | None  # until 98 %, over those that learned; None if none did
+    steps_std: float | None  # estimated with n - 1; None if fewer than two learned
 
     def __str__(self) -> str:
-        """As in a table: the steps, and how many learned if not all did."""
+        """As in a table: the mean steps of those that learned, and how many did if not all.
+
+        >>> from attention.laboratory.basin import Outcome
+        >>> print(Outcome(5, 5, 0, 56.2, 7.5), Outcome(5, 1, 2, 240.0, None), sep=", ")
+        56 ± 8, 240 (1 of 5)
+        """
         if not self.learned:
             return "broke" if self.broke == self.trainings else "never"
         few = "" if self.learned == self.trainings else f" ({self.learned} of {self.trainings})"
-        return f"{self.steps_mean:.0f} ± {self.steps_std:.0f}{few}"
+        spread = "" if self.steps_std is None else f" ± {self.steps_std:.0f}"
+        return f"{self.steps_mean:.0f}{spread}{few}"
 
 
 def outcomes(
@@ -326,12 +356,12 @@ def outcomes(
             learned=len(steps),
             broke=sum(t.broke_at is not None for t in group),
             steps_mean=float(np.mean(steps)) if steps else None,
-            steps_std=float(np.std(steps)) if steps else None,
+            steps_std=float(deviation(steps)) if len(steps) > 1 else None,
         )
     return found
 
 
 def _optimizer(name: str) -> Callable[..., Optimizer]:
-    if name not in OPTIMIZERS:
+    if not isinstance(name, str) or name not in OPTIMIZERS:
         raise ValueError(f"optimizer is one of {', '.join(OPTIMIZERS)}: got {name!r}")
     return OPTIMIZERS[name]

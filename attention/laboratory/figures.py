@@ -16,19 +16,20 @@ from attention.figures import (
     HALFWAY,
     KINDS,
     MODEL,
-    OF_SCALE,
     REFERENCE,
     UNSCALED,
+    exponents_of,
     name_ends,
     name_place,
     new_figure,
+    of_scale,
 )
 from attention.laboratory.basin import Outcome, Training
 from attention.laboratory.chain import Factors
 from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
 from attention.laboratory.sharpness import Sharpness, slope
 from attention.laboratory.trained import TrainedHeads, over_heads
-from attention.scaling import summary
+from attention.scaling import deviation, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,11 +41,11 @@ FEW, MANY = 10, 400  # steps until a task is learned, from the palest cell to th
 def plot_factors(rows: Sequence[Factors]) -> Figure:
     """Chapter 16.2: the gains of the chain over d_k, for each exponent."""
     found = summary(rows)
-    d_ks, exponents = sorted({d for d, _ in found}), sorted({a for _, a in found})
+    d_ks, exponents = sorted({d for d, _ in found}), exponents_of(rows)
     panels: dict[str, tuple[str, Callable[[dict[str, tuple[float, float]]], tuple[float, float]]]]
     panels = {
-        "J: softmax passes it on": ("gain of J, median", lambda row: row["gain_j"]),
-        "scale · Kᵀ: the way back to q": (
+        "J": ("gain of J, median", lambda row: row["gain_j"]),
+        "scale · Kᵀ": (
             "gain of scale · Kᵀ, median",
             lambda row: (
                 row["gain_scale"][0] * row["gain_k"][0],
@@ -57,17 +58,19 @@ def plot_factors(rows: Sequence[Factors]) -> Figure:
     for panel, (title, (axis, value)) in zip(
         figure.subplots(3, 1, sharex=True), panels.items(), strict=True
     ):
-        ends = []
+        ends, changes = [], []
         for a in exponents:
-            colour, name, style = OF_SCALE[float(a)]
+            colour, name, style = of_scale(a)
             mean, spread = np.array([value(found[d_k, a]) for d_k in d_ks]).T
             _line(panel, d_ks, mean, spread, colour, style)
             ends.append((mean[-1], name, colour))
+            changes.append(f"{mean[-1] / mean[0]:.2g} times ({name})")
         panel.set_yscale("log")
         panel.set(ylabel=axis)
-        panel.set_title(title, fontsize=10)
+        panel.set_title(f"{title}: {', '.join(changes)}", fontsize=10)
         name_ends(panel, ends)
     _widths(panel, d_ks)
+    figure.suptitle(f"From d_k = {d_ks[0]} to {d_ks[-1]} a gain becomes", fontsize=11)
     return figure
 
 
@@ -90,6 +93,12 @@ def plot_freezing(rows: Sequence[Collapse]) -> Figure:
     panel.set(xlabel="s / √(2 ln n)", ylabel="entropy / log n", ylim=(-0.03, 1.03))
     panel.grid(alpha=0.25)
     name_place(panel, 1.0, "freezing line")
+    nearest = [
+        min(group, key=lambda row: abs(row.s - freezing_line(row.n)))
+        for _, group in sorted(by_n.items())
+    ]
+    left = ", ".join(f"{row.entropy:.2f}" for row in nearest)
+    panel.set_title(f"On the line {left} of the entropy log n are left", fontsize=10, pad=18)
     name_ends(panel, ends)
     return figure
 
@@ -103,16 +112,20 @@ def plot_lookup(rows: Sequence[Lookup]) -> Figure:
         {"found": "weight of the key 6σ above", "entropy": "entropy / log n"}.items(),
         strict=True,
     ):
-        ends = []
+        ends, changes = [], []
         for b, colour, style in zip(sorted(names), (MODEL, HALFWAY, KINDS[4]), "os^", strict=True):
             group = sorted((row for row in rows if row.b == b), key=lambda row: row.n)
             values = np.array([getattr(row, field) for row in group])
             error = np.array([getattr(row, f"{field}_error") for row in group])
             _line(panel, [row.n for row in group], values, error, colour, f"{style}-")
             ends.append((values[-1], names[b], colour))
+            changes.append(f"{values[0]:.2f} → {values[-1]:.2g} ({names[b]})")
         panel.set(ylabel=axis, ylim=(-0.03, 1.03), xscale="log")
+        panel.set_title(", ".join(changes), fontsize=10)
         name_ends(panel, ends)
     panel.set_xlabel("n, the number of keys")
+    numbers = [row.n for row in rows]
+    figure.suptitle(f"From {min(numbers)} to {max(numbers):,} keys:", fontsize=11)
     return figure
 
 
@@ -122,21 +135,24 @@ def plot_sharpness(rows: Sequence[Sharpness]) -> Figure:
     panel = figure.subplots()
     found = summary(rows, by=("d_k", "a", "init"))
     (init,) = {row.init for row in rows}
-    d_ks, ends = sorted({row.d_k for row in rows}), []
-    for a in sorted({float(row.a) for row in rows}):
-        colour, name, style = OF_SCALE[a]
+    d_ks, ends, changes = sorted({row.d_k for row in rows}), [], []
+    for a in exponents_of(rows):
+        colour, name, style = of_scale(a)
         mean, spread = np.array([found[d_k, a, init]["sharpness"] for d_k in d_ks]).T
         _line(panel, d_ks, mean, spread, colour, style)
         rise, error = slope(d_ks, by_repeat(rows, a))
         ends.append((mean[-1], f"{name}\nslope {rise:.2f} ± {error:.2f}", colour))
+        changes.append(f"{mean[-1] / mean[0]:.2g} ({name})")
     panel.set_yscale("log")
+    told = f"From d_k = {d_ks[0]} to {d_ks[-1]} λ becomes {', '.join(changes)} times as large"
+    panel.set_title(told, fontsize=10)
     panel.set(ylabel="largest eigenvalue with respect to W_q, W_k")
     _widths(panel, d_ks)
     name_ends(panel, ends)
     return figure
 
 
-def by_repeat(rows: Sequence[Sharpness], a: float) -> np.ndarray[Any, Any]:
+def by_repeat(rows: Sequence[Sharpness], a: float | str) -> np.ndarray[Any, Any]:
     """The sharpness at one exponent: a row for each repeat, a column for each d_k."""
     d_ks = sorted({row.d_k for row in rows})
     return np.array([[r.sharpness for r in rows if (r.d_k, r.a) == (d, a)] for d in d_ks]).T
@@ -154,11 +170,11 @@ def plot_basin(
     from matplotlib.patches import Rectangle
 
     cells = {
-        (float(a), d_k, lr): outcome
+        (a, d_k, lr): outcome
         for (with_optimizer, _, a, d_k, lr), outcome in found.items()
         if with_optimizer == optimizer
     }
-    exponents = sorted({a for a, _, _ in cells})
+    exponents = sorted({a for a, _, _ in cells}, key=lambda a: (isinstance(a, str), a))
     d_ks, rates = sorted({d_k for _, d_k, _ in cells}), sorted({lr for *_, lr in cells})
     figure = new_figure(7.6, 0.9 + 0.42 * len(d_ks) * len(exponents) + 0.35 * len(exponents))
     panels = figure.subplots(len(exponents), 1, sharex=True, squeeze=False)[:, 0]
@@ -190,7 +206,15 @@ def plot_basin(
         )
         panel.set_yticks(range(len(d_ks)), [f"d_k = {d_k}" for d_k in d_ks], fontsize=9)
         panel.set_xticks(range(len(rates)), [f"{lr:g}" for lr in rates], fontsize=9)
-        panel.set_title(OF_SCALE[a][1], fontsize=10)
+        learned = [
+            f"{lr:g}"
+            for lr in rates
+            if all(
+                (each := cells.get((a, d_k, lr))) and each.learned == each.trainings for d_k in d_ks
+            )
+        ]
+        told = f"every training learned at {', '.join(learned)}" if learned else "none works always"
+        panel.set_title(f"{of_scale(a)[1]}: {told}", fontsize=10)
     panels[-1].set_xlabel("learning rate")
     return figure
 
@@ -202,15 +226,17 @@ def plot_entropies(trainings: Sequence[Training]) -> Figure:
     """
     figure = new_figure(7.4, 4.0)
     panel = figure.subplots()
-    ends = []
-    for a in sorted({float(t.a) for t in trainings}):
-        colour, name, style = OF_SCALE[a]
+    ends, starts = [], []
+    for a in exponents_of(trainings):
+        colour, name, style = of_scale(a)
         group = [t for t in trainings if t.a == a]
         last = min(len(t.entropy) for t in group)
         values = np.array([t.entropy[:last] for t in group])
         steps = group[0].entropy_at[:last]
-        _line(panel, steps, values.mean(axis=0), values.std(axis=0), colour, style)
+        _line(panel, steps, values.mean(axis=0), deviation(values), colour, style)
         ends.append((values[:, -1].mean(), name, colour))
+        starts.append(f"{values[:, 0].mean():.2f} ({name})")
+    panel.set_title(f"At the first step the entropy is {', '.join(starts)}", fontsize=10)
     panel.set(xlabel="step", ylabel="entropy / log n", xscale="log", ylim=(-0.03, 1.03))
     panel.grid(alpha=0.25)
     name_ends(panel, ends)
@@ -234,14 +260,14 @@ def plot_heads_learning(rows: Sequence[TrainedHeads]) -> Figure:
     ):
         first = np.mean(over_heads(raw, name, step=0, change="as trained"))
         ends = []
-        for a in sorted({float(row.a) for row in rows}):
-            colour, scale, style = OF_SCALE[a]
+        for a in exponents_of(rows):
+            colour, scale, style = of_scale(a)
             group = [row for row in rows if row.a == a]
             steps = sorted({head.step for head in group[0].heads})
             values = np.array(
                 [over_heads(group, name, step=step, change="as trained") for step in steps]
             )  # (steps, trainings, heads)
-            mean, spread = values.mean(axis=1), values.std(axis=1)
+            mean, spread = values.mean(axis=1), deviation(values.swapaxes(0, 1))
             last = mean.shape[1] - 1
             for rank in range(last + 1):
                 outer = rank in (0, last)
@@ -262,7 +288,7 @@ def plot_changed_scale(rows: Sequence[TrainedHeads]) -> Figure:
 
     The trainings have one d_k. A line is the median over the heads of all trainings.
     """
-    exponents = sorted({float(row.a) for row in rows}, reverse=True)
+    exponents = exponents_of(rows)[::-1]
     figure = new_figure(7.4, 3.4 * len(exponents))
     panels = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
     fields = {
@@ -272,9 +298,9 @@ def plot_changed_scale(rows: Sequence[TrainedHeads]) -> Figure:
     for line, a in zip(panels, exponents, strict=True):
         group = [row for row in rows if row.a == a]
         steps = sorted({head.step for head in group[0].heads})
-        own, name, style = OF_SCALE[a]
+        own, name, style = of_scale(a)
         looks = {"as trained": (own, style), "doubled": (REFERENCE, "^:")}
-        looks |= {OF_SCALE[b][1]: (OF_SCALE[b][0], OF_SCALE[b][2]) for b in (0.0, 0.5)}
+        looks |= {name: (colour, line) for colour, name, line in map(of_scale, (0.0, 0.5))}
         for panel, (field, (axis, title)) in zip(line, fields.items(), strict=True):
             ends = []
             for change in dict.fromkeys(head.change for head in group[0].heads):

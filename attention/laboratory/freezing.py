@@ -56,17 +56,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention.scaling import Array, entropies
+from attention.scaling import Array, at_least, entropies, finite, real
 from minigrad import Tensor, softmax
 
 
 def freezing_line(n: int) -> float:
     """√(2 ln n): the standard deviation of n Gaussian scores beyond which a few keys have all."""
+    at_least(2, n=n)
     return float(np.sqrt(2 * np.log(n)))
 
 
 def limit(n: int, s: float) -> float:
     """entropy / log n of the random energy model as n → ∞, at the same s/√(2 ln n)."""
+    real(s=s)
     return max(0.0, 1 - (s / freezing_line(n)) ** 2)
 
 
@@ -85,6 +87,8 @@ class Collapse:
 
 def collapse(n: int, s: float, *, samples: int = 500, rng: np.random.Generator) -> Collapse:
     """Measure `samples` rows of n Gaussian scores, of which about a million are in memory."""
+    at_least(2, n=n, samples=samples)
+    real(s=s)
     entropy, slope, largest, same = [], [], [], []
     for x in gaussian_rows(n, samples, rng):
         p = softmax(Tensor(s * x)).data
@@ -94,7 +98,8 @@ def collapse(n: int, s: float, *, samples: int = 500, rng: np.random.Generator) 
         largest.append(p.max(axis=-1))
         same.append((p**2).sum(axis=-1))
     all_entropies = np.concatenate(entropy)
-    return Collapse(
+    return finite(
+        Collapse,
         n=n,
         s=float(s),
         entropy=float(all_entropies.mean()),
@@ -168,6 +173,8 @@ def lookup(
     right depends on how the scores of the other keys lie: Hayase & Karakida 2026 find √(log n),
     log n and (log n)².
     """
+    at_least(2, n=n, start=start, samples=samples)
+    real(b=b, margin=margin)
     factor = float((np.log(n) / np.log(start)) ** b)
     entropy, found = [], []
     for x in gaussian_rows(n, samples, rng):
@@ -175,4 +182,13 @@ def lookup(
         found.append(1 / (1 + np.exp(factor * (x - margin)).sum(axis=-1)))
     both = [np.concatenate(each) for each in (entropy, found)]
     (h, h_error), (f, f_error) = [(x.mean(), x.std(ddof=1) / np.sqrt(samples)) for x in both]
-    return Lookup(n, float(b), factor, float(h), float(h_error), float(f), float(f_error))
+    return finite(
+        Lookup,
+        n=n,
+        b=float(b),
+        factor=factor,
+        entropy=float(h),
+        entropy_error=float(h_error),
+        found=float(f),
+        found_error=float(f_error),
+    )

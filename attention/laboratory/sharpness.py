@@ -33,11 +33,11 @@ to 1 %.
     >>> 30 < rise(0) < 100, 0.5 < rise(0.5) < 1.5, 1 / 150 < rise(1) < 1 / 50
     (True, True, True)
 
-What hides this? GPT-2's small initial weights give smaller scores and a smaller λ, but the slope
-stays (.90 ± .02). T5 leaves the scale out and divides W_q by √d_k at the start instead. Its scores
-have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the derivative with
-respect to W_q contains keys that are as long as before. T5's choice repairs the softmax and not the
-step size.
+Why may this not be noticed? GPT-2's small initial weights give smaller scores and a smaller λ, but
+the slope stays (.90 ± .02). T5 leaves the scale out and divides W_q by √d_k at the start instead.
+Its scores have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the
+derivative with respect to W_q contains keys that are as long as before. T5's choice repairs the
+softmax and not the step size.
 
 **How is an eigenvalue found if the matrix does not fit into memory?** At d_k = 512 and d_model = 32
 W_q and W_k have 32,768 elements, and H as an array would take 8.6 GB. But chapter 2.3's `hvp`
@@ -71,7 +71,7 @@ from typing import Any
 import numpy as np
 
 from attention.scaled_dot_product import attention
-from attention.scaling import Array, Exponent, named, power
+from attention.scaling import Array, Exponent, at_least, finite, named, power, real
 from minigrad import Tensor, cross_entropy, hvp
 
 
@@ -91,7 +91,8 @@ class Sharpness:
     @classmethod
     def of(cls, found: Largest, scores: Tensor, *, d_k: int, a: Exponent, init: str) -> Sharpness:
         """The row of an eigenvalue that was found, and of the scores that softmax saw."""
-        return cls(
+        return finite(
+            cls,
             d_k=d_k,
             a=named(a),
             init=init,
@@ -123,6 +124,8 @@ def head_sharpness(
     logits, the right classes are drawn evenly, and the loss is the mean cross-entropy. `attend` is
     a function like `attention`, such as `qk_norm()`.
     """
+    at_least(1, d_k=d_k, sequences=sequences, queries=queries, d_model=d_model, classes=classes)
+    at_least(2, keys=keys)
     x = Tensor(rng.standard_normal((sequences, queries, d_model)))
     y = Tensor(rng.standard_normal((sequences, keys, d_model)))
     v = Tensor(rng.standard_normal((sequences, keys, classes)))
@@ -179,7 +182,8 @@ def initial_weights(
     gpt2  2.46
     t5    1.00
     """
-    if init not in INITIAL:
+    at_least(1, d_model=d_model, d_k=d_k)
+    if not isinstance(init, str) or init not in INITIAL:
         raise ValueError(f"init is one of {', '.join(INITIAL)}: got {init!r}")
     shape = (d_model, d_k)
     std_q, std_k = INITIAL[init](d_model, d_k)
@@ -224,6 +228,8 @@ def largest_eigenvalue(
     it. So each product is made orthogonal to all vectors before it, and twice, since a vector that
     loses nearly all its length in the first pass keeps the rounding errors of what was subtracted.
     """
+    at_least(1, size=size, most=most)
+    real(tolerance=tolerance)
     most = min(most, size)
     basis = np.empty((most, size))  # rows q₁, q₂, …
     diagonal: list[float] = []  # of the tridiagonal matrix Q H Qᵀ

@@ -1,4 +1,4 @@
-"""Why √d_k: one worked example, one sweep, and the gradients of a head with and without it.
+"""Why √d_k: the gradients of a head with and without it, one sweep, and one worked example.
 
 Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
 At d_k = 1024 nearly half of the queries then get almost no gradient while a few get far too much,
@@ -20,6 +20,7 @@ from attention import MultiHeadAttention, attention
 from attention.figures import plot_sweep, save_figure
 from attention.scaling import DEAD, MEASURED, summary, sweep, typical_query
 from demos import options
+from demos._markup import plus_minus
 from demos._page import Page, try_it
 from demos.texts.sources import agreeing, beside
 from demos.texts.sources import love_transformers as source
@@ -30,9 +31,174 @@ from minigrad.graphs.render import described
 chosen = options("scaling", __doc__.splitlines()[0])
 started = time.perf_counter()
 D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-REPEATS, MANY = 5, 64  # of each measurement, and how many keys it has
 
-# %% 1 · A worked example: "I love Transformers"
+# %% 1 · The same head, scaled and unscaled, as a graph
+# This is one query over 5 keys at d_k = 512. Its gradient without the scale is the median of 1001
+# random queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the
+# gradient there. Finite differences, element by element, show whether a small gradient is true.
+
+D_K, KEYS, LIMITS = 512, 5, (1e-6, 1.0)
+MANY, REPEATS = 64, 5  # keys of the sweep, and how often it measures
+
+
+def times(ratio):
+    """How many times smaller or larger the second of two numbers is, given first over second."""
+    size, which = (ratio, "smaller") if ratio >= 1 else (1 / ratio, "larger")
+    return f"{size:,.{0 if size >= 100 else 1}f} times {which}"
+
+
+q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed))
+
+
+def loss(inputs, scale, axis=None):
+    """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
+    return (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum(axis=axis)
+
+
+def by_differences(i, inputs, scale):
+    """∂L/∂(input i), and its resolution: chapter 4.1's differences, many elements at once.
+
+    A stack holds 256 copies of the input, and in each copy another element has moved. One
+    evaluation of the stack is several times faster than 256 evaluations.
+    """
+    point, value = inputs[i].data, loss(inputs, scale).item()
+    length = lengths(point).ravel()  # the longest step of each element
+    found = np.empty((2, point.size))
+    for some in np.split(np.arange(point.size), range(256, point.size, 256)):
+        directions = np.eye(len(some), point.size, k=some[0]) * length
+
+        def moved(h, directions=directions):
+            """L of each copy, whose element has moved by h times its length."""
+            copies = [Tensor(t.data) for t in inputs]
+            copies[i] = Tensor(point + h * directions.reshape(-1, *point.shape))
+            return loss(copies, scale, axis=(-2, -1)).data
+
+        found[:, some] = slopes(moved, 0.0, 1.0, np.full(len(some), abs(value))) / length[some]
+    return found.reshape(2, *point.shape)
+
+
+drawings, passes, compared, of_q = [], [], [], []
+with tqdm(total=6, desc="1 · finite differences") as progress:
+    for scale, title in ((None, "scaled"), (1.0, "unscaled")):
+        tensors = [
+            Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)
+        ]
+        with Steps() as steps:
+            value = loss(tensors, scale)
+        drawing = graph(value, grads=True, limits=LIMITS, steps=steps)
+        drawing.save(chosen.out / f"head_{title}.png")
+        drawings.append((title, drawing, drawing.save(chosen.out / f"head_{title}.svg")))
+        steps.backward(value)
+        passes.append(steps)
+        exacts = gradients(loss(tensors, scale), tensors)
+        of_q.append(np.linalg.norm(exacts[0]))
+        for i, exact in enumerate(exacts):
+            numeric, resolution = by_differences(i, tensors, scale)
+            norm, apart = np.linalg.norm(exact), np.linalg.norm(exact - numeric)
+            sees = np.linalg.norm(resolution)
+            told = (
+                f"they agree to {apart / norm:.0e}"
+                if sees < 0.01 * norm
+                else f"too coarse to tell: differences resolve nothing below {sees:.0e}"
+            )
+            compared.append(
+                f"{title:>10} ∂L/∂{'qkv'[i]} {exact.shape!s:>9}   analytic {norm:.9e}   finite "
+                f"differences {np.linalg.norm(numeric):.9e}   {told}"
+            )
+            progress.update()
+both = passes[0].save(
+    chosen.out / "steps.html",
+    beside=passes[1],
+    titles=("scaled", "unscaled"),
+    title=f"One head at d_k = {D_K}, scaled and unscaled",
+    limits=LIMITS,
+)
+print(f"1 · One typical query over {KEYS} keys, d_k = {D_K}: norms of the gradient\n")
+print("\n".join(f"   {line}" for line in compared))
+
+# %%
+# How many times smaller a gradient is without the scale depends on the number of keys. So here are
+# medians over many queries, for as few keys as in the pictures, and for as many as in the sweep.
+# Single samples of 512 queries differ, and `ranges` says by how much.
+
+apart = of_q[0] / of_q[1]
+print(f"\n   Its ∂L/∂q is {times(apart)} without the scale. Medians of ‖∂L/∂q‖ over 512 queries,")
+print(f"   mean of {REPEATS} repeats:")
+medians, ranges = [], []
+for keys in (KEYS, MANY):
+    measurements = list(sweep((D_K,), repeats=REPEATS, keys=keys, seed=chosen.seed))
+    of_raw = [row.gradient_median for row in measurements if row.a == 0]
+    ranges.append(f"{min(of_raw):.2g} to {max(of_raw):.2g}")
+    by_a = summary(measurements)
+    with_it, without = (by_a[D_K, a]["gradient_median"][0] for a in (0.5, 0.0))
+    left = 1 - by_a[D_K, 0.0]["largest_weight"][0]  # for all other keys together
+    medians.append((with_it, without, with_it / without, left))
+    print(
+        f"     {keys:2} keys: {with_it:.2g} with it, {without:.2g} without, "
+        f"which is {times(with_it / without)}"
+    )
+
+# %% 2 · A sweep: what √d_k does to scores, weights and gradients
+# The queries and keys are random, of unit variance, and so is ∂L/∂(weights). There are 64 keys. A
+# measurement takes 512 queries, and is repeated with new draws. Each is made with and without the
+# scale, on the same draws.
+
+rows = list(
+    tqdm(
+        sweep(D_KS, repeats=REPEATS, keys=MANY, seed=chosen.seed),
+        total=2 * len(D_KS) * REPEATS,
+        desc="2 · sweep",
+    )
+)
+found = summary(rows)
+HEADINGS = ("variance", "entropy", "largest", "mean", "median", "dead", "top 10 %")
+table = [
+    f"{'':16}" + "".join(f"{heading:>20}" for heading in HEADINGS),
+    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>20}{'/ log n':>20}{'weight':>20}"
+    f"{'‖∂L/∂q‖':>20}{'‖∂L/∂q‖':>20}{'queries':>20}{'hold':>20}",
+]
+
+for (d_k, a), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
+    cells = "".join(f"{plus_minus(*row[name]):>20}" for name in MEASURED)
+    table.append(f"{d_k:>6} {'1/√d_k' if a else 'none':>9}{cells}")
+print(
+    f"\n2 · {REPEATS} repeats of 512 queries over {MANY} keys, seed {chosen.seed}; mean ± spread\n"
+)
+print("\n".join(table))
+
+
+def measured(name, d_k, a):
+    """The mean over the repeats."""
+    return found[d_k, a][name][0]
+
+
+print("\n   Without the scale, from d_k = 4 to 1024:")
+for name in ("gradient_mean", "gradient_median"):
+    path = " → ".join(f"{measured(name, d_k, 0):.2g}" for d_k in (4, 64, 256, 1024))
+    print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
+lost, top = (measured(name, 1024, 0) for name in ("dead_share", "top_tenth_share"))
+alive, even = (measured(name, 1024, 0.5) for name in ("dead_share", "top_tenth_share"))
+print(f"     {lost:.0%} of the queries have ‖∂L/∂q‖ < {DEAD} at 1024 (with the scale {alive:.0%})")
+print(
+    f"     the tenth of all queries with the longest gradients holds {top:.0%} of the squared "
+    f"gradient ({even:.0%})"
+)
+sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
+
+# %% 3 · A complete multi-head layer
+# A complete multi-head layer shows where its gradients are strong. It has inputs of unit variance,
+# Xavier weights, 5 tokens, d_model = 12 and 3 heads.
+
+rng = np.random.default_rng(chosen.seed)
+whole = MultiHeadAttention(12, 3, rng=rng)
+tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
+with Steps(whole) as steps, unfused():  # each step of attention in a box of its own
+    loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
+drawing = graph(loss_of_layer, grads=True, steps=steps)
+drawing.save(chosen.out / "multi_head.png")
+multi_head = drawing.save(chosen.out / "multi_head.svg")
+
+# %% 4 · A worked example: "I love Transformers"
 # "The text" is a notebook, "A step to step guide to understand attention mechanisms". We found it
 # without an author or an address; `python -m demos love_transformers` shows all of it. The text
 # takes three words, d_model = 4 and two heads, computes the forward pass and prints 121 numbers.
@@ -41,7 +207,7 @@ REPEATS, MANY = 5, 64  # of each measurement, and how many keys it has
 x, layer = source.layer()
 ours = source.steps(x, layer)
 same = total = 0
-print('1 · "I love Transformers": the numbers that the text prints, and ours. The text is the')
+print('\n4 · "I love Transformers": the numbers that the text prints, and ours. The text is the')
 print('    notebook "A step to step guide to understand attention mechanisms".')
 for name, array in ours.items():
     printed, mine = source.PRINTED[name], source.as_text(array)
@@ -89,6 +255,10 @@ weights = ours["weights"][1]
 share = np.linalg.norm(exact[1]) / np.linalg.norm(exact[3])
 if share < 1e-3:
     below = 1 - weights[0, 0]
+    said_of_head = (
+        "The example is scaled, yet its second head is one-hot, and that head's W_Q and W_K get "
+        "almost no gradient. Finite differences confirm this as far as they can resolve it."
+    )
     print(
         f"""
    This example is scaled, and nevertheless its second head is dead: W_V and W_O still learn, but
@@ -98,165 +268,13 @@ if share < 1e-3:
    variance. The scale repairs scores that grow with d_k; it does not repair large inputs."""
     )
 else:
-    print(f"\n   Here the second head is alive: W_Q gets {share:.0e} of the gradient of W_V.")
-
-# %% 2 · A sweep: what √d_k does to scores, weights and gradients
-# The queries and keys are random, of unit variance, and so is ∂L/∂(weights). There are 64 keys. A
-# measurement takes 512 queries, and is repeated with new draws. Each is made with and without the
-# scale, on the same draws.
-
-rows = list(
-    tqdm(
-        sweep(D_KS, repeats=REPEATS, keys=MANY, seed=chosen.seed),
-        total=2 * len(D_KS) * REPEATS,
-        desc="2 · sweep",
+    said_of_head = (
+        f"With these inputs its second head is alive: W_Q gets {share:.1g} of the gradient that "
+        "W_V gets."
     )
-)
-found = summary(rows)
-HEADINGS = ("variance", "entropy", "largest", "mean", "median", "dead", "top 10 %")
-table = [
-    f"{'':16}" + "".join(f"{heading:>17}" for heading in HEADINGS),
-    f"{'d_k':>6} {'scale':>9}" + f"{'of scores':>17}{'/ log n':>17}{'weight':>17}"
-    f"{'‖∂L/∂q‖':>17}{'‖∂L/∂q‖':>17}{'queries':>17}{'hold':>17}",
-]
+    print(f"\n   {said_of_head}")
 
-
-def plus_minus(mean, spread):
-    """Both with as many decimals as the spread's first digit needs."""
-    decimals = 0 if spread == 0 else int(min(max(-np.floor(np.log10(spread)), 0), 4))
-    return f"{mean:.{decimals}f} ± {spread:.{decimals}f}"
-
-
-for (d_k, a), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
-    cells = "".join(f"{plus_minus(*row[name]):>17}" for name in MEASURED)
-    table.append(f"{d_k:>6} {'1/√d_k' if a else 'none':>9}{cells}")
-print(
-    f"\n2 · {REPEATS} repeats of 512 queries over {MANY} keys, seed {chosen.seed}; mean ± spread\n"
-)
-print("\n".join(table))
-
-
-def measured(name, d_k, a):
-    """The mean over the repeats."""
-    return found[d_k, a][name][0]
-
-
-print("\n   Without the scale, from d_k = 4 to 1024:")
-for name in ("gradient_mean", "gradient_median"):
-    path = " → ".join(f"{measured(name, d_k, 0):.2g}" for d_k in (4, 64, 256, 1024))
-    print(f"     the {name[9:]:<6} of ‖∂L/∂q‖ at d_k = 4, 64, 256, 1024 goes {path}")
-lost, top = (measured(name, 1024, 0) for name in ("dead_share", "top_tenth_share"))
-alive, even = (measured(name, 1024, 0.5) for name in ("dead_share", "top_tenth_share"))
-print(f"     {lost:.0%} of the queries have ‖∂L/∂q‖ < {DEAD} at 1024 (with the scale {alive:.0%})")
-print(f"     the luckiest tenth holds {top:.0%} of the squared gradient ({even:.0%})")
-sweep_png, sweep_svg = save_figure(plot_sweep(rows), chosen.out / "sweep")
-
-# %% 3 · The same head, scaled and unscaled, as a graph
-# This is one query over 5 keys at d_k = 512. Its gradient without the scale is the median of 1001
-# random queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the
-# gradient there. Finite differences, element by element, show whether a small gradient is true.
-
-D_K, KEYS, LIMITS = 512, 5, (1e-6, 1.0)
-q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed))
-
-
-def loss(inputs, scale, axis=None):
-    """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
-    return (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum(axis=axis)
-
-
-def by_differences(i, inputs, scale):
-    """∂L/∂(input i), and its resolution: chapter 4.1's differences, many elements at once.
-
-    A stack holds 256 copies of the input, and in each copy another element has moved. One
-    evaluation of the stack is several times faster than 256 evaluations.
-    """
-    point, value = inputs[i].data, loss(inputs, scale).item()
-    length = lengths(point).ravel()  # the longest step of each element
-    found = np.empty((2, point.size))
-    for some in np.split(np.arange(point.size), range(256, point.size, 256)):
-        directions = np.eye(len(some), point.size, k=some[0]) * length
-
-        def moved(h, directions=directions):
-            """L of each copy, whose element has moved by h times its length."""
-            copies = [Tensor(t.data) for t in inputs]
-            copies[i] = Tensor(point + h * directions.reshape(-1, *point.shape))
-            return loss(copies, scale, axis=(-2, -1)).data
-
-        found[:, some] = slopes(moved, 0.0, 1.0, np.full(len(some), abs(value))) / length[some]
-    return found.reshape(2, *point.shape)
-
-
-drawings, passes, compared, of_q = [], [], [], []
-with tqdm(total=6, desc="3 · finite differences") as progress:
-    for scale, title in ((None, "scaled"), (1.0, "unscaled")):
-        tensors = [
-            Tensor(a, requires_grad=True, name=n) for a, n in zip((q, k, v), "qkv", strict=True)
-        ]
-        with Steps() as steps:
-            value = loss(tensors, scale)
-        drawing = graph(value, grads=True, limits=LIMITS, steps=steps)
-        drawing.save(chosen.out / f"head_{title}.png")
-        drawings.append((title, drawing, drawing.save(chosen.out / f"head_{title}.svg")))
-        steps.backward(value)
-        passes.append(steps)
-        exacts = gradients(loss(tensors, scale), tensors)
-        of_q.append(np.linalg.norm(exacts[0]))
-        for i, exact in enumerate(exacts):
-            numeric, resolution = by_differences(i, tensors, scale)
-            norm, apart = np.linalg.norm(exact), np.linalg.norm(exact - numeric)
-            sees = np.linalg.norm(resolution)
-            told = (
-                f"they agree to {apart / norm:.0e}"
-                if sees < 0.01 * norm
-                else f"too coarse to tell: differences resolve nothing below {sees:.0e}"
-            )
-            compared.append(
-                f"{title:>10} ∂L/∂{'qkv'[i]} {exact.shape!s:>9}   analytic {norm:.9e}   finite "
-                f"differences {np.linalg.norm(numeric):.9e}   {told}"
-            )
-            progress.update()
-both = passes[0].save(
-    chosen.out / "steps.html",
-    beside=passes[1],
-    titles=("scaled", "unscaled"),
-    title=f"One head at d_k = {D_K}, scaled and unscaled",
-    limits=LIMITS,
-)
-print(f"\n3 · One typical query over {KEYS} keys, d_k = {D_K}: norms of the gradient\n")
-print("\n".join(f"   {line}" for line in compared))
-
-# %%
-# How many times smaller a gradient is without the scale depends on the number of keys. So here are
-# medians over many queries, for as few keys as in the pictures, and for as many as in the sweep.
-
-apart = of_q[0] / of_q[1]
-print(f"\n   Its ∂L/∂q is {apart:,.0f} times smaller without the scale. Medians over 512 queries:")
-medians = []
-for keys in (KEYS, MANY):
-    by_a = summary(list(sweep((D_K,), repeats=REPEATS, keys=keys, seed=chosen.seed)))
-    with_it, without = (by_a[D_K, a]["gradient_median"][0] for a in (0.5, 0.0))
-    left = 1 - by_a[D_K, 0.0]["largest_weight"][0]  # for all other keys together
-    medians.append((with_it, without, with_it / without, left))
-    print(
-        f"     {keys:2} keys: {with_it:.2g} with it, {without:.2g} without, "
-        f"{with_it / without:,.{0 if with_it / without > 100 else 1}f} times apart"
-    )
-
-# %%
-# A complete multi-head layer shows where its gradients are strong. It has inputs of unit variance,
-# Xavier weights, 5 tokens, d_model = 12 and 3 heads.
-
-rng = np.random.default_rng(chosen.seed)
-whole = MultiHeadAttention(12, 3, rng=rng)
-tokens = Tensor(rng.standard_normal((5, 12)), requires_grad=True, name="tokens")
-with Steps(whole) as steps, unfused():  # each step of attention in a box of its own
-    loss_of_layer = (whole(tokens) * Tensor(rng.standard_normal((5, 12)), name="g")).sum()
-drawing = graph(loss_of_layer, grads=True, steps=steps)
-drawing.save(chosen.out / "multi_head.png")
-multi_head = drawing.save(chosen.out / "multi_head.svg")
-
-# %% 4 · Everything on one page
+# %% 5 · Everything on one page
 
 page = Page(
     "What √d_k does to gradients",
@@ -284,33 +302,43 @@ page.say(
     "The two heads differ in one number, the scale. The box g is a random ∂L/∂output, from which "
     "the way back begins: L = ⟨g, output⟩. A box is a tensor, and its colour is the RMS of the "
     "gradient there: the root of the mean of its squared elements, the size of a typical one.",
-    f"The gradient of q is {apart:,.0f} times smaller on the right. It is the same at the weights, "
-    "but softmax passes almost none of it on to the scores. Finite differences find the same small "
-    "gradient, so it is true and not a bug. The query is one of 1001 random ones: the one whose "
-    "‖∂L/∂q‖ without the scale is the median of all, so it is neither lucky nor unlucky.",
+    f"The gradient of q is {times(apart)} on the right. It is the same at the weights, "
+    + ("but softmax passes almost none of it on to the scores. " if apart > 100 else "")
+    + ("so softmax makes the difference. " if apart <= 100 else "")
+    + "Finite differences find the same gradients, so they are true and not a bug. The query is "
+    "one of 1001 random ones: the one whose ‖∂L/∂q‖ without the scale is the median of all, so it "
+    "is neither the best case nor the worst.",
 )
 (_, _, few_apart, few_left), (with_it, without, many_apart, many_left) = medians
+verdict = "about as many times" if 0.5 < many_apart / few_apart < 2 else "fewer times"
+verdict = "more times" if many_apart >= 2 * few_apart else verdict
+verdict = verdict if many_apart >= 1 else "neither"
 page.ask(
-    f"Here the query looks at {KEYS} keys. Take {MANY} keys at the same d_k = {D_K}. There, too, "
-    "the gradient of a median query is smaller without the scale: about as many times smaller, "
-    "more times, or fewer?",
-    f"Fewer: {many_apart:.1f} times. The medians are {with_it:.2g} with the scale and "
-    f"{without:.2g} without it. (With {KEYS} keys the medians are {few_apart:,.0f} times apart.) "
-    "Among many keys the second best is closer to the best, so softmax is less one-hot: without "
-    f"the scale a median query leaves {many_left:.1g} of its weight to all keys but one, and with "
-    f"{KEYS} keys {few_left:.1g}.",
+    f"Here the query looks at {KEYS} keys, and a median one gets a gradient that is "
+    f"{times(few_apart)} without the scale. Take {MANY} keys at the same d_k = {D_K}. Is it "
+    "smaller there, too: about as many times, more times, or fewer?",
+    f"{verdict.capitalize()}: it is {times(many_apart)}. The medians are {with_it:.2g} with the "
+    f"scale and {without:.2g} without it, each the mean of {REPEATS} repeats. (Without the scale "
+    f"single repeats have {ranges[1]}.) Among many keys the second best is closer to the best, so "
+    "softmax is less one-hot: without the scale a median query leaves "
+    f"{many_left:.1g} of its weight to all keys but one, and with {KEYS} keys {few_left:.1g}.",
 )
 page.fold("Norms of the gradient, and finite differences", "\n".join(compared))
-page.section("Both heads, step by step")
+page.head("Both heads, step by step")
 page.say("One slider moves both. On the way back, the arrow in use says how far the two are apart.")
 page.steps(both, title="Both passes of the two heads, side by side")
 page.section("2 · Scores, weights and gradients over d_k")
 page.say(
     "Without the scale the scores' variance is d_k, the weights become one-hot, and the median "
     "query's gradient first rises and then falls, while the mean levels off. With 1/√d_k five of "
-    f"the six measurements hardly change. There are {MANY} keys; the shaded band is ± one standard "
-    f"deviation of {REPEATS} repeats. A query is called dead if its ‖∂L/∂q‖ is below {DEAD}: less "
-    f"than a hundredth of the {with_it:.2f} that a median query gets with the scale.",
+    "the six panels hardly change. The sixth is the share of the tenth with the longest gradients: "
+    f"it falls from {measured('top_tenth_share', D_KS[0], 0.5):.0%} to "
+    f"{measured('top_tenth_share', D_KS[-1], 0.5):.0%}, because the lengths of short vectors vary "
+    f"more. There are {MANY} keys; the shaded band is ± one standard deviation of {REPEATS} "
+    f"repeats. A query is called dead if its ‖∂L/∂q‖ is below {DEAD}: less than a hundredth of the "
+    f"{with_it:.2f} that a median query gets with the scale.",
+    "Each demo draws its own random numbers, so `laboratory` and `why_half` show other numbers at "
+    "the same seed.",
 )
 page.figure(
     sweep_svg,
@@ -337,20 +365,20 @@ page.say(
     'A notebook, "A step to step guide to understand attention mechanisms", works out two heads by '
     'hand for the sentence "I love Transformers". We found it without an author or an address; '
     "`python -m demos love_transformers` shows all of it. "
-    f"{same} of its {total} printed numbers come out of our layer. The example is scaled, yet its "
-    "second head is one-hot, and that head's W_Q and W_K get almost no gradient. Finite "
-    "differences confirm this as far as they can resolve it.",
+    f"{same} of its {total} printed numbers come out of our layer. {said_of_head}",
 )
 page.fold("The gradients of the two heads", "\n".join([*backward, "", *checked]))
 page.conclude(
     "The scale keeps softmax where it passes gradients on. It is not needed where something else "
     "does, such as small initial weights, and it is not enough where scores are large for another "
-    "reason, as in the worked example.",
+    "reason, as with the worked example's own inputs from 0 to 9.",
     try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick)
-print(f"\n4 · {written} shows all of it ({time.perf_counter() - started:.0f} s)")
+print(f"\n5 · {written} shows all of it ({time.perf_counter() - started:.0f} s)")
 
 # %% Try it
-# - Set `D_K` to 256, and then `KEYS` to 50 as well: which of the two revives the typical query?
-# - Give the worked example inputs of unit variance: `x, layer = source.layer(unit=True)`.
+# - Set `D_K` to 256, and then `KEYS` to 50 as well (the finite differences take four minutes then):
+#   which of the two revives the typical query?
+# - Give the worked example inputs of unit variance, `x, layer = source.layer(unit=True)`: what does
+#   W_Q of the second head get then, and how many of the printed numbers are left?

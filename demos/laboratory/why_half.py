@@ -1,9 +1,9 @@
 """Why ½: guess first, then move d_k and the exponent of the scale until the line is flat.
 
 Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. Of 21 exponents from 0 to
-1 it is the one at which a typical query gets the same gradient at every d_k: its median is level
-from d_k = 16 to 1024. Without a scale (a = 0) the median falls more than twentyfold from d_k = 64
-to 1024, while the mean stays between half and double.
+1 the line of the medians is flattest at ½ (beside it in 1 of 51 seeds): from d_k = 16 to 1024 a
+typical query gets nearly the same gradient. Without a scale (a = 0) the median falls more than
+twentyfold from d_k = 64 to 1024, while the mean stays between half and double.
 
 The page computes in the browser, at each move. It works without a network, and can be mailed.
 
@@ -12,6 +12,7 @@ The page computes in the browser, at each move. It works without a network, and 
 
 # %% Set-up
 
+import math
 from string import Template
 
 from attention.figures import (
@@ -24,10 +25,11 @@ from attention.figures import (
     new_figure,
     save_figure,
 )
+from attention.scaling import sweep
 from demos import options
 from demos._page import Html, Page, try_it
 from demos._training import Marks
-from demos.laboratory.explorable import D_KS, EXPONENTS, FOLDER, apart, draws, measure
+from demos.laboratory.explorable import D_KS, EXPONENTS, FOLDER, FROM, apart, draws, measure
 
 chosen = options("why_half", __doc__.splitlines()[0])
 marks = Marks(enforced=not chosen.quick)
@@ -63,12 +65,15 @@ for row in [HEADER, *rows]:
 print()
 flattest = min(spread, key=spread.get)
 at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
-marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.0, ".2f")
+marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.051, ".2f")
 marks.at_most("largest / smallest median at ½", spread[0.5], 1.2, ".2f")
 marks.at_most(
     "median at a = 0, 1024 over 64", median[0.0][at_1024] / median[0.0][at_64], 0.05, ".4f"
 )
 marks.at_least("mean at a = 0, 1024 over 64", mean[0.0][at_1024] / mean[0.0][at_64], 0.5, ".2f")
+others = [row.gradient_median for row in sweep([1024], (0.0,), repeats=5, seed=chosen.seed)]
+below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
+second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
 
 # %% Pictures, for a reader without JavaScript and for paper
 
@@ -123,14 +128,20 @@ def at(a, *places):
 
 pictures = [
     (
-        panel("lines", "d_k", "‖∂L/∂q‖", "level at ½ alone", draw_lines),
+        panel("lines", "d_k", "‖∂L/∂q‖", "nearly level at ½", draw_lines),
         "The median and the mean of the gradient over d_k. Without a scale the median is "
         f"{at(0.0, 4, 32, 1024)}; with a = ½ {at(0.5, 4, 32, 1024)}; with a = 1 "
         f"{at(1.0, 4, 32, 1024)}.",
         "Median (line) and mean (dots) over d_k, with no scale (a = 0), 1/√d_k (½) and 1/d_k (1)",
     ),
     (
-        panel("flatness", "a", "largest / smallest median", "flattest at ½", draw_flatness),
+        panel(
+            "flatness",
+            "a",
+            "largest / smallest median",
+            f"flattest at a = {flattest:g}",
+            draw_flatness,
+        ),
         "The largest median from d_k = 16 on, divided by the smallest, over the exponent: it is "
         f"{spread[0.0]:.0f} at a = 0, {spread[0.5]:.2f} at ½ and {spread[1.0]:.1f} at 1.",
         "The largest median from d_k = 16 on, divided by the smallest: 1 is a flat line",
@@ -161,8 +172,8 @@ def part(name):
 page = Page(
     "Why 1/√d_k, and not another power?",
     claim=Html(
-        "Attention multiplies its scores by d_k<sup>-a</sup>. Only with a = ½ does a typical "
-        "query get the same gradient at every d_k."
+        "Attention multiplies its scores by d_k<sup>-a</sup>. One power of d_k keeps a typical "
+        "query's gradient the same at every d_k. Which one?"
     ),
 )
 page.say(
@@ -170,7 +181,8 @@ page.say(
     "and variance 1, and so has the gradient ∂L/∂p that arrives at the attention weights p. The "
     "only thing that you change is the scale, which multiplies the scores before softmax.",
     "What is measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that "
-    "reaches it, and so how much it can learn. A query with less than 0.001 is called dead.",
+    "reaches it. With gradient descent, a longer one moves the query further. A query with less "
+    "than 0.001 is called dead.",
 )
 scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
 page.program(
@@ -194,12 +206,14 @@ page.say(
     ),
     "Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and "
     "the gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight "
-    "on one key, J is nearly 0, and the typical query dies. The few queries whose best two keys "
-    "are nearly equal keep their J, and their gradients grow like s. They hold the mean up, so "
-    "one mean over all queries hides the dead ones.",
+    "on one key, J is nearly 0, and so is the gradient of the typical query. The few queries whose "
+    "best two keys are nearly equal keep their J, and their gradients grow like s. They hold the "
+    "mean up, so one mean over all queries hides the dead ones.",
     "If a is below ½, s grows with d_k, so wider heads are further to the right on the hill: "
-    "beyond its top early without a scale, and late near ½. At a = 0.15 the median is "
-    f"{at(0.15, 16, 128, 1024)}, so the first and the last are on different sides of the top. "
+    "beyond its top early without a scale, and late near ½. There is no second a that gives a flat "
+    f"line. At a = {second:g} the first and the last median are most alike, on different sides of "
+    f"the top: {at(second, 16, 1024)}. But between them the line rises to "
+    f"{max(median[second][FROM:]):.2g}, so it is not flat. "
     "If a is above ½, s shrinks, and the gradient of every query with it: at a = 1 it halves "
     "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k, and the median stays where it "
     "is.",
@@ -208,6 +222,10 @@ page.say(
     "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
     "gradient of so few numbers varies more in length from query to query. Flatness is therefore "
     "judged from d_k = 16 on.)",
+    "Each demo draws its own random numbers, so `scaling` and `laboratory` show other numbers at "
+    "the same seed. Without a scale the median at d_k = 1024 is "
+    f"{median[0.0][at_1024]:.2g} here, and from {min(others):.2g} to {max(others):.2g} in five "
+    "samples of chapter 16.",
 )
 page.conclude(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "

@@ -58,12 +58,12 @@ def test_the_answer_of_first_gradient_is_the_gradient(ran):
 def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     printed, page = ran["scaling"]
     norms = [one(rf" {how} ∂L/∂q .*analytic (\S+) ", printed)[0] for how in ("scaled", "unscaled")]
-    (times,) = one(r"gradient of q is ([\d,]+) times smaller", page)
+    (times,) = one(r"gradient of q is ([\d,]+) times smaller on the right", page)
     assert times == round(norms[0] / norms[1])
-    (few,) = one(r"With 5 keys the medians are ([\d,]+) times apart", page)
+    (few,) = one(r"a median one gets a gradient that is ([\d,]+) times smaller", page)
     assert few == pytest.approx(np.divide(*medians(512, 5, seed=1)), rel=0.01)
     times, *both = one(
-        r"Fewer: ([\d.]+) times.* are ([\d.]+) with the .* and ([\d.]+) without", page
+        r"Fewer times: it is ([\d.]+) times.* are ([\d.]+) with the .* and ([\d.]+) without", page
     )
     np.testing.assert_allclose(both, medians(512, 64, seed=1), rtol=0.05)
     assert times == pytest.approx(np.divide(*medians(512, 64, seed=1)), abs=0.06)
@@ -86,8 +86,8 @@ def test_the_readme_says_the_factors_of_its_picture_and_of_more_keys():
         np.linalg.norm(gradients(attention(q, k, v, scale=s), [q], g.data)[0]) for s in (None, 1)
     ]
     assert one(r"q's gradient is ([\d,]+) times smaller", readme) == [round(norms[0] / norms[1])]
-    (said,) = one(r"with 64 keys the medians of ‖∂L/∂q‖ are ([\d.]+) times apart", readme)
-    assert said == round(np.divide(*medians(512, 64, seed=0)), 1)
+    low, high = one(r"with 64 keys the medians of ‖∂L/∂q‖ are (\d+) to (\d+) times apart", readme)
+    assert all(low < np.divide(*medians(512, 64, seed=seed)) < high for seed in range(4))
 
 
 # ------------------------------------------------------------------ law: every number is computed
@@ -99,8 +99,10 @@ MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.
 # of the guesses that a question offers.
 TYPED = {
     # Forms of numbers; what is called dead, and learned; chapters.
-    "laboratory": [".2", ".3", "0.001", "98 %", *(f"16.{n}" for n in (2, 3, 4, 5, 7))],
-    "why_half": ["0.001", "0.15"],  # what is called dead; a setting of the slider
+    "_gradients": ["16.2", "16.3"],
+    "_rates": ["98 %", "16.4", "16.5"],
+    "_hidden": ["0.02", "16.4", "16.5", "16.7"],  # (GPT-2's standard deviation)
+    "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
     "digits": ["10 %"],  # chance among ten
     "first_gradient": ["0.5"],  # where the descent begins
@@ -126,13 +128,15 @@ TYPED = {
 }
 
 
-def typed(tree):
-    """Every text in a call of a page's method that is typed in, and not formatted from a value."""
+def typed(tree, returned=False):
+    """Every text in a call of a page's method that is typed in, and not formatted from a value.
+
+    If parts of the page are made by functions, what these return is looked at too.
+    """
     for call in ast.walk(tree):
-        if not isinstance(call, ast.Call):
-            continue
-        its = getattr(call.func, "value", call.func)
-        if getattr(its, "id", "") not in ("page", "Page", "TextPage"):
+        its = getattr(call.func, "value", call.func) if isinstance(call, ast.Call) else None
+        of_page = getattr(its, "id", "") in ("page", "Page", "TextPage")
+        if not of_page and not (returned and isinstance(call, ast.Return)):
             continue
         forms = {
             id(part)
@@ -151,7 +155,7 @@ def test_no_measured_number_is_typed_into_a_page():
     paths = {path.stem: path for path in (*files().values(), *helpers)}
     found = {}
     for name, path in paths.items():
-        texts = typed(ast.parse(path.read_text("utf-8")))
+        texts = typed(ast.parse(path.read_text("utf-8")), path.parent.name == "laboratory")
         numbers = {match.strip() for text in texts for match in MEASURED.findall(text)}
         if numbers:
             found[name] = sorted(numbers)

@@ -54,6 +54,18 @@ ADD = {
 SUBSETS = [names for n in range(4) for names in combinations(ADD, n)]
 
 
+def test_stars_around_words_are_stress_and_all_others_stay():
+    for text, shown in {
+        "*Means.* One norm": "<em>Means.</em> One norm",
+        "*Small initial weights.* GPT-2": "<em>Small initial weights.</em> GPT-2",
+        "is *saturated*, so": "is <em>saturated</em>, so",
+        "*a* and *b c*": "<em>a</em> and <em>b c</em>",
+        "2 * 3 * 4, a*b*c, **kwargs": "2 * 3 * 4, a*b*c, **kwargs",
+        "`*x*` is *code*": "<code>*x*</code> is <em>code</em>",
+    }.items():
+        assert marked(text) == shown
+
+
 @pytest.mark.parametrize("names", SUBSETS, ids="-".join)
 def test_every_part_of_a_page_does_its_work_beside_any_others(names, made, visit, tmp_path):
     page = Page("A page", claim="It has parts.")

@@ -90,6 +90,17 @@ def test_its_numbers_equal_those_of_the_engine(path, drawn, visit):
         np.testing.assert_allclose(norms, here.norms[:10], rtol=1e-9, atol=1e-13)
 
 
+def test_a_norm_of_rounding_errors_shows_no_digits(path, drawn, visit):
+    page = visit(path, "#d_k=1024&a=0")
+    norms = measure(drawn, 1024, 0).norms
+    assert norms.min() < 1e-12
+    for query in (int(norms.argmin()) + 1, int(norms.argmax()) + 1):
+        page.fill("#query", str(query))
+        page.dispatch_event("#query", "change")
+        shown = page.inner_text("#norm")
+        assert (shown == "< 10⁻¹²") == (norms[query - 1] < 1e-12)
+
+
 def test_its_dead_share_is_that_of_chapter_16s_sweep_within_three_standard_errors(path, visit):
     raw = [row.dead_share for row in sweep([1024], repeats=5) if row.a == 0]
     page = visit(path, "#d_k=1024&a=0")
@@ -149,6 +160,11 @@ def test_the_guess_stays_beside_the_measurement(path, medians, visit):
     assert page.is_hidden("#lab") and page.locator("details[open]").count() == 0
     page.click("#compare")
     assert page.inner_text("#message") == "Choose one answer to each of the two questions."
+    button, said = (page.locator(f"#{name}").bounding_box() for name in ("compare", "message"))
+    assert 0 <= said["y"] - (button["y"] + button["height"]) < 40  # just below the button
+    answers = page.locator("h2:text-is('Why it is ½'), h2:text-is('Try it'), details")
+    assert answers.count() == 3 and not any(each.is_visible() for each in answers.all())
+    assert "½" not in page.inner_text(".claim")
     page.check("[name=median][value=grows]")
     page.check("[name=mean][value=stays]")
     page.click("#compare")
@@ -158,6 +174,7 @@ def test_the_guess_stays_beside_the_measurement(path, medians, visit):
     assert f"{medians[64, 0]:.3g} at d_k = 64 and {medians[1024, 0]:.3g} at 1024" in median
     assert "double (your guess) (measured)" in mean and "As you guessed." in mean
     assert page.is_visible("#lab") and page.is_hidden("#message")
+    assert all(each.is_visible() for each in answers.all())
     move(page, 1024, 0.5)
     assert page.is_checked("[name=median][value=grows]")
     assert page.is_disabled("[name=median][value=falls]")

@@ -9,6 +9,8 @@ function short(x) {
   const [digits, power] = x.toExponential(1).split("e");
   return `${digits} · 10${raised(Number(power))}`;
 }
+// A shorter gradient is the rounding of numbers near 1: its digits mean nothing.
+const shortNorm = x => x < 1e-12 ? "< 10⁻¹²" : short(x);
 const percent = x => `${Math.round(100 * x)} %`;
 // An exponent has one colour: that of no scale at 0, of 1/√d_k at ½, of 1/d_k at 1, mixed between.
 const colour = a => a <= 0.5
@@ -81,7 +83,7 @@ function drawLines() {
 function drawHistogram() {
   const {norms, mean, median, dead} = measured(state.a)[state.m], [low, high] = [-9.2, 2], wide = 0.2;
   const [width, add] = picture("histogram", 260,
-    `Histogram of the gradient's length for 512 queries at d_k = ${D_KS[state.m]}, a = ${state.a}: median ${short(median)}, mean ${short(mean)}, ${percent(dead)} below 0.001. Query ${state.query} has ${short(norms[state.query - 1])}.`);
+    `Histogram of the gradient's length for 512 queries at d_k = ${D_KS[state.m]}, a = ${state.a}: median ${short(median)}, mean ${short(mean)}, ${percent(dead)} below 0.001. Query ${state.query} has ${shortNorm(norms[state.query - 1])}.`);
   const left = 34, right = width - 10, top = 44, bottom = 214;
   const x = log => left + (right - left) * (log - low) / (high - low);
   const place = value => x(between(Math.log10(value), low + wide / 2, high - wide / 2));
@@ -99,7 +101,7 @@ function drawHistogram() {
   line(add, x(-3), top, x(-3), bottom, "stroke: var(--soft)");
   add("text", {x: left + 6, y: top + 16, class: "strong"}, `dead: ${percent(dead)}`);
   for (const [value, name] of [[-9, "< 10⁻⁹"], [-6, "10⁻⁶"], [-3, "0.001"], [0, "1"], [2, "100"]]) {
-    add("text", {x: between(x(value), left + 14, right - 8), y: bottom + 18, "text-anchor": "middle"}, name);
+    add("text", {x: between(x(value), left + 14, right - 8), y: bottom + 26, "text-anchor": "middle"}, name);
   }
   for (const [what, value, height, dash] of [["median", median, 14, "none"], ["mean", mean, 32, "5 4"]]) {
     const at = place(value), end = at > (left + right) / 2;
@@ -108,7 +110,7 @@ function drawHistogram() {
   }
   const at = place(norms[state.query - 1]);
   add("path", {class: "mark", d: `M${at} ${bottom + 1}l6 10h-12z`, style: "fill: var(--on)"});
-  add("text", {x: between(at, left + 20, right - 24), y: bottom + 36, "text-anchor": "middle", class: "strong"}, `query ${state.query}`);
+  add("text", {x: between(at, left + 20, right - 24), y: bottom + 42, "text-anchor": "middle", class: "strong"}, `query ${state.query}`);
 }
 
 function drawTried() {
@@ -144,8 +146,8 @@ function drawHill() {
   for (const a of [...[...state.tried].filter(each => each !== state.a), state.a]) {  // this a is on top
     const now = a === state.a;
     measured(a).forEach((found, m) => add("circle", {
-      cx: x(spread(m, a)), cy: y(found.median), r: !now ? 2.5 : m === state.m ? 7 : 4.5, class: now ? "now" : "ghost",
-      style: `fill: ${colour(a)}; ${now ? "stroke: var(--paper)" : "opacity: .55"}`,
+      cx: x(spread(m, a)), cy: y(found.median), r: !now ? 2.5 : m === state.m ? 8 : 5, class: now ? "now" : "ghost",
+      style: `fill: ${colour(a)}; ${now ? "stroke: var(--ink); stroke-width: 1.2" : "opacity: .55"}`,
     }));
   }
 }

@@ -21,7 +21,7 @@ function show() {
   put("entropy", found.entropy, found.entropy.toFixed(2));
   put("largest", found.largest, found.largest.toFixed(2));
   put("apart", apart(a), short(apart(a)));
-  put("norm", norm, short(norm));
+  put("norm", norm, shortNorm(norm));
   $("looks").textContent = `gives ${percent(Math.max(...p))} of its weight to one key, and ${norm < DEAD ? "is dead" : "is alive"}.`;
   $("said").textContent = `At d_k = ${D_KS[m]} and a = ${a}, half of the queries get less than ${short(found.median)}, the mean is ${short(found.mean)}, and ${percent(found.dead)} are dead. From d_k = 16 to 1024 the largest median is ${short(apart(a))} times the smallest.`.replaceAll(" = ", "\u00a0=\u00a0");
   drawLines();
@@ -32,8 +32,13 @@ function show() {
   try { history.replaceState(null, "", link); } catch { /* Safari allows 100 of them in 30 seconds */ }
 }
 
+// What comes after the measurement gives the answer away, so it waits for the guess.
+const later = [];
+for (let part = $("lab").nextElementSibling; part; part = part.nextElementSibling) later.push(part);
+
 function reveal() {
   $("lab").hidden = false;
+  for (const part of later) part.hidden = false;
   $("skip").hidden = true;
   show();
 }
@@ -100,5 +105,6 @@ $("guess").addEventListener("submit", event => {
 addEventListener("hashchange", follow);
 addEventListener("resize", () => $("lab").hidden || show());
 for (const found of document.querySelectorAll("details[open]")) found.open = false;  // the answer
+for (const part of later) part.hidden = true;
 $("guess").hidden = false;
 follow();
