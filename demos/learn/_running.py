@@ -70,7 +70,7 @@ def loaded(text: str, path: Path) -> ModuleType:
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
     """What the check of an exercise says of the learner's file, in this process."""
-    from demos.learn._telling import Unsolved
+    from demos.learn._telling import During, Unsolved
 
     check = importlib.import_module(f"demos.learn.checks.{name}").check
     with warnings.catch_warnings(record=True) as caught:
@@ -98,6 +98,9 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
             own = error.filename == str(path)
             said = f"{path.name} cannot be read: {error.strerror}"
             answer = Answer(False, said if own else _explained(error, path))
+        except During as during:
+            asked, error = str(during), during.__cause__ or during
+            answer = Answer(False, f"{asked}.\n{_explained(error, path)}")
         except (Exception, SystemExit) as error:
             answer = Answer(False, _explained(error, path))
     theirs = [each for each in caught if Path(each.filename).parent == path.parent]
@@ -162,6 +165,8 @@ def _explained(error: BaseException, path: Path) -> str:
     lines = _own_lines(error.__traceback__, path)
     if not lines and error.__cause__:  # the engine has said of which VJP NumPy's complaint is
         lines = _own_lines(error.__cause__.__traceback__, path)
+    if not lines and re.match("the (rule|VJP of) ", words):  # the engine has refused it
+        return f"{path.name}: {words}"
     if not lines:
         return f"the check cannot go on with what {path.name} gives it: {said}"
     file, line, function = lines[-1]

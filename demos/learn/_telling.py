@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +27,19 @@ class Unsolved(Exception):
         self.kind = kind
 
 
-_NONE = "{} returned None: its lines are still to be written"
+class During(Exception):
+    """What the check was asking for when the learner's code raised the exception it comes from."""
+
+
+@contextmanager
+def asking(asked: str) -> Iterator[None]:
+    """An exception of the learner's code in here is told with the call that was asked for."""
+    try:
+        yield
+    except (Unsolved, During):
+        raise
+    except Exception as error:
+        raise During(asked) from error
 
 
 def given(answer: ModuleType, name: str) -> Any:
@@ -60,12 +73,8 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     expected one. Several results are compared as tuples.
     """
     if isinstance(expected, tuple):
-        if got is None:
-            raise Unsolved(_NONE.format(asked), "value")
-        if not isinstance(got, tuple | list) or len(got) != len(expected):
-            came = f"{len(got)} results" if isinstance(got, tuple | list) else _shown(got)
-            raise Unsolved(f"{asked} returns {len(expected)} results; it returned {came}", "value")
-        for i, (mine, ours) in enumerate(zip(got, expected, strict=True)):
+        found = results(asked, got, len(expected))
+        for i, (mine, ours) in enumerate(zip(found, expected, strict=True)):
             same(f"result {i} of {asked}", mine, ours, rtol=rtol)
         return
     ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
@@ -88,10 +97,48 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     )
 
 
+def returned(asked: str, got: Any) -> None:
+    """Unsolved if nothing came."""
+    if got is None:
+        raise Unsolved(f"{asked.rstrip(',')} returned None: is a return missing?", "value")
+
+
+def results(asked: str, got: Any, count: int) -> Any:
+    """What came; Unsolved unless it is so many results."""
+    returned(asked, got)
+    if not isinstance(got, tuple | list) or len(got) != count:
+        many = isinstance(got, tuple | list) and len(got) != 1
+        came = f"{len(got)} results" if many else "1 result, " + _kind(got)
+        raise Unsolved(f"{asked} should return {count} results; it returned {came}", "value")
+    return got
+
+
+def array(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
+    """What came; Unsolved unless it is an array of this shape, with which one can compute."""
+    shaped(asked, got, shape)
+    if not isinstance(got, np.ndarray | np.generic):
+        raise Unsolved(f"{asked} is {_kind(got)}; an array was expected", "value")
+    return got
+
+
+def tensor(asked: str, got: Any, shape: tuple[int, ...], back_to: str) -> Tensor:
+    """What came; Unsolved unless it is a Tensor of this shape, through which the gradient goes."""
+    shaped(asked, got, shape)
+    if not isinstance(got, Tensor):
+        said = f"{asked} is {_kind(got)}, not a Tensor: the gradient of {back_to} is lost"
+        raise Unsolved(said, "value")
+    return got
+
+
+def _kind(value: Any) -> str:
+    """What a value is: an array, a Tensor, a list, …"""
+    kind = "array" if isinstance(value, np.ndarray | np.generic) else type(value).__name__
+    return f"a{'n' * (kind[0] in 'aeiou')} {kind}"
+
+
 def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
     """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
-    if got is None:
-        raise Unsolved(_NONE.format(asked), "value")
+    returned(asked, got)
     try:
         mine = np.asarray(got.data if isinstance(got, Tensor) else got)
         if mine.dtype.kind not in "biuf":
@@ -135,9 +182,11 @@ def right_derivatives(
         if not error.diagnoses and laws is not None:
             laws()
         raise Unsolved("\n".join(said + _worth_telling(error)), "derivative") from None
-    except (ValueError, TypeError) as error:
+    except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):
+            if asked:
+                raise During(asked) from error
             raise
         said.append(str(error)[0].upper() + str(error)[1:])
         raise Unsolved("\n".join(said), "derivative") from None

@@ -22,9 +22,9 @@ That decides the order. A result may pass its gradient on only when the gradient
 is, when everything computed from this result has sent its contribution. A result is newer than
 every result that it was made from. So take, of all the results that have received something and
 wait to pass it on, the **newest**. Its gradient is complete. Only a newer result can send to it. A
-newer result that has received something would be waiting. One that has received nothing could
-receive only from results that are newer still. But no newer result is waiting, so nothing more is
-sent.
+newer result that has received something would be waiting, or has passed it on already, which it
+does only once. One that has received nothing could receive only from results that are newer still.
+But no newer result is waiting, so nothing more is sent.
 
 Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was given
 another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at the
@@ -356,7 +356,8 @@ def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: boo
     """Refuse what a VJP must not return: no array, a Tensor unasked, another shape or kind."""
     vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
     if not isinstance(g, (np.ndarray, np.generic, Tensor)):
-        raise TypeError(f"{vjp} gave {type(g).__name__}, not an array")
+        gave = "None: is a return missing?" if g is None else f"{type(g).__name__}, not an array"
+        raise TypeError(f"{vjp} gave {gave}")
     if isinstance(g, Tensor) and not create_graph:
         raise TypeError(
             f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "

@@ -15,7 +15,13 @@ WRONG = {
         ("return a * b, lambda g: b, lambda g: a", "does not depend on g"),
         ("return a * b, lambda g: g * b, lambda g: -g * a", "wrong sign"),
         ("return a * b, lambda g: g * b, lambda g: a * a", "does not depend on g"),
-        ("return a * b", "returns three results"),
+        ("return a * b", "should return 3 results; it returned 1 result, an array"),
+        ("return a * b, b, a", "result 1 of product(a, b) is of type ndarray; a function of g was"),
+        ("return a * b, lambda g: g * b", "it returned 2 results"),
+        (
+            "return a * b, lambda g, y: g * b, lambda g, y: g * a",
+            "takes (g, y); in this exercise a VJP takes g alone",
+        ),
         ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
     ],
     "e03_chain": [
@@ -43,7 +49,17 @@ WRONG = {
         ("gradient = to_factor(g)", "back through the product alone"),
         ("gradient = to_x(to_sine(g))", "back through the sine alone"),
         ("gradient = to_factor(g) * to_x(to_sine(g))", "the product of what comes back"),
-        ("gradient = to_factor(g) + to_sine(g)", "the gradient of twice(x, g) differs"),
+        ("gradient = to_factor(g) + to_sine(g)", "But this gradient is to_factor(g) + to_sine(g)"),
+        (
+            "gradient = to_x(to_factor(g)) + to_sine(g)",
+            "But this gradient is to_x(to_factor(g)) + to_sine(g)",
+        ),
+        (
+            "gradient = to_factor(1) + to_x(to_sine(1))",
+            "twice as large, so is every gradient that comes from it. But this gradient is the "
+            "same for every g",
+        ),
+        ("gradient = g * x + g * np.sin(x) * 2", "result 1 of twice(x, g) differs in 15 of 15"),
     ],
     "e05_order": [
         (
@@ -106,6 +122,16 @@ WRONG = {
             "        x.grad = 0.0",
             "every value between keeps its gradient",
         ),
+        (
+            "def walk(value, g):\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        share = function(g)\n"
+            "        x.grad = x.grad + share\n"
+            "        walk(x, share)\n"
+            "walk(root, root.grad)",
+            "passes its gradient on once, when it is complete. But 2 doublings have 4 functions, "
+            "and they were called 6 times",
+        ),
     ],
 }
 
@@ -147,6 +173,8 @@ WRONG |= {
             "return np.exp(x), lambda g, y: g * np.exp(np.asarray(getattr(x, 'data', x)))",
             "The first derivative is right and the second one is not, because input 0 leaves the",
         ),
+        ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
+        ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
         ("return np.exp(x), lambda g: g * np.exp(x)", "(in the VJP of exp for input 0)"),
         ("return np.exp(x), g * np.exp(x)", "line 26, in exp: NameError: name 'g'"),
@@ -154,6 +182,7 @@ WRONG |= {
     "e08_sum": [
         (
             f"{SUM}lambda g, y: g * np.ones(x.shape)",
+            "sum(x, axis=1) for x of shape (3, 5).\n"
             "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
             "could not be broadcast together with shapes (3,) (3,5)",
         ),
@@ -268,6 +297,12 @@ WRONG |= {
     ],
     "e13_softmax": [
         (
+            "e = np.exp(x - x.max())\nreturn e / e.sum(axis=axis, keepdims=True), "
+            "lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True))",
+            "do not depend on other rows: 0, 1, 3 and 1000, 1001, 1003 have the same. But as two "
+            "rows of one array they have nan, nan, nan",
+        ),
+        (
             f"{WEIGHTS}lambda g, y: g * y",
             "The value uses the result of exp twice, and the VJP counts only one use",
         ),
@@ -300,6 +335,10 @@ WRONG |= {
         ),
     ],
     "e14_cross_entropy": [
+        (
+            (RIGHT_LOGARITHM.replace("max(axis=-1, keepdims=True)", "max()"), RIGHT_LOSS),
+            "for scores of 1,000 log_softmax(x) stays finite",
+        ),
         (
             (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
             "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
@@ -455,6 +494,10 @@ WRONG |= {
             "5 of 7 predictions are as measured.\nmean_ratio = 0.01: at d_k = 1024 the mean",
         ),
         (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
+        (
+            PREDICTED.replace('dead = "rises"', "dead = 3").replace("= 10", '= "falls"'),
+            "dead is 3: write 'rises', 'stays' or 'falls'\nmean_ratio is 'falls': write a number",
+        ),
     ],
     "e18_bug": [
         (
@@ -492,8 +535,16 @@ WRONG |= {
             "return softmax(q.data @ k.mT / np.sqrt(q.shape[-1])) @ v",
             "Nothing that f computes from input 0 leads back to it",
         ),
+        (
+            "return (softmax(q @ k.mT / np.sqrt(q.shape[-1])) @ v).data",
+            "attention(q, k, v) is an array, not a Tensor: the gradient of q is lost",
+        ),
     ],
     "e20_mask": [
+        (
+            "return np.where(mask, softmax(np.where(mask, scores.data, -1e9)), 0)",
+            "is an array, not a Tensor: the gradient of scores is lost",
+        ),
         ("return softmax(where(mask, scores, -np.inf))", "such a query are nan, nan, nan"),
         (
             "return where(mask, softmax(scores + np.where(mask, 0.0, -np.inf)), 0.0)",
@@ -569,7 +620,7 @@ WRONG |= {
             ("velocity *= momentum\nvelocity += g\np -= lr * velocity\nreturn p, velocity", ADAM),
             "+=",
         ),
-        ((MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")), "returns 3 results"),
+        ((MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")), "should return 3 results"),
     ],
     "e24_reverse": [
         (
@@ -591,5 +642,36 @@ WRONG |= {
             "95 % of new sequences are written backwards",
         ),
         ((BLOCK, STEP.replace("x.data, *means[name] = ", "_ = ")), "moves every parameter"),
+    ],
+}
+
+# ---------------------------------------------------------------- right, and not as we write it
+
+RIGHT = {
+    "e05_order": [
+        "found, waiting = [], [root]\n"
+        "while waiting:\n"
+        "    value = max(waiting, key=lambda value: value.time)\n"
+        "    waiting = [x for x in waiting if x is not value]\n"
+        "    found.append(value)\n"
+        "    waiting += [x for x in value.inputs if x not in waiting]\n"
+        "return found",
+    ],
+    "e06_bug": [
+        "waiting = {root}\n"
+        "while waiting:\n"
+        "    value = max(waiting, key=lambda value: value.time)\n"
+        "    waiting.remove(value)\n"
+        "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+        "        x.grad += function(value.grad)\n"
+        "        waiting.add(x)",
+    ],
+    "e17_predict": [
+        PREDICTED.replace('mean = "stays"', 'mean = "rises"'),
+    ],
+    "e20_mask": [
+        "return where(mask, softmax(where(mask, scores, -np.inf)), 0)",
+        "return np.nan_to_num(softmax(where(mask, scores, -np.inf)))",
+        "return softmax(where(mask, scores, -1e30)) * mask",
     ],
 }

@@ -18,7 +18,7 @@ from demos.learn import EXERCISES, GROUPS
 from demos.learn._folder import KEPT
 from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
-from tests.demos.learn_answers import WRONG
+from tests.demos.learn_answers import RIGHT, WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
@@ -66,6 +66,14 @@ def test_a_wrong_answer_is_answered(name, lines, words):
     assert not found.solved and words in found.said, found.said
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"), [(name, lines) for name, right in RIGHT.items() for lines in right]
+)
+def test_a_right_answer_that_is_not_ours_is_accepted(name, lines):
+    found = answer(name, filled(name, lines))
+    assert found.solved, found.said
+
+
 @pytest.mark.parametrize("name", EXERCISES)
 def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_columns(name):
     check, text = check_of(name), solution(name)
@@ -96,7 +104,7 @@ def test_the_layer_of_exercise_12_knows_its_examples_by_heart_until_the_bug_is_f
 
 # ------------------------------------------------------------------ value: a way through
 
-RIGHT = solution("e01_slope")
+SLOPE = solution("e01_slope")
 
 
 @pytest.fixture
@@ -130,7 +138,7 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
     assert f"\n{folder / 'e01_slope.py'}\n" in done.stdout
     assert "still to be written: e01_slope.py, line 19" in done.stdout
     assert f"    python -m demos learn --in {folder} --hint\n" in done.stdout
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     done = learn("--in", folder)
     assert done.returncode == 1 and "  Solved.\n" in done.stdout
     assert "Exercise 2 of" in done.stdout and "e02_product.py, line" in done.stdout
@@ -139,7 +147,7 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
         again.startswith("Exercise 2 of")
         and max(map(len, again.replace(str(folder), "").splitlines())) <= 80
     )
-    (folder / "e01_slope.py").write_text(RIGHT + "\n")  # what was solved is another file now
+    (folder / "e01_slope.py").write_text(SLOPE + "\n")  # what was solved is another file now
     assert "[~]  1  4.1   A slope" in learn("--in", folder, "--list").stdout
     assert learn("--in", folder).stdout.startswith("Exercise 1 of")
     for name in EXERCISES:
@@ -174,7 +182,7 @@ def test_the_solution_is_shown_beside_the_learners_lines_and_changes_nothing(fol
     (folder / "e02_product.py").unlink()
     assert "\n+     return a * b, lambda g" in learn("--in", folder, "2", "--solution").stdout
     assert contents(folder) | {"e02_product.py": before["e02_product.py"]} == before
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     assert "the same as ours" in learn("--in", folder, "1", "--solution").stdout
 
 
@@ -252,7 +260,7 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     "text", ["", '{"solved": {"e01', "[]", '{"solved": 1, "hints": 2}', "\xff"]
 )
 def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     (folder / KEPT).write_bytes(text.encode("latin-1"))
     done = learn("--in", folder)
     assert done.stderr.count("\n") == 1 and f"is now {KEPT}.old-1" in done.stderr
@@ -396,10 +404,10 @@ PROCESSES = {
     "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
-    "copies itself": (f"import os\nos.fork()\nprint(1)\n{RIGHT}", "^$"),
+    "copies itself": (f"import os\nos.fork()\nprint(1)\n{SLOPE}", "^$"),
     "leaves a thread": (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n"
-        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{RIGHT}",
+        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{SLOPE}",
         "^$",
     ),
 }
@@ -476,7 +484,7 @@ def save(path, text):
 def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(folder):
     with started("--in", folder, "--watch") as process:
         assert "still to be written" in until(process, "Waiting until you save")
-        save(folder / "e01_slope.py", RIGHT)
+        save(folder / "e01_slope.py", SLOPE)
         said = until(process, "Waiting until you save")
         assert "  Solved." in said and "Exercise 2 of" in said and "and save it." in said
         (folder / "e02_product.py").unlink()

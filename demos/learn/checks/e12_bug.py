@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, shaped
+from demos.learn._telling import array, given, law, results, right_derivatives, shaped
 from minigrad import primitive
 
 CHAPTER = "2.1"
@@ -23,6 +23,9 @@ def check(answer):
     rng = np.random.default_rng(0)
     x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5  # the corners of a cube
     w, b = 3 * rng.standard_normal((3, 2)), rng.standard_normal(2)
+    asked = "backward(x, w, b, g)"
+    for i, gradient in enumerate(results(asked, backward(x, w, b, x @ w), 2)):
+        array(f"result {i} of {asked}", gradient, np.shape(gradient))
     found = trained(x, x @ w + b)
     law(
         "a layer has one bias for all of its examples",

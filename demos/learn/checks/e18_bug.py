@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, same, shaped
+from demos.learn._telling import array, given, law, same
 
 CHAPTER = "11"
 HINTS = (
@@ -22,7 +22,7 @@ def check(answer):
     expected = e / e.sum(axis=-1, keepdims=True)
     same("for one sequence, weights(q, k)", weights(q[0], k[0]), expected[0])
     p, shapes = weights(q, k), "for q (2, 3, 7) and k (2, 5, 7)"
-    shaped(f"{shapes}, weights(q, k)", p, (2, 3, 5))
+    array(f"{shapes}, weights(q, k)", p, (2, 3, 5))
     sums = p.sum(axis=-1)[0]
     law(
         "the weights of each query sum to 1",

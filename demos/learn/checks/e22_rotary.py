@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, shaped
+from demos.learn._telling import given, law, right_derivatives, same, tensor
 from minigrad import Tensor
 
 CHAPTER = "14"
@@ -22,7 +22,7 @@ def check(answer):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 5, 6))
     y = rotary(Tensor(x))
-    shaped("rotary(x), for x of shape (2, 5, 6),", y, x.shape)
+    tensor("rotary(x), for x of shape (2, 5, 6),", y, x.shape, "x")
     law(
         "position 0 is turned by the angle 0, so it stays as it is",
         np.allclose(y.data[:, 0], x[:, 0]),

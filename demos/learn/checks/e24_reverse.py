@@ -8,7 +8,7 @@ import numpy as np
 
 from attention import attention, merge_heads, split_heads
 from demos.learn._running import judged
-from demos.learn._telling import Unsolved, given, law, same, shaped
+from demos.learn._telling import Unsolved, given, law, same, tensor
 from minigrad import Tensor, gradients, layer_norm, no_grad, relu
 
 CHAPTER = "15.1"
@@ -90,7 +90,7 @@ def right_block(block, rng):
     x = Tensor(rng.standard_normal((3, T, D)), requires_grad=True)
     asked = f"block(x, p, {HEADS}), for x of shape (3, {T}, {D}),"
     y = block(x, p, HEADS)
-    shaped(asked, y, x.shape)
+    tensor(asked, y, x.shape, "x")
     silent = p | {name: Tensor(np.zeros(p[name].shape)) for name in ("w_o", "w_2")}
     alone = block(x, silent, HEADS).data
     law(
