@@ -139,6 +139,9 @@ def _kind(value: Any) -> str:
 def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
     """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
     returned(asked, got)
+    if isinstance(got, tuple) and any(map(callable, got)):
+        said = f"{asked} is a tuple with a function in it: is @primitive missing above it?"
+        raise Unsolved(said, "value")
     try:
         mine = np.asarray(got.data if isinstance(got, Tensor) else got)
         if mine.dtype.kind not in "biuf":

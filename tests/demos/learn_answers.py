@@ -6,6 +6,7 @@ An exercise with several holes has a tuple of texts, one for each hole.
 WRONG = {
     "e01_slope": [
         ("return (f(x + h) - f(x)) / h", "half the step"),
+        ("h = 1e-5\nreturn (f(x + h) - f(x - h)) / (2 * h)", "the result is 3, whatever h is"),
         ("return (f(x + h) - f(x - h)) / h", "3 x + 1 is 6; 3 was expected"),
         ("return (f(x - h) - f(x + h)) / (2 * h)", "is -3; 3 was expected"),
         ("return (f(x + h) - f(x - h)) / 2 * h", "is 0.75; 3 was expected"),
@@ -38,7 +39,20 @@ WRONG = {
         ),
         (
             "for rule in rules:\n    y, function = rule(x)\n    g = function(g)\nreturn y, g",
-            "the value of chain(x, [first, second, third], g) differs",
+            "the first one with x. But something else was given to these rules, counted from 0: "
+            "[1, 2]",
+        ),
+        (
+            "functions = []\n"
+            "for rule in rules:\n"
+            "    x, function = rule(x)\n"
+            "    functions.append(function)\n"
+            "gradient = 1\n"
+            "for function in reversed(functions):\n"
+            "    gradient = gradient * function(g)\n"
+            "return x, gradient",
+            "the last one with g. But something else was given to the functions of these rules, "
+            "counted from 0: [1, 0]",
         ),
         (
             "for rule in rules:\n    x, function = rule(x)\nreturn x, function(g)",
@@ -200,8 +214,14 @@ WRONG |= {
         ),
         (f"{SUM}lambda g, y: g", "sum(x) for x of shape (3, 5).\nThe VJP of sum for input 0 gave"),
         (
+            f"{SUM}lambda g, y: np.full(x.shape, g)",
+            "sum(x) for x of shape (3, 5).\n"
+            "e08_sum.py, line 26, in <lambda>: TypeError: the VJP of sum for input 0 was called "
+            "again, with Tensors, for a second derivative",
+        ),
+        (
             f"{SUM}lambda g, y: g * x",
-            "added up for one result get the same gradient, that of the result. But in sum(x) for",
+            "gives the true gradient times input 0: is a division by input 0 missing",
         ),
         (
             "kept = [1 if axis in (None, i, i - x.ndim) else n for i, n in enumerate(x.shape)]\n"
@@ -249,7 +269,7 @@ WRONG |= {
         ),
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 24, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
+            "line 26, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
             "operand 1 has a mismatch",
         ),
         (
@@ -620,7 +640,10 @@ WRONG |= {
             ("velocity *= momentum\nvelocity += g\np -= lr * velocity\nreturn p, velocity", ADAM),
             "+=",
         ),
-        ((MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")), "should return 3 results"),
+        (
+            (MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")),
+            "should return 3 results",
+        ),
     ],
     "e24_reverse": [
         (

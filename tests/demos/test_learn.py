@@ -288,6 +288,9 @@ def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
         (("--in", "mine", "--reset", "x"), "no exercise 'x'"),
+        (("--in", "mine", "--reset", "13", "14"), "one exercise at a time: got --reset 13 14"),
+        (("--in", "mine", "hint"), "no exercise 'hint': did you mean --hint?"),
+        (("--in", "mine", "List"), "no exercise 'List': did you mean --list?"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(

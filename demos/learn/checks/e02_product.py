@@ -31,7 +31,7 @@ def check(answer):
         y, to_a, to_b = product(a, b)
         return y, lambda g, y: to_a(g), lambda g, y: to_b(g)
 
-    right_derivatives(rule, a, b, order=1)
+    right_derivatives(rule, a, b, order=1, asked="product(a, b) for a and b of shape (3, 5)")
 
 
 def alone(asked, function):

@@ -20,7 +20,7 @@ def check(answer):
     exp = given(answer, "exp")
     x = np.random.default_rng(0).standard_normal((3, 5))
     same("exp(x) for x of shape (3, 5)", exp(x), np.exp(x))
-    right_derivatives(exp, x)
+    right_derivatives(exp, x, asked="exp(x) for x of shape (3, 5)")
     third = grad(grad(grad(exp)))(1.0)
     law(
         "every derivative of exp is exp",
