@@ -185,12 +185,12 @@ def watch(folder, again, only=None):
 
 def hint(folder, name, again):
     """The next of an exercise's hints; after the last one, all of them."""
-    hints, shown = check_of(name).HINTS, folder.hints(name)
+    hints = check_of(name).HINTS
+    shown = folder.next_hint(name, len(hints))
     print(coloured(headed(name), 1))
     new = range(len(hints)) if shown >= len(hints) else [shown]
     for i in new:
         say(f"hint {i + 1} of {len(hints)}: {hints[i]}", "  ")
-    folder.hinted(name, max(shown, new[-1] + 1))
     if new[-1] + 1 == len(hints):
         print(f"These are all hints. To see our lines beside yours:\n    {again} --solution")
 
@@ -257,7 +257,9 @@ def main():
         begun(folder, written, f"{again} --in {shlex.quote(str(folder.path))}")
         return True
     if chosen.reset is not None and chosen.words:
-        stop(f"one exercise at a time: got --reset {' '.join([chosen.reset, *chosen.words])}")
+        stop(f"--reset takes one exercise: got {' '.join([chosen.reset, *chosen.words])}")
+    if chosen.list and chosen.words:
+        stop(f"--list takes no exercise: got {' '.join(chosen.words)}")
     if len(chosen.words) > 1:
         stop(f"one exercise at a time: got {' '.join(chosen.words)}")
     folder = find(chosen.folder)

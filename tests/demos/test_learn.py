@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from demos.learn import EXERCISES, GROUPS
-from demos.learn._folder import KEPT
+from demos.learn._folder import KEPT, Folder, make
 from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import RIGHT, WRONG
@@ -255,6 +255,23 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     assert path.read_text() == stub("e01_slope")
 
 
+def test_commands_that_run_at_once_leave_what_they_leave_one_after_the_other(tmp_path):
+    path = tmp_path / "mine"
+    with ThreadPoolExecutor(8) as pool:
+        written = [each[1] for each in pool.map(make, [str(path)] * 4)]
+        assert sorted(written) == [0, 0, 0, len(EXERCISES)]
+        list(pool.map(lambda name: Folder(path).solved(name, name), EXERCISES))
+        before = list(pool.map(lambda _: Folder(path).next_hint("e01_slope", 99), range(24)))
+        (path / "e02_product.py").write_text("mine")
+        kept = list(pool.map(lambda _: Folder(path).reset("e02_product"), range(8)))
+    assert Folder(path).kept()["solved"] == {name: name for name in EXERCISES}
+    assert sorted(before) == list(range(24)) and Folder(path).hints("e01_slope") == 24
+    assert [each.read_text() for each in kept if each] == ["mine"]
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / ".minigrad-learn.json.x1.part").touch()  # of an init that was killed
+    assert make(str(tmp_path / "begun"))[1] == len(EXERCISES)
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     "text", ["", '{"solved": {"e01', "[]", '{"solved": 1, "hints": 2}', "\xff"]
@@ -288,7 +305,11 @@ def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
         (("--in", "mine", "--reset", "x"), "no exercise 'x'"),
-        (("--in", "mine", "--reset", "13", "14"), "one exercise at a time: got --reset 13 14"),
+        (("--in", "mine", "--reset", "13", "14"), "--reset takes one exercise: got 13 14"),
+        (("--in", "mine", "--list", "3"), "--list takes no exercise: got 3"),
+        (("init", "~nosuchuser/mine"), "a user whom this computer does not know"),
+        (("--in", "~nosuchuser/mine"), "a user whom this computer does not know"),
+        (("init", "\udcff\udcfe"), "is not UTF-8: choose a folder with another name"),
         (("--in", "mine", "hint"), "no exercise 'hint': did you mean --hint?"),
         (("--in", "mine", "List"), "no exercise 'List': did you mean --list?"),
     ],
