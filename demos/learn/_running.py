@@ -53,7 +53,8 @@ def loaded(text: str, path: Path) -> ModuleType:
     """The learner's text as a module. It may import the other files of its folder."""
     module = ModuleType(path.stem)
     module.__file__, module.__dict__["__text__"] = str(path), text
-    known, folder = set(sys.modules), str(path.parent)
+    known, folder = dict(sys.modules), str(path.parent)
+    sys.modules[path.stem] = module  # where a dataclass looks for its module
     sys.path.append(folder)  # at the end, where no file of the learner's hides one of Python's
     try:
         # (Without its name, since Python takes the line of a SyntaxError from the file of this
@@ -62,7 +63,9 @@ def loaded(text: str, path: Path) -> ModuleType:
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         sys.path.remove(folder)
-        for name in set(sys.modules) - known:  # another folder may have others of these names
+        del sys.modules[path.stem]
+        sys.modules.update({path.stem: known[path.stem]} if path.stem in known else {})
+        for name in set(sys.modules) - set(known):  # another folder may have others of these names
             if getattr(sys.modules[name], "__file__", None) == str(path.parent / f"{name}.py"):
                 del sys.modules[name]
     return module

@@ -110,3 +110,41 @@ def test_a_spoiled_solution_is_told_in_which_way(name, function, how):
         assert not found.solved
         assert re.search(WORDS[how], found.said, re.IGNORECASE), found.said
         assert not re.search(NOT_SAID, found.said), found.said
+
+
+# ---------------------------------------------------------------- an option that is not used
+
+USED = {  # what the main part of a check gives as these arguments that have no default
+    ("e01_slope", "slope", "h"): 0.5,
+    ("e21_heads", "split", "num_heads"): 3,
+    ("e23_optimizer", "momentum_step", "lr"): 0.1,
+    ("e23_optimizer", "adam_step", "lr"): 0.1,
+    ("e23_optimizer", "adam_step", "t"): 1,
+    ("e24_reverse", "block", "num_heads"): 2,
+    ("e24_reverse", "step", "lr"): 0.01,
+}
+
+
+def options():
+    """Every argument with a default value, and those above: what a learner might not use."""
+    found = dict(USED)
+    for name in EXERCISES:
+        for node in ast.parse(solution(name)).body:
+            if (name, getattr(node, "name", "")) in functions():
+                given = node.args.args[len(node.args.args) - len(node.args.defaults) :]
+                pairs = [*zip(given, node.args.defaults, strict=True)]
+                pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+                for argument, default in pairs:
+                    if isinstance(default, ast.Constant):
+                        found[name, node.name, argument.arg] = default.value
+    return [(*key, value) for key, value in found.items()]
+
+
+@pytest.mark.parametrize(("name", "function", "option", "value"), options())
+def test_a_solution_that_does_not_use_an_option_is_refused(name, function, option, value):
+    tree = ast.parse(solution(name))
+    node = next(n for n in tree.body if getattr(n, "name", "") == function)
+    node.body.insert(1, ast.parse(f"{option} = {value!r}").body[0])  # (after the docstring)
+    found = judged(FOLDER / f"{name}.py", name, ast.unparse(ast.fix_missing_locations(tree)))
+    assert not found.solved
+    assert not re.search(NOT_SAID, found.said), found.said

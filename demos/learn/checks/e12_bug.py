@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import array, given, law, results, right_derivatives, shaped
+from demos.learn._telling import array, given, law, results, right_derivatives, same, shaped
 from minigrad import primitive
 
 CHAPTER = "2.1"
@@ -44,6 +44,9 @@ def check(answer):
     right_derivatives(
         layer, w, b, order=1, asked="layer(w, b) = x w + b, with the VJPs that backward gives"
     )
+    few, g = x[:5], rng.standard_normal((5, 2))
+    asked = "backward(x, w, b, g) for 5 examples"
+    same(asked, backward(few, w, b, g), (few.T @ g, g.sum(axis=0)))
     others = rng.standard_normal((8, 3))
     error = float(np.abs(others @ found[0] + found[1] - (others @ w + b)).max())
     law(

@@ -1,6 +1,7 @@
 """Exercise 17 · The check: measure, and answer each prediction with what was found."""
 
 import functools
+import numbers
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def is_word(value):
 
 def is_number(value):
     """Whether a prediction is a number above 0."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and value > 0
 
 
 def close(number, found, factor):

@@ -46,8 +46,11 @@ def check(answer):
     )
     with np.errstate(all="ignore"):
         large = weights(1e4 * q, k)
+        scores = 1e4 * q @ k.mT / np.sqrt(7)
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     law(
         "weights are finite, however large the scores are",
         np.isfinite(large).all(),
         f"when q is 10,000 times larger, {np.isnan(large).sum()} of {large.size} weights are NaN",
     )
+    same("when q is 10,000 times larger, weights(q, k)", large, e / e.sum(axis=-1, keepdims=True))

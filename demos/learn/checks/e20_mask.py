@@ -68,6 +68,13 @@ def laws(masked_weights, scores):
         "when all forbidden scores are 1,000,000,000,000, the weights of the first query are "
         f"{shown(large[0, 0])}, and they were {shown(p[0, 0])}",
     )
+    low = masked_weights(Tensor(scores - 1e6), MASK).data
+    law(
+        "if all scores fall by 1,000,000 no weight changes",
+        np.allclose(low, p),
+        f"then the weights of the first query are {shown(low[0, 0])}, and they were "
+        f"{shown(p[0, 0])}",
+    )
 
 
 def shown(row):

@@ -53,6 +53,11 @@ def check(answer):
         f"{(merged.data != x).sum()} of {x.size} elements are other ones: the first few of x are "
         f"{shown(x)}, and they become {shown(merged.data)}",
     )
+    x = rng.standard_normal((7, 8))
+    heads = np.stack([x[:, :4], x[:, 4:]])
+    same("split(x, 2), for x of shape (7, 8),", split(Tensor(x), 2), heads)
+    same("merge(heads), for heads of shape (2, 7, 4),", merge(Tensor(heads)), x)
+    x = rng.standard_normal((2, 7, 5, 6))
     right_derivatives(lambda x: merge(split(x, 3) * expected[0, 0]), x[0, 0])
 
 

@@ -60,6 +60,9 @@ def check(answer):
     points = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)
     expected = np.stack([points.real, points.imag], axis=-1).reshape(x.shape)
     same("rotary(x), for x of shape (2, 5, 6),", y, expected)
+    pair = rotary(Tensor([[1.0, 0.0, 1.0, 0.0]] * 2), base=100.0)
+    turned = [[1.0, 0.0, 1.0, 0.0], [np.cos(1), np.sin(1), np.cos(0.1), np.sin(0.1)]]
+    same("rotary([[1, 0, 1, 0]] * 2, base=100), whose row 1 is turned by 1 and 0.1,", pair, turned)
     right_derivatives(rotary, x)
 
 

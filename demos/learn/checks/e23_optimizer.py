@@ -58,6 +58,14 @@ def check(answer):
     g = np.array([[1.0, -10.0], [1e-3, 0.0]])
     moved, *_ = stepped(adam_step, 3, p, g, 0 * p, 0 * p, 1, 0.1)
     same("Adam's first step from p = [[3, -2], [0.5, 0]]", moved, p - 0.1 * np.sign(g), rtol=1e-4)
+    momentum, lr, b1, b2, eps = 0.5, 0.02, 0.7, 0.8, 0.1
+    moved, velocity = stepped(momentum_step, 2, p, g, p, lr, momentum)
+    asked = "momentum_step(p, g, velocity, lr=0.02, momentum=0.5)"
+    same(asked, (moved, velocity), (p - lr * (momentum * p + g), momentum * p + g))
+    m, v = b1 * p + (1 - b1) * g, b2 * p * p + (1 - b2) * g * g
+    step = (m / (1 - b1**2)) / (np.sqrt(v / (1 - b2**2)) + eps)
+    asked = "adam_step(p, g, m, v, t=2, lr=0.02, b1=0.7, b2=0.8, eps=0.1)"
+    same(asked, stepped(adam_step, 3, p, g, p, p * p, 2, lr, b1, b2, eps), (p - lr * step, m, v))
 
 
 def element(asked, got, expected):
