@@ -128,6 +128,8 @@ class Folder:
     def _kept(self) -> dict[str, dict[str, object]]:
         path, empty = self.path / KEPT, {"solved": {}, "hints": {}}
         try:
+            if path.exists() and not path.is_file():  # (to read a pipe would take for ever)
+                raise ValueError
             found = json.loads(path.read_text(encoding="utf-8"))
             if all(isinstance(found[part], dict) for part in empty):
                 return found

@@ -19,7 +19,7 @@ from demos.learn._folder import KEPT, Folder, make
 from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import RIGHT, WRONG
-from tests.demos.running import ENVIRONMENT, ROOT, demo_here
+from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
@@ -290,6 +290,12 @@ def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
     assert "Solved." in learn("--in", folder).stdout
 
 
+def test_a_pipe_in_the_place_of_the_file_of_progress_is_put_aside(folder):
+    (folder / KEPT).unlink()
+    os.mkfifo(folder / KEPT)
+    assert f"is now {KEPT}.old-1" in learn("--in", folder, "--list").stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -351,6 +357,9 @@ DISASTERS = {
     "a text": (filled("e01_slope", "return 'steep'"), "is 'steep', which is neither a number nor"),
     "a shape": (filled("e01_slope", "return [1.0, 2.0]"), "the shape (2,); the shape () was"),
     "raises by itself": ("raise StopIteration\n", "line 1: StopIteration"),
+    "several lines": ("raise ValueError('one\\n\\x1b[2Jtwo')\n", "line 1: ValueError: one �[2Jtwo"),
+    "a long text": ("raise ValueError('x' * 5000)\n", "x…"),
+    "a base exception": ("class Mine(BaseException): pass\nraise Mine('so')\n", "line 2: Mine: so"),
     "no function": ("slope = 3\n", "TypeError: 'int' object is not callable"),
 }
 
@@ -380,6 +389,9 @@ def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
     path.mkdir()
     assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: Is a directory"
     path.rmdir()
+    os.mkfifo(path)
+    assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: it is not a file"
+    path.unlink()
     path.write_text("open('other.txt')\n")
     assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
 
@@ -428,6 +440,14 @@ PROCESSES = {
     "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
+    "writes to every descriptor": (
+        "import os\nfor n in range(3, 20):\n    try:\n"
+        "        os.write(n, b'{oops\\n{\"solved\": true}\\n')\n"
+        "    except OSError: pass\n" + stub("e01_slope"),
+        "the lines of slope are still to be written",
+    ),
+    "replaces dumps": (f"import json\njson.dumps = None\n{SLOPE}", "^$"),
+    "closes all": (f"import os\nos.closerange(3, 20)\n{SLOPE}", "before the check had an answer"),
     "copies itself": (f"import os\nos.fork()\nprint(1)\n{SLOPE}", "^$"),
     "leaves a thread": (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n"
@@ -464,6 +484,13 @@ def test_what_a_file_prints_is_shown_and_cut_off(ended):
     assert ended["leaves a thread"].printed == "noise{"
     assert ended["copies itself"].printed.startswith("1")
     assert ended["asks"].printed.startswith("a number?")
+
+
+def test_files_of_the_current_folder_hide_none_of_pythons_from_the_command(folder):
+    for module in ("json", "numpy", "minigrad", "argparse", "hashlib"):
+        (folder / f"{module}.py").write_text("raise SystemExit('hidden')\n")
+    done = python("-m", "demos", "learn", "--list", cwd=folder, PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stderr) == (0, "") and "[ ]  1" in done.stdout
 
 
 HEARS = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
