@@ -131,6 +131,11 @@ class Block(Module):
         dropout: float = 0.0,
         rng: np.random.Generator | None = None,
     ) -> None:
+        if not isinstance(attention, Module) or not isinstance(feed_forward, Module):
+            raise TypeError(
+                "Block takes layers: Block(MultiHeadAttention(32, 2, rng=rng), "
+                f"FeedForward(32, 128, rng=rng)); got {attention!r:.40} and {feed_forward!r:.40}"
+            )
         if dropout and rng is None:
             raise TypeError("a Block with dropout needs rng=np.random.default_rng(seed)")
         d_model, dtype = attention.w_q.weight.shape[0], attention.w_q.weight.dtype

@@ -8,10 +8,18 @@ of their files, their options, and an output folder that is tested before the wo
 
 from __future__ import annotations
 
+import os
+import sys
+
+# `python -m` looks first in the current folder, where a file such as json.py would hide Python's.
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
+    here = os.path.realpath(sys.path[0] or ".")
+    if here != os.path.dirname(os.path.dirname(os.path.realpath(__file__))):
+        del sys.path[0]
+
 import argparse
 import hashlib
 import shlex
-import sys
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -62,6 +62,8 @@ def main() -> None:
         pages = Path("out") / "index.html"
         if pages.is_file():
             print(f"Pages of the demos that you have run: {pages}")
+        if sys.stdout:
+            sys.stdout.flush()  # (so that a reader who has gone is met here)
         return
     name = FORMER.get(sys.argv[1], sys.argv[1])
     if name != sys.argv[1]:
@@ -84,9 +86,6 @@ def main() -> None:
         runpy.run_module(f"demos.{kind}.{name}", run_name="__main__", alter_sys=False)
         if sys.stdout:
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has read enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(141) from None
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
@@ -107,4 +106,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:  # the reader, such as `head`, has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(141) from None

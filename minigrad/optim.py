@@ -109,11 +109,17 @@ class Optimizer:
             p.grad = None
 
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Move every parameter that has a gradient. RuntimeError if none has one."""
         self.lr = _checked_rate(self.lr)
+        found = [grad_of(p) for p in self.parameters]
+        if all(g is None for g in found):
+            raise RuntimeError(
+                "step() has nothing to do, because no parameter has a gradient: call "
+                "loss.backward() before it"
+            )
         self.steps += 1
-        for i, p in enumerate(self.parameters):
-            if (g := grad_of(p)) is not None:
+        for i, (p, g) in enumerate(zip(self.parameters, found, strict=True)):
+            if g is not None:
                 self.update(p, g, self.memory[i])
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:

@@ -55,9 +55,35 @@ def right(g, *_):
 
 
 SIGN, FACTOR, USE, SUM = "sign", "factor", "a use is missing", "not summed"
+VARIABLE = "a variable factor"
 AXIS, TURNED, OTHER, G = "another axis", "transposed", "another input", "ignores g"
 PLANTED = [
     # the kind of mistake, words of its sentence, which input, the rule, its inputs
+    (
+        VARIABLE,
+        r"times input 1: is a division by input 1 missing.* \(VJP / difference = input 1 in each",
+        1,
+        rule(
+            lambda a, b: a * np.log(b),
+            lambda g, y, a, b: g * np.log(b),
+            lambda g, y, a, b: g * a,
+        ),
+        [X, P],
+    ),
+    (
+        VARIABLE,
+        "divided by the output: is a product with the output missing",
+        0,
+        rule(np.exp, lambda g, y, x: g),
+        [A],
+    ),
+    (
+        VARIABLE,
+        "divided by input 0: is a product with input 0 missing",
+        0,
+        rule(lambda x: np.log(x) * x - x + x**3 / 3, lambda g, y, x: g * (np.log(x) / x + x)),
+        [P],
+    ),
     (SIGN, "has the wrong sign", 0, rule(np.cos, lambda g, y, x: g * np.sin(x)), [X]),
     (
         SIGN,

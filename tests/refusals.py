@@ -333,6 +333,7 @@ SGD([], 0.1) → ValueError: the list is empty
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
+SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before it$
 SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
 SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
 SGD([t], np.inf) → ValueError: lr must be a number, 0 or larger, and finite

@@ -92,7 +92,7 @@ def test_how_the_record_is_left_is_said_where_the_text_of_the_rule_names_it():
     def suspect(x, /):
         return np.exp(x), lambda g, y: g * (y.detach() if isinstance(y, Tensor) else y)
 
-    assert "as by `detach`, which its text names" in said(error_of(suspect, A))
+    assert "as by `.detach` in its text" in said(error_of(suspect, A))
 
 
 def test_a_rule_that_computes_another_thing_with_tensors_is_named():
@@ -116,10 +116,10 @@ def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1():
 @pytest.mark.parametrize(
     ("f", "words"),
     [
-        (lambda x: (x * x.data).sum(), "Only some of the uses .*`data`.*input 1 of multiply"),
+        (lambda x: (x * x.data).sum(), "Only some of the uses .*`.data`.*input 1 of multiply"),
         (lambda x: np.exp(x) * x.sum().item(), "Only some of the uses .*input 1 of multiply"),
-        (lambda x: np.tanh(x.detach()) + np.exp(x), "`detach`.*input 0 of add, shape .3, 4."),
-        (lambda x: Tensor(np.tanh(x.data)), "it is 0 because f left the record, as by `data`"),
+        (lambda x: np.tanh(x.detach()) + np.exp(x), "`.detach`.*input 0 of add, shape .3, 4."),
+        (lambda x: Tensor(np.tanh(x.data)), "it is 0 because f left the record, as by `.data`"),
         (lambda x: x @ Tensor(x.data.T), "input 1 of (rows_)?matmul, shape .4, 3."),
     ],
 )
@@ -251,6 +251,32 @@ def test_an_error_can_be_pickled_with_its_diagnoses():
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.rule, copy.input) == (str(error), "suspect", 0)
     assert copy.diagnoses == error.diagnoses and isinstance(copy.diagnoses[0], Diagnosis)
+
+
+def test_what_a_learner_forgets_about_a_rule_is_asked():
+    def times(a, b, /):
+        return a * b, lambda g, y: b, lambda g, y: g * a
+
+    with pytest.raises(ValueError, match=r"gave tuple \(is @primitive missing above it\?\)"):
+        gradcheck(times, A, ROW)
+    words = (
+        r"gave shape \(4,\), which .*; the output, and so g, has shape \(3, 4\): is g forgotten\?"
+    )
+    with pytest.raises(ValueError, match=words):
+        gradcheck(primitive(times), A, ROW)
+    with pytest.raises(ValueError, match=r"nor a broadcast of it$"):  # here g is what is returned
+        gradcheck(rule(lambda x: x.sum(1), lambda g, y, x: g), A)
+    full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
+    with pytest.raises(
+        TypeError, match=r"^the VJP of suspect for input 0 was called again, .*full"
+    ):
+        gradcheck(full, A)
+    item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))
+    assert "because g leaves the record" in said(error_of(item, A))
+    report = gradcheck(lambda x: np.abs(x).sum(), np.array([0.0, 1.0]))
+    assert [d.sentence.split(", which is 0: ")[1].split(",")[0] for d in report.diagnoses] == [
+        "the first derivative changes at once"
+    ]
 
 
 def test_a_check_that_passes_asks_for_no_explanation(monkeypatch):

@@ -105,6 +105,12 @@ def is_a_factor(n, words):
     return near(n.c, float(re.search(r"difference = (\S+) in", words)[1]) * n.true(), 1e-5)
 
 
+def is_a_variable_factor(n, words):
+    at = re.search(r"input (\d+)", words)
+    v = n.inputs[int(at[1])] if at else n.alone.value(n.inputs)
+    return near(n.c, n.true() * v) if "gradient times" in words else near(n.c * v, n.true())
+
+
 def is_of_another_input(n, words):
     j = int(re.search(r"gradient of input (\d+)", words)[1])
     return near(summed_to(n.inputs[j].shape, n.raw), n.true(i=j))
@@ -144,6 +150,7 @@ HOLDS = {
     "another order": lambda n, words: near(np.sort(n.c.ravel()), np.sort(n.true().ravel())),
     "partly 0": is_partly_zero,
     "not summed": is_not_summed,
+    "a variable factor": is_a_variable_factor,
     "a use is missing": lambda n, words: not near(n.c, n.true()),
 }
 

@@ -12,13 +12,19 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from demos import stop
 from demos.learn import EXERCISES
 from demos.learn.exercises import stub
 from minigrad.runs.saving import write_whole
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 ROOT = Path(__file__).parents[2]
 KEPT = ".minigrad-learn.json"  # what is solved, and how many hints were shown
@@ -62,6 +68,30 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_alone = False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Other commands that work in this folder wait until this block ends.
+
+        (One may watch while another gives a hint. The lock is on the folder itself, and needs no
+        file that somebody would have to remove.)
+        """
+        if self._is_alone or fcntl is None:
+            yield
+            return
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError as error:
+            stop(f"cannot read {self.path}: {_spoken(error)}")
+        try:
+            with suppress(OSError):  # some network drives have no locks
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._is_alone = True
+            yield
+        finally:
+            self._is_alone = False
+            os.close(descriptor)
 
     def file(self, name: str) -> Path:
         """The learner's file of an exercise."""
@@ -92,8 +122,14 @@ class Folder:
 
     def kept(self) -> dict[str, dict[str, object]]:
         """What is remembered. A file that says something else is put aside."""
+        with self.alone():
+            return self._kept()
+
+    def _kept(self) -> dict[str, dict[str, object]]:
         path, empty = self.path / KEPT, {"solved": {}, "hints": {}}
         try:
+            if path.exists() and not path.is_file():  # (to read a pipe would take for ever)
+                raise ValueError
             found = json.loads(path.read_text(encoding="utf-8"))
             if all(isinstance(found[part], dict) for part in empty):
                 return found
@@ -121,21 +157,25 @@ class Folder:
         return other
 
     def _change(self, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
-        """Change what is remembered: read just before, since two terminals may do it in turn."""
-        kept = self.kept()
-        before = json.dumps(kept)
-        change(kept)
-        if json.dumps(kept) != before:
-            self.write(KEPT, json.dumps(kept, indent=1) + "\n")
+        """Change what is remembered, while no other command does."""
+        with self.alone():
+            kept = self.kept()
+            before = json.dumps(kept)
+            change(kept)
+            if json.dumps(kept) != before:
+                self.write(KEPT, json.dumps(kept, indent=1) + "\n")
 
     def hints(self, name: str) -> int:
         """How many hints of an exercise have been shown."""
         shown = self.kept()["hints"].get(name, 0)
         return shown if isinstance(shown, int) and shown > 0 else 0
 
-    def hinted(self, name: str, count: int) -> None:
-        """Remember that so many hints have been shown."""
-        self._change(lambda kept: kept["hints"].update({name: count}))
+    def next_hint(self, name: str, most: int) -> int:
+        """How many hints had been shown before the next one, which is counted now."""
+        with self.alone():
+            shown = self.hints(name)
+            self._change(lambda kept: kept["hints"].update({name: min(shown + 1, most)}))
+        return shown
 
     def state(self, name: str) -> str:
         """ "solved", "changed" since it was solved, or "" if it was not."""
@@ -159,12 +199,24 @@ class Folder:
     def reset(self, name: str) -> Path | None:
         """Give an exercise as at the beginning; where the learner's file is now, if it differed."""
         path, other = self.file(name), None
-        if os.path.lexists(path):
-            if self.bytes(name) == stub(name).encode():
-                return None
-            other = self.aside(path)
-        self.write(path.name, stub(name))
+        with self.alone():
+            if os.path.lexists(path):
+                if self.bytes(name) == stub(name).encode():
+                    return None
+                other = self.aside(path)
+            self.write(path.name, stub(name))
         return other
+
+
+def _path(text: str) -> Path:
+    """The path that a learner names."""
+    try:
+        text.encode()
+        return Path(text).expanduser()
+    except UnicodeEncodeError:
+        stop(f"{text!a} is not UTF-8: choose a folder with another name")
+    except RuntimeError:  # there is no such user
+        stop(f"{text} begins with ~ and a user whom this computer does not know")
 
 
 def make(text: str) -> tuple[Folder, int]:
@@ -172,15 +224,26 @@ def make(text: str) -> tuple[Folder, int]:
 
     Files that are there already stay as they are.
     """
-    path = Path(text).expanduser()
+    path = _path(text)
     folder = Folder(path)
     if path.resolve().is_relative_to(ROOT):
         stop(f"{path} is inside of the repository: choose a folder outside, which is yours alone")
     try:
         path.mkdir(parents=True, exist_ok=True)
-        others = next(iter(path.iterdir()), None)
     except OSError as error:
         stop(f"cannot make the folder {path}: {_spoken(error)}")
+    with folder.alone():
+        return folder, _filled(folder)
+
+
+def _filled(folder: Folder) -> int:
+    """How many exercises were written to a folder, in which they were missing."""
+    path = folder.path
+    try:  # (a command that was killed leaves a .part)
+        names = [other for other in path.iterdir() if other.suffix != ".part"]
+    except OSError as error:
+        stop(f"cannot read {path}: {_spoken(error)}")
+    others = next(iter(names), None)
     if others and not folder.is_one():
         stop(f"{path} has other files in it, such as {others.name}: choose a new or empty folder")
     words = f"python -m demos learn --in {shlex.quote(str(path.resolve()))}"
@@ -190,13 +253,13 @@ def make(text: str) -> tuple[Folder, int]:
     missing = {name: text for name, text in texts.items() if not os.path.lexists(path / name)}
     for name, content in missing.items():
         folder.write(name, content)
-    return folder, sum(name.endswith(".py") for name in missing)
+    return sum(name.endswith(".py") for name in missing)
 
 
 def find(text: str | None) -> Folder:
     """The learner's folder: the one named, or the current one, or one that it is in."""
     if text is not None:
-        path = Path(text).expanduser()
+        path = _path(text)
         folder = Folder(path.resolve())
         if not folder.is_one():
             words = f"python -m demos learn init {shlex.quote(text)}"

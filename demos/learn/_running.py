@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -33,7 +34,9 @@ SECONDS = 10.0  # how long a check may take; checks/NAME.py may have a SECONDS o
 HARD = 150.0  # after so many seconds the process is killed, whatever it says
 MEMORY = 2 << 30  # bytes
 LINES, WIDTH = 20, 200  # how much is shown of what a file prints
+LETTERS = 600  # and of the words of an exception
 HERE = "<your file>"
+NONCE = "MINIGRAD_LEARN_NONCE"  # the name of a variable of the environment
 
 
 class Answer(NamedTuple):
@@ -53,7 +56,8 @@ def loaded(text: str, path: Path) -> ModuleType:
     """The learner's text as a module. It may import the other files of its folder."""
     module = ModuleType(path.stem)
     module.__file__, module.__dict__["__text__"] = str(path), text
-    known, folder = set(sys.modules), str(path.parent)
+    known, folder = dict(sys.modules), str(path.parent)
+    sys.modules[path.stem] = module  # where a dataclass looks for its module
     sys.path.append(folder)  # at the end, where no file of the learner's hides one of Python's
     try:
         # (Without its name, since Python takes the line of a SyntaxError from the file of this
@@ -62,7 +66,9 @@ def loaded(text: str, path: Path) -> ModuleType:
         exec(compile(tree, str(path), "exec", dont_inherit=True), module.__dict__)
     finally:
         sys.path.remove(folder)
-        for name in set(sys.modules) - known:  # another folder may have others of these names
+        del sys.modules[path.stem]
+        sys.modules.update({path.stem: known[path.stem]} if path.stem in known else {})
+        for name in set(sys.modules) - set(known):  # another folder may have others of these names
             if getattr(sys.modules[name], "__file__", None) == str(path.parent / f"{name}.py"):
                 del sys.modules[name]
     return module
@@ -70,7 +76,7 @@ def loaded(text: str, path: Path) -> ModuleType:
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
     """What the check of an exercise says of the learner's file, in this process."""
-    from demos.learn._telling import Unsolved
+    from demos.learn._telling import During, Unsolved
 
     check = importlib.import_module(f"demos.learn.checks.{name}").check
     with warnings.catch_warnings(record=True) as caught:
@@ -98,7 +104,12 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
             own = error.filename == str(path)
             said = f"{path.name} cannot be read: {error.strerror}"
             answer = Answer(False, said if own else _explained(error, path))
-        except (Exception, SystemExit) as error:
+        except During as during:
+            asked, error = str(during), during.__cause__ or during
+            answer = Answer(False, f"{asked}.\n{_explained(error, path)}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             answer = Answer(False, _explained(error, path))
     theirs = [each for each in caught if Path(each.filename).parent == path.parent]
     said = [f"{Path(w.filename).name}, line {w.lineno}: {w.message}" for w in theirs]
@@ -107,6 +118,8 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
 
 def _read(path: Path) -> str:
     """The text of a file of Python."""
+    if path.exists() and not path.is_file() and not path.is_dir():  # to read it may take for ever
+        raise OSError(None, "it is not a file", str(path))
     content = path.read_bytes()
     try:
         return decode_source(content)
@@ -142,13 +155,19 @@ REMARKS = {
 }
 
 
+def printable(text: str) -> str:
+    """A text without what would move the cursor of a terminal, or clear it."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
+
+
 def _explained(error: BaseException, path: Path) -> str:
     """An exception as one sentence: the learner's line, and the exception's own words."""
     kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
     try:
-        words = str(error).strip()
+        words = printable(" ".join(str(error).split()))
     except Exception:
         words = ""
+    words = words if len(words) <= LETTERS else f"{words[:LETTERS]}…"
     if isinstance(error, SystemExit):
         kind, words = "the file ends the program", "without sys.exit() the check could go on"
     remark = REMARKS.get(kind)
@@ -162,6 +181,8 @@ def _explained(error: BaseException, path: Path) -> str:
     lines = _own_lines(error.__traceback__, path)
     if not lines and error.__cause__:  # the engine has said of which VJP NumPy's complaint is
         lines = _own_lines(error.__cause__.__traceback__, path)
+    if not lines and re.match("the (rule|VJP of) ", words):  # the engine has refused it
+        return f"{path.name}: {words}"
     if not lines:
         return f"the check cannot go on with what {path.name} gives it: {said}"
     file, line, function = lines[-1]
@@ -189,6 +210,8 @@ def _own_lines(trace: TracebackType | None, path: Path) -> list[tuple[str, int, 
 def main() -> None:
     """Judge a file, and write the answer to what was standard output when we began."""
     sys.stdout.flush()
+    nonce, dumps = os.environ.pop(NONCE, ""), json.dumps  # (which the file might replace)
+    _end_with_parent()
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the file prints goes where errors go
     path, name = Path(sys.argv[1]), sys.argv[2]
@@ -205,23 +228,35 @@ def main() -> None:
     answer = judged(path, name)
     faulthandler.cancel_dump_traceback_later()
     if os.getpid() == me:  # else the file made a copy of this process
-        channel.write(json.dumps(answer._asdict()) + "\n")
-        channel.flush()
+        with contextlib.suppress(OSError):  # the file may have closed whatever was open
+            channel.write(f"\n{nonce}{dumps(answer._asdict())}\n")
+            channel.flush()
     sys.stdout.flush()
     os._exit(0)  # threads that the file began would keep the process
+
+
+def _end_with_parent() -> None:
+    """Let the system end this process when the one that began it ends, as with its terminal."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """What the check of an exercise says of the learner's file, from a process of its own."""
     command = [sys.executable, "-P", "-B", "-u", "-m", "demos.learn._running", str(path), name]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    nonce = secrets.token_hex(8)  # so that no line which the file writes is taken for the answer
     process = subprocess.Popen(
         [*command, *([str(seconds)] if seconds else [])],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=path.parent,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", NONCE: nonce},
         start_new_session=True,  # so that Ctrl-C reaches this process alone, which ends the other
     )
     code = None
@@ -231,7 +266,7 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
             code = process.wait(HARD)
     finally:
         _end(process)
-    answer = _answer(path, told.text(), code)
+    answer = _answer(path, told.text(), code, nonce)
     return answer._replace(printed=printed.beginning())
 
 
@@ -271,14 +306,14 @@ class _Reader(threading.Thread):
         lines = self.text().splitlines()
         shown = [line[:WIDTH] for line in lines[:LINES]]
         more = max(self.lines, len(lines)) - len(shown)
-        return "\n".join([*shown, *[f"… and {more:,} more lines"] * bool(more)])
+        return printable("\n".join([*shown, *[f"… and {more:,} more lines"] * bool(more)]))
 
 
-def _answer(path: Path, told: str, code: int | None) -> Answer:
+def _answer(path: Path, told: str, code: int | None, nonce: str) -> Answer:
     """The answer in what a process has told, or what its end says instead (None: we ended it)."""
-    answers = [line for line in told.splitlines() if line.startswith("{")]
+    answers = [line for line in told.splitlines() if line.startswith(nonce + "{")]
     if answers:
-        found = json.loads(answers[0])
+        found = json.loads(answers[-1].removeprefix(nonce))
         return Answer(**found | {"warned": tuple(found["warned"])})
     places = re.findall(r'^ +File "([^"]*)", line (\d+) in (\S+)', told, re.MULTILINE)
     own = [place for place in places if Path(place[0]).parent == path.parent]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from demos.learn.exercises import stub
 from minigrad import GradientError, Tensor, gradcheck
 
 
@@ -26,7 +28,19 @@ class Unsolved(Exception):
         self.kind = kind
 
 
-_NONE = "{} returned None: its lines are still to be written"
+class During(Exception):
+    """What the check was asking for when the learner's code raised the exception it comes from."""
+
+
+@contextmanager
+def asking(asked: str) -> Iterator[None]:
+    """An exception of the learner's code in here is told with the call that was asked for."""
+    try:
+        yield
+    except (Unsolved, During):
+        raise
+    except Exception as error:
+        raise During(asked) from error
 
 
 def given(answer: ModuleType, name: str) -> Any:
@@ -34,21 +48,29 @@ def given(answer: ModuleType, name: str) -> Any:
     file = Path(answer.__file__ or "").name
     if not hasattr(answer, name):
         raise Unsolved(f"{file} defines no {name}: it was there at the beginning")
-    line = _empty(getattr(answer, "__text__", ""), name)
+    line = _empty(getattr(answer, "__text__", ""), name, stub(Path(file).stem))
     if line:
         raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
     return getattr(answer, name)
 
 
-def _empty(text: str, name: str) -> int:
-    """The line of the first `...` in what a text defines as `name`; 0 if there is none."""
+def _empty(text: str, name: str, given_text: str) -> int:
+    """The line of the first `...` of ours in what a text defines as `name`; 0 if there is none.
+
+    (A learner may write `...`, too: as a value of an index, or as the body of a class.)
+    """
+    lines = text.splitlines()
+    stubs = {line.strip() for line in given_text.splitlines() if "..." in line}
     for node in ast.parse(text).body:
         names = [getattr(node, "name", "")]
         names += [getattr(target, "id", "") for target in getattr(node, "targets", [])]
         if name in names:
+            bodies = [part.body for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
+            others = {line.lineno for body in bodies for line in body}
             for part in ast.walk(node):
                 written = part.value if isinstance(part, ast.Expr | ast.Assign) else None
-                if isinstance(written, ast.Constant) and written.value is ...:
+                empty = isinstance(written, ast.Constant) and written.value is ...
+                if empty and part.lineno not in others and lines[part.lineno - 1].strip() in stubs:
                     return part.lineno
     return 0
 
@@ -60,12 +82,8 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     expected one. Several results are compared as tuples.
     """
     if isinstance(expected, tuple):
-        if got is None:
-            raise Unsolved(_NONE.format(asked), "value")
-        if not isinstance(got, tuple | list) or len(got) != len(expected):
-            came = f"{len(got)} results" if isinstance(got, tuple | list) else _shown(got)
-            raise Unsolved(f"{asked} returns {len(expected)} results; it returned {came}", "value")
-        for i, (mine, ours) in enumerate(zip(got, expected, strict=True)):
+        found = results(asked, got, len(expected))
+        for i, (mine, ours) in enumerate(zip(found, expected, strict=True)):
             same(f"result {i} of {asked}", mine, ours, rtol=rtol)
         return
     ours = np.asarray(expected.data if isinstance(expected, Tensor) else expected)
@@ -88,10 +106,51 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
     )
 
 
+def returned(asked: str, got: Any) -> None:
+    """Unsolved if nothing came."""
+    if got is None:
+        raise Unsolved(f"{asked.rstrip(',')} returned None: is a return missing?", "value")
+
+
+def results(asked: str, got: Any, count: int) -> Any:
+    """What came; Unsolved unless it is so many results."""
+    returned(asked, got)
+    if not isinstance(got, tuple | list) or len(got) != count:
+        many = isinstance(got, tuple | list) and len(got) != 1
+        came = f"{len(got)} results" if many else "1 result, " + _kind(got)
+        raise Unsolved(f"{asked} should return {count} results; it returned {came}", "value")
+    return got
+
+
+def array(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
+    """What came; Unsolved unless it is an array of this shape, with which one can compute."""
+    shaped(asked, got, shape)
+    if not isinstance(got, np.ndarray | np.generic):
+        raise Unsolved(f"{asked} is {_kind(got)}; an array was expected", "value")
+    return got
+
+
+def tensor(asked: str, got: Any, shape: tuple[int, ...], back_to: str) -> Tensor:
+    """What came; Unsolved unless it is a Tensor of this shape, through which the gradient goes."""
+    shaped(asked, got, shape)
+    if not isinstance(got, Tensor):
+        said = f"{asked} is {_kind(got)}, not a Tensor: the gradient of {back_to} is lost"
+        raise Unsolved(said, "value")
+    return got
+
+
+def _kind(value: Any) -> str:
+    """What a value is: an array, a Tensor, a list, …"""
+    kind = "array" if isinstance(value, np.ndarray | np.generic) else type(value).__name__
+    return f"a{'n' * (kind[0] in 'aeiou')} {kind}"
+
+
 def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
     """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
-    if got is None:
-        raise Unsolved(_NONE.format(asked), "value")
+    returned(asked, got)
+    if isinstance(got, tuple) and any(map(callable, got)):
+        said = f"{asked} is a tuple with a function in it: is @primitive missing above it?"
+        raise Unsolved(said, "value")
     try:
         mine = np.asarray(got.data if isinstance(got, Tensor) else got)
         if mine.dtype.kind not in "biuf":
@@ -135,9 +194,11 @@ def right_derivatives(
         if not error.diagnoses and laws is not None:
             laws()
         raise Unsolved("\n".join(said + _worth_telling(error)), "derivative") from None
-    except (ValueError, TypeError) as error:
+    except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):
+            if asked:
+                raise During(asked) from error
             raise
         said.append(str(error)[0].upper() + str(error)[1:])
         raise Unsolved("\n".join(said), "derivative") from None

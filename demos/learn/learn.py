@@ -30,6 +30,7 @@ from demos.learn._folder import find, make
 from demos.learn._running import run
 from demos.learn.exercises import number, solution, title
 
+OPTIONS = ("watch", "hint", "solution", "list", "reset", "in", "help")
 POLL = 0.2  # seconds between two looks at the files
 
 
@@ -62,6 +63,8 @@ def check_of(name):
 def meant(word):
     """The exercise that a learner means by 7, e07, exp or e07_exp."""
     plain = word.casefold().removesuffix(".py")
+    if plain in OPTIONS:
+        stop(f"there is no exercise {word!r}: did you mean --{plain}?")
     digits = plain.removeprefix("e")
     if digits.isdecimal():
         found = [name for name in EXERCISES if number(name) == int(digits)]
@@ -182,12 +185,12 @@ def watch(folder, again, only=None):
 
 def hint(folder, name, again):
     """The next of an exercise's hints; after the last one, all of them."""
-    hints, shown = check_of(name).HINTS, folder.hints(name)
+    hints = check_of(name).HINTS
+    shown = folder.next_hint(name, len(hints))
     print(coloured(headed(name), 1))
     new = range(len(hints)) if shown >= len(hints) else [shown]
     for i in new:
         say(f"hint {i + 1} of {len(hints)}: {hints[i]}", "  ")
-    folder.hinted(name, max(shown, new[-1] + 1))
     if new[-1] + 1 == len(hints):
         print(f"These are all hints. To see our lines beside yours:\n    {again} --solution")
 
@@ -253,6 +256,10 @@ def main():
         folder, written = make(chosen.words[1])
         begun(folder, written, f"{again} --in {shlex.quote(str(folder.path))}")
         return True
+    if chosen.reset is not None and chosen.words:
+        stop(f"--reset takes one exercise: got {' '.join([chosen.reset, *chosen.words])}")
+    if chosen.list and chosen.words:
+        stop(f"--list takes no exercise: got {' '.join(chosen.words)}")
     if len(chosen.words) > 1:
         stop(f"one exercise at a time: got {' '.join(chosen.words)}")
     folder = find(chosen.folder)

@@ -109,7 +109,11 @@ def first_order(
             arguments[position] = point
         y = f(*arguments)
         if not isinstance(y, Tensor):
-            raise ValueError(f"gradcheck: f must return one Tensor, but gave {type(y).__name__}")
+            rule = isinstance(y, tuple) and any(map(callable, y))
+            remark = " (is @primitive missing above it?)" * rule
+            raise ValueError(
+                f"gradcheck: f must return one Tensor, but gave {type(y).__name__}{remark}"
+            )
         return y
 
     points = [arrays[i].astype(float) for i in positions]

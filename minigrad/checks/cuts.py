@@ -39,14 +39,16 @@ from minigrad.engine.autograd import gradients
 from minigrad.engine.replay import behind
 from minigrad.engine.tensor import Array, Tensor
 
-WAYS_OUT = ("data", "item", "detach", "tolist", "asarray", "no_grad")
+METHODS = ("data", "item", "detach", "tolist")
+WAYS_OUT = (*METHODS, "asarray", "no_grad")
 
 
 def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Diagnosis]:
     """Which of g, y and the inputs the VJP for input i moves with, and its record denies."""
     if alone.is_fused:
         return  # it is differentiated by its definition, of which every rule has a node of its own
-    values = [*alone.inputs, alone.value(alone.inputs), rng.standard_normal(alone.shape)]
+    g = np.asarray(rng.standard_normal(alone.shape))
+    values = [*alone.inputs, alone.value(alone.inputs), g]
     wanted = [*alone.wanted, len(values) - 2, len(values) - 1]
     named = {len(values) - 2: "y", len(values) - 1: "g"}
 
@@ -64,15 +66,12 @@ def cut_in_a_vjp(alone: Alone, i: int, rng: np.random.Generator) -> Iterator[Dia
         found = gradients((c * v).sum(), [tensors[k] for k in wanted])
         for k, gradient in zip(wanted, found, strict=True):
             recorded[k] = gradient
-    inner = Search(
-        lambda *points: vjp(_in_place(values, wanted, points)),
-        [tensors[k] for k in wanted],
-        order=1,
-        rtol=1e-8,
-        rng=rng,
-    )
-    if inner.wrong:
-        other, position = inner.wrong[0]
+    wrong = []
+    if isinstance(c, Tensor):  # (else it has no record, in which a rule could be wrong)
+        inner = lambda *points: vjp(_in_place(values, wanted, points))
+        wrong = Search(inner, [tensors[k] for k in wanted], order=1, rtol=1e-8, rng=rng).wrong
+    if wrong:
+        other, position = wrong[0]
         yield Diagnosis(
             "a wrong rule in the VJP",
             f"The VJP for input {i} computes with {other.name}, whose own VJP for input {position} "
@@ -128,7 +127,8 @@ def _ways_out(function: Any) -> str:
     said = [way for way in WAYS_OUT if way in names]
     if not said:
         return ".data, .item(), .detach() or a function that takes arrays only"
-    return " or ".join(f"`{way}`" for way in said) + ", which its text names"
+    shown = [f"`.{way}`" if way in METHODS else f"`{way}`" for way in said]
+    return f"{' or '.join(shown)} in its text"
 
 
 def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]:

@@ -103,15 +103,16 @@ def edges(claims: Claims, i: int, j: int, chosen: Array) -> Iterator[Diagnosis]:
         )
         if kind:
             below, above = left[1] / length[index], right[1] / length[index]
+            what = "first derivative" if "of" in claims.derivatives[j] else "value"
             said = f"the slope is {below:.6g} from below, {above:.6g} from above"
-            yield Diagnosis(kind, TOLD[kind].format(where=where), said)
+            yield Diagnosis(kind, TOLD[kind].format(where=where, what=what), said)
             return
 
 
 TOLD = {
     "kink": "There is a kink at {where}: the slope differs on its two sides, and the check cannot "
     "judge there. Move the input away from it.",
-    "jump": "There is a jump at {where}: the value changes at once, and the check cannot judge "
+    "jump": "There is a jump at {where}: the {what} changes at once, and the check cannot judge "
     "there. Move the input away from it.",
     "edge of the domain": "The function ends at {where}: on one side of it there is no finite "
     "value, and the check cannot judge there. Move the input away from it.",

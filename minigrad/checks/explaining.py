@@ -116,6 +116,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
         if found:
             return tuple(found)  # the others take for granted that twice the g gives twice as much
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
+    found = found or _tried(mistakes.a_variable_factor, case)
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]
     return tuple(found)

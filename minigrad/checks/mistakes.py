@@ -277,6 +277,36 @@ def _lengths(case: Case) -> dict[int, list[str]]:
     return {n: what for n, what in found.items() if n > 1}
 
 
+def a_variable_factor(case: Case) -> Iterator[Diagnosis]:
+    """c = t v or c = t / v, where v is one of the inputs or the output."""
+    x = case.alone.inputs[case.i]
+    variables = {f"input {j}": [t.inputs[j] for t in case.trials] for j in case.alone.wanted}
+    variables["the output"] = [case.alone.value(t.inputs) for t in case.trials]
+    for name, values in variables.items():
+        if np.broadcast_shapes(values[0].shape, x.shape) != x.shape:
+            continue
+        found = [case.at(np.broadcast_to(v, x.shape)) for v in values]
+        for factors, ratio, said in (
+            (found, name, f"times {name}: is a division by {name} missing, or a product with it"),
+            (
+                [1 / v for v in found],
+                f"1 / {name}",
+                f"divided by {name}: is a product with {name} missing, or a division by it",
+            ),
+        ):
+            if all(
+                same(case.at(t.claimed), t.true * f, np.abs(f) * t.resolution)
+                for t, f in zip(case.trials, factors, strict=True)
+            ):
+                yield Diagnosis(
+                    "a variable factor",
+                    f"The VJP gives the true gradient {said} too many?",
+                    f"VJP / difference = {ratio} in each of {len(case.looked)} elements, for 2 "
+                    "random g",
+                )
+                return
+
+
 def another_input(case: Case) -> Iterator[Diagnosis]:
     """c for input i is t for input j, before the engine has brought it to the shape of i."""
     for j in case.alone.wanted:

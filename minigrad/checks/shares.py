@@ -202,6 +202,6 @@ def _a_repeated_place(case: Case) -> Iterator[Diagnosis]:
                 "not summed",
                 f"{several // 2} elements of input {case.i} go to several places of the output. "
                 f"Their shares belong added up, and the VJP gives only the {how} one. (out[index] "
-                "= g writes over what is there, and np.add.at adds.)",
+                "= g and out[index] += g write only once to each place.)",
                 f"by differences the {how} share of each element is the VJP, for 2 random g",
             )

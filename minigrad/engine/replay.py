@@ -17,14 +17,17 @@ right for training, where one loss meets a million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
+So it is with an element that NumPy copies to many places: in x + b with x of shape (2, 3) and b of
+shape (3,), g has the shape (2, 3), and ∂L/∂b = g.sum(axis=0). This is **un-broadcasting**, in the
+function `_fitted` below.
 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
 every result that it was made from. So take, of all the results that have received something and
 wait to pass it on, the **newest**. Its gradient is complete. Only a newer result can send to it. A
-newer result that has received something would be waiting. One that has received nothing could
-receive only from results that are newer still. But no newer result is waiting, so nothing more is
-sent.
+newer result that has received something would be waiting, or has passed it on already, which it
+does only once. One that has received nothing could receive only from results that are newer still.
+But no newer result is waiting, so nothing more is sent.
 
 Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was given
 another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at the
@@ -256,6 +259,12 @@ def _explain(
     Other errors stay what they are. A TypeError gets a note. A LinAlgError says what is wrong with
     a matrix, not with the rule.
     """
+    if isinstance(error, TypeError) and isinstance(g, Tensor) and "to a NumPy array" in str(error):
+        raise TypeError(
+            f"{which} was called again, with Tensors, for a second derivative, and gave one to a "
+            "function that takes arrays only: use another one, as np.broadcast_to in the place of "
+            "np.full"
+        ) from error
     if isinstance(error, TypeError):
         error.add_note(f"(in {which})")
     elif not isinstance(error, np.linalg.LinAlgError):
@@ -352,11 +361,20 @@ def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     return inputs
 
 
+def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether broadcasting stretches one shape to the other."""
+    try:
+        return np.broadcast_shapes(shape, to) == to
+    except ValueError:
+        return False
+
+
 def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> None:
     """Refuse what a VJP must not return: no array, a Tensor unasked, another shape or kind."""
     vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
     if not isinstance(g, (np.ndarray, np.generic, Tensor)):
-        raise TypeError(f"{vjp} gave {type(g).__name__}, not an array")
+        gave = "None: is a return missing?" if g is None else f"{type(g).__name__}, not an array"
+        raise TypeError(f"{vjp} gave {gave}")
     if isinstance(g, Tensor) and not create_graph:
         raise TypeError(
             f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "
@@ -366,9 +384,12 @@ def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: boo
     explained = g.shape == x.shape or 0 <= extra <= t.ndim - x.ndim
     stretched = [j for j in range(-x.ndim, 0) if explained and g.shape[j] != x.shape[j]]
     if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
+        forgotten = ""
+        if g.shape != t.shape and _stretches(g.shape, t.shape) and _stretches(x.shape, t.shape):
+            forgotten = f"; the output, and so g, has shape {t.shape}: is g forgotten?"
         raise ValueError(
             f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
-            "of it"
+            f"of it{forgotten}"
         )
     if g.dtype.kind not in "fiub":
         raise TypeError(f"{vjp} gave dtype {g.dtype}, not a real one")

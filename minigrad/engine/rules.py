@@ -332,6 +332,8 @@ def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: An
     got = type(answer).__name__
     if type(answer) is tuple:
         got = f"a tuple of {', '.join(type(part).__name__ for part in answer)}"
+    if answer is None:
+        got = "None: is a return missing?"
     return TypeError(
         f"the {kind} {rule.__name__} must return its value and {vjps}, as a tuple, "
         f"but it returned {got}"

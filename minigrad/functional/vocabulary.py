@@ -272,7 +272,8 @@ OTHER_NAMES: dict[str, str] = {
     "Parameter": "Tensor(values, requires_grad=True)",
     "MultiheadAttention": "attention.MultiHeadAttention",
     "scaled_dot_product_attention": "attention.attention",
-    "TransformerEncoderLayer": "attention.Block",
+    "TransformerEncoderLayer": "attention.Block (of layers: "
+    "MultiHeadAttention(32, 2, rng=rng), FeedForward(32, 128, rng=rng))",
     "functional": "minigrad (which has minigrad.relu and so on)",
     "init": "minigrad.nn.xavier_uniform(shape, rng=rng)",
     "clip_grad_norm_": "minigrad.optim.clip_gradients(parameters, max_norm)",

@@ -6,6 +6,7 @@ An exercise with several holes has a tuple of texts, one for each hole.
 WRONG = {
     "e01_slope": [
         ("return (f(x + h) - f(x)) / h", "half the step"),
+        ("h = 1e-5\nreturn (f(x + h) - f(x - h)) / (2 * h)", "the result is 3, whatever h is"),
         ("return (f(x + h) - f(x - h)) / h", "3 x + 1 is 6; 3 was expected"),
         ("return (f(x - h) - f(x + h)) / (2 * h)", "is -3; 3 was expected"),
         ("return (f(x + h) - f(x - h)) / 2 * h", "is 0.75; 3 was expected"),
@@ -15,7 +16,13 @@ WRONG = {
         ("return a * b, lambda g: b, lambda g: a", "does not depend on g"),
         ("return a * b, lambda g: g * b, lambda g: -g * a", "wrong sign"),
         ("return a * b, lambda g: g * b, lambda g: a * a", "does not depend on g"),
-        ("return a * b", "returns three results"),
+        ("return a * b", "should return 3 results; it returned 1 result, an array"),
+        ("return a * b, b, a", "result 1 of product(a, b) is of type ndarray; a function of g was"),
+        ("return a * b, lambda g: g * b", "it returned 2 results"),
+        (
+            "return a * b, lambda g, y: g * b, lambda g, y: g * a",
+            "takes (g, y); in this exercise a VJP takes g alone",
+        ),
         ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
     ],
     "e03_chain": [
@@ -32,7 +39,20 @@ WRONG = {
         ),
         (
             "for rule in rules:\n    y, function = rule(x)\n    g = function(g)\nreturn y, g",
-            "the value of chain(x, [first, second, third], g) differs",
+            "the first one with x. But something else was given to these rules, counted from 0: "
+            "[1, 2]",
+        ),
+        (
+            "functions = []\n"
+            "for rule in rules:\n"
+            "    x, function = rule(x)\n"
+            "    functions.append(function)\n"
+            "gradient = 1\n"
+            "for function in reversed(functions):\n"
+            "    gradient = gradient * function(g)\n"
+            "return x, gradient",
+            "the last one with g. But something else was given to the functions of these rules, "
+            "counted from 0: [1, 0]",
         ),
         (
             "for rule in rules:\n    x, function = rule(x)\nreturn x, function(g)",
@@ -43,7 +63,18 @@ WRONG = {
         ("gradient = to_factor(g)", "back through the product alone"),
         ("gradient = to_x(to_sine(g))", "back through the sine alone"),
         ("gradient = to_factor(g) * to_x(to_sine(g))", "the product of what comes back"),
-        ("gradient = to_factor(g) + to_sine(g)", "the gradient of twice(x, g) differs"),
+        ("gradient = to_factor(g) + to_sine(g)", "But this gradient is to_factor(g) + to_sine(g)"),
+        (
+            "gradient = to_x(to_factor(g)) + to_sine(g)",
+            "But this gradient is to_x(to_factor(g)) + to_sine(g)",
+        ),
+        (
+            "gradient = to_factor(1) + to_x(to_sine(1))",
+            "twice as large, so is every gradient that comes from it. But this gradient is the "
+            "same for every g",
+        ),
+        ("gradient = (y + x * x * np.cos(x)) / x * g", "element [0, 0] is nan"),
+        ("gradient = g * x + g * np.sin(x) * 2", "result 1 of twice(x, g) differs in 13 of 15"),
     ],
     "e05_order": [
         (
@@ -106,6 +137,16 @@ WRONG = {
             "        x.grad = 0.0",
             "every value between keeps its gradient",
         ),
+        (
+            "def walk(value, g):\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        share = function(g)\n"
+            "        x.grad = x.grad + share\n"
+            "        walk(x, share)\n"
+            "walk(root, root.grad)",
+            "passes its gradient on once, when it is complete. But 2 doublings have 4 functions, "
+            "and they were called 6 times",
+        ),
     ],
 }
 
@@ -138,6 +179,7 @@ WRONG |= {
     "e07_exp": [
         ("return np.exp(x), lambda g, y: y", "does not depend on g"),
         ("return np.exp(x), lambda g, y: -g * y", "has the wrong sign"),
+        ("return np.exp(np.minimum(x, 5)), lambda g, y: g * y", "x = [-20, 20] differs in 1 of"),
         (
             "return np.exp(x), lambda g, y: g * x * np.exp(x - 1)",
             "The rule exp is wrong: its VJP for input 0, shape (3, 5).\n15 of 15 elements differ. "
@@ -147,6 +189,8 @@ WRONG |= {
             "return np.exp(x), lambda g, y: g * np.exp(np.asarray(getattr(x, 'data', x)))",
             "The first derivative is right and the second one is not, because input 0 leaves the",
         ),
+        ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
+        ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
         ("return np.exp(x), lambda g: g * np.exp(x)", "(in the VJP of exp for input 0)"),
         ("return np.exp(x), g * np.exp(x)", "line 26, in exp: NameError: name 'g'"),
@@ -154,6 +198,7 @@ WRONG |= {
     "e08_sum": [
         (
             f"{SUM}lambda g, y: g * np.ones(x.shape)",
+            "sum(x, axis=1) for x of shape (3, 5).\n"
             "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
             "could not be broadcast together with shapes (3,) (3,5)",
         ),
@@ -171,8 +216,14 @@ WRONG |= {
         ),
         (f"{SUM}lambda g, y: g", "sum(x) for x of shape (3, 5).\nThe VJP of sum for input 0 gave"),
         (
+            f"{SUM}lambda g, y: np.full(x.shape, g)",
+            "sum(x) for x of shape (3, 5).\n"
+            "e08_sum.py, line 26, in <lambda>: TypeError: the VJP of sum for input 0 was called "
+            "again, with Tensors, for a second derivative",
+        ),
+        (
             f"{SUM}lambda g, y: g * x",
-            "added up for one result get the same gradient, that of the result. But in sum(x) for",
+            "gives the true gradient times input 0: is a division by input 0 missing",
         ),
         (
             "kept = [1 if axis in (None, i, i - x.ndim) else n for i, n in enumerate(x.shape)]\n"
@@ -220,7 +271,7 @@ WRONG |= {
         ),
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 24, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
+            "line 26, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
             "operand 1 has a mismatch",
         ),
         (
@@ -238,6 +289,10 @@ WRONG |= {
             "pick(x, 2) for x of shape (4, 3).\nThe rule pick is wrong: its VJP for input 0, shape "
             "(4, 3).\nThe VJP is not proportional to g",
         ),
+        (
+            (RESHAPE, "gradient = np.zeros((4, 3))\nnp.add.at(gradient, index, g)"),
+            "pick(x, [4, 0]) for x of shape (5, 2, 3)",
+        ),
         ((RESHAPE, "gradient = g[index]"), "The VJP of pick for input 0 gave shape ()"),
         (
             ("return x.reshape(shape), lambda g, y: g.T", "..."),
@@ -254,6 +309,7 @@ WRONG |= {
             "g_w = x.T @ g\ng_b = g.mean(axis=0)",
             "which belong added up, and the VJP gives the mean of the shares",
         ),
+        ("g_w = x.T @ g\ng_b = 8 * g.mean(axis=0)", "backward(x, w, b, g) for 5 examples"),
         ("g_w = x.T @ g\ng_b = g[0]", "and the VJP gives the first share"),
         (
             "g_w = x.T @ g\ng_b = g.sum(axis=0, keepdims=True)",
@@ -267,6 +323,12 @@ WRONG |= {
         ),
     ],
     "e13_softmax": [
+        (
+            "e = np.exp(x - x.max())\nreturn e / e.sum(axis=axis, keepdims=True), "
+            "lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True))",
+            "do not depend on other rows: 0, 1, 3 and 1000, 1001, 1003 have the same. But as two "
+            "rows of one array they have nan, nan, nan",
+        ),
         (
             f"{WEIGHTS}lambda g, y: g * y",
             "The value uses the result of exp twice, and the VJP counts only one use",
@@ -300,6 +362,10 @@ WRONG |= {
         ),
     ],
     "e14_cross_entropy": [
+        (
+            (RIGHT_LOGARITHM.replace("max(axis=-1, keepdims=True)", "max()"), RIGHT_LOSS),
+            "for scores of 1,000 log_softmax(x) stays finite",
+        ),
         (
             (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
             "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
@@ -443,6 +509,10 @@ WRONG |= {
             "gives 2 times the true gradient",
         ),
         ("return (x * x).sum(axis=-1, keepdims=True), lambda g, y: 2 * g * x", "is 25; 5 was"),
+        (
+            "return np.sqrt((x * x).sum(axis=1, keepdims=True)), lambda g, y: g * x / y",
+            "length(x) for x of shape (2, 3, 5) has the shape (2, 1, 5)",
+        ),
     ],
     "e17_predict": [
         (
@@ -455,6 +525,10 @@ WRONG |= {
             "5 of 7 predictions are as measured.\nmean_ratio = 0.01: at d_k = 1024 the mean",
         ),
         (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
+        (
+            PREDICTED.replace('dead = "rises"', "dead = 3").replace("= 10", '= "falls"'),
+            "dead is 3: write 'rises', 'stays' or 'falls'\nmean_ratio is 'falls': write a number",
+        ),
     ],
     "e18_bug": [
         (
@@ -468,6 +542,10 @@ WRONG |= {
             "the weights of each query sum to 1",
         ),
         ("e = np.exp(scores)\nreturn e / e.sum(axis=-1, keepdims=True)", "however large"),
+        (
+            "e = np.exp(np.clip(scores, -300, 300))\nreturn e / e.sum(axis=-1, keepdims=True)",
+            "when q is 10,000 times larger, weights(q, k) differs",
+        ),
         (
             "e = np.exp(scores - scores.max())\nreturn e / e.sum(axis=-2, keepdims=True)",
             "for one sequence, weights(q, k) differs in 15 of 15 elements",
@@ -492,12 +570,24 @@ WRONG |= {
             "return softmax(q.data @ k.mT / np.sqrt(q.shape[-1])) @ v",
             "Nothing that f computes from input 0 leads back to it",
         ),
+        (
+            "return (softmax(q @ k.mT / np.sqrt(q.shape[-1])) @ v).data",
+            "attention(q, k, v) is an array, not a Tensor: the gradient of q is lost",
+        ),
     ],
     "e20_mask": [
+        (
+            "return np.where(mask, softmax(np.where(mask, scores.data, -1e9)), 0)",
+            "is an array, not a Tensor: the gradient of scores is lost",
+        ),
         ("return softmax(where(mask, scores, -np.inf))", "such a query are nan, nan, nan"),
         (
             "return where(mask, softmax(scores + np.where(mask, 0.0, -np.inf)), 0.0)",
             "15 of 60 elements of ∂L/∂scores are NaN, and 15 of these are in rows without a key",
+        ),
+        (
+            "return where(mask, softmax(where(mask, scores, -1e4)), 0)",
+            "if all scores fall by 1,000,000 no weight changes",
         ),
         ("return softmax(where(mask, scores, -1e9))", "such a query are 0.2, 0.2, 0.2"),
         ("return where(mask, softmax(scores), 0.0)", "the sums of four queries"),
@@ -569,7 +659,10 @@ WRONG |= {
             ("velocity *= momentum\nvelocity += g\np -= lr * velocity\nreturn p, velocity", ADAM),
             "+=",
         ),
-        ((MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")), "returns 3 results"),
+        (
+            (MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")),
+            "should return 3 results",
+        ),
     ],
     "e24_reverse": [
         (
@@ -591,5 +684,49 @@ WRONG |= {
             "95 % of new sequences are written backwards",
         ),
         ((BLOCK, STEP.replace("x.data, *means[name] = ", "_ = ")), "moves every parameter"),
+    ],
+}
+
+# ---------------------------------------------------------------- right, and not as we write it
+
+RIGHT = {
+    "e02_product": ["return [a * b, lambda g: g * b, lambda g: g * a]"],
+    "e09_unbroadcast": [
+        "class Axes: ...\n"
+        "rest = ...\n"
+        "while g.ndim > len(shape):\n"
+        "    g = g[rest].sum(axis=0)\n"
+        "for axis, n in enumerate(shape):\n"
+        "    if n == 1:\n"
+        "        g = g.sum(axis=axis, keepdims=True)\n"
+        "return g",
+    ],
+    "e05_order": [
+        "found, waiting = [], [root]\n"
+        "while waiting:\n"
+        "    value = max(waiting, key=lambda value: value.time)\n"
+        "    waiting = [x for x in waiting if x is not value]\n"
+        "    found.append(value)\n"
+        "    waiting += [x for x in value.inputs if x not in waiting]\n"
+        "return found",
+    ],
+    "e06_bug": [
+        "waiting = {root}\n"
+        "while waiting:\n"
+        "    value = max(waiting, key=lambda value: value.time)\n"
+        "    waiting.remove(value)\n"
+        "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+        "        x.grad += function(value.grad)\n"
+        "        waiting.add(x)",
+    ],
+    "e17_predict": [
+        PREDICTED.replace('mean = "stays"', 'mean = "rises"'),
+        "import numpy as np\nfrom fractions import Fraction\n"
+        + PREDICTED.replace("= 10", "= np.int64(10)").replace("1 / 50", "Fraction(1, 50)"),
+    ],
+    "e20_mask": [
+        "return where(mask, softmax(where(mask, scores, -np.inf)), 0)",
+        "return np.nan_to_num(softmax(where(mask, scores, -np.inf)))",
+        "return softmax(where(mask, scores, -1e30)) * mask",
     ],
 }

@@ -213,6 +213,7 @@ def test_an_unknown_demo_is_one_sentence_with_a_guess():
 OUTPUTS = {
     "python -OO -m demos first_gradient": (2, "run it without -OO"),
     "python -m demos museum | head -2 > /dev/null; exit ${PIPESTATUS[0]}": (141, "^$"),
+    "python -m demos | true; exit ${PIPESTATUS[0]}": (141, "^$"),
     "python -m demos museum > /dev/full": (2, "^the output cannot be written: No space left on"),
     "python -m demos museum 2>&-": (0, "^$"),
     "python -m demos museum >&-": (0, "^$"),

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from demos.learn import EXERCISES, GROUPS
-from demos.learn._folder import KEPT
+from demos.learn._folder import KEPT, Folder, make
 from demos.learn._running import judged, loaded, run
 from demos.learn.exercises import filled, solution, stub, title
-from tests.demos.learn_answers import WRONG
-from tests.demos.running import ENVIRONMENT, ROOT, demo_here
+from tests.demos.learn_answers import RIGHT, WRONG
+from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
@@ -66,6 +66,14 @@ def test_a_wrong_answer_is_answered(name, lines, words):
     assert not found.solved and words in found.said, found.said
 
 
+@pytest.mark.parametrize(
+    ("name", "lines"), [(name, lines) for name, right in RIGHT.items() for lines in right]
+)
+def test_a_right_answer_that_is_not_ours_is_accepted(name, lines):
+    found = answer(name, filled(name, lines))
+    assert found.solved, found.said
+
+
 @pytest.mark.parametrize("name", EXERCISES)
 def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_columns(name):
     check, text = check_of(name), solution(name)
@@ -96,7 +104,7 @@ def test_the_layer_of_exercise_12_knows_its_examples_by_heart_until_the_bug_is_f
 
 # ------------------------------------------------------------------ value: a way through
 
-RIGHT = solution("e01_slope")
+SLOPE = solution("e01_slope")
 
 
 @pytest.fixture
@@ -130,7 +138,7 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
     assert f"\n{folder / 'e01_slope.py'}\n" in done.stdout
     assert "still to be written: e01_slope.py, line 19" in done.stdout
     assert f"    python -m demos learn --in {folder} --hint\n" in done.stdout
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     done = learn("--in", folder)
     assert done.returncode == 1 and "  Solved.\n" in done.stdout
     assert "Exercise 2 of" in done.stdout and "e02_product.py, line" in done.stdout
@@ -139,7 +147,7 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
         again.startswith("Exercise 2 of")
         and max(map(len, again.replace(str(folder), "").splitlines())) <= 80
     )
-    (folder / "e01_slope.py").write_text(RIGHT + "\n")  # what was solved is another file now
+    (folder / "e01_slope.py").write_text(SLOPE + "\n")  # what was solved is another file now
     assert "[~]  1  4.1   A slope" in learn("--in", folder, "--list").stdout
     assert learn("--in", folder).stdout.startswith("Exercise 1 of")
     for name in EXERCISES:
@@ -174,7 +182,7 @@ def test_the_solution_is_shown_beside_the_learners_lines_and_changes_nothing(fol
     (folder / "e02_product.py").unlink()
     assert "\n+     return a * b, lambda g" in learn("--in", folder, "2", "--solution").stdout
     assert contents(folder) | {"e02_product.py": before["e02_product.py"]} == before
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     assert "the same as ours" in learn("--in", folder, "1", "--solution").stdout
 
 
@@ -247,12 +255,29 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     assert path.read_text() == stub("e01_slope")
 
 
+def test_commands_that_run_at_once_leave_what_they_leave_one_after_the_other(tmp_path):
+    path = tmp_path / "mine"
+    with ThreadPoolExecutor(8) as pool:
+        written = [each[1] for each in pool.map(make, [str(path)] * 4)]
+        assert sorted(written) == [0, 0, 0, len(EXERCISES)]
+        list(pool.map(lambda name: Folder(path).solved(name, name), EXERCISES))
+        before = list(pool.map(lambda _: Folder(path).next_hint("e01_slope", 99), range(24)))
+        (path / "e02_product.py").write_text("mine")
+        kept = list(pool.map(lambda _: Folder(path).reset("e02_product"), range(8)))
+    assert Folder(path).kept()["solved"] == {name: name for name in EXERCISES}
+    assert sorted(before) == list(range(24)) and Folder(path).hints("e01_slope") == 24
+    assert [each.read_text() for each in kept if each] == ["mine"]
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / ".minigrad-learn.json.x1.part").touch()  # of an init that was killed
+    assert make(str(tmp_path / "begun"))[1] == len(EXERCISES)
+
+
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     "text", ["", '{"solved": {"e01', "[]", '{"solved": 1, "hints": 2}', "\xff"]
 )
 def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
-    (folder / "e01_slope.py").write_text(RIGHT)
+    (folder / "e01_slope.py").write_text(SLOPE)
     (folder / KEPT).write_bytes(text.encode("latin-1"))
     done = learn("--in", folder)
     assert done.stderr.count("\n") == 1 and f"is now {KEPT}.old-1" in done.stderr
@@ -263,6 +288,12 @@ def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
     assert learn("--in", folder).stderr == ""
     (folder / KEPT).unlink()
     assert "Solved." in learn("--in", folder).stdout
+
+
+def test_a_pipe_in_the_place_of_the_file_of_progress_is_put_aside(folder):
+    (folder / KEPT).unlink()
+    os.mkfifo(folder / KEPT)
+    assert f"is now {KEPT}.old-1" in learn("--in", folder, "--list").stderr
 
 
 @pytest.mark.parametrize(
@@ -280,6 +311,13 @@ def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
         (("--in", "mine", "--reset", "x"), "no exercise 'x'"),
+        (("--in", "mine", "--reset", "13", "14"), "--reset takes one exercise: got 13 14"),
+        (("--in", "mine", "--list", "3"), "--list takes no exercise: got 3"),
+        (("init", "~nosuchuser/mine"), "a user whom this computer does not know"),
+        (("--in", "~nosuchuser/mine"), "a user whom this computer does not know"),
+        (("init", "\udcff\udcfe"), "is not UTF-8: choose a folder with another name"),
+        (("--in", "mine", "hint"), "no exercise 'hint': did you mean --hint?"),
+        (("--in", "mine", "List"), "no exercise 'List': did you mean --list?"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(
@@ -319,6 +357,9 @@ DISASTERS = {
     "a text": (filled("e01_slope", "return 'steep'"), "is 'steep', which is neither a number nor"),
     "a shape": (filled("e01_slope", "return [1.0, 2.0]"), "the shape (2,); the shape () was"),
     "raises by itself": ("raise StopIteration\n", "line 1: StopIteration"),
+    "several lines": ("raise ValueError('one\\n\\x1b[2Jtwo')\n", "line 1: ValueError: one �[2Jtwo"),
+    "a long text": ("raise ValueError('x' * 5000)\n", "x…"),
+    "a base exception": ("class Mine(BaseException): pass\nraise Mine('so')\n", "line 2: Mine: so"),
     "no function": ("slope = 3\n", "TypeError: 'int' object is not callable"),
 }
 
@@ -348,6 +389,9 @@ def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
     path.mkdir()
     assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: Is a directory"
     path.rmdir()
+    os.mkfifo(path)
+    assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: it is not a file"
+    path.unlink()
     path.write_text("open('other.txt')\n")
     assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
 
@@ -396,10 +440,18 @@ PROCESSES = {
     "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
-    "copies itself": (f"import os\nos.fork()\nprint(1)\n{RIGHT}", "^$"),
+    "writes to every descriptor": (
+        "import os\nfor n in range(3, 20):\n    try:\n"
+        "        os.write(n, b'{oops\\n{\"solved\": true}\\n')\n"
+        "    except OSError: pass\n" + stub("e01_slope"),
+        "the lines of slope are still to be written",
+    ),
+    "replaces dumps": (f"import json\njson.dumps = None\n{SLOPE}", "^$"),
+    "closes all": (f"import os\nos.closerange(3, 20)\n{SLOPE}", "before the check had an answer"),
+    "copies itself": (f"import os\nos.fork()\nprint(1)\n{SLOPE}", "^$"),
     "leaves a thread": (
         "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n"
-        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{RIGHT}",
+        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{SLOPE}",
         "^$",
     ),
 }
@@ -432,6 +484,13 @@ def test_what_a_file_prints_is_shown_and_cut_off(ended):
     assert ended["leaves a thread"].printed == "noise{"
     assert ended["copies itself"].printed.startswith("1")
     assert ended["asks"].printed.startswith("a number?")
+
+
+def test_files_of_the_current_folder_hide_none_of_pythons_from_the_command(folder):
+    for module in ("json", "numpy", "minigrad", "argparse", "hashlib"):
+        (folder / f"{module}.py").write_text("raise SystemExit('hidden')\n")
+    done = python("-m", "demos", "learn", "--list", cwd=folder, PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stderr) == (0, "") and "[ ]  1" in done.stdout
 
 
 HEARS = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -476,7 +535,7 @@ def save(path, text):
 def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(folder):
     with started("--in", folder, "--watch") as process:
         assert "still to be written" in until(process, "Waiting until you save")
-        save(folder / "e01_slope.py", RIGHT)
+        save(folder / "e01_slope.py", SLOPE)
         said = until(process, "Waiting until you save")
         assert "  Solved." in said and "Exercise 2 of" in said and "and save it." in said
         (folder / "e02_product.py").unlink()

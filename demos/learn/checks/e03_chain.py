@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, same
+from demos.learn._telling import given, law, results, same
 
 CHAPTER = "2.1"
 HINTS = (
@@ -13,14 +13,28 @@ HINTS = (
 )
 
 
-def noting(rule, called, i):
-    """A rule that notes in `called` when its function is called, by the number i."""
+def noting(rule, given_to, called, i):
+    """A rule, number i, that notes what it and its function are given, and what they return."""
 
     def noted(x):
         y, function = rule(x)
-        return y, lambda g: (called.append(i), function(g))[1]
+        given_to.append((i, x, y))
+
+        def noted_function(g):
+            found = function(g)
+            called.append((i, g, found))
+            return found
+
+        return y, noted_function
 
     return noted
+
+
+def not_handed_on(calls, first):
+    """The numbers of those that were not given what the one before them returned."""
+    before = [first, *(found for _, _, found in calls)]
+    pairs = zip(calls, before, strict=False)
+    return [i for (i, given_to, _), x in pairs if not np.array_equal(given_to, x)]
 
 
 def check(answer):
@@ -35,17 +49,35 @@ def check(answer):
     ]
     one = chain(x, rules[:1], g)
     same("chain(x, [one rule], g)", one, (m @ x, m.T @ g))
-    called = []
-    got = chain(x, [noting(rule, called, i) for i, rule in enumerate(rules)], g)
+    given_to, called = [], []
+    asked = "chain(x, [first, second, third], g)"
+    got = chain(x, [noting(rule, given_to, called, i) for i, rule in enumerate(rules)], g)
+    order = [i for i, *_ in given_to]
+    law(
+        "on the way forward each rule is called once, in the order of the list",
+        order == [0, 1, 2],
+        f"those of these rules were called, counted from 0: {order or 'none'}",
+    )
+    others = not_handed_on(given_to, x)
+    law(
+        "each rule is called with the value of the rule before it, and the first one with x",
+        not others,
+        f"something else was given to these rules, counted from 0: {others}",
+    )
+    value, gradient = results(asked, got, 2)
     s = np.sin(m @ x)
-    same("the value of chain(x, [first, second, third], g)", got[0], s**2)
+    same(f"result 0 of {asked}", value, s**2)
+    order = [i for i, *_ in called]
     law(
         "on the way back each rule's function is called once, and the last rule's is the first",
-        called == [2, 1, 0],
-        f"those of these rules were called, counted from 0: {called or 'none'}",
+        order == [2, 1, 0],
+        f"those of these rules were called, counted from 0: {order or 'none'}",
     )
-    same(
-        "the gradient of chain(x, [first, second, third], g)",
-        got[1],
-        m.T @ (2 * s * g * np.cos(m @ x)),
+    others = not_handed_on(called, g)
+    law(
+        "on the way back each function is called with what the one after it in the list returned, "
+        "and the last one with g",
+        not others,
+        f"something else was given to the functions of these rules, counted from 0: {others}",
     )
+    same(f"result 1 of {asked}", gradient, m.T @ (2 * s * g * np.cos(m @ x)))

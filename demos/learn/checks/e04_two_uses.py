@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, same
+from demos.learn._telling import given, law, results, same, shaped
 
 CHAPTER = "2.1"
 HINTS = (
@@ -19,21 +19,40 @@ def check(answer):
     twice = given(answer, "twice")
     rng = np.random.default_rng(0)
     x, g = rng.standard_normal((2, 3, 5))
-    results = twice(x, g)
-    same("the value of twice(x, g)", results[0], x * np.sin(x))
-    factor, inside = g * np.sin(x), g * x * np.cos(x)
+    x[0, 0] = g[1, 1] = 0.0  # where a division would show
+    y, gradient = results("twice(x, g)", twice(x, g), 2)
+    same("result 0 of twice(x, g)", y, x * np.sin(x))
+    shaped("result 1 of twice(x, g)", gradient, x.shape)
+    factor, inside, at_sine = g * np.sin(x), g * x * np.cos(x), g * x
+    for words, part in {
+        "to_factor(g) + to_sine(g)": factor + at_sine,
+        "to_sine(g)": at_sine,
+        "to_x(to_factor(g)) + to_x(to_sine(g))": factor * np.cos(x) + inside,
+        "to_x(to_factor(g)) + to_sine(g)": factor * np.cos(x) + at_sine,
+        "to_x(g)": g * np.cos(x),
+        "to_factor(g) + to_x(g)": factor + g * np.cos(x),
+    }.items():
+        law(
+            "to_factor(g) is a gradient of x, to_sine(g) is one of sin(x), and to_x(…) goes from a "
+            "gradient of sin(x) to one of x",
+            not np.allclose(gradient, part),
+            f"this gradient is {words}",
+        )
+    law(
+        "if g is twice as large, so is every gradient that comes from it",
+        not np.allclose(gradient, np.sin(x) + x * np.cos(x)),
+        "this gradient is the same for every g",
+    )
     parts = {
         "what comes back through the product alone": factor,
         "what comes back through the sine alone": inside,
         "the product of what comes back along the two ways": factor * inside,
         "the mean of what comes back along the two ways": (factor + inside) / 2,
-        "the same for every g": (factor + inside) / g,
     }
     for words, part in parts.items():
-        equal = np.shape(results[1]) == part.shape and np.allclose(results[1], part)
         law(
             "if x is used twice, its gradient is the sum of what both uses contribute",
-            not equal,
+            not np.allclose(gradient, part),
             f"this gradient is {words}",
         )
-    same("the gradient of twice(x, g)", results[1], factor + inside)
+    same("result 1 of twice(x, g)", gradient, factor + inside)

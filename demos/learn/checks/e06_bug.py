@@ -13,15 +13,23 @@ HINTS = (
 )
 
 
+def counted(function, calls):
+    """The function, which notes each of its calls."""
+    return lambda g: (calls.append(g), function(g))[1]
+
+
 def check(answer):
     """y = 2ⁿ a by n doublings, and a polynomial in which results are used again."""
     Value, pass_on = given(answer, "Value"), given(answer, "pass_on")
-    for times in (1, 2, 8):
+    for times in (1, 2, 8, 40):
         a = y = Value(3.0)
         made = [a]
         for _ in range(times):
             y = y + y
             made.append(y)
+        calls = []
+        for value in made:
+            value.functions = tuple(counted(function, calls) for function in value.functions)
         y.grad = 1.0
         pass_on(y)
         law(
@@ -34,6 +42,12 @@ def check(answer):
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
             f"after {times} doubling{'s' * (times > 1)} of a they are, from a to y, "
             f"{', '.join(f'{value.grad:g}' for value in made)}",
+        )
+        law(
+            "a value passes its gradient on once, when it is complete",
+            len(calls) == 2 * times,
+            f"{times} doubling{'s' * (times > 1)} have {2 * times} functions, and they were called "
+            f"{len(calls)} times",
         )
 
     def polynomial(a):

@@ -57,5 +57,10 @@ def check(answer):
             f"for g of shape (2, 3, 5) and b of shape {shape} these are {(x * g).sum():.6g} and "
             f"{found:.6g}",
         )
+    g = rng.standard_normal((7, 2, 3, 5))
+    for shape, axes in (((3, 1), (0, 1, 3)), ((7, 1, 3, 5), 1), ((2, 1, 5), (0, 2))):
+        ours = g.sum(axis=axes).reshape(shape)
+        asked = f"unbroadcast(g, {shape}) for g of shape (7, 2, 3, 5)"
+        same(asked, unbroadcast(g, shape), ours)
     g = np.ones((1, 3, 1))
     same("unbroadcast(g, (3, 1)) for g = np.ones((1, 3, 1))", unbroadcast(g, (3, 1)), g[0])

@@ -35,6 +35,10 @@ def check(answer):
         asked = f"pick(x, {words}) for x of shape {x.shape}"
         same(asked, pick(x, index), x[index])
         right_derivatives(lambda x, index=index: pick(x, index), x, order=1, asked=asked)
+    wide = rng.standard_normal((5, 2, 3))
+    asked = "pick(x, [4, 0]) for x of shape (5, 2, 3)"
+    same(asked, pick(wide, [4, 0]), wide[[4, 0]])
+    right_derivatives(lambda x: pick(x, [4, 0]), wide, order=1, asked=asked)
     index = [[-1, 3, 0], [0, 0, 2]]
     got = grad(lambda x: pick(x, index).sum())(x)[:, 0]
     law(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, shaped
+from demos.learn._telling import array, given, law, results, right_derivatives, same, shaped
 from minigrad import primitive
 
 CHAPTER = "2.1"
@@ -23,6 +23,9 @@ def check(answer):
     rng = np.random.default_rng(0)
     x = np.indices((2, 2, 2)).reshape(3, 8).T - 0.5  # the corners of a cube
     w, b = 3 * rng.standard_normal((3, 2)), rng.standard_normal(2)
+    asked = "backward(x, w, b, g)"
+    for i, gradient in enumerate(results(asked, backward(x, w, b, x @ w), 2)):
+        array(f"result {i} of {asked}", gradient, np.shape(gradient))
     found = trained(x, x @ w + b)
     law(
         "a layer has one bias for all of its examples",
@@ -41,6 +44,9 @@ def check(answer):
     right_derivatives(
         layer, w, b, order=1, asked="layer(w, b) = x w + b, with the VJPs that backward gives"
     )
+    few, g = x[:5], rng.standard_normal((5, 2))
+    asked = "backward(x, w, b, g) for 5 examples"
+    same(asked, backward(few, w, b, g), (few.T @ g, g.sum(axis=0)))
     others = rng.standard_normal((8, 3))
     error = float(np.abs(others @ found[0] + found[1] - (others @ w + b)).max())
     law(

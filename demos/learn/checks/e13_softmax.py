@@ -41,6 +41,14 @@ def check(answer):
         np.allclose(large, softmax(scores - 1000)),
         f"for the scores 1000, 1001, 1003 the weights are {_row(large)}",
     )
+    scores = np.array([[0.0, 1.0, 3.0], [1000.0, 1001.0, 1003.0]])
+    with np.errstate(all="ignore"):
+        both = softmax(scores)
+    law(
+        "a row's weights do not depend on other rows: 0, 1, 3 and 1000, 1001, 1003 have the same",
+        np.allclose(both[0], both[1]),
+        f"as two rows of one array they have {_row(both)} and {_row(both[1:])}",
+    )
     with np.errstate(all="ignore"):
         scores = np.array([[0.0, -np.inf, 1.0]])
         weights = softmax(scores)

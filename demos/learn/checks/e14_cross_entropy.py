@@ -63,7 +63,7 @@ def raised(name, function, x):
 
 def _large(words, function, expected):
     """Values and gradients at scores whose exp is infinite, and whose weights underflow to 0."""
-    scores = np.array([[1000.0, 0.0, -1000.0], [0.0, 1000.0, 0.0]])
+    scores = np.array([[1000.0, 0.0, -1000.0], [-1000.0, 0.0, -1000.0]])
     with np.errstate(all="ignore"):
         y = np.asarray(function(scores))
         to_x = grad(lambda x: (function(x) * 1.0).sum())(scores)

@@ -20,17 +20,17 @@ def check(answer):
     """One row is enough to see a wrong formula; several rows and stacks come after it."""
     layer_norm = given(answer, "layer_norm")
     rng = np.random.default_rng(0)
-    gain, bias = rng.standard_normal((2, 5))
-    for shape in ((3, 5), (2, 3, 5)):
+    for shape in ((3, 5), (2, 3, 5), (2, 7)):
+        gain, bias = rng.standard_normal((2, shape[-1]))
         x = rng.standard_normal(shape)
         asked = f"layer_norm(x, gain, bias) for x of shape {shape}"
         n = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
         same(asked, layer_norm(x, gain, bias), n * gain + bias)
-        laws = lambda x=x: unmoved(layer_norm, x, gain, bias)
+        laws = lambda x=x, gain=gain, bias=bias: unmoved(layer_norm, x, gain, bias)
         right_derivatives(layer_norm, x, gain, bias, asked=asked, laws=laws)
         laws()
-    g = rng.standard_normal((3, 5))
-    equal = grad(lambda x: (g * layer_norm(x, gain, bias)).sum())(np.ones((3, 5)))
+    g = rng.standard_normal((2, 7))
+    equal = grad(lambda x: (g * layer_norm(x, gain, bias)).sum())(np.ones((2, 7)))
     law(
         "a row of equal numbers has the variance 0, and eps keeps its gradient finite",
         np.isfinite(equal).all(),

@@ -20,5 +20,11 @@ def check(answer):
     length = given(answer, "length")
     x = np.random.default_rng(0).standard_normal((3, 5))
     same("length([[3.0, 4.0]])", length(np.array([[3.0, 4.0]])), [[5.0]])
-    same("length(x), for x of shape (3, 5),", length(x), np.linalg.norm(x, axis=1)[:, None])
-    right_derivatives(length, x)
+    same("length(x) for x of shape (3, 5)", length(x), np.linalg.norm(x, axis=1)[:, None])
+    stack = np.arange(1.0, 31.0).reshape(2, 3, 5)
+    same(
+        "length(x) for x of shape (2, 3, 5)",
+        length(stack),
+        np.linalg.norm(stack, axis=-1)[..., None],
+    )
+    right_derivatives(length, x, asked="length(x) for x of shape (3, 5)")

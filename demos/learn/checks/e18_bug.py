@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, same, shaped
+from demos.learn._telling import array, given, law, same
 
 CHAPTER = "11"
 HINTS = (
@@ -22,7 +22,7 @@ def check(answer):
     expected = e / e.sum(axis=-1, keepdims=True)
     same("for one sequence, weights(q, k)", weights(q[0], k[0]), expected[0])
     p, shapes = weights(q, k), "for q (2, 3, 7) and k (2, 5, 7)"
-    shaped(f"{shapes}, weights(q, k)", p, (2, 3, 5))
+    array(f"{shapes}, weights(q, k)", p, (2, 3, 5))
     sums = p.sum(axis=-1)[0]
     law(
         "the weights of each query sum to 1",
@@ -46,8 +46,11 @@ def check(answer):
     )
     with np.errstate(all="ignore"):
         large = weights(1e4 * q, k)
+        scores = 1e4 * q @ k.mT / np.sqrt(7)
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     law(
         "weights are finite, however large the scores are",
         np.isfinite(large).all(),
         f"when q is 10,000 times larger, {np.isnan(large).sum()} of {large.size} weights are NaN",
     )
+    same("when q is 10,000 times larger, weights(q, k)", large, e / e.sum(axis=-1, keepdims=True))

@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, shaped
+from demos.learn._telling import given, law, right_derivatives, same, tensor
 from minigrad import Tensor, gradients
 
 CHAPTER = "11"
 HINTS = (
     "Look at a row without keys alone. All its scores are forbidden: what does softmax make of a "
     "row of -∞, and what of any row of equal numbers?",
-    "A NaN that is replaced after softmax is still in softmax's gradient, since 0 · NaN is NaN. It "
-    "is safe never to give softmax a row of -∞ at all: decide before it what such a row gets.",
+    "If softmax gets a row of -∞, its weights are NaN, and so is its gradient, since 0 · NaN is "
+    "NaN. A `where` around softmax replaces the first, and a `where` before it keeps out the "
+    "second. A way without any NaN: decide before softmax what such a row gets instead.",
     "Give softmax -∞ where the mask is False, but 0 in a row without keys: "
     "~mask.any(axis=-1, keepdims=True) says which rows these are. After softmax, put 0 wherever "
     "the mask is False.",
@@ -35,7 +36,7 @@ def laws(masked_weights, scores):
     """Query 1 of four has no key."""
     x = Tensor(scores, requires_grad=True)
     y = masked_weights(x, MASK)
-    shaped("masked_weights(scores, mask), for scores (3, 4, 5),", y, (3, 4, 5))
+    tensor("masked_weights(scores, mask), for scores (3, 4, 5),", y, (3, 4, 5), "scores")
     p = y.data
     law(
         "a query that may look at no key has weights of 0",
@@ -66,6 +67,13 @@ def laws(masked_weights, scores):
         np.allclose(large, p),
         "when all forbidden scores are 1,000,000,000,000, the weights of the first query are "
         f"{shown(large[0, 0])}, and they were {shown(p[0, 0])}",
+    )
+    low = masked_weights(Tensor(scores - 1e6), MASK).data
+    law(
+        "if all scores fall by 1,000,000 no weight changes",
+        np.allclose(low, p),
+        f"then the weights of the first query are {shown(low[0, 0])}, and they were "
+        f"{shown(p[0, 0])}",
     )
 
 

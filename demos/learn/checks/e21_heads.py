@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, shaped
+from demos.learn._telling import given, law, right_derivatives, same, tensor
 from minigrad import Tensor
 
 CHAPTER = "13"
@@ -21,7 +21,13 @@ def check(answer):
     split, merge = given(answer, "split"), given(answer, "merge")
     x = np.arange(5 * 6.0).reshape(5, 6)
     heads = split(Tensor(x), 3)
-    shaped("split(x, 3), for x of shape (5, 6),", heads, (3, 5, 2))
+    tensor("split(x, 3), for x of shape (5, 6),", heads, (3, 5, 2), "x")
+    law(
+        "split moves the elements of x, and changes none of them",
+        np.array_equal(np.sort(heads.data.ravel()), x.ravel()),
+        f"the elements of x are 0 to 29, and those of the heads {heads.data.min():g} to "
+        f"{heads.data.max():g}",
+    )
     rows = sorted({int(number) // 6 for number in heads.data[0].ravel()})
     law(
         "each head has features of every position",
@@ -40,13 +46,24 @@ def check(answer):
     expected = np.stack([x[..., 2 * h : 2 * h + 2] for h in range(3)], axis=-3)
     same("with batch axes (2, 7) in front, split(x, 3)", split(Tensor(x), 3), expected)
     merged = merge(Tensor(expected))
-    shaped("merge(heads), for heads of shape (2, 7, 3, 5, 2),", merged, x.shape)
+    tensor("merge(heads), for heads of shape (2, 7, 3, 5, 2),", merged, x.shape, "heads")
     law(
         "split and merged, x is x again",
         np.array_equal(merged.data, x),
-        f"{(merged.data != x).sum()} of {x.size} elements are in another place",
+        f"{(merged.data != x).sum()} of {x.size} elements are other ones: the first few of x are "
+        f"{shown(x)}, and they become {shown(merged.data)}",
     )
+    x = rng.standard_normal((7, 8))
+    heads = np.stack([x[:, :4], x[:, 4:]])
+    same("split(x, 2), for x of shape (7, 8),", split(Tensor(x), 2), heads)
+    same("merge(heads), for heads of shape (2, 7, 4),", merge(Tensor(heads)), x)
+    x = rng.standard_normal((2, 7, 5, 6))
     right_derivatives(lambda x: merge(split(x, 3) * expected[0, 0]), x[0, 0])
+
+
+def shown(x):
+    """The first numbers of an array."""
+    return ", ".join(f"{number:.2g}" for number in x.ravel()[:3])
 
 
 def positions(rows):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same, shaped
+from demos.learn._telling import given, law, right_derivatives, same, tensor
 from minigrad import Tensor
 
 CHAPTER = "14"
@@ -22,7 +22,7 @@ def check(answer):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 5, 6))
     y = rotary(Tensor(x))
-    shaped("rotary(x), for x of shape (2, 5, 6),", y, x.shape)
+    tensor("rotary(x), for x of shape (2, 5, 6),", y, x.shape, "x")
     law(
         "position 0 is turned by the angle 0, so it stays as it is",
         np.allclose(y.data[:, 0], x[:, 0]),
@@ -60,6 +60,9 @@ def check(answer):
     points = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angle)
     expected = np.stack([points.real, points.imag], axis=-1).reshape(x.shape)
     same("rotary(x), for x of shape (2, 5, 6),", y, expected)
+    pair = rotary(Tensor([[1.0, 0.0, 1.0, 0.0]] * 2), base=100.0)
+    turned = [[1.0, 0.0, 1.0, 0.0], [np.cos(1), np.sin(1), np.cos(0.1), np.sin(0.1)]]
+    same("rotary([[1, 0, 1, 0]] * 2, base=100), whose row 1 is turned by 1 and 0.1,", pair, turned)
     right_derivatives(rotary, x)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from demos.learn._telling import Unsolved, given, law, same, shaped
+from demos.learn._telling import array, given, law, results, same
 from minigrad import Tensor
 from minigrad.optim import Adam
 
@@ -22,15 +22,15 @@ def check(answer):
     momentum_step, adam_step = given(answer, "momentum_step"), given(answer, "adam_step")
     asked = "on the parabola ½ p², with lr = 0.1 and momentum = 0.9, step"
     one, zero = np.array([1.0]), np.array([0.0])
-    p, velocity = results(momentum_step, 2, one, one, zero, 0.1)
+    p, velocity = stepped(momentum_step, 2, one, one, zero, 0.1)
     element(f"{asked} 1 from p = 1: p", p, 0.9)
-    p, velocity = results(momentum_step, 2, p, p, velocity, 0.1)
+    p, velocity = stepped(momentum_step, 2, p, p, velocity, 0.1)
     element(f"{asked} 2 from p = 0.9 and velocity = 1: the velocity", velocity, 1.8)
     element(f"{asked} 2 from p = 0.9 and velocity = 1: p", p, 0.72)
 
     sizes = {}
     for g in (0.001, 1.0, 1000.0):
-        p, m, v = results(adam_step, 3, one, g * one, zero, zero, 1, 0.1)
+        p, m, v = stepped(adam_step, 3, one, g * one, zero, zero, 1, 0.1)
         sizes[g] = float(1.0 - p[0])
     law(
         "Adam's first step is lr long, whatever the size of the gradient",
@@ -41,7 +41,7 @@ def check(answer):
     p, m, v = one, zero, zero
     for t in range(1, 6):
         before = p
-        p, m, v = results(adam_step, 3, p, one, m, v, t, 0.1)
+        p, m, v = stepped(adam_step, 3, p, one, m, v, t, 0.1)
         law(
             "as long as the gradient is the same, each of Adam's steps is lr long",
             abs(before[0] - p[0] - 0.1) < 1e-4,
@@ -50,19 +50,27 @@ def check(answer):
     p, m, v = one, zero, zero
     for t, (p_next, m_next, v_next) in enumerate(parabola(5), 1):
         asked = f"on the parabola ½ p², from p = 1 with lr = 0.1, step {t}:"
-        p, m, v = results(adam_step, 3, p, p, m, v, t, 0.1)
+        p, m, v = stepped(adam_step, 3, p, p, m, v, t, 0.1)
         element(f"{asked} m", m, m_next[0])
         element(f"{asked} v", v, v_next[0])
         element(f"{asked} p", p, p_next[0])
     p = np.array([[3.0, -2.0], [0.5, 0.0]])
     g = np.array([[1.0, -10.0], [1e-3, 0.0]])
-    moved, *_ = results(adam_step, 3, p, g, 0 * p, 0 * p, 1, 0.1)
+    moved, *_ = stepped(adam_step, 3, p, g, 0 * p, 0 * p, 1, 0.1)
     same("Adam's first step from p = [[3, -2], [0.5, 0]]", moved, p - 0.1 * np.sign(g), rtol=1e-4)
+    momentum, lr, b1, b2, eps = 0.5, 0.02, 0.7, 0.8, 0.1
+    moved, velocity = stepped(momentum_step, 2, p, g, p, lr, momentum)
+    asked = "momentum_step(p, g, velocity, lr=0.02, momentum=0.5)"
+    same(asked, (moved, velocity), (p - lr * (momentum * p + g), momentum * p + g))
+    m, v = b1 * p + (1 - b1) * g, b2 * p * p + (1 - b2) * g * g
+    step = (m / (1 - b1**2)) / (np.sqrt(v / (1 - b2**2)) + eps)
+    asked = "adam_step(p, g, m, v, t=2, lr=0.02, b1=0.7, b2=0.8, eps=0.1)"
+    same(asked, stepped(adam_step, 3, p, g, p, p * p, 2, lr, b1, b2, eps), (p - lr * step, m, v))
 
 
 def element(asked, got, expected):
-    """Unsolved unless got is an array of one element, the expected one."""
-    same(asked, shaped(asked, got, (1,))[0], expected, rtol=1e-6)
+    """Unsolved unless the one element of got is the expected one."""
+    same(asked, got[0], expected, rtol=1e-6)
 
 
 def parabola(steps):
@@ -75,14 +83,14 @@ def parabola(steps):
         yield p.data, *(optimizer.memory[0][name].copy() for name in ("m", "v"))
 
 
-def results(step, count, *given_to):
+def stepped(step, count, *given_to):
     """What a step returns, if it is so many arrays and it changed none of those it was given."""
     arrays = [x for x in given_to if isinstance(x, np.ndarray)]
     before = [x.copy() for x in arrays]
     found = step(*given_to)
-    if not isinstance(found, tuple | list) or len(found) != count:
-        came = f"{len(found)} results" if isinstance(found, tuple | list) else repr(found)
-        raise Unsolved(f"{step.__name__} returns {count} results; it returned {came}", "value")
+    results(f"{step.__name__}(…)", found, count)
+    for i, x in enumerate(found):
+        array(f"result {i} of {step.__name__}(…)", x, arrays[0].shape)
     law(
         "the arrays that a step is given stay as they are",
         all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True)),

@@ -8,7 +8,7 @@ import numpy as np
 
 from attention import attention, merge_heads, split_heads
 from demos.learn._running import judged
-from demos.learn._telling import Unsolved, given, law, same, shaped
+from demos.learn._telling import Unsolved, given, law, same, tensor
 from minigrad import Tensor, gradients, layer_norm, no_grad, relu
 
 CHAPTER = "15.1"
@@ -76,11 +76,11 @@ def parameters(rng):
     return {name: Tensor(x, requires_grad=True, name=name) for name, x in p.items()}
 
 
-def reference(x, p):
+def reference(x, p, heads=HEADS):
     """The block, of the book's own functions."""
     n = layer_norm(x, p["gain_1"], p["bias_1"])
-    heads = [split_heads(n @ p[name], HEADS) for name in ("w_q", "w_k", "w_v")]
-    h = x + merge_heads(attention(*heads)) @ p["w_o"]
+    q, k, v = (split_heads(n @ p[name], heads) for name in ("w_q", "w_k", "w_v"))
+    h = x + merge_heads(attention(q, k, v)) @ p["w_o"]
     return h + relu(layer_norm(h, p["gain_2"], p["bias_2"]) @ p["w_1"]) @ p["w_2"]
 
 
@@ -90,7 +90,7 @@ def right_block(block, rng):
     x = Tensor(rng.standard_normal((3, T, D)), requires_grad=True)
     asked = f"block(x, p, {HEADS}), for x of shape (3, {T}, {D}),"
     y = block(x, p, HEADS)
-    shaped(asked, y, x.shape)
+    tensor(asked, y, x.shape, "x")
     silent = p | {name: Tensor(np.zeros(p[name].shape)) for name in ("w_o", "w_2")}
     alone = block(x, silent, HEADS).data
     law(
@@ -106,6 +106,7 @@ def right_block(block, rng):
         f"at position 0 it depends on {', '.join(map(str, felt))} alone",
     )
     same(asked, y, reference(x, p))
+    same(f"block(x, p, 4), for x of shape (3, {T}, {D}),", block(x, p, 4), reference(x, p, heads=4))
     used = [name for name in p if name[-1] in "12qkvo"]
     g = rng.standard_normal(y.shape)
     ours = gradients(reference(x, p), [x, *(p[name] for name in used)], g)
@@ -142,6 +143,13 @@ def right_step(answer, step, rng):
             f"{steps.min():.3g} to {steps.max():.3g}, and it should be -0.01",
         )
     same("means['w_q'][0] after step 1", means["w_q"][0], 0.1 * slopes["w_q"], rtol=1e-6)
+    before = {name: x.data for name, x in p.items()}
+    step(answer.loss_of(tokens, p, HEADS), p, means, 2, 0.0)
+    law(
+        "with lr = 0 no parameter moves",
+        all(np.array_equal(x.data, before[name]) for name, x in p.items()),
+        f"in step 2 w_q moves by up to {np.abs(p['w_q'].data - before['w_q']).max():.2g}",
+    )
 
 
 def trains(answer, step, rng):

@@ -13,6 +13,8 @@ it for an array g and the shape that was stretched.
 Chapter 2.1, minigrad/engine/replay.py.
 """
 
+import numpy as np
+
 
 def unbroadcast(g, shape):
     """The gradient of what had this shape, before it was stretched."""

@@ -14,6 +14,8 @@ exercise 9.
 Chapter 3.5, minigrad/ops/linalg.py.
 """
 
+import numpy as np
+
 from minigrad import primitive
 
 

@@ -2,9 +2,9 @@
 
 Write two rules. `reshape` gives the elements of x, in the same order, other
 axes. `pick` is y = x[index], with all that NumPy takes as an index. In both,
-each element of y is a copy of one element of x. An element of x that has
-several copies is moved by none of them, and moves them all. (Use arrays
-only in the VJP of `pick`: its second derivative is not asked for.)
+each element of y is a copy of one element of x. An element of x can
+have several copies, and all of them move when it moves. (Use arrays only in
+the VJP of `pick`: its second derivative is not asked for.)
 
     x, g    arrays: g has the shape of y
     reshape(x, shape) → y, a function (g, y) ↦ ∂L/∂x

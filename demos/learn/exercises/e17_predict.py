@@ -4,39 +4,41 @@ A query q and n = 64 keys K are random, with entries of variance 1, and so is
 the gradient at the weights that softmax makes of their scores q·k. ‖∂L/∂q‖ is
 the length of the gradient that reaches the query. Many queries have a mean
 and a median of it. What happens from d_k = 64 to d_k = 1024? Read the chapter
-up to "Saturation kills J", then write down what you expect, and only then run
-the check. It says what it measured wherever you expected something else.
+up to the words "Saturation kills J" and not further, since the results are
+next. Write down what you expect, and only then run the check. It says what it
+measured wherever you expected something else.
 
-    "rises", "stays" or "falls"    "stays": it changes by less than a factor 2
-    a number                       right within a factor 3; variance, 1.2
+    a word      "rises", "stays" or "falls"; "stays" is right for a change by
+                less than a factor 2
+    a number    above 0; right within a factor 3, and variance within 1.2
 
 Chapter 16, attention/scaling.py.
 """
 
 # Your lines begin.
 # Without a scale, from d_k = 64 to d_k = 1024:
-variance = 16  # how many times larger the scores' variance becomes
-mean = "stays"  # the mean of ‖∂L/∂q‖ over many queries
-median = "falls"  # the median of ‖∂L/∂q‖: what a typical query gets
-dead = "rises"  # the share of queries with ‖∂L/∂q‖ < 0.001
+variance = 16  # a number: how many times larger the variance becomes
+mean = "stays"  # a word: the mean of ‖∂L/∂q‖ over many queries
+median = "falls"  # a word: the median of ‖∂L/∂q‖, of a typical query
+dead = "rises"  # a word: the share of queries with ‖∂L/∂q‖ < 0.001
 
 # With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
-scaled_median = "stays"
+scaled_median = "stays"  # a word: the median of ‖∂L/∂q‖
 
-# At d_k = 1024, divided by what it is with the scale:
-mean_ratio = 10  # the mean without the scale / the mean with it
-median_ratio = 1 / 50  # the median without the scale / the median with it
+# At d_k = 1024, without the scale divided by with it:
+mean_ratio = 10  # a number: for the means
+median_ratio = 1 / 50  # a number: for the medians
 # The learner gets:
 #     # Without a scale, from d_k = 64 to d_k = 1024:
-#     variance = ...  # how many times larger the scores' variance becomes
-#     mean = ...  # the mean of ‖∂L/∂q‖ over many queries
-#     median = ...  # the median of ‖∂L/∂q‖: what a typical query gets
-#     dead = ...  # the share of queries with ‖∂L/∂q‖ < 0.001
+#     variance = ...  # a number: how many times larger the variance becomes
+#     mean = ...  # a word: the mean of ‖∂L/∂q‖ over many queries
+#     median = ...  # a word: the median of ‖∂L/∂q‖, of a typical query
+#     dead = ...  # a word: the share of queries with ‖∂L/∂q‖ < 0.001
 #
 #     # With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
-#     scaled_median = ...
+#     scaled_median = ...  # a word: the median of ‖∂L/∂q‖
 #
-#     # At d_k = 1024, divided by what it is with the scale:
-#     mean_ratio = ...  # the mean without the scale / the mean with it
-#     median_ratio = ...  # the median without the scale / the median with it
+#     # At d_k = 1024, without the scale divided by with it:
+#     mean_ratio = ...  # a number: for the means
+#     median_ratio = ...  # a number: for the medians
 # Your lines end.
