@@ -207,7 +207,7 @@ def test_gradcheck_confirms_the_whole_layer_at_unit_inputs():
 
 def test_gradcheck_cannot_tell_about_21_derivatives_of_head_2():
     total, points = head(2)
-    report = gradcheck(total, *points)
+    report = gradcheck(total, *points, rng=np.random.default_rng(0))  # as the demo has it
     assert not report
     assert len(report.comparisons) == 35 and len(report.unresolved) == 21
     assert max(c.norm for c in report.unresolved) < 1e-5

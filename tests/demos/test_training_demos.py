@@ -422,10 +422,10 @@ def test_the_list_survives_whatever_files_an_editor_leaves(tmp_path):
         "empty.py": b"",
     }.items():
         (tasks / name).write_bytes(content)
-    (tasks / "folder.py").mkdir()
+    (tasks / "a_directory.py").mkdir()
     done = python("-m", "demos", cwd=elsewhere, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stderr
-    assert "half " in done.stdout and "folder" not in done.stdout and "v2" not in done.stdout
+    assert "half " in done.stdout and "a_directory" not in done.stdout and "v2" not in done.stdout
 
 
 def test_a_run_of_another_demo_in_the_same_folder_is_refused(quick):
