@@ -47,6 +47,8 @@ BERT and Llama keep them apart.
 
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never read a pickle of a stranger's, such as PyTorch's .bin and .pt files: it can run any code.
+NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
+PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
 
 Names and lengths say nothing of what is transposed, of two matrices that changed places, or of the
 options of `llama` that no shape depends on. So check one known output: what the author's program
@@ -89,7 +91,7 @@ class Piece:
 
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
-    """Our state under their names and in their shapes.
+    """Our state under their names and in their shapes, each array row by row in memory.
 
     ValueError, with the names, if a piece lacks an array or an array is in no piece.
     """
@@ -104,7 +106,9 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
             raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
             arrays = [a.T for a in arrays]
-        found[piece.theirs] = np.concatenate(arrays, axis=0 if piece.transposed else -1)
+        joined = np.concatenate(arrays, axis=0 if piece.transposed else -1)
+        # safetensors writes the memory as it lies, which in a transposed array is not row by row.
+        found[piece.theirs] = np.ascontiguousarray(joined)
     _refuse_left(left)
     return found
 

@@ -52,8 +52,11 @@ class Recovered:
     def won_back(self, optimizer: str, a: float) -> float:
         """At the best rate: the share of what the wrong scale costs that the training won back."""
         found = self.of[optimizer, a, self.best[optimizer, a]]
-        shares = [(r.losses[0] - r.losses[-1]) / (r.losses[0] - r.trained) for r in found]
-        return float(np.mean(shares))
+        won, cost = np.transpose(
+            [(r.losses[0] - r.losses[-1], r.losses[0] - r.trained) for r in found]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):  # (a scale that costs nothing: NaN)
+            return float(np.mean(won / cost))
 
     def rows(self) -> list[list[str]]:
         """A row for each start and optimizer, at the best rate."""

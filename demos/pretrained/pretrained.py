@@ -29,12 +29,12 @@ from demos._page import Page, try_it
 from demos._training import Marks
 from demos.pretrained._agreement import Agreement
 from demos.pretrained._alice import ALICE
-from demos.pretrained._arithmetic import Arithmetic
+from demos.pretrained._arithmetic import Arithmetic, refuse_strange
 from demos.pretrained._factor import AWAY, OverFactor
 from demos.pretrained._figures import OPTIMIZERS
 from demos.pretrained._gradients import NAMES, Gradients
 from demos.pretrained._heads import see, sharpened
-from demos.pretrained._loading import WeightsError, calculators, tokenizer, writer
+from demos.pretrained._loading import WeightsError, calculators, origin, tokenizer, writer
 from demos.pretrained._recovered import STARTS, Recovered
 from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
 
@@ -64,6 +64,7 @@ def sized(quick, default, full):
 
 
 LONGEST = 128  # positions that the English model was trained with
+SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
 WRITTEN, SHOWN = 40, 14  # tokens that continue the prompt, and tokens of a map at most
 TEXTS = sized(4, 16, 32)  # of the model's own, to take losses on; gradients on the first half
 RATES = {
@@ -75,6 +76,12 @@ RATES = {
 
 try:
     model, pieces, four = writer(), tokenizer(), calculators()
+    for name, found in four.items():
+        refuse_strange(name, *found)
+    heads = model.blocks[0].attention
+    sizes = len(model.blocks), heads.num_heads, heads.w_q.weight.shape[1] // heads.num_heads
+    if (*sizes, model.max_length, len(model.tokens.weight.data)) != (*SIZES, pieces.vocab_size):
+        raise WeightsError("weights/en.npz of glassllm has other sizes")
 except WeightsError as error:
     stop(f"pretrained: {error}")
 prompt = pieces.encode(chosen.prompt)
@@ -187,6 +194,7 @@ try:
                 "lr": rates,
                 "a": sorted(STARTS),
                 "steps": [sized(5, LOOKS[-1], LOOKS[-1])],
+                "files": [origin()],
             }
             with progress(OPTIMIZERS[optimizer]) as bar:
                 found = sweep(
@@ -200,7 +208,7 @@ try:
                     shown=bar,
                 )
             results += [result for _, result in found]
-except SweepError as error:
+except (SweepError, WeightsError) as error:
     stop(f"pretrained: {error}")
 recovered = Recovered(results, RATES)
 recovered.tell(marks, every=chosen.full)

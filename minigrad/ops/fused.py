@@ -94,6 +94,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 def deviation(centred: Any, eps: float) -> Any:
     """σ = √(mean(centred²) + eps) of each row of x - μ, even where squares would overflow."""
     check_eps(eps)
+    eps = float(eps)  # (one of np.float64 would make float32 wider)
     with np.errstate(over="ignore"):
         if isinstance(centred, Tensor):
             variance = np.mean(centred * centred, axis=-1, keepdims=True)
