@@ -270,6 +270,9 @@ rotary([[1.0, 2.0]]) → TypeError: rotary turns a Tensor (…, T, d_k): got lis
 rotary(ones(2, 4), base=-1) → ValueError: base must be a number above 0, and finite: got -1
 rotary(ones(2, 4), base=0) → ValueError: base must be a number above 0, and finite: got 0
 rotary(ones(2, 4), base=np.nan) → ValueError: base must be a number above 0, and finite: got nan
+rotary(ones(2, 4), base=1j) → ValueError: base must be a number above 0, and finite: got 1j
+rotary(ones(2, 4), base=True) → ValueError: base must be a number above 0, and finite: got True
+rotary(ones(2, 4), base=10**400) → ValueError: base must be a number above 0, and finite: got 1…
 sinusoidal(3, 4, base="a") → ValueError: base must be a number above 0, and finite: got 'a'
 rotary(ones(2, 4), pairs="half")
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
@@ -312,7 +315,8 @@ Transformer(19, 4, **SIZES | {"d_model": 15})
     → ValueError: d_model=15 cannot be shared equally by num_heads=7
 llama(19, max_length=3, **LLAMA_SIZES)([[1, 2, 3, 4]])
     → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
-    the last 3 tokens without a cache, or set its max_length to None
+    the last 3 tokens and no cache of earlier ones, or set its max_length to None
+llama(19, **LLAMA_SIZES)(1) → ValueError: tokens have shape (…, T): got one token, 1
 llama(19, pairs="half", **LLAMA_SIZES)([[1]])
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
 llama(19, eps=-1.0, **LLAMA_SIZES) → ValueError: eps …
@@ -364,6 +368,10 @@ translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
     → TypeError: end is a whole number: got 1.0
 translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
     → ValueError: max_tokens must not be negative: got -1
+stream(short, [[1, 2, 3, 4, 5]], 1, temperature=0)
+    → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
+stream(gpt2(19, 2, **SIZES), [[1, 2, 3]], 1, temperature=0)
+    → ValueError: x has positions up to 2, and the learned ones end at 1
 generate(short, [[1, 2, 3]], 3, temperature=0)
     → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
 translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=0) → ValueError: …num_beams…
