@@ -89,6 +89,11 @@ class Piece:
     transposed: bool
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a text, which would be cut into letters."""
+        if isinstance(self.ours, str):
+            raise TypeError(f"ours are names: write ({self.ours!r},)")
+
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
     """Our state under their names and in their shapes, each array row by row in memory.
@@ -298,7 +303,10 @@ def _taken(left: dict[str, Any], name: str) -> Array:
     """Remove an array from what is left to be mapped."""
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
-    return np.asarray(left.pop(name))
+    array = left.pop(name)
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} would lose the mask of a masked array: use np.where first")
+    return np.asarray(array)
 
 
 def _refuse_left(left: Mapping[str, Any]) -> None:

@@ -418,6 +418,11 @@ to_ours({"model.embed_tokens.weight": np.ones((19, 14))}, llama_layout(0))
     → ValueError: this layout needs model.norm.weight, which the state does not have
 to_ours({"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(3)}, llama_layout(0)[:0])
     → ValueError: this layout has no place for model.layers.0.self_attn.rotary_emb.inv_freq
+Piece("a", "weight", False) → TypeError: ours are names: write ('weight',)
+to_ours({"a": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
+    → TypeError: a would lose the mask of a masked array: use np.where first
+to_theirs({"b": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
+    → TypeError: b would lose the mask of a masked array: use np.where first
 llama.load_state_dict(to_ours(to_theirs(narrow, llama_layout(1)), llama_layout(1)))
     → ValueError: this state does not fit GPT: blocks.0.feed_forward.w_1.weight has shape (14, 31),
     not (14, 37); blocks.0.feed_forward.w_3.weight has shape (14, 31), not (14, 37);

@@ -66,7 +66,7 @@ def sized(quick, default, full):
 LONGEST = 128  # positions that the English model was trained with
 SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
 WRITTEN, SHOWN = 40, 14  # tokens that continue the prompt, and tokens of a map at most
-TEXTS = sized(4, 16, 32)  # of the model's own, to take losses on; gradients on the first half
+TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
 RATES = {
     "sgd": sized([0.3], [0.03, 1.0], [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
     "adam": sized([1e-3], [3e-4, 1e-3], [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]),
@@ -74,6 +74,11 @@ RATES = {
 
 # %% The weights, and the prompt
 
+try:
+    with workers(chosen.jobs):
+        pass  # (a number of processes that cannot be is refused before the work)
+except SweepError as error:
+    stop(f"pretrained: {error}")
 try:
     model, pieces, four = writer(), tokenizer(), calculators()
     for name, found in four.items():
@@ -133,7 +138,7 @@ alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
 seen = see(model, alice), see(model, alice, AWAY)
 fast = writer(dtype=np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
-seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own[: TEXTS // 2]]
+seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
 previous = seen[0].previous
 first, second, third = np.argsort(-previous)[:3]
 for h in (first, second, third):
@@ -240,8 +245,8 @@ page.say(
 agreement.show(page)
 page.section("2 · The English model writes", name="writing")
 page.say(
-    f"It continues “{chosen.prompt}”. `stream` gives each token when it is chosen, and the cache "
-    "of chapter 13.1 keeps the keys and values of those before. Greedily:",
+    "It continues the text before the bar. `stream` gives each token when it is chosen, and the "
+    "cache of chapter 13.1 keeps the keys and values of those before. Greedily:",
 )
 page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
 page.say("Drawn at temperature 0.8, from the likeliest tokens, of probability 0.9 together:")
