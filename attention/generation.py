@@ -285,6 +285,8 @@ def _beam_search(
 
 def _prompt(prompt: Any, model: GPT) -> Array:
     """A prompt as an array of its own, of tokens that the model knows."""
+    if isinstance(prompt, np.ma.MaskedArray):
+        raise TypeError("a prompt would lose the mask of a masked array: write the tokens out")
     try:
         tokens = np.array(prompt)
     except ValueError:

@@ -368,6 +368,8 @@ translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
     → TypeError: end is a whole number: got 1.0
 translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
     → ValueError: max_tokens must not be negative: got -1
+generate(llama, np.ma.masked_equal([[1, 2]], 2), 1, temperature=0)
+    → TypeError: a prompt would lose the mask of a masked array: write the tokens out
 stream(short, [[1, 2, 3, 4, 5]], 1, temperature=0)
     → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
 stream(gpt2(19, 2, **SIZES), [[1, 2, 3]], 1, temperature=0)

@@ -71,7 +71,7 @@ class Gradients:
             f"   {self.texts} of its own texts, heads beyond two standard errors, of {len(NAMES)}:"
         )
         print(f"   the median falls in {self.falls} and grows in {self.grows}; ", end="")
-        print(f"the mean grows in {self.mean_grows}\n")
+        print(f"the mean grows in {self.mean_grows} (about one would pass them by chance)\n")
         (median, error), (mean, mean_error) = self.typical, self.average
         what = "blocks 2 to 4: median without / with the scale, and two standard errors more"
         marks.at_most(what, np.exp(median + 2 * error), 0.5, ".2f")
@@ -94,7 +94,8 @@ class Gradients:
             f"{len(NAMES)} heads by more than two standard errors and grows in {self.grows}; the "
             f"mean grows in {self.mean_grows}. In blocks 2 to 4 the median is × "
             f"{np.exp(median):.2f} and the mean × {np.exp(mean):.1f} (standard errors of "
-            f"{error:.0%} and {mean_error:.0%}).",
+            f"{error:.0%} and {mean_error:.0%}). By chance alone about one head of {len(NAMES)} "
+            "would be beyond two standard errors.",
         )
         title = f"The mean grows in {self.mean_grows} heads, the median falls in {self.falls}"
         save_figure(plot_ratios(NAMES, self.median, self.mean, title=title), out / "ratios")
