@@ -213,3 +213,11 @@ def refuse_dropout(*models: Module) -> None:
         raise ValueError(
             "the model is in training mode and drops at random: call model.eval() first"
         )
+
+
+def check_sizes(**sizes: Any) -> None:
+    """Refuse what is not a whole number above 0."""
+    for name, number in sizes.items():
+        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if not whole or number < 1:
+            raise ValueError(f"{name} is a whole number above 0: got {number!r}")

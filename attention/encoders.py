@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attention.blocks import Array
+from attention.blocks import Array, check_sizes
 from attention.masks import mean_over_positions
 from attention.positions import LearnedPositions
 from attention.transformer import Attend, Encoder
@@ -61,6 +61,9 @@ class TextEncoder(Module):
     def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
         """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
         kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
+        if np.shape(kinds) != np.shape(tokens):
+            shapes = f"tokens {np.shape(tokens)}, kinds {np.shape(kinds)}"
+            raise ValueError(f"each token has one kind: got {shapes}")
         x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
@@ -89,6 +92,8 @@ def bert(
     Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
     after the embeddings' norm.
     """
+    sizes = {"vocab_size": vocab_size, "max_length": max_length, "num_kinds": num_kinds}
+    check_sizes(d_model=d_model, num_heads=num_heads, num_blocks=num_blocks, **sizes)
     drawn: dict[str, Any] = {"rng": rng, "dtype": dtype}
     encoder = Encoder(
         num_blocks,

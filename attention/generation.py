@@ -66,7 +66,8 @@ def stream(
 
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
     equal length, without padding. What is wrong is refused when `stream` is called, such as a model
-    in training mode; only a text that outgrows learned positions is refused where it does. Between
+    in training mode or a prompt longer than the model's positions. Only a text that outgrows them,
+    learned ones or `max_length`, is refused where it does: with `end` it may stop before. Between
     two steps the caller's gradients are recorded as usual. If parameters change there, positions
     that are cached keep their former keys and values.
 
@@ -81,6 +82,8 @@ def stream(
     if temperature:
         _check_rng(rng)
     refuse_dropout(model)
+    if num_tokens:
+        model.refuse_beyond(tokens.shape[1])
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "rng": rng}
     return _steps(model, tokens, num_tokens, end, cached, how)
 
@@ -282,6 +285,8 @@ def _beam_search(
 
 def _prompt(prompt: Any, model: GPT) -> Array:
     """A prompt as an array of its own, of tokens that the model knows."""
+    if isinstance(prompt, np.ma.MaskedArray):
+        raise TypeError("a prompt would lose the mask of a masked array: write the tokens out")
     try:
         tokens = np.array(prompt)
     except ValueError:

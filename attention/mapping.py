@@ -47,6 +47,8 @@ BERT and Llama keep them apart.
 
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never read a pickle of a stranger's, such as PyTorch's .bin and .pt files: it can run any code.
+NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
+PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
 
 Names and lengths say nothing of what is transposed, of two matrices that changed places, or of the
 options of `llama` that no shape depends on. So check one known output: what the author's program
@@ -87,9 +89,14 @@ class Piece:
     transposed: bool
     optional: bool = False
 
+    def __post_init__(self) -> None:
+        """Refuse a text, which would be cut into letters."""
+        if isinstance(self.ours, str):
+            raise TypeError(f"ours are names: write ({self.ours!r},)")
+
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
-    """Our state under their names and in their shapes.
+    """Our state under their names and in their shapes, each array row by row in memory.
 
     ValueError, with the names, if a piece lacks an array or an array is in no piece.
     """
@@ -104,7 +111,9 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
             raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
             arrays = [a.T for a in arrays]
-        found[piece.theirs] = np.concatenate(arrays, axis=0 if piece.transposed else -1)
+        joined = np.concatenate(arrays, axis=0 if piece.transposed else -1)
+        # safetensors writes the memory as it lies, which in a transposed array is not row by row.
+        found[piece.theirs] = np.ascontiguousarray(joined)
     _refuse_left(left)
     return found
 
@@ -294,7 +303,10 @@ def _taken(left: dict[str, Any], name: str) -> Array:
     """Remove an array from what is left to be mapped."""
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
-    return np.asarray(left.pop(name))
+    array = left.pop(name)
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} would lose the mask of a masked array: use np.where first")
+    return np.asarray(array)
 
 
 def _refuse_left(left: Mapping[str, Any]) -> None:

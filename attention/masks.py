@@ -110,7 +110,8 @@ def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
 def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     """The mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
 
-    mask is padding's, (B, 1, S). A sequence without any kept position gives zeros.
+    mask is padding's, (B, 1, S). A sequence without any kept position gives zeros. Sums of float16,
+    which overflow, are taken in float32.
 
     >>> x = Tensor([[[1.0], [3.0], [50.0]]])
     >>> mean_over_positions(x), mean_over_positions(x, mask=padding_mask([2], 3))
@@ -119,10 +120,10 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     check_tensors(x=x)
     if x.ndim < 2:
         raise ValueError(f"x has shape (…, S, d_model), a row for each position: got {x.shape}")
-    if mask is None:
-        return x.mean(axis=-2)  # (B, d_model)
     each = (*x.shape[:-2], 1, x.shape[-2])
+    mask = np.ones(each, bool) if mask is None else mask
     kept = np.broadcast_to(check_mask(mask, each), each).swapaxes(-1, -2)  # (B, S, 1)
-    number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
-    total = where(kept, x, 0).sum(axis=-2)  # (B, d_model)
-    return total / number  # type: ignore[no-any-return]  # (B, d_model)
+    wide = x.astype(np.float32) if x.dtype == np.float16 else x
+    number = np.maximum(kept.sum(axis=-2), 1).astype(wide.dtype)  # (B, 1)
+    mean = where(kept, wide, 0).sum(axis=-2) / number  # (B, d_model)
+    return mean if wide is x else mean.astype(x.dtype)  # type: ignore[no-any-return]

@@ -28,12 +28,13 @@ from attention.blocks import (
     FeedForward,
     GatedFeedForward,
     block_weights,
+    check_sizes,
     refuse_dropout,
 )
 from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.positions import LearnedPositions, SinusoidalPositions, check_rotary, rotary
 from attention.transformer import Attend
 from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
@@ -72,6 +73,8 @@ class GPT(Module):
     ) -> None:
         if dropout and rng is None:
             raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
+        if max_length is not None:
+            check_sizes(max_length=max_length)
         self.tokens = tokens
         self.positions = positions
         self.blocks = blocks
@@ -96,21 +99,29 @@ class GPT(Module):
     def embed(self, tokens: Any, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = self.tokens(tokens)  # (B, T, d_model)
-        reached = start + x.shape[-2]
-        if self.max_length is not None and reached > self.max_length:
-            raise ValueError(
-                f"{reached} positions were asked for, and this model was trained with "
-                f"max_length={self.max_length}: give it the last {self.max_length} tokens "
-                "without a cache, or set its max_length to None"
-            )
+        if x.ndim < 2:
+            raise ValueError(f"tokens have shape (…, T): got one token, {tokens!r}")
+        self.refuse_beyond(start + x.shape[-2])
         if self.positions is not None:
             x = self.positions(x, start)  # (B, T, d_model)
         return x if self.dropout is None else self.dropout(x)
 
+    def refuse_beyond(self, reached: int) -> None:
+        """ValueError if the model was trained with fewer positions."""
+        if self.max_length is not None and reached > self.max_length:
+            raise ValueError(
+                f"{reached} positions were asked for, and this model was trained with "
+                f"max_length={self.max_length}: give it the last {self.max_length} tokens and no "
+                "cache of earlier ones, or set its max_length to None"
+            )
+        if isinstance(self.positions, LearnedPositions):
+            self.positions.refuse_beyond(reached)
+
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
-        A position has the weight 0 for those ahead of it. Chapter 17.2 draws them.
+        A position has the weight 0 for those ahead of it. Chapter 17.2 draws them. They are softmax
+        weights: with an `attend` that computes others, the model does not use what is shown.
         """
         refuse_dropout(self)
         x = self.embed(tokens)  # (B, T, d_model)
@@ -150,6 +161,13 @@ def llama(
     Weights that somebody else has trained need the eps, base and pairs of their training. No shape
     depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
+    sizes = {"num_kv_heads": num_kv_heads, "num_blocks": num_blocks}
+    check_sizes(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, **sizes)
+    d_ff = max(8 * d_model // 3, 1) if d_ff is None else d_ff
+    check_sizes(d_ff=d_ff, d_k=d_model if d_k is None else d_k)
+    check_rotary(d_model // num_heads if d_k is None else d_k, base=base, pairs=pairs)
+    if not isinstance(tied, bool | np.bool_):
+        raise TypeError(f"tied is True or False: got {tied!r}")
     norm = partial(RMSNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
@@ -164,7 +182,7 @@ def llama(
                 rng=rng,
                 dtype=dtype,
             ),
-            GatedFeedForward(d_model, d_ff or 8 * d_model // 3, rng=rng, dtype=dtype),
+            GatedFeedForward(d_model, d_ff, rng=rng, dtype=dtype),
             norm_first=True,
             norm=norm,
         )
@@ -203,6 +221,8 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
+    sizes = {"vocab_size": vocab_size, "max_length": max_length, "num_blocks": num_blocks}
+    check_sizes(d_model=d_model, num_heads=num_heads, **sizes)
     norm = partial(LayerNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(

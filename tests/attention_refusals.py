@@ -270,6 +270,9 @@ rotary([[1.0, 2.0]]) → TypeError: rotary turns a Tensor (…, T, d_k): got lis
 rotary(ones(2, 4), base=-1) → ValueError: base must be a number above 0, and finite: got -1
 rotary(ones(2, 4), base=0) → ValueError: base must be a number above 0, and finite: got 0
 rotary(ones(2, 4), base=np.nan) → ValueError: base must be a number above 0, and finite: got nan
+rotary(ones(2, 4), base=1j) → ValueError: base must be a number above 0, and finite: got 1j
+rotary(ones(2, 4), base=True) → ValueError: base must be a number above 0, and finite: got True
+rotary(ones(2, 4), base=10**400) → ValueError: base must be a number above 0, and finite: got 1…
 sinusoidal(3, 4, base="a") → ValueError: base must be a number above 0, and finite: got 'a'
 rotary(ones(2, 4), pairs="half")
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
@@ -314,7 +317,8 @@ Transformer(19, 4, **SIZES | {"d_model": 15})
     → ValueError: d_model=15 cannot be shared equally by num_heads=7
 llama(19, max_length=3, **LLAMA_SIZES)([[1, 2, 3, 4]])
     → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
-    the last 3 tokens without a cache, or set its max_length to None
+    the last 3 tokens and no cache of earlier ones, or set its max_length to None
+llama(19, **LLAMA_SIZES)(1) → ValueError: tokens have shape (…, T): got one token, 1
 llama(19, pairs="half", **LLAMA_SIZES)([[1]])
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
 llama(19, eps=-1.0, **LLAMA_SIZES) → ValueError: eps …
@@ -366,6 +370,12 @@ translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
     → TypeError: end is a whole number: got 1.0
 translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
     → ValueError: max_tokens must not be negative: got -1
+generate(llama, np.ma.masked_equal([[1, 2]], 2), 1, temperature=0)
+    → TypeError: a prompt would lose the mask of a masked array: write the tokens out
+stream(short, [[1, 2, 3, 4, 5]], 1, temperature=0)
+    → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
+stream(gpt2(19, 2, **SIZES), [[1, 2, 3]], 1, temperature=0)
+    → ValueError: x has positions up to 2, and the learned ones end at 1
 generate(short, [[1, 2, 3]], 3, temperature=0)
     → ValueError: 5 positions were asked for, and this model was trained with max_length=4: …
 translate(llama, [[1, 2]], start=0, end=1, max_tokens=2, num_beams=0) → ValueError: …num_beams…
@@ -412,6 +422,11 @@ to_ours({"model.embed_tokens.weight": np.ones((19, 14))}, llama_layout(0))
     → ValueError: this layout needs model.norm.weight, which the state does not have
 to_ours({"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(3)}, llama_layout(0)[:0])
     → ValueError: this layout has no place for model.layers.0.self_attn.rotary_emb.inv_freq
+Piece("a", "weight", False) → TypeError: ours are names: write ('weight',)
+to_ours({"a": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
+    → TypeError: a would lose the mask of a masked array: use np.where first
+to_theirs({"b": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
+    → TypeError: b would lose the mask of a masked array: use np.where first
 llama.load_state_dict(to_ours(to_theirs(narrow, llama_layout(1)), llama_layout(1)))
     → ValueError: this state does not fit GPT: blocks.0.feed_forward.w_1.weight has shape (14, 31),
     not (14, 37); blocks.0.feed_forward.w_3.weight has shape (14, 31), not (14, 37);

@@ -4,6 +4,7 @@ The layouts of GPT-2, BERT and Llama are written out below in PyTorch, as their 
 shape them. Those tests are skipped without torch.
 """
 
+import io
 import math
 
 import numpy as np
@@ -22,6 +23,11 @@ try:
     from torch.nn import functional
 except ImportError:
     torch = None
+
+try:
+    import safetensors.numpy as safetensors
+except ImportError:
+    safetensors = None
 
 needs_torch = pytest.mark.skipif(torch is None, reason="the comparison with PyTorch needs torch")
 
@@ -367,16 +373,45 @@ def test_a_model_of_that_layout_has_our_output_and_our_gradients_under_its_names
 
 
 @layouts
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
 def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces, dtype):
+    """Also through bytes: safetensors writes an array's memory, so theirs lie row by row in it."""
     model = make()
     ours = {name: x.astype(dtype) for name, x in drawn(model).items()}
     theirs = to_theirs(ours, pieces)
     back = to_ours(theirs, pieces)
     equal(back, ours)
     equal(to_theirs(back, pieces), theirs)
+    assert all(x.flags.c_contiguous for x in (*theirs.values(), *back.values()))
+    with io.BytesIO() as file:
+        np.savez(file, **theirs)
+        file.seek(0)
+        equal(to_ours(np.load(file), pieces), ours)
+    if safetensors is not None:
+        equal(to_ours(safetensors.load(safetensors.save(theirs)), pieces), ours)
     model.load_state_dict(back)
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
+
+
+@needs_torch
+@pytest.mark.skipif(safetensors is None, reason="bfloat16 comes in files of safetensors")
+def test_bfloat16_is_read_by_pytorch_and_not_by_numpy(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    path, (make, pieces) = tmp_path / "model.safetensors", LAYOUTS["llama"]
+    theirs = {n: torch.tensor(x).bfloat16() for n, x in to_theirs(drawn(make()), pieces).items()}
+    save_file(theirs, path)
+    with pytest.raises(TypeError, match="bfloat16"):
+        safetensors.load_file(path)
+    model = make()
+    model.load_state_dict(to_ours({n: x.float() for n, x in load_file(path).items()}, pieces))
+    equal(
+        {n: x.astype(np.float32) for n, x in to_theirs(model.state_dict(), pieces).items()},
+        {n: x.float().numpy() for n, x in theirs.items()},
+    )
+    bits = {n: x.view(torch.int16).numpy() for n, x in theirs.items()}
+    with pytest.raises(ValueError, match="dtype int16, which cannot become float64"):
+        model.load_state_dict(to_ours(bits, pieces))
 
 
 PYTORCHS = {

@@ -73,6 +73,22 @@ def test_without_padding_a_mean_over_positions_is_the_mean(batch):
     np.testing.assert_allclose(kept.data, x.data[..., some, :].mean(axis=-2), rtol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("S", [0, 1, 2, 5, 70_000])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 6e4])
+def test_a_mask_that_keeps_every_position_is_the_same_as_none(dtype, S, size):
+    """Also where the sum, or the number of positions, is too large for float16."""
+    x = Tensor(size * (0.5 + 0.5 * random.random((2, S, 3))), dtype=dtype, requires_grad=True)
+    found = [mean_over_positions(x, mask=mask) for mask in (None, np.ones((2, 1, S), bool))]
+    slopes = [gradients(y, [x], np.ones(y.shape, dtype))[0] for y in found]
+    np.testing.assert_array_equal(found[0].data, found[1].data, strict=True)
+    np.testing.assert_array_equal(*slopes, strict=True)
+    expected = x.data.astype(float).mean(axis=-2) if S else np.zeros((2, 3))
+    assert found[0].dtype == slopes[0].dtype == dtype
+    np.testing.assert_allclose(found[0].data, expected, rtol=3e-3 if dtype == np.float16 else 1e-5)
+    np.testing.assert_allclose(slopes[0], np.full(x.shape, 1 / max(S, 1)), rtol=5e-3)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7])
 @pytest.mark.parametrize(("T", "S"), [(1, 1), (5, 5), (3, 5), (1, 5), (2, 7)])
 def test_a_window_ends_at_a_querys_own_position_and_holds_so_many_keys(T, S, size):

@@ -185,6 +185,29 @@ def test_norms_are_their_papers_formulas(batch, eps):
         np.testing.assert_allclose(z[i], x[i] / size * root.gain.data, rtol=1e-12)
 
 
+WITH_A_NUMBER = {
+    "LayerNorm": lambda number, dtype: LayerNorm(D_IN, eps=number, dtype=dtype),
+    "RMSNorm": lambda number, dtype: RMSNorm(D_IN, eps=number, dtype=dtype),
+    "Dropout": lambda number, dtype: Dropout(number, rng=rng()),
+}
+
+
+@pytest.mark.parametrize("name", WITH_A_NUMBER)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
+def test_an_option_of_another_dtype_changes_neither_the_dtype_nor_the_numbers(name, dtype, kind):
+    x = Tensor(random.standard_normal((T, D_IN)), dtype=dtype, requires_grad=True)
+    of = lambda number: WITH_A_NUMBER[name](number, dtype)(x)
+    y = of(kind(0.25))
+    assert y.dtype == dtype
+    np.testing.assert_array_equal(y.data, of(0.25).data, strict=True)
+    with unfused():
+        steps = of(kind(0.25))
+    assert steps.dtype == dtype
+    np.testing.assert_allclose(y.data, steps.data, rtol=0, atol=9 * np.finfo(dtype).eps)
+    assert gradients(y.sum(), [x])[0].dtype == dtype
+
+
 def test_layers_in_a_sequence_are_applied_one_after_the_other_and_may_be_functions():
     one, other = linear(5, 7), linear(7, 2)
     model, x = Sequential(one, relu, other), Tensor(random.standard_normal((T, 5)))
@@ -395,7 +418,7 @@ def test_a_state_is_a_copy_and_loading_it_brings_everything_back():
 def test_loading_keeps_the_tensors_that_an_optimizer_holds_and_their_dtype():
     model = linear(dtype=np.float32)
     held = model.parameters()
-    model.load_state_dict({"weight": np.ones((D_IN, D_OUT)), "bias": np.arange(D_OUT)})
+    model.load_state_dict({"weight": np.ones((D_IN, D_OUT)), "bias": np.arange(7.0)})
     assert [id(p) for p in model.parameters()] == [id(p) for p in held]
     assert all(p.dtype == np.float32 for p in held)
     np.testing.assert_array_equal(held[1].data, np.arange(D_OUT))
@@ -506,6 +529,24 @@ def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing
     ]
     for name, x in model.state_dict().items():
         np.testing.assert_array_equal(x, before[name])
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, int, np.float16, np.float32, float])
+@pytest.mark.parametrize("leaf", [np.float16, np.float32, float, int, np.uint8, bool])
+def test_a_leaf_takes_numbers_of_its_kind_alone(kind, leaf):
+    """Integers for floats may be the bits of bfloat16: NumPy has no name for that format."""
+    model = linear()
+    model.mask = Tensor(np.zeros(2, leaf))
+    state = model.state_dict() | {"mask": np.ones(2, kind)}
+    floating = [np.dtype(each).kind == "f" for each in (kind, leaf)]
+    if floating[0] == floating[1] and np.can_cast(kind, leaf, "same_kind"):
+        model.load_state_dict(state)
+        np.testing.assert_array_equal(model.mask.data, np.ones(2, leaf), strict=True)
+    else:
+        said = f"mask has dtype {np.dtype(kind)}, which cannot become {np.dtype(leaf)}"
+        with pytest.raises(ValueError, match=said):
+            model.load_state_dict(state)
+        assert not model.mask.data.any()
 
 
 def test_another_shape_is_refused_also_where_names_may_be_missing():

@@ -33,6 +33,15 @@ def learned(rows=11):
 # ---------------------------------------------------------------- value
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint64, np.array])
+def test_a_start_of_any_kind_of_integer_is_the_same_number(kind):
+    x, start = t(B, T, D_MODEL), kind(126)
+    table = learned(200)
+    for place in (rotary, table, SinusoidalPositions()):
+        np.testing.assert_array_equal(place(x, start).data, place(x, 126).data)
+    np.testing.assert_array_equal(sinusoidal(T, 4, start=start), sinusoidal(T, 4, start=126))
+
+
 @pytest.mark.parametrize("start", [0, 7])
 @pytest.mark.parametrize("base", [10_000.0, 10.0])
 def test_sinusoidal_rows_are_the_papers_equation(start, base):

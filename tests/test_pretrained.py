@@ -11,9 +11,35 @@ import pytest
 import safetensors.numpy
 
 from attention import generate
+from attention.encoders import bert
 from attention.mapping import Piece, llama_layout, to_ours
-from attention.models import llama
+from attention.models import gpt2, llama
 from minigrad import cross_entropy, no_grad
+
+# ---------------------------------------------------------------- without the wheels
+
+SMALL = {"d_model": 8, "num_heads": 2, "num_blocks": 1}
+WITH_NUMBERS = {
+    "gpt2": lambda number, **options: gpt2(5, 3, eps=number, dropout=number, **options),
+    "llama": lambda number, **options: llama(5, eps=number, base=number, num_kv_heads=1, **options),
+    "bert": lambda number, **options: bert(5, 3, eps=number, dropout=number, **options),
+}
+
+
+@pytest.mark.parametrize("name", WITH_NUMBERS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
+def test_an_option_of_another_dtype_changes_neither_the_dtype_nor_the_numbers(name, dtype, kind):
+    def outputs(number):
+        options = SMALL | {"rng": np.random.default_rng(5), "dtype": dtype}
+        model = WITH_NUMBERS[name](number, **options)
+        y = model([[1, 2, 3]])
+        y.sum().backward()
+        assert {y.dtype, *(p.grad.dtype for p in model.parameters())} == {np.dtype(dtype)}
+        return y.data
+
+    np.testing.assert_array_equal(outputs(kind(0.25)), outputs(0.25), strict=True)
+
 
 # ---------------------------------------------------------------- mathformer: Llamas that calculate
 

@@ -353,7 +353,7 @@ def count(model):
 
 def test_models_have_as_many_parameters_as_their_papers_count():
     """GPT-2 of 12 blocks and 768 features: 124,439,808 of 50,257 words and 1,024 positions."""
-    d, n, words, length = 12, 3, 29, 31
+    d, n, words, length = 24, 3, 29, 31
     sizes = {"d_model": d, "num_heads": 4, "num_blocks": n, "rng": rng()}
     formula = lambda d, n, words, length: words * d + length * d + n * (12 * d * d + 13 * d) + 2 * d
     assert formula(768, 12, 50_257, 1_024) == 124_439_808
@@ -695,6 +695,46 @@ def test_a_model_of_a_trained_length_takes_that_many_positions_with_a_cache_or_w
     np.testing.assert_allclose(
         model(WORDS[:, :1], caches=caches).data, y[:, 5:], rtol=1e-10, atol=1e-12
     )
+
+
+BUILT = {"gpt2": gpt2, "llama": llama, "bert": bert}
+NUMBERS = ("d_model", "num_heads", "num_blocks", "eps")
+OPTIONS = {
+    "gpt2": [*NUMBERS, "vocab_size", "max_length", "dropout"],
+    "llama": [*NUMBERS, "vocab_size", "max_length", "num_kv_heads", "d_ff", "d_k", "base", "pairs"],
+    "bert": [*NUMBERS, "vocab_size", "max_length", "num_kinds", "dropout"],
+}
+STRANGE = [0, -1, 2.5, np.nan, np.inf, "3", None, True, 1j, np.array([2, 2])]
+
+
+@pytest.mark.parametrize(("name", "option"), [(n, o) for n, each in OPTIONS.items() for o in each])
+def test_an_option_that_cannot_be_is_refused_by_its_name_before_there_is_a_model(name, option):
+    sizes = {"vocab_size": V, "d_model": 12, "num_heads": 2, "num_blocks": 1}
+    sizes |= {"num_kv_heads": 2} if name == "llama" else {"max_length": 11}
+    refused = 0
+    for value in [*STRANGE, *[10**400] * (option in ("eps", "base", "dropout"))]:
+        try:
+            model = BUILT[name](**sizes | {option: value}, rng=rng())
+        except (TypeError, ValueError) as error:
+            assert option in str(error), (value, error)
+            refused += 1
+        else:
+            assert np.isfinite(model.eval()([[0]]).data).all(), value
+    assert refused >= 6
+
+
+def test_a_model_is_tied_or_it_is_not():
+    for value in (0, "no", None, np.array([True, False])):
+        with pytest.raises(TypeError, match="^tied is True or False: got "):
+            llama(V, tied=value, **SIZES, num_kv_heads=1, rng=rng())
+
+
+def test_kinds_are_one_for_each_token():
+    model = bert(V, 11, **SIZES, rng=rng())
+    for kinds in ([[0]], [0] * S, 0):
+        with pytest.raises(ValueError, match="^each token has one kind: got tokens "):
+            model(SOURCE, kinds=kinds)
+    assert model(SOURCE, kinds=np.zeros((B, S), int)).shape == (B, S, D_MODEL)
 
 
 def test_every_norm_of_a_model_has_the_eps_that_was_asked_for():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from attention import GPT, generate
 from demos._page import Page
 from demos._training import Marks
+from demos.pretrained._loading import WeightsError
 from demos.pretrained._recovery import set_scale
 
 DIGITS = range(10)
@@ -21,6 +22,17 @@ END, LONGEST = 2, 5  # the token that ends an answer, and the tokens of an answe
 def tokens(problem: str, ids: dict[str, int]) -> list[int]:
     """A token for each character."""
     return [ids[character] for character in problem]
+
+
+def refuse_strange(name: str, model: GPT, ids: dict[str, int]) -> None:
+    """WeightsError if the model cannot read its problems, or write their answers."""
+    vocab_size = len(model.tokens.weight.data)
+    for character in sorted(set("".join([*PROBLEMS[name], *PROBLEMS[name].values()]))):
+        number = ids.get(character) if isinstance(ids, dict) else None
+        if type(number) is not int or not 0 <= number < vocab_size:
+            raise WeightsError(f"{name}former/vocab.json of mathformer has no id for {character!r}")
+    if vocab_size <= END or model.max_length < 4 + LONGEST:
+        raise WeightsError(f"{name}former/config.json of mathformer has other sizes")
 
 
 def answers(name: str, model: GPT, ids: dict[str, int]) -> list[list[int]]:

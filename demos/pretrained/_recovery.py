@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from attention import GPT, generate
-from demos.pretrained._loading import tokenizer, writer
+from demos.pretrained._loading import WeightsError, origin, tokenizer, writer
 from minigrad import Tensor, cross_entropy, gradients, keep_memory, no_grad
 from minigrad.optim import SGD, Adam
 
@@ -42,9 +42,14 @@ class Recovery:
 
 
 def recovery(
-    a: float, *, optimizer: str, lr: float, steps: int = 80, rng: np.random.Generator
+    a: float, *, optimizer: str, lr: float, files: str, steps: int = 80, rng: np.random.Generator
 ) -> Recovery:
-    """Train W_Q and W_K for so many steps, in float32. The texts depend on rng alone."""
+    """Train W_Q and W_K for so many steps, in float32. The texts depend on rng alone.
+
+    files is the `origin` of the model, by which a table of results is known to be about it.
+    """
+    if files != origin():
+        raise WeightsError("a file that the model is loaded from has changed during the run")
     keep_memory()
     model = writer(dtype=np.float32)
     texts = own_texts(model, LEARNED + OTHERS, LENGTH, rng=rng)

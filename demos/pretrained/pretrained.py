@@ -29,12 +29,12 @@ from demos._page import Page, try_it
 from demos._training import Marks
 from demos.pretrained._agreement import Agreement
 from demos.pretrained._alice import ALICE
-from demos.pretrained._arithmetic import Arithmetic
+from demos.pretrained._arithmetic import Arithmetic, refuse_strange
 from demos.pretrained._factor import AWAY, OverFactor
 from demos.pretrained._figures import OPTIMIZERS
 from demos.pretrained._gradients import NAMES, Gradients
 from demos.pretrained._heads import see, sharpened
-from demos.pretrained._loading import WeightsError, calculators, tokenizer, writer
+from demos.pretrained._loading import WeightsError, calculators, origin, tokenizer, writer
 from demos.pretrained._recovered import STARTS, Recovered
 from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
 
@@ -64,8 +64,9 @@ def sized(quick, default, full):
 
 
 LONGEST = 128  # positions that the English model was trained with
+SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
 WRITTEN, SHOWN = 40, 14  # tokens that continue the prompt, and tokens of a map at most
-TEXTS = sized(4, 16, 32)  # of the model's own, to take losses on; gradients on the first half
+TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
 RATES = {
     "sgd": sized([0.3], [0.03, 1.0], [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
     "adam": sized([1e-3], [3e-4, 1e-3], [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]),
@@ -74,7 +75,18 @@ RATES = {
 # %% The weights, and the prompt
 
 try:
+    with workers(chosen.jobs):
+        pass  # (a number of processes that cannot be is refused before the work)
+except SweepError as error:
+    stop(f"pretrained: {error}")
+try:
     model, pieces, four = writer(), tokenizer(), calculators()
+    for name, found in four.items():
+        refuse_strange(name, *found)
+    heads = model.blocks[0].attention
+    sizes = len(model.blocks), heads.num_heads, heads.w_q.weight.shape[1] // heads.num_heads
+    if (*sizes, model.max_length, len(model.tokens.weight.data)) != (*SIZES, pieces.vocab_size):
+        raise WeightsError("weights/en.npz of glassllm has other sizes")
 except WeightsError as error:
     stop(f"pretrained: {error}")
 prompt = pieces.encode(chosen.prompt)
@@ -126,7 +138,7 @@ alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
 seen = see(model, alice), see(model, alice, AWAY)
 fast = writer(dtype=np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
-seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own[: TEXTS // 2]]
+seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
 previous = seen[0].previous
 first, second, third = np.argsort(-previous)[:3]
 for h in (first, second, third):
@@ -187,6 +199,7 @@ try:
                 "lr": rates,
                 "a": sorted(STARTS),
                 "steps": [sized(5, LOOKS[-1], LOOKS[-1])],
+                "files": [origin()],
             }
             with progress(OPTIMIZERS[optimizer]) as bar:
                 found = sweep(
@@ -200,7 +213,7 @@ try:
                     shown=bar,
                 )
             results += [result for _, result in found]
-except SweepError as error:
+except (SweepError, WeightsError) as error:
     stop(f"pretrained: {error}")
 recovered = Recovered(results, RATES)
 recovered.tell(marks, every=chosen.full)
@@ -232,8 +245,8 @@ page.say(
 agreement.show(page)
 page.section("2 · The English model writes", name="writing")
 page.say(
-    f"It continues “{chosen.prompt}”. `stream` gives each token when it is chosen, and the cache "
-    "of chapter 13.1 keeps the keys and values of those before. Greedily:",
+    "It continues the text before the bar. `stream` gives each token when it is chosen, and the "
+    "cache of chapter 13.1 keeps the keys and values of those before. Greedily:",
 )
 page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
 page.say("Drawn at temperature 0.8, from the likeliest tokens, of probability 0.9 together:")

@@ -207,7 +207,7 @@ def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
 
 def check_probability(p: float) -> None:
     """Refuse a p that is not a probability below 1: at 1 no element is left to scale up."""
-    if not 0.0 <= p < 1.0:
+    if not isinstance(p, int | float | np.integer | np.floating) or not 0.0 <= p < 1.0:
         raise ValueError(f"dropout drops with a probability p, 0 ≤ p < 1: got {p}")
 
 

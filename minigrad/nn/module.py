@@ -119,8 +119,9 @@ class Module:
 
         ValueError, with every name that is missing, unexpected or of another shape. `strict=False`
         takes what is there and leaves the rest, but still refuses a wrong shape. Values take the
-        dtype of the leaf, and ValueError if they are of another kind. Optimizers keep their hold of
-        the parameters. A name that has changed is found in the `former_names` of the classes.
+        dtype of the leaf, and ValueError if they are of another kind: integers for a floating leaf
+        may be the bits of another format. Optimizers keep their hold of the parameters. A name that
+        has changed is found in the `former_names` of the classes.
         """
         leaves = _leaves(self, "")
         values = {
@@ -135,7 +136,7 @@ class Module:
         wrong += [
             f"{name} has dtype {values[name].dtype}, which cannot become {leaf.dtype}"
             for name, leaf in leaves.items()
-            if name in values and not np.can_cast(values[name].dtype, leaf.dtype, "same_kind")
+            if name in values and not _fits(values[name].dtype, leaf.dtype)
         ]
         if strict:
             wrong = [
@@ -196,6 +197,10 @@ class Module:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: how members are found, and keywords that have another name now.
+
+
+def _fits(given: np.dtype[Any], leaf: np.dtype[Any]) -> bool:
+    return np.can_cast(given, leaf, "same_kind") and (given.kind == "f") == (leaf.kind == "f")
 
 
 def _leaves(owner: Module, prefix: str) -> dict[str, Tensor]:

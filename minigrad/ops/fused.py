@@ -28,6 +28,7 @@ Exercise 15 of `python -m demos learn`: write the three VJPs of layer normalisat
 """
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 def deviation(centred: Any, eps: float) -> Any:
     """σ = √(mean(centred²) + eps) of each row of x - μ, even where squares would overflow."""
     check_eps(eps)
+    eps = float(eps)  # (one of np.float64 would make float32 wider)
     with np.errstate(over="ignore"):
         if isinstance(centred, Tensor):
             variance = np.mean(centred * centred, axis=-1, keepdims=True)
@@ -108,7 +110,9 @@ def deviation(centred: Any, eps: float) -> Any:
 
 def check_eps(eps: float) -> None:
     """Refuse an eps that is not a number to add to a mean of squares."""
-    if not isinstance(eps, int | float | np.number) or not 0 <= eps < math.inf:
+    number = isinstance(eps, int | float | np.integer | np.floating)
+    end = sys.float_info.max if isinstance(eps, int) else math.inf  # (an int can be larger)
+    if not number or not 0 <= eps < end:
         raise ValueError(f"eps must be a number, 0 or larger, and finite: got {eps!r}")
 
 
