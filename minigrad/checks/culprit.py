@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import Wrong, compare
+from minigrad.checks.checking import Wrong, compare, refuse_an_ignored_seed
 from minigrad.checks.claims import GradientError, first_order, second_order
 from minigrad.checks.differences import elementwise
 from minigrad.engine.autograd import gradients
@@ -136,14 +136,16 @@ class Search:
             with np.errstate(all="ignore"):
                 claims = first_order(alone.function(), alone.points(), rng, alone=True)
                 seen = compare(claims, 1, rtol, rng)
+                refuse_an_ignored_seed(claims)
                 if order == 2:
                     seen += compare(second_order(claims, rng), 2, rtol, rng)
         except Wrong as found:
             position = found.j if found.worst.order == 2 else found.i
             self.wrong.append((alone, alone.wanted[position]))
             self.found.append(found)
-        except GradientError as found:  # it computes one thing with arrays and another with Tensors
-            self.wrong.append((alone, None))
+        except GradientError as found:
+            # Not proportional to g; or it computes one thing with arrays and another with Tensors.
+            self.wrong.append((alone, None if found.input is None else alone.wanted[found.input]))
             self.found.append(found)
         except Exception:  # a rule that fails on its own inputs, now in float64: nothing is known
             self.unsure += 1

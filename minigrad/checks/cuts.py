@@ -153,6 +153,12 @@ def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]
         how = "Only some of the uses of {} are recorded: f left the record on one of its ways"
     what = claims.names[i].strip("()")
     sentence = f"{how.format(what)}, as by {_ways_out(f)}."
+    if wrong.worst.norm and not places:  # nothing was found that shows it
+        sentence = (
+            "Every operation is right by itself, and the gradient of f is not: did f leave the "
+            f"record on a way from {what}, is a rule not a pure function, or does one compute in "
+            "float32?"
+        )
     if places:
         sentence += (
             f" In the record a constant stands where something computed from {what} belongs: "

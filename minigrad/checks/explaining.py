@@ -91,16 +91,19 @@ def _mistakes(
             return tuple(_tried(cuts.left_the_record, f, wrong.claims, wrong))
         return ()
     (alone, i), how = search.wrong[0], search.found[0]
-    if i is None or not isinstance(how, Wrong):
+    if i is None:
         return ()
-    if how.worst.order == 2:
+    if isinstance(how, Wrong) and how.worst.order == 2:
         return tuple(_tried(cuts.cut_in_a_vjp, alone, i, rng))
-    return diagnosed(alone, i, rng)
+    worst = _elements(how)[1] if isinstance(how, Wrong) and alone.inputs[i].size > 8 else None
+    return diagnosed(alone, i, rng, worst)
 
 
-def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis, ...]:
+def diagnosed(
+    alone: Alone, i: int, rng: np.random.Generator, worst: Array | None = None
+) -> tuple[Diagnosis, ...]:
     """Every mistake whose equation the VJP for input i fulfils, the more specific first."""
-    case = mistakes.Case.of(alone, i, rng)
+    case = mistakes.Case.of(alone, i, rng, worst)
     if case is None:
         return ()
     reduces = len(alone.shape) < alone.inputs[i].ndim
@@ -109,12 +112,15 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis
         shares.not_summed,
         *((places.another_axis, places.transposed)[:: 1 if reduces else -1]),
         mistakes.constant_factor,
-        mistakes.another_input,
+        places.another_input,
     ]
     for hypothesis in (mistakes.not_finite, mistakes.zero, mistakes.ignores_g):
         found = _tried(hypothesis, case)
         if found:
             return tuple(found)  # the others take for granted that twice the g gives twice as much
+    # An equation that fits what is nearly right, as "transposed" for one axis, explains nothing.
+    if case.gives(lambda t: t.true) or _tried(mistakes.nearly_right, case):
+        return tuple(_tried(mistakes.nearly_right, case))
     found = [each for hypothesis in tried for each in _tried(hypothesis, case)]
     if not found:  # two that say less
         found = [*_tried(places.another_order, case), *_tried(places.partly_zero, case)]

@@ -1,0 +1,126 @@
+"""Chapters 4.3 to 4.10 · What a check must not miss, nor say falsely, over the vocabulary."""
+
+import contextlib
+import itertools
+
+import numpy as np
+import pytest
+
+from minigrad import GradientError, Tensor, gradcheck
+from minigrad.checks import explaining
+from minigrad.engine.autograd import gradients
+from tests.test_diagnoses_everywhere import (
+    false_ones,
+    noted,
+    outcome,
+    right_operation,
+    with_another_vjp,
+)
+from tests.test_mutation import CASES, OPERATIONS, broken_after, exchanged, positions
+
+__all__ = ["noted"]  # a fixture
+
+# ---------------------------------------------------------------- a scalar's seed is 1
+
+OF_G = {
+    "|g|": np.abs,
+    "max(g, 0)": lambda g: np.maximum(g, 0.0),
+    "g²": np.square,
+    "1": np.ones_like,
+}
+
+
+def scalar_valued(cases_of_it):
+    """The cases of an operation whose output is one number; others with one element of each."""
+    for f, *inputs in (case for case in cases_of_it if isinstance(case, tuple)):
+        for given in (inputs, [np.ravel(a)[0] if np.size(a) else a for a in inputs]):
+            with contextlib.suppress(Exception):  # not every operation takes a number
+                points = [Tensor(np.asarray(a), requires_grad=True) for a in given]
+                y = f(*points)
+                if y.size == 1 and np.isfinite(y.data).all():
+                    yield f, given
+                    break
+
+
+def of_another_g(h, i):
+    return lambda vjps, xs: lambda g, y: vjps[i](h(g), y)
+
+
+def test_a_scalar_rule_that_is_not_proportional_to_g_is_found(monkeypatch):
+    monkeypatch.setattr(explaining, "explained", lambda found, *_: found)
+    tried = 0
+    for name in OPERATIONS:
+        rule = OPERATIONS[name].__wrapped__
+        case = next(scalar_valued(CASES[name]), None)
+        if case is None or hasattr(rule, "definition"):
+            continue
+        f, given = case
+        points = [Tensor(np.asarray(a, float), requires_grad=True) for a in given]
+        seed = np.full(f(*points).shape, -2.0)
+        right = gradients(f(*points), points, seed)
+        for i, h in itertools.product(positions(name), OF_G.values()):
+            with exchanged({name: with_another_vjp(rule, i, of_another_g(h, i))}):
+                wrong = gradients(f(*points), points, seed)
+                if not np.allclose([*map(np.sum, right)], [*map(np.sum, wrong)]):
+                    tried += 1
+                    with pytest.raises(GradientError):
+                        gradcheck(f, *points, order=1)
+    assert tried > 180
+
+
+# ---------------------------------------------------------------- nearly right
+
+
+def one_element(share):
+    """One element of several is half as large again."""
+    share = np.array(share)
+    share.flat[share.size // 3] *= 1.5
+    return share
+
+
+NEARLY = {
+    "five digits after the seventh": lambda share: share * (1 + 5e-8),
+    "float32": lambda share: np.asarray(share, np.float32),
+    "one element": one_element,
+}
+
+
+def large(inputs, shape):
+    """The inputs again and again, so that there are 1,000 elements."""
+    return [np.resize(a, shape) if np.size(a) > 1 else a for a in inputs]
+
+
+def nearly_right_ones(names, noted):
+    """What is said of nearly right rules: pairs of what was planted and what was said."""
+    found = []
+    for name, (kind, change) in itertools.product(names, NEARLY.items()):
+        rule = OPERATIONS[name].__wrapped__
+        case = next((case for case in CASES[name] if isinstance(case, tuple)), None)
+        shapes = ((300,), (20, 15)) if kind == "one element" else ((12,), (3, 4))
+        for shape in shapes if case else ():
+            f, *inputs = case
+            given = large(inputs, shape)
+            try:
+                with np.errstate(all="ignore"):
+                    f(*given)
+            except Exception:  # not a rule for inputs of this shape
+                given = inputs
+            for i in [*positions(name)][:1]:
+                noted.clear()
+                error = outcome(name, broken_after(rule, i, change), (f, *given), order=1)
+                if error is not None:
+                    assert not false_ones(noted, right_operation), f"{name} {kind} {error}"
+                    found += [(kind, d.kind) for d in error.diagnoses]
+    return found
+
+
+def test_what_is_nearly_right_is_not_called_transposed_or_in_another_order(noted):
+    found = nearly_right_ones(("tanh", "exp"), noted)
+    assert set(found) == {(kind, "nearly right") for kind in NEARLY if kind != "one element"}
+
+
+@pytest.mark.slow
+def test_of_no_rule_that_is_nearly_right_a_diagnosis_is_false(noted):
+    found = nearly_right_ones(OPERATIONS, noted)
+    for kind in ("float32", "five digits after the seventh"):
+        assert found.count((kind, "nearly right")) > 50
