@@ -6,9 +6,10 @@ import itertools
 import numpy as np
 import pytest
 
-from minigrad import GradientError, Tensor, gradcheck
+from minigrad import GradientError, Tensor, gradcheck, relu
 from minigrad.checks import explaining
 from minigrad.engine.autograd import gradients
+from tests.planted import A, rule
 from tests.test_diagnoses_everywhere import (
     false_ones,
     noted,
@@ -124,3 +125,47 @@ def test_of_no_rule_that_is_nearly_right_a_diagnosis_is_false(noted):
     found = nearly_right_ones(OPERATIONS, noted)
     for kind in ("float32", "five digits after the seventh"):
         assert found.count((kind, "nearly right")) > 50
+
+
+# ---------------------------------------------------------------- names, infinities, round numbers
+
+NAMES = ["w{1}", "{", "{}", "100 %", "f(x)", "(", "two\nlines", "\x1b[31mred", "roof", "x" * 300]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_an_input_is_called_the_verdict_is_the_same_and_its_heading_one_line(name):
+    assert gradcheck(np.tanh, Tensor(A, name=name))
+    cut = rule(np.tanh, lambda g, y, x: g * (1 - np.square(getattr(y, "data", y))))
+    for f in (rule(np.exp, lambda g, y, x: -g * y), cut):
+        with pytest.raises(
+            GradientError, match="^order .: .*elements differ\nThe rule suspect"
+        ) as e:
+            gradcheck(f, Tensor(A, name=name))
+        assert e.value.rule == "suspect" and str(e.value).replace("\n", "").isprintable()
+    with pytest.raises(GradientError) as caught:
+        gradcheck(relu, Tensor([0.0, 1.0], name="f(x)"))
+    assert "element [0] of f(x), which" in str(caught.value)
+
+
+@pytest.mark.parametrize("rounded", [np.round, np.floor, np.ceil])
+def test_round_numbers_are_not_called_float32(rounded):
+    try:
+        found = gradcheck(rule(rounded, lambda g, y, x: g), 100 * A)
+        assert not found
+    except GradientError as error:
+        found = error
+    assert "float32" not in [each.kind for each in found.diagnoses]
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_an_input_that_is_not_finite_is_refused(bad):
+    with pytest.raises(ValueError, match="not finite"):
+        gradcheck(lambda x: np.exp(-x * x), [1.0, bad])
+
+
+def test_a_large_operation_does_not_use_up_the_budget_of_the_small_ones(monkeypatch):
+    monkeypatch.setattr("minigrad.checks.culprit.MOST_WORK", 1e5)
+    f = rule(np.exp, lambda g, y, x: -g * y)
+    with pytest.raises(GradientError) as caught:
+        gradcheck(lambda x: f((x[:1] + np.zeros(3_000)).mean() * x), [0.5, 1.0], order=1)
+    assert caught.value.rule == "suspect" and "could not be judged" in str(caught.value)

@@ -291,7 +291,7 @@ def _compare_along(
     unit = typical or 1.0
     return Comparison(
         order=order,
-        what=claims.derivatives[j].format(claims.names[i]),
+        what=claims.derivatives[j].replace("{}", claims.names[i], 1),
         analytic=claim,
         numerical=slope,
         norm=float(np.linalg.norm(gradient)),

@@ -151,7 +151,7 @@ def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]
         how = "Nothing that f computes from {} leads back to it: it is 0 because f left the record"
     else:
         how = "Only some of the uses of {} are recorded: f left the record on one of its ways"
-    what = claims.names[i].strip("()")
+    what = claims.named(i)
     sentence = f"{how.format(what)}, as by {_ways_out(f)}."
     if wrong.worst.norm and not places:  # nothing was found that shows it
         sentence = (

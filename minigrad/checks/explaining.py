@@ -148,8 +148,8 @@ def _which_rule(search: Search, doubtful: bool) -> str:
         n = f"Each of the {total} operations" if total > 1 else "The one operation"
         if search.unsure:
             return (
-                f"No operation of f is wrong by itself: {search.right} are right, and "
-                f"{search.unsure} could not be judged."
+                f"Of the operations of f that could be judged, none is wrong by itself: "
+                f"{search.right} right, and {search.unsure} could not be judged."
             )
         return f"{n} of f is right by itself."
     alone, i = search.wrong[0]
