@@ -169,3 +169,36 @@ def test_a_large_operation_does_not_use_up_the_budget_of_the_small_ones(monkeypa
     with pytest.raises(GradientError) as caught:
         gradcheck(lambda x: f((x[:1] + np.zeros(3_000)).mean() * x), [0.5, 1.0], order=1)
     assert caught.value.rule == "suspect" and "could not be judged" in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(12,), (3_000,)])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_an_element_that_is_not_finite_is_counted_and_shown_first(bad, shape):
+    x = np.resize(A, shape)
+    there = np.where(np.arange(x.size) == 7, bad, 1.0)
+    with pytest.raises(GradientError, match=r": .*; 1 of .*elements differ") as caught:
+        gradcheck(rule(np.tanh, lambda g, y, x: g * (1 - y * y) * there), x, order=1)
+    rows = str(caught.value).partition("resolution\n")[2]
+    assert rows.split()[:1] == ["[7]"]
+
+
+@pytest.mark.parametrize("factor", [1.7e-7, 1e-15])
+def test_a_tiny_factor_is_neither_0_nor_an_inner_derivative(factor):
+    with pytest.raises(GradientError) as caught:
+        gradcheck(rule(np.tanh, lambda g, y, x: g * (1 - y * y) * factor), A, order=1)
+    kinds = [each.kind for each in caught.value.diagnoses]
+    assert "zero" not in kinds and "inner derivative 5" not in str(caught.value)
+
+
+def test_a_vjp_that_leaves_python_does_not_hide_the_error():
+    calls = 0
+
+    def vjp(g, y, x):
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise SystemExit
+        return -g
+
+    with pytest.raises(GradientError, match="the worst first"):
+        gradcheck(rule(np.exp, vjp), A, order=1)

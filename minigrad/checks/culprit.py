@@ -119,7 +119,7 @@ class Search:
     ) -> None:
         self.wrong: list[tuple[Alone, int | None]] = []
         self.found: list[GradientError] = []
-        self.right = self.unsure = 0
+        self.order, self.right, self.unsure = order, 0, 0
         self.work = MOST_WORK
         nodes = [t for t in behind(f(*points)) if t.node is not None]
         nodes.sort(key=attrgetter("_time"))

@@ -16,7 +16,7 @@ fits, none is said.
     ...     print(error)                                            # doctest: +ELLIPSIS
     order 1: ∂L/∂(input 0) is wrong (argument 0 of f, shape (2,)): along ... 2 of 2 elements differ
     The rule wrong_tanh is wrong: its VJP for input 0, shape (2,). The other 2 operations of f are
-    right, each checked by itself.
+    right to first order, each checked by itself.
     The VJP has the wrong sign: it gives -1 times the true gradient. (VJP / difference = -1 in each
     of 2 elements, for 2 random g.)
     The elements, the worst first:
@@ -52,7 +52,7 @@ def explained(
         heading, worst, table = _elements(wrong) if wrong else (str(found), np.zeros(0), "")
         try:
             rule, i, said, reasons = _reasons(wrong, worst, f, first, rtol, rng)
-        except Exception:  # whatever a rule of the user's does when asked: the table is left
+        except (Exception, SystemExit):  # whatever a rule of the user's does: the table is left
             rule, i, said, reasons = None, None, "", ()
     lines = [heading, said, *map(str, reasons), table]
     message = "\n".join(line for line in lines if line)
@@ -177,7 +177,8 @@ def _which_rule(search: Search, doubtful: bool) -> str:
             if search.right > 1
             else "The other operation of f is"
         )
-        said += f" {n} right, {'each ' if search.right > 1 else ''}checked by itself."
+        far = "right to first order" if search.order == 1 else "right"
+        said += f" {n} {far}, {'each ' if search.right > 1 else ''}checked by itself."
     if search.unsure:
         said += f" ({search.unsure} could not be judged.)"
     return said
@@ -203,14 +204,15 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     found = elementwise(claims.along(i), point, claims.magnitude, chosen)
     claimed, (seen, resolution) = analytic.ravel()[chosen], (a[:, j] for a in found)
     difference = np.abs(claimed - seen)
-    rows = np.argsort(-difference, kind="stable")[:MOST_ROWS]
+    infinite = ~np.isfinite(claimed)  # the worst of all
+    rows = np.argsort(np.where(infinite, -np.inf, -difference), kind="stable")[:MOST_ROWS]
     lines = [
         f"{[int(n) for n in np.unravel_index(chosen[row], analytic.shape)]!s:>12} "
         f"{claimed[row]:14.6e} {seen[row]:14.6e} {difference[row]:14.1e} {resolution[row]:14.1e}"
         for row in rows
     ]
     where = f"argument {claims.positions[i]} of f, " if i < len(claims.positions) else ""
-    differ = difference > DOUBT * resolution
+    differ = infinite | (difference > DOUBT * resolution)
     of = "" if len(chosen) == analytic.size else f"the {len(chosen)} looked at of "
     heading = (
         f"order {worst.order}: {worst.what} is wrong ({where}shape {analytic.shape}): along a "
@@ -241,6 +243,8 @@ def _narrowed(claims: Claims, i: int, j: int, chosen: Array) -> Array:
             u[half] = length[half] * rng.standard_normal(len(half))
             u = u.reshape(point.shape)
             seen, _ = slopes(claims.along(i), point, u, claims.magnitude)
-            apart.append(abs((claims.analytic[j][i] * u).sum() - seen[j]))
+            off = abs((claims.analytic[j][i] * u).sum() - seen[j])
+            claimed = claims.analytic[j][i].ravel()[half]
+            apart.append(off if np.isfinite(claimed).all() else np.inf)
         chosen = halves[int(np.nanargmax([*apart, 0.0]) == 1)]
     return chosen

@@ -284,7 +284,7 @@ def _origins(case: Case, k: float) -> tuple[str, list[str]]:
         else:
             continue
         found.append(f"{n} is {' and '.join(what)}: {why}")
-    if k < 1 and near(1 / round(1 / k)):
+    if k < 1 and 1 / k < 64.5 and near(1 / round(1 / k)):
         found.append(f"the inner derivative {round(1 / k)} of {round(1 / k)}x is missing")
     else:
         found.append("a constant, as an inner derivative, is missing or there twice")

@@ -84,7 +84,8 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
     told, meant = (" and ".join(f"axis {a}" for a in axes) or "no axis" for axes in (claimed, true))
     yield Diagnosis(
         "another axis",
-        f"The value mixes the elements of input {case.i} along {meant}, and the VJP along {told}.",
+        f"At these inputs the derivative of the value mixes the elements of input {case.i} along "
+        f"{meant}, and the VJP along {told}.",
         "read off the two Jacobians: which elements of the input each output depends on",
     )
 
