@@ -28,6 +28,7 @@ fits, none is said.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from minigrad.checks.doubts import doubts
 from minigrad.engine.tensor import Array, Tensor
 
 MOST_ROWS = 8  # of the table
+MOST_SECONDS = 3.0  # for the elements that are looked at one by one, where 8 are always
 
 
 def explained(
@@ -230,11 +232,14 @@ def _narrowed(claims: Claims, i: int, j: int, chosen: Array) -> Array:
     """Which of the chosen elements to look at one by one: all, or where the error is largest.
 
     A large input is halved, and the half along which the two slopes differ more is kept, until
-    few enough are left.
+    few enough are left: fewer, where f is slow.
     """
     point, length = claims.points[i], lengths(claims.points[i]).ravel()
     rng = np.random.default_rng(0)
-    enough = 512 if point.size <= 10_000 else 32  # one element of a large input takes longer
+    start = perf_counter()
+    claims.along(i)(point)
+    affordable = MOST_SECONDS / (26 * (perf_counter() - start) + 1e-9)  # 26 evaluations for each
+    enough = max(8, min(512 if point.size <= 10_000 else 32, int(affordable)))
     while len(chosen) > enough:
         halves = np.array_split(chosen, 2)
         apart = []
