@@ -106,7 +106,7 @@ def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1():
     f = rule(lambda x: (x * x).mean(), lambda g, y, x: 2 * x / x.size)
     for order in (1, 2):
         error = error_of(f, A, order=order)
-        assert "twice the seed" in str(error) and error.rule == "suspect"
+        assert "-2 times the seed" in str(error) and error.rule == "suspect"
         assert [each.kind for each in error.diagnoses] == ["ignores g"]
 
 

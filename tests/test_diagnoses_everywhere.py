@@ -50,8 +50,8 @@ class Noted:
             for k, x in enumerate(alone.inputs)
         ]
         self.g, other = rng.standard_normal((2, *alone.shape))
-        self.c, self.twice, self.other = (
-            alone.claim(self.inputs, g, i) for g in (self.g, 2 * self.g, other)
+        self.c, self.turned_g, self.other = (
+            alone.claim(self.inputs, g, i) for g in (self.g, -2 * self.g, other)
         )
         self.raw = unsummed(self.case(), Trial(self.inputs, self.g, self.c, self.c, self.c))
         self.rows = self.jacobian() if any(d.kind == "another axis" for d in found) else None
@@ -138,12 +138,13 @@ def is_not_summed(n, words):
 
 
 HOLDS = {
+    "nearly right": lambda n, words: near(n.c, n.true(), 2e-5),
     "sign": lambda n, words: near(n.c, -n.true()),
     "factor": is_a_factor,
     "not finite": lambda n, words: not np.isfinite(n.c).all() and np.isfinite(n.true()).all(),
     "zero": lambda n, words: np.abs(n.c).max() < 1e-12 * np.abs(n.true()).max(),
     "ignores g": lambda n, words: near(n.c, n.other),
-    "not proportional to g": lambda n, words: not near(n.twice, 2 * n.c),
+    "not proportional to g": lambda n, words: not near(n.turned_g, -2 * n.c),
     "transposed": is_transposed,
     "another axis": mixes_other_axes,
     "another input": is_of_another_input,
@@ -160,8 +161,8 @@ def noted(monkeypatch):
     """A list of what `diagnosed` was asked and said, and what the broken rule gave."""
     found, diagnosed = [], explaining.diagnosed
 
-    def noting(alone, i, rng):
-        said = diagnosed(alone, i, rng)
+    def noting(alone, i, *others):
+        said = diagnosed(alone, i, *others)
         with contextlib.suppress(ValueError, IndexError):  # beside the domain there is no gradient
             found.append(Noted(alone, i, said))
         return said
@@ -171,12 +172,17 @@ def noted(monkeypatch):
 
 
 def false_ones(noted, right):
-    """The diagnoses whose equation does not hold with the gradient of the right operation."""
+    """The diagnoses whose equation does not hold with the gradient of the right operation.
+
+    Where nearly the right gradient is given, an equation that holds explains nothing.
+    """
     found = []
     for each in noted:
         each.alone.operation = right(each.alone)
         with np.errstate(all="ignore"):
             found += [d for d in each.found if not HOLDS[d.kind](each, str(d))]
+            if near(each.c, each.true(), 1e-7):
+                found += [d for d in each.found if d.kind != "nearly right"]
     return found
 
 
@@ -207,7 +213,7 @@ def with_another_vjp(rule, position, make):
     def broken(*xs, **options):
         value, *vjps = rule(*xs, **options)
         if vjps[position] is not None:
-            vjps[position] = make(vjps, xs)
+            vjps[position] = make([*vjps], xs)
         return (value, *vjps)
 
     return broken
@@ -255,11 +261,11 @@ AS_WELL = {
 SEEN_ELSEWHERE = {"a wrong rule in the VJP", "zero"}  # where the VJP uses the broken rule itself
 
 
-def outcome(name, rule, case):
+def outcome(name, rule, case, order=2):
     """The error of a check with the broken rule, or None: nothing is wrong, or a VJP raises."""
     with exchanged({name: rule}), np.errstate(all="ignore"):
         try:
-            gradcheck(*case)
+            gradcheck(*case, order=order)
         except GradientError as error:
             return error
         except (ValueError, IndexError, TypeError):
@@ -359,28 +365,36 @@ def moved(case, rng):
     ]
 
 
-def never_accused(draws, seed):
-    rng = np.random.default_rng(seed)
-    table = [c for c in [*cases.CASES, *more_cases.CASES] if c.floating]
-    right = 0
-    for k in rng.integers(len(table), size=draws):
-        inputs = moved(table[k], rng)
+TABLE = [c for c in [*cases.CASES, *more_cases.CASES] if c.floating]
 
-        def f(*points, inputs=inputs, case=table[k]):
-            given = iter(points)
-            return case.ours(*[next(given) if isinstance(x, Tensor) else x for x in inputs])
 
-        points = [x for x in inputs if isinstance(x, Tensor)]
-        search = Search(f, points, order=1 + int(rng.integers(2)), rtol=1e-8, rng=rng)
-        assert not search.wrong, f"{table[k]}: {search.found}"
-        right += search.right
-    return right
+def judged_alone(case, order, rng):
+    """How many operations of a case are right, and how many there are; none may be wrong."""
+    inputs = moved(case, rng)
+
+    def f(*points):
+        given = iter(points)
+        return case.ours(*[next(given) if isinstance(x, Tensor) else x for x in inputs])
+
+    points = [x for x in inputs if isinstance(x, Tensor)]
+    search = Search(f, points, order=order, rtol=1e-8, rng=rng)
+    assert not search.wrong, f"{case}, order {order}: {search.found}"
+    return search.right, search.right + search.unsure
 
 
 def test_a_right_rule_is_not_accused_in_fifty_random_draws():
-    assert never_accused(50, seed=1) > 40
+    rng = np.random.default_rng(1)
+    drawn = [(TABLE[k], 1 + n % 2) for n, k in enumerate(rng.integers(len(TABLE), size=50))]
+    assert sum(judged_alone(case, order, rng)[0] for case, order in drawn) > 40
 
 
 @pytest.mark.slow
 def test_a_right_rule_is_not_accused_in_ten_thousand_random_draws():
-    assert never_accused(10_000, seed=2) > 10_000
+    """Each case in both orders; then at random, and those of many operations less often."""
+    rng = np.random.default_rng(2)
+    found = [[judged_alone(case, order, rng) for case in TABLE] for order in (1, 2)]
+    cheap = np.array([1.0 / max(1, operations) ** 2 for _, operations in found[0]])
+    more = 10_000 - 2 * len(TABLE)
+    for k in rng.choice(len(TABLE), more, p=cheap / cheap.sum()):
+        found[0].append(judged_alone(TABLE[k], 1 + int(rng.random() < 0.2), rng))
+    assert sum(right for each in found for right, _ in each) > 10_000

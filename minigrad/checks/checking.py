@@ -156,7 +156,7 @@ def gradcheck(
         checked = [claims]
         try:
             comparisons = compare(claims, 1, rtol, rng)
-            _refuse_an_ignored_seed(claims)
+            refuse_an_ignored_seed(claims)
             if order == 2:
                 checked.append(second_order(claims, rng))
                 comparisons += compare(checked[1], 2, rtol, rng)
@@ -199,21 +199,21 @@ def _compare_with_definitions(claims: Claims, rtol: float) -> None:
                 )
 
 
-def _refuse_an_ignored_seed(claims: Claims) -> None:
-    """Raise if twice the seed does not give twice the gradient of a scalar f.
+def refuse_an_ignored_seed(claims: Claims) -> None:
+    """Raise if -2 times the seed does not give -2 times the gradient of f.
 
-    Its seed is 1, and for g = 1 a last rule that has forgotten to multiply by g looks right.
+    The seed of a scalar f is 1. For g = 1 a last rule that has forgotten to multiply by g looks
+    right, and so does one that multiplies by g² or |g|. No power of g and no |g| turns -2 into -2.
     """
     seed = claims.points[-1]
-    if seed.size != 1:
-        return  # (a random seed has shown it already)
-    twice = claims.gradients([*claims.points[:-1], 2 * seed])
-    for once, found, name in zip(claims.analytic[0], twice, claims.names, strict=False):
+    other = claims.gradients([*claims.points[:-1], -2 * seed])
+    for i, (once, found) in enumerate(zip(claims.analytic[0], other, strict=True)):
         small = 1e-12 * np.abs(once).max(initial=0)
-        if not np.allclose(2 * once, found, rtol=1e-9, atol=small, equal_nan=True):
+        if not np.allclose(-2 * once, found, rtol=1e-9, atol=small, equal_nan=True):
             raise GradientError(
-                f"order 1: ∂L/∂{name} is wrong: it is not proportional to the gradient that "
-                "arrives at f's output (twice the seed does not give twice the gradient)"
+                f"order 1: ∂L/∂{claims.names[i]} is wrong: it is not proportional to the gradient "
+                "that arrives at f's output (-2 times the seed does not give -2 times it)",
+                input=i,
             )
 
 
@@ -291,7 +291,7 @@ def _compare_along(
     unit = typical or 1.0
     return Comparison(
         order=order,
-        what=claims.derivatives[j].format(claims.names[i]),
+        what=claims.derivatives[j].replace("{}", claims.names[i], 1),
         analytic=claim,
         numerical=slope,
         norm=float(np.linalg.norm(gradient)),

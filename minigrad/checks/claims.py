@@ -81,6 +81,11 @@ class Claims:
         """∂L/∂point at other points, the seed (the last of them) excepted."""
         return _first_gradients(self.output, points, self.names[:-1])
 
+    def named(self, i: int) -> str:
+        """What pointᵢ is called in a sentence."""
+        name = self.names[i]
+        return name[1:-1] if name.startswith("(input ") else name
+
     def along(self, i: int) -> Callable[[Array], Array]:
         """All φ as functions of pointᵢ alone."""
         return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])
@@ -101,7 +106,7 @@ def first_order(
             "gradcheck has nothing to check: no input has a floating dtype (write 1.0, not 1)"
         )
     given = [getattr(x, "name", None) for x in inputs]
-    names = [given[i] or f"(input {i})" for i in positions]
+    names = [_in_one_line(str(given[i])) if given[i] else f"(input {i})" for i in positions]
 
     def output(*points: Tensor) -> Tensor:
         arguments: list[Any] = list(arrays)
@@ -117,6 +122,9 @@ def first_order(
         return y
 
     points = [arrays[i].astype(float) for i in positions]
+    for name, point in zip(names, points, strict=True):
+        if not np.isfinite(point).all():
+            raise ValueError(f"gradcheck: {name} is not finite, and no difference can move it")
     y, again = output(*_tensors(points, names)), output(*_tensors(points, names))
     if not np.isfinite(y.data).all():
         raise ValueError("gradcheck: f is not finite at the inputs")
@@ -138,6 +146,12 @@ def first_order(
         analytic=[_first_gradients(output, points, names)],
         output=output,
     )
+
+
+def _in_one_line(name: str) -> str:
+    """A name of any text as a heading can hold it: printable, and of 40 letters at most."""
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
 def second_order(first: Claims, rng: np.random.Generator) -> Claims:

@@ -26,11 +26,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import Wrong, compare
+from minigrad.checks.checking import Wrong, compare, refuse_an_ignored_seed
 from minigrad.checks.claims import GradientError, first_order, second_order
 from minigrad.checks.differences import elementwise
 from minigrad.engine.autograd import gradients
@@ -40,6 +41,7 @@ from minigrad.engine.tensor import Array, Tensor
 
 MOST_NODES = 200  # of a larger record only so many are checked, those of different rules first
 MOST_WORK = 2e8  # and in all only so many numbers are computed, which takes about a second
+MOST_SECONDS = 3.0  # after this no further node is looked at
 EVALUATIONS = 100  # of a rule, for one input of it: 26 along each of three directions, and bands
 
 
@@ -117,33 +119,46 @@ class Search:
     ) -> None:
         self.wrong: list[tuple[Alone, int | None]] = []
         self.found: list[GradientError] = []
-        self.right = self.unsure = 0
+        self.order, self.right, self.unsure = order, 0, 0
         self.work = MOST_WORK
         nodes = [t for t in behind(f(*points)) if t.node is not None]
         nodes.sort(key=attrgetter("_time"))
         chosen = _of_different_rules_first(nodes)[:MOST_NODES]
         self.unsure += len(nodes) - len(chosen)
-        for t in sorted(chosen, key=attrgetter("_time")):
-            self._judge(Alone(t), order, rtol, rng)
+        judged = {}
+        until = perf_counter() + MOST_SECONDS
+        for t in sorted(chosen, key=_numbers):  # the small ones first
+            before = len(self.wrong)
+            if perf_counter() < until:
+                self._judge(Alone(t), order, rtol, rng)
+            else:
+                self.unsure += 1
+            if len(self.wrong) > before:
+                judged[t] = self.wrong[-1], self.found[-1]
+        in_order = [judged[t] for t in sorted(judged, key=attrgetter("_time"))]
+        self.wrong, self.found = [pair for pair, _ in in_order], [how for _, how in in_order]
 
     def _judge(self, alone: Alone, order: int, rtol: float, rng: Any) -> None:
         size = int(np.prod(alone.shape)) + sum(x.size for x in alone.inputs)
-        self.work -= size * EVALUATIONS * len(alone.wanted) * order
-        if not alone.wanted or self.work < 0:
+        work = size * EVALUATIONS * len(alone.wanted) * order
+        if not alone.wanted or work > self.work:
             self.unsure += 1
             return
+        self.work -= work
         try:
             with np.errstate(all="ignore"):
                 claims = first_order(alone.function(), alone.points(), rng, alone=True)
                 seen = compare(claims, 1, rtol, rng)
+                refuse_an_ignored_seed(claims)
                 if order == 2:
                     seen += compare(second_order(claims, rng), 2, rtol, rng)
         except Wrong as found:
             position = found.j if found.worst.order == 2 else found.i
             self.wrong.append((alone, alone.wanted[position]))
             self.found.append(found)
-        except GradientError as found:  # it computes one thing with arrays and another with Tensors
-            self.wrong.append((alone, None))
+        except GradientError as found:
+            # Not proportional to g; or it computes one thing with arrays and another with Tensors.
+            self.wrong.append((alone, None if found.input is None else alone.wanted[found.input]))
             self.found.append(found)
         except Exception:  # a rule that fails on its own inputs, now in float64: nothing is known
             self.unsure += 1
@@ -156,6 +171,12 @@ def _operation_of(node: Any) -> Callable[..., Any]:
     """The operation of a node: its rule, made one once more, so that it records itself."""
     remade: Callable[..., Any] = primitive(name=node.name)(node.rule)
     return remade
+
+
+def _numbers(t: Tensor) -> tuple[int, int]:
+    """How many numbers a node takes and gives; of two with as many the earlier one is first."""
+    node: Any = t.node
+    return t.size + sum(x.size for x in node.inputs), t._time
 
 
 def _of_different_rules_first(nodes: list[Tensor]) -> list[Tensor]:

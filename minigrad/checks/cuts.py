@@ -151,8 +151,14 @@ def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]
         how = "Nothing that f computes from {} leads back to it: it is 0 because f left the record"
     else:
         how = "Only some of the uses of {} are recorded: f left the record on one of its ways"
-    what = claims.names[i].strip("()")
+    what = claims.named(i)
     sentence = f"{how.format(what)}, as by {_ways_out(f)}."
+    if wrong.worst.norm and not places:  # nothing was found that shows it
+        sentence = (
+            "Every operation is right by itself, and the gradient of f is not: did f leave the "
+            f"record on a way from {what}, is a rule not a pure function, or does one compute in "
+            "float32?"
+        )
     if places:
         sentence += (
             f" In the record a constant stands where something computed from {what} belongs: "

@@ -70,8 +70,14 @@ def float32(claims: Claims) -> Iterator[Diagnosis]:
     moved = np.logical_and(*(values[0] != v for v in values[1:]))
     some = np.concatenate([v[moved] for v in values])
     some = some[np.isfinite(some)]
-    if len(some) and np.array_equal(some, some.astype(np.float32).astype(float)):
-        named = "are" if values[0].dtype == np.float32 else "are computed in"
+    single = some.astype(np.float32)
+    # Round numbers are float32 numbers as well. Those that were computed use the lower bits.
+    long = float(np.mean(single.view(np.int32) & 0xFFF != 0)) if len(some) else 0.0
+    is_float32 = values[0].dtype == np.float32
+    if (is_float32 or (len(some) > 2 and long > 0.9)) and np.array_equal(
+        some, single.astype(float)
+    ):
+        named = "are" if is_float32 else "are computed in"
         yield Diagnosis(
             "float32",
             f"The values of f {named} float32: they have 7 digits, too few for a difference. "
@@ -95,7 +101,7 @@ def edges(claims: Claims, i: int, j: int, chosen: Array) -> Iterator[Diagnosis]:
             ]
             for sign in (1, -1)
         )
-        name, place = claims.names[i].strip("()"), [int(n) for n in index]
+        name, place = claims.named(i), [int(n) for n in index]
         where = f"element {place} of {name}, which is {point[index]:.6g}"
         claim = claims.analytic[j][i][index] * length[index]
         kind = _kind_of_edge(
@@ -155,7 +161,7 @@ def rounding(claims: Claims, j: int, seen: Comparison) -> Iterator[Diagnosis]:
     rng = np.random.default_rng(4)
     if moves > 1e-9 * max(seeds, claims.magnitude[j]):
         return
-    again = claims if len(claims.derivatives[0].split("of")) > 1 else second_order(claims, rng)
+    again = claims if claims.derivatives[0].startswith("∂/∂{}") else second_order(claims, rng)
     eps = np.finfo(float).eps
     nearby = [
         again.evaluate([p * (1 + eps * rng.uniform(-2, 2, p.shape)) for p in again.points])

@@ -30,7 +30,7 @@ import numpy as np
 
 from minigrad.checks.claims import Diagnosis
 from minigrad.checks.differences import elementwise
-from minigrad.checks.mistakes import Case, Trial, same, summed_to, unsummed
+from minigrad.checks.mistakes import LOOKED_AT, Case, Trial, same, summed_to, unsummed
 from minigrad.engine.tensor import Array
 
 MOST_ENTRIES = 4096  # a Jacobian with more is not made
@@ -84,7 +84,8 @@ def another_axis(case: Case) -> Iterator[Diagnosis]:
     told, meant = (" and ".join(f"axis {a}" for a in axes) or "no axis" for axes in (claimed, true))
     yield Diagnosis(
         "another axis",
-        f"The value mixes the elements of input {case.i} along {meant}, and the VJP along {told}.",
+        f"At these inputs the derivative of the value mixes the elements of input {case.i} along "
+        f"{meant}, and the VJP along {told}.",
         "read off the two Jacobians: which elements of the input each output depends on",
     )
 
@@ -106,7 +107,7 @@ def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: transposed gradients, and other orders.
+# What follows: transposed gradients, those of another input, and other orders.
 
 
 def transposed(case: Case) -> Iterator[Diagnosis]:
@@ -180,6 +181,27 @@ def _true_where_turned(case: Case, j: int | None, trial: Trial) -> Array:
     else:
         inputs[j] = after.copy()
     return case.alone.true(inputs, g, case.i, case.looked)[0]
+
+
+def another_input(case: Case) -> Iterator[Diagnosis]:
+    """c for input i is t for input j, before the engine has brought it to the shape of i."""
+    for j in case.alone.wanted:
+        if j != case.i and all(_is_of(case, t, j) for t in case.trials):
+            yield Diagnosis(
+                "another input",
+                f"The VJP gives the gradient of input {j}: are the VJPs of inputs "
+                f"{min(case.i, j)} and {max(case.i, j)} exchanged?",
+                f"VJP {case.i} = difference with respect to input {j} in every element, for 2 "
+                "random g",
+            )
+
+
+def _is_of(case: Case, trial: Trial, j: int) -> bool:
+    """Whether the VJP of input i gives what is right for input j."""
+    if trial.inputs[j].size > LOOKED_AT:
+        return False
+    found = summed_to(trial.inputs[j].shape, unsummed(case, trial))
+    return found is not None and same(found.ravel(), *case.alone.true(trial.inputs, trial.g, j))
 
 
 def another_order(case: Case) -> Iterator[Diagnosis]:

@@ -344,8 +344,8 @@ WRONG |= {
         (
             f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=-1, keepdims=True))",
             "softmax(x, axis=0) for x of shape (3, 5).\nThe rule softmax is wrong: its VJP for "
-            "input 0, shape (3, 5).\nThe value mixes the elements of input 0 along axis 0, and the "
-            "VJP along axis 1",
+            "input 0, shape (3, 5).\nAt these inputs the derivative of the value mixes the "
+            "elements of input 0 along axis 0, and the VJP along axis 1",
         ),
         (
             f"{WEIGHTS}lambda g, y: y * (g - g.mean(axis=axis, keepdims=True))",
