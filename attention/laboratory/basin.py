@@ -23,8 +23,9 @@ within 400 steps, and "broke" means that the loss became infinite or NaN.
 
 With a = ½ a rate between .1 and 1 needs about the same number of steps at every width. With 1/d_k
 the right rate grows with d_k: at a rate of 1, 44 steps become 223. Without a scale a rate of 1 is
-too large at every width. Rates of .1 and .3 work at every width, but at .3 the wide head needs
-three times as many steps as the narrow one, and its seeds differ more.
+too large at every width. Rates of .1 and .3 work at each of these widths, but at .3 the wide head
+needs three times as many steps as the narrow one, and its seeds differ more. (`python -m demos
+laboratory --full` goes on to d_k = 2048.)
 
 So the prediction is right for ½ and 1, and wrong for 0. At d_k = 512 the sharpness of the
 unscaled head is about 230 (`recall_sharpness` over all weights: the mean of twelve draws, which go

@@ -103,7 +103,7 @@ def table_rows(found):
 def printed(rows, found, marks):
     """The table on the terminal, and what must be so."""
     for cells in (HEADER, *rows):
-        print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>12}" for cell in cells[1:]))
+        print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>13}" for cell in cells[1:]))
     print()
     widest = max(d_k for _, d_k in found)
     scaled, raw = found[0.5, widest], found[0.0, widest]
