@@ -125,5 +125,5 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     kept = np.broadcast_to(check_mask(mask, each), each).swapaxes(-1, -2)  # (B, S, 1)
     wide = x.astype(np.float32) if x.dtype == np.float16 else x
     number = np.maximum(kept.sum(axis=-2), 1).astype(wide.dtype)  # (B, 1)
-    mean = where(kept, wide, 0).sum(axis=-2) / number  # (B, d_model)
-    return mean if wide is x else mean.astype(x.dtype)  # type: ignore[no-any-return]
+    average = where(kept, wide, 0).sum(axis=-2) / number  # (B, d_model)
+    return average if wide is x else average.astype(x.dtype)  # type: ignore[no-any-return]
