@@ -30,14 +30,15 @@ position; d_k features of a query or key in one head, d_v of a value.
 
 What if you want to look inside, at the scores of each head, or at their gradient? Set `attend`: the
 layer calls it for all heads at once, with what it has projected, and `gradients` takes the kept
-scores. (`over_keys` is chapter 11's softmax.) A gradient of scores sums to 0 over the keys, since a
-number that is added to all of them changes nothing.
+scores. (`scale_factor` and `over_keys`, the scale and the softmax, are chapter 11's.) The result
+must be computed from what is kept: scores that are only looked at get no gradient. A gradient of
+scores sums to 0 over the keys, since a number that is added to all of them changes nothing.
 
-    >>> from attention.scaled_dot_product import over_keys
+    >>> from attention.scaled_dot_product import over_keys, scale_factor
     >>> from minigrad import gradients
     >>> kept = []
     >>> def spy(q, k, v, *, mask, scale):
-    ...     kept.append(q @ k.mT / np.sqrt(q.shape[-1]))
+    ...     kept.append(scale_factor(q, k, scale) * (q @ k.mT))
     ...     return over_keys(kept[-1], mask) @ v
     >>> layer.attend = spy                              # or MultiHeadAttention(…, attend=spy)
     >>> x = Tensor(np.random.default_rng(1).standard_normal((2, 5, 6)))
