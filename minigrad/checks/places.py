@@ -28,6 +28,7 @@ from functools import partial
 
 import numpy as np
 
+from minigrad.checks.checking import DOUBT
 from minigrad.checks.claims import Diagnosis
 from minigrad.checks.differences import elementwise
 from minigrad.checks.mistakes import LOOKED_AT, Case, Trial, same, summed_to, unsummed
@@ -58,7 +59,7 @@ def jacobians(case: Case, trial: Trial) -> tuple[Array, Array] | None:
 
     true, coarse = elementwise(values, x, np.abs(values(x)))
     largest = float(np.abs(true).max())
-    if not np.isfinite(claimed).all() or not 20 * coarse.max() < 1e-6 * largest:
+    if not np.isfinite(claimed).all() or not DOUBT * coarse.max() < 1e-6 * largest:
         return None
     return _clear(claimed, float(np.abs(claimed).max())), _clear(true.T, largest)
 

@@ -47,7 +47,7 @@ WORDS = {
     "a VJP of a list": "the VJP of .* gave list, not an array",
     "a VJP of NaN": "The VJP gives infinity or NaN",
 }
-# Of these nothing is asked that the learner does not see: they are no sentences for a learner.
+# Of these nothing is asked that the learner does not see: their sentences are not for a learner.
 NOT_SAID = "cannot go on|NoneType|memoryview|object has no attribute|object is not|sub-views"
 
 
