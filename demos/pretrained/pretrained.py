@@ -1,10 +1,11 @@
-"""Pretrained: other people's models give their authors' numbers, and fail without their scale.
+"""Pretrained: other people's models give their authors' numbers, and need their scale.
 
 Claim. The weights of six models that other people have trained load through the public functions
 of chapters 15.3 and 18, and every number agrees with that of the models' own authors: logits,
-answers and all gradients. Then the scale 1/√d_k is taken away from them. Most of the arithmetic
-fails, and the loss rises. In decided heads the typical query loses its gradient, while the mean
-over the queries grows. W_Q and W_K alone could make up for it, and hardly learn to.
+answers and all gradients. Then the scale 1/√d_k is taken away from them. Most subtractions and
+divisions fail, no addition does, and the loss rises. In decided heads the typical query loses its
+gradient, while the mean over the queries grows. W_Q and W_K alone could make up for it, and hardly
+learn to.
 
 Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 (Oséias Dias de
 Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
@@ -223,8 +224,8 @@ recovered.tell(marks, every=chosen.full)
 page = Page(
     "Somebody else's models, in ours",
     claim="Six models that other people have trained give their authors' numbers in our classes, "
-    "to rounding. Without the scale that they were trained with they fail, and W_Q and W_K hardly "
-    "learn to make up for it.",
+    "to rounding. Without the scale that they were trained with they answer worse, and W_Q and W_K "
+    "hardly learn to make up for it.",
 )
 page.say(
     "The other demos train their own small models. Here the weights are somebody else's. "
@@ -272,13 +273,13 @@ page.figure(
     "weight on the token before the query.",
     caption="Where each head looks, block.head, on the tokens of the prompt; _ is a space",
 )
-page.section("4 · Arithmetic fails without the scale, but for addition", name="arithmetic")
+page.section("4 · Without the scale most divisions fail, and no addition", name="arithmetic")
 arithmetic.show(page)
 page.section("5 · The loss is smallest near the trained scale", name="factor")
 over.show(page, chosen.out, grown=seen[1].score_std.mean())
 page.section("6 · The typical query of a decided head loses its gradient", name="gradients")
 gradients.show(page, chosen.out, first, alone)
-page.section("7 · From too sharp there is hardly a way back", name="recovery")
+page.section("7 · From too sharp, training hardly finds the way back", name="recovery")
 recovered.show(page, chosen.out, tenth=gradients.tenth, full=chosen.full)
 page.conclude(
     "A model that loads without an error may still be wrong, and comparing known outputs shows it. "
