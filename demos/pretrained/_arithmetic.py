@@ -92,8 +92,8 @@ class Arithmetic:
             f"{self.right[away, 'add']} of {len(PROBLEMS['add'])} additions are, and with equal "
             f"weights still {self.right[flat, 'add']}: for a sum the mean of the digits is enough. "
             "(A product does not depend on the order of its digits either. But the model that "
-            f"multiplies has learned to need its weights: with equal ones {self.right[flat, 'mul']} "
-            f"of {len(PROBLEMS['mul'])} products are right.)",
+            "multiplies has learned to need its weights: with equal ones "
+            f"{self.right[flat, 'mul']} of {len(PROBLEMS['mul'])} products are right.)",
         )
         rows = [
             [said, *(f"{self.right[said, n]} of {len(PROBLEMS[n])}" for n in PROBLEMS)]

@@ -1,4 +1,4 @@
-"""Pretrained: other people's models give their authors' numbers, and need their scale.
+"""Pretrained: other people's models give their authors' numbers, and do worse without a scale.
 
 Claim. The weights of six models that other people have trained load through the public functions
 of chapters 15.3 and 18, and every number agrees with that of the models' own authors: logits,
