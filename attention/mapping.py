@@ -46,13 +46,47 @@ BERT and Llama keep them apart.
     True
 
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
-Never read a pickle of a stranger's, such as PyTorch's .bin and .pt files: it can run any code.
+Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
 NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
 PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
 
-Names and lengths say nothing of what is transposed, of two matrices that changed places, or of the
-options of `llama` that no shape depends on. So check one known output: what the author's program
-answers to one input. Here both states would load, and one of them is wrong:
+Beside the file lies a `config.json`. These are its names for what `llama` (chapter 15.3) asks for:
+
+    hidden_size            d_model         rms_norm_eps               eps
+    num_attention_heads    num_heads       rope_theta                 base
+    num_key_value_heads    num_kv_heads    max_position_embeddings    max_length
+    num_hidden_layers      num_blocks      tie_word_embeddings        tied
+    intermediate_size      d_ff            head_dim, if it is there   d_k
+
+So this loads a small Llama. (A state of our own stands for the file; its matrices are random.)
+
+    >>> from attention.mapping import llama_layout
+    >>> from attention.models import llama
+    >>> config = {"vocab_size": 11, "hidden_size": 8, "num_attention_heads": 2,
+    ...     "num_key_value_heads": 1, "num_hidden_layers": 3, "intermediate_size": 16,
+    ...     "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "max_position_embeddings": 64}
+    >>> def build(seed):
+    ...     return llama(config["vocab_size"], d_model=config["hidden_size"],
+    ...         num_heads=config["num_attention_heads"], num_kv_heads=config["num_key_value_heads"],
+    ...         num_blocks=config["num_hidden_layers"], d_ff=config["intermediate_size"],
+    ...         eps=config["rms_norm_eps"], base=config["rope_theta"], pairs="halves",
+    ...         max_length=config["max_position_embeddings"], rng=np.random.default_rng(seed))
+    >>> file = to_theirs(build(seed=1).state_dict(), llama_layout(3))       # load_file(path)
+    >>> model = build(seed=2)
+    >>> model.load_state_dict(to_ours(file, llama_layout(config["num_hidden_layers"])))
+    >>> bool(np.array_equal(model([[3, 1, 4]]).data, build(seed=1)([[3, 1, 4]]).data))
+    True
+
+The ids of tokens come from the tokenizer of the same author, and from no other one. If none of the
+layouts below fits, write one: a list with a `Piece` for each array of the file. What is missing or
+left over is an error with its name. `glass_layout` in demos/pretrained/_loading.py is an example.
+
+Shapes do not show that two matrices of one shape changed places, that a square matrix is not
+transposed, or that an option of `llama` is wrong which no shape depends on: eps, base, pairs. So
+compare the logits of one long text with those of the author's program, both in float64 (in PyTorch
+`model.double()`): they agree to some 1e-10. Float32's rounding can hide a wrong eps, and equal
+answers show little: with an eps ten times too large the four models that calculate in `python -m
+demos pretrained` still solve every problem. Here two states would load, and one of them is wrong:
 
     >>> x, W = np.array([1, 2]), np.array([[0, 1], [-1, 0]])            # W is stored (d_out, d_in)
     >>> known = W @ x

@@ -3,8 +3,9 @@
 What do attention weights show? First, where each query looks: a map has a row for each query and a
 column for each key, and a row sums to 1, or to 0 if its query has no key. Second, how decided a
 query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n
-keys have 1/n each. The title of each head gives its mean entropy divided by log n. (Row t of a
-causal map has t + 1 keys, so its entropy is at most log(t + 1).) Weights do not show what a head
+keys have 1/n each. The title of each head gives the mean of entropy / log n over its rows. Here n
+is the number of keys that a row may look at: t + 1 in row t of a causal map, if its mask is given.
+A row with a single key cannot decide anything, and is left out. Weights do not show what a head
 *does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
 Wallace 2019, Wiegreffe & Pinter 2019).
 
@@ -66,11 +67,9 @@ def plot_heads(
     masks = np.broadcast_to(True if mask is None else check_mask(mask, (H, T, S)), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
     names = titles or [f"head {head + 1}" for head in range(H)]
-    spreads = entropy(weights).mean(axis=-1) / np.log(max(S, 2))
-    decided = [f"entropy {s:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}") for s in spreads]
     said = [
-        _wrapped(f"{name}, {spread}", cell * S + GAP)
-        for name, spread in zip(names, decided, strict=True)
+        _wrapped(f"{name}, {_decided(*each)}", cell * S + GAP)
+        for name, *each in zip(names, weights, masks, strict=True)
     ]
     rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
     beside, below = (LETTER * max(map(len, names)) for names in (queries, keys))
@@ -156,6 +155,14 @@ def entropy(weights: Array) -> Array:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: how large a cell is, how many maps stand side by side, and the drawing of one.
+
+
+def _decided(weights: Array, mask: Array) -> str:
+    """The mean of entropy / log n over the rows of one map that have n > 1 keys."""
+    n = mask.sum(axis=-1)
+    choosing = n > 1
+    spread = (entropy(weights[choosing]) / np.log(n[choosing])).mean() if choosing.any() else 0.0
+    return f"entropy {spread:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:

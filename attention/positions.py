@@ -15,8 +15,9 @@ at t + Δ is a linear function of that at t, which a layer can learn. **Learned*
 but there are none for positions beyond those of the training. **Rotary** (Su et al. 2021) turns
 pairs of features of q and k by an angle proportional to their position; in a product of two turned
 vectors only the difference of the angles is left. Which features are a pair is a convention: two
-neighbours, or one from each half. The other one fits the shapes of a trained model and raises no
-error, but its scores at a distance are wrong. **ALiBi** (Press et al. 2021) subtracts a
+neighbours, or one from each half. A trained model needs the convention of its training. With the
+other one its weights load without an error, since all shapes are the same, but its scores are
+wrong for any key at another position than the query's. **ALiBi** (Press et al. 2021) subtracts a
 constant times the distance. It learns nothing, so it also works beyond the positions of the
 training. A **relative bias** learns one number for each head and distance (Raffel et al. 2019, who
 let far distances share buckets). Shaw et al. 2018 before them learned a vector for each, added to
@@ -108,9 +109,9 @@ def rotary(
     It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
 
     pairs  which features are pair i: "neighbours" for 2i and 2i + 1, as in the paper and in Meta's
-           Llama, "halves" for i and i + d_k/2, as in Hugging Face's. With the features of q and k
-           in another order both give the same scores, so a model can be trained with either. Its
-           weights need the one that they were trained with
+           Llama, "halves" for i and i + d_k/2, as in Hugging Face's. A model can be trained with
+           either: they differ in the order of the features alone. But trained weights need the
+           one of their training
 
     >>> x = Tensor([[1.0, 0.0, 0.0, 0.0]])
     >>> rotary(x, 1, base=1.0).data.round(2)                # 1 in the pair (0, 1), turned by 1

@@ -157,6 +157,22 @@ def test_cells_are_square_and_few_of_them_have_numbers(T, S, numbers):
         assert len(panel.texts) == T * S * numbers
 
 
+@pytest.mark.parametrize("share", [0.2, 0.6, 1.0])
+def test_a_title_says_how_decided_rows_are_among_the_keys_that_they_may_look_at(share):
+    """Equal weights are 1 under any mask and one key alone is 0; two equal keys of four are 1/2."""
+    mask = np.random.default_rng(0).random((3, 6, 5)) < share
+    weights = mask / np.maximum(mask.sum(axis=-1, keepdims=True), 1)
+    one_key = np.eye(5)[mask.argmax(axis=-1)] * mask
+    four = np.tile([[True] * 4 + [False]], (3, 6, 1))
+    halves = np.tile([0.5, 0.5, 0, 0, 0], (3, 6, 1))
+    for given, allowed, expected in ((weights, mask, 1), (one_key, mask, 0), (halves, four, 0.5)):
+        panels = plot_heads(given, letters(6), letters(5), mask=allowed).axes[:3]
+        for panel, may in zip(panels, allowed, strict=True):
+            expected = expected if (may.sum(axis=-1) > 1).any() else 0
+            said = " ".join(panel.get_title().split())
+            assert said.endswith(f"entropy {expected:.2f} log n")
+
+
 def test_a_number_is_darker_or_lighter_than_its_cell_on_any_screen():
     weights = np.linspace(0, 1, 64).reshape(1, 8, 8)
     panel = plot_heads(weights, letters(8), letters(8)).axes[0]

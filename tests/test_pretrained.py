@@ -167,6 +167,30 @@ def test_a_layout_with_a_mistake_loads_without_an_error_and_the_answers_are_wron
     assert counts == expected
 
 
+SILENT = {  # mistakes that raise no error
+    "eps": ({"eps": 1e-5}, None),
+    "base": ({"base": 500_000.0}, None),
+    "pairs": ({"pairs": "neighbours"}, None),
+    "untransposed": ({}, untransposed),
+    "exchanged": ({}, exchanged),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize("mistake", SILENT)
+def test_the_logits_show_each_silent_mistake_and_the_answers_do_not(mistake, name, mathformer):
+    """In float64, where the right model agrees to 1e-11 (the test above)."""
+    options, change = SILENT[mistake]
+    pieces = [change(piece) for piece in llama_layout(1)] if change else None
+    folder = mathformer / f"{name}former"
+    (known, ids), (wrong, _) = calculator(folder), calculator(folder, pieces=pieces, **options)
+    words = tokens(ids, OPERATIONS[name])
+    with no_grad():
+        assert abs(known(words).data - wrong(words).data).max() > 1e-5
+    if mistake == "eps":
+        assert right(name, wrong, ids) == len(OPERATIONS[name])
+
+
 # ---------------------------------------------------------------- glassllm: GPTs that write
 
 

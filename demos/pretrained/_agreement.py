@@ -1,7 +1,7 @@
 """Demos · Pretrained: our numbers beside those of the models' own authors, in float64.
 
 mathformer's inference is plain Python without arrays. glassllm has an autograd engine of its own.
-Neither knows of ours, so an equal number is hardly an accident.
+Both were written without our code, so an equal number is hardly an accident.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class Agreement:
                 [SIGNS[n], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
                 for n, c in self.calculated.items()
             ],
-            caption="Every problem with digits; logits at every position, in float64",
+            caption="Every problem with two one-digit numbers that the models can read: answers, "
+            "and logits at every position, in float64",
         )
         page.table(
             ["glassllm", "logits differ by", "gradients", "differ by", "largest", "tokens alike"],

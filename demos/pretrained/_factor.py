@@ -92,8 +92,9 @@ class OverFactor:
         page.figure(
             out / "factor.svg",
             alt=f"The loss over a factor on the scale: {said}.",
-            caption="Loss of the English model. The factor √d_k = √32 takes the scale away, and "
-            "with 0 all keys get the same weight",
+            caption="Loss of the English model; each kind of marker is a kind of text. Blue: the "
+            "trained scale. Orange: the factor √d_k = √32 ≈ 5.66, which takes the scale away. With "
+            "0 all keys get the same weight",
         )
         page.table(
             ["text", *(f"{factor:.3g}" for factor in FACTORS)],
@@ -101,18 +102,19 @@ class OverFactor:
             caption="The same in numbers, over the factor",
         )
         page.say(
-            "“Alice” is the first 128 tokens of the book, in its lines; the loss is about the "
-            f"token after each. On {self.rise.shape[1]} of the model's own texts the loss at "
-            f"{FACTORS[self.nearest]:.2g} is {self.rise[self.nearest].mean():.3f} ± "
-            f"{self.error:.3f} (one standard error) above that at 1. Without its line breaks "
-            "“Alice” is strange to the model, which was trained on short lines. There the loss is "
+            "“Alice” is the first 128 tokens of the book, in its lines; the loss says how badly "
+            f"the model predicts the token that follows each of them. On {self.rise.shape[1]} of "
+            f"the model's own texts the loss at {FACTORS[self.nearest]:.2g} is "
+            f"{self.rise[self.nearest].mean():.3f} ± {self.error:.3f} (one standard "
+            "error) above that at 1. Without its line breaks “Alice” is strange to the model, "
+            "which was trained on short lines. There the loss is "
             f"smallest at the factor {self.smallest(LONG):.2g}. So the smallest loss is at the "
             "trained scale where the text is of the kind that the model was trained on.",
-            "Does this show that attention needs the scale? It shows what these weights were "
-            "trained for. W_Q can take the factor in: if it is divided by √d_k, the model without "
-            "a scale is the model that was trained, to rounding. And before its training the "
-            "model did not need the scale. Its matrices began with a standard deviation of 0.02, "
-            f"and with them the raw scores on “Alice” have the standard deviation "
-            f"{self.raw_std:.2f}. They grew to {grown:.0f} in a training that divided them by "
-            "√d_k.",
+            "Does this show that attention needs the scale? No. It shows which scale these weights "
+            "were trained for. W_Q can take the factor in: if W_Q is divided by √d_k, the model "
+            "without a scale is the model that was trained, to rounding. And before its training "
+            "the model did not need the scale. Its matrices began with a standard deviation of "
+            "0.02, and with them the raw scores on “Alice” have the standard deviation "
+            f"{self.raw_std:.2f}. In the training, which divided them by √d_k, they grew to "
+            f"{grown:.0f}.",
         )

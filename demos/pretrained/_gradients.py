@@ -1,4 +1,8 @@
-"""Demos · Pretrained: ‖∂L/∂q‖ of every head, with the trained scale and without it."""
+"""Demos · Pretrained: ‖∂L/∂q‖ of every head, with the trained scale and without it.
+
+A head is called **decided** here if its entropy / log n is below one half with the trained scale,
+on average over the queries, and **diffuse** if it is above.
+"""
 
 from __future__ import annotations
 
@@ -15,89 +19,116 @@ from demos.pretrained._heads import Seen
 
 HEADS = 4  # of each block
 NAMES = [f"{block}.{head}" for block in range(1, 5) for head in range(1, HEADS + 1)]
-DECIDED = slice(HEADS, None)  # blocks 2 to 4: the heads of the first are the least decided
-HEADER = ["head", "std of scores", "no scale", "entropy", "no scale", "median", "mean", "dead"]
+FIRST = slice(0, HEADS)  # the heads of block 1
+GROUPS = [("", 1), ("std of scores", 2), ("entropy / log n", 2)]
+GROUPS += [("‖∂L/∂q‖: no scale / scale", 2), ("no scale", 1), ("no scale here alone", 1)]
+HEADER = ["head", "scale", "none", "scale", "none", "median", "mean", "dead", "loss rises by"]
+WIDTHS = 15, 10, 10, 10, 10, 16, 11, 11, 22  # on the screen
 Pair = tuple[Seen, Seen]  # with the scale, and without it
 
 
 class Gradients:
-    """All heads on “Alice”; and on the model's own texts, whose spread gives standard errors."""
+    """All heads on the model's own texts, whose spread gives standard errors.
 
-    def __init__(self, alice: Pair, own: list[Pair]) -> None:
-        self.alice, self.texts = alice, len(own)
+    costs   (texts, heads) what the loss rises by if the scale is taken from one head alone
+    """
+
+    def __init__(self, own: list[Pair], costs: Any) -> None:
+        self.texts = len(own)
+        self.score_std, self.entropy = (
+            np.mean([[getattr(seen, name) for seen in pair] for pair in own], axis=0)  # (2, heads)
+            for name in ("score_std", "entropy")
+        )
+        self.decided = self.entropy[0] < 0.5
         ratios = np.array([np.log(_ratios(pair)) for pair in own])  # (texts, 2, heads)
         self.median, self.mean = ratios[:, 0], ratios[:, 1]
         self.typical, self.average = (
-            _middle(values[:, DECIDED].mean(axis=1)) for values in (self.median, self.mean)
+            _middle(values[:, self.decided].mean(axis=1)) for values in (self.median, self.mean)
         )
         (median, error), (mean, mean_error) = _middle(self.median), _middle(self.mean)
-        self.falls = int((median < -2 * error).sum())
-        self.grows = int((median > 2 * error).sum())
-        self.mean_grows = int((mean > 2 * mean_error).sum())
-        self.tenth = [float(np.mean([_top_tenth(pair[i]) for pair in own])) for i in (0, 1)]
-        with_scale, without = alice
-        typical = np.median(with_scale.gradient, axis=-1)[:, None]
-        # The first query has one key, so its gradient is 0 with any scale.
-        self.dead = (without.gradient[:, 1:] < 0.01 * typical).mean(axis=-1)
+        self.falls, self.grows = median < -2 * error, median > 2 * error
+        self.mean_grows = mean > 2 * mean_error
+        self.tenth = [float(np.mean([_top_tenth(p[i], self.decided) for p in own])) for i in (0, 1)]
+        self.dead = np.mean([_dead(pair) for pair in own], axis=0)
+        self.costs = _middle(costs)
+        self.dearer = _middle(costs[:, FIRST].mean(axis=1) - costs[:, HEADS:].mean(axis=1))
 
     def rows(self) -> list[list[str]]:
-        """A row for each head, on “Alice”."""
-        (a, b), (median, mean) = self.alice, _ratios(self.alice)
+        """A row for each head, the one with the smallest entropy first."""
+        median, mean = np.exp(self.median.mean(axis=0)), np.exp(self.mean.mean(axis=0))
+        costs, errors = self.costs
         return [
             [
-                name,
-                f"{a.score_std[h]:.2f}",
-                f"{b.score_std[h]:.1f}",
-                f"{a.entropy[h]:.2f}",
-                f"{b.entropy[h]:.2f}",
+                f"{NAMES[h]}{', decided' * bool(self.decided[h])}",
+                f"{self.score_std[0, h]:.2f}",
+                f"{self.score_std[1, h]:.1f}",
+                f"{self.entropy[0, h]:.2f}",
+                f"{self.entropy[1, h]:.2f}",
                 f"× {median[h]:.2g}",
                 f"× {mean[h]:.2g}",
                 f"{self.dead[h]:.0%}",
+                f"{costs[h]:.3f} ± {errors[h]:.3f}",
             ]
-            for h, name in enumerate(NAMES)
+            for h in np.argsort(self.entropy[0], kind="stable")
         ]
 
     def tell(self, marks: Marks, looks_back: int) -> None:
         """Print the table, and judge the directions with their errors."""
-        for cells in (HEADER, *self.rows()):
-            print("   " + "".join(f"{cell:>14}" for cell in cells))
-        a, b = self.alice
+        starts = np.cumsum([0, *(columns for _, columns in GROUPS)])
         print(
-            f"\n   mean of the heads: std {a.score_std.mean():.2f} and {b.score_std.mean():.1f}, ",
-            end="",
+            "   "
+            + "".join(
+                f"{name:>{sum(WIDTHS[start : start + columns])}}"
+                for start, (name, columns) in zip(starts, GROUPS, strict=False)
+            )
         )
-        print(f"entropy {a.entropy.mean():.2f} and {b.entropy.mean():.2f} of log n\n")
-        print(
-            f"   {self.texts} of its own texts, heads beyond two standard errors, of {len(NAMES)}:"
-        )
-        print(f"   the median falls in {self.falls} and grows in {self.grows}; ", end="")
-        print(f"the mean grows in {self.mean_grows} (about one would pass them by chance)\n")
+        for first, *others in (HEADER, *self.rows()):
+            cells = zip(others, WIDTHS[1:], strict=True)
+            print(f"   {first:{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in cells))
+        few, many = self.decided.sum(), (~self.decided).sum()
+        print(f"\n   By more than two standard errors, over {self.texts} texts,")
+        print(f"   the median falls in {self.falls[self.decided].sum()} of {few} decided heads")
+        print(f"   the median grows in {self.grows[~self.decided].sum()} of {many} diffuse heads")
+        print(f"   the mean grows in {self.mean_grows.sum()} of {len(NAMES)} heads\n")
         (median, error), (mean, mean_error) = self.typical, self.average
-        what = "blocks 2 to 4: median without / with the scale, and two standard errors more"
+        what = "decided heads: median without / with the scale, and two standard errors more"
         marks.at_most(what, np.exp(median + 2 * error), 0.5, ".2f")
-        what = "blocks 2 to 4: mean without / with the scale, and two standard errors less"
+        what = "decided heads: mean without / with the scale, and two standard errors less"
         marks.at_least(what, np.exp(mean - 2 * mean_error), 1.5, ".2f")
-        marks.at_least("heads in which the mean grows", self.mean_grows, len(NAMES), "d")
-        marks.at_least("heads in which the median falls", self.falls, 5, "d")
-        what = "without the scale: share of ‖∂L/∂q‖² that a tenth of the queries has"
+        marks.at_least("heads in which the mean grows", self.mean_grows.sum(), len(NAMES), "d")
+        share = self.falls[self.decided].sum() / max(few, 1)
+        marks.at_least("share of the decided heads in which the median falls", share, 0.75)
+        what = "decided heads, no scale: share of ‖∂L/∂q‖² that a tenth of the queries has"
         marks.at_least(what, self.tenth[1], 0.6)
-        what = f"dead queries of head {NAMES[looks_back]} on “Alice”"
-        marks.at_least(what, self.dead[looks_back], 0.3)
+        marks.at_least(f"dead queries of head {NAMES[looks_back]}", self.dead[looks_back], 0.3)
+        dearer, error = self.dearer
+        what = "no scale in one head of block 1, or of another: difference in standard errors"
+        marks.at_least(what, dearer / error, 4.0, ".1f")
 
-    def show(self, page: Page, out: Path, looks_back: int, alone: str) -> None:
-        """A question, the picture and the table; `alone` is said of one head's scale."""
+    def show(self, page: Page, out: Path, looks_back: int, together: str) -> None:
+        """A question, the picture and the table; `together` is about several heads at once."""
         (median, error), (mean, mean_error) = self.typical, self.average
+        few, many = self.decided.sum(), (~self.decided).sum()
+        page.say(
+            f"A head is called decided here if its entropy / log n, with the scale and over "
+            f"{self.texts} of the model's own texts, is below one half. {few} of the "
+            f"{len(NAMES)} heads are. The others are called diffuse."
+        )
         page.ask(
             "The scale is taken away, and the weights stay. ‖∂L/∂q‖ is measured for each query of "
-            "each head. Does its median over the queries fall? Does its mean?",
-            f"On {self.texts} of the model's own texts the median falls in {self.falls} of "
-            f"{len(NAMES)} heads by more than two standard errors and grows in {self.grows}; the "
-            f"mean grows in {self.mean_grows}. In blocks 2 to 4 the median is × "
-            f"{np.exp(median):.2f} and the mean × {np.exp(mean):.1f} (standard errors of "
-            f"{error:.0%} and {mean_error:.0%}). By chance alone about one head of {len(NAMES)} "
-            "would be beyond two standard errors.",
+            "each head. Does its median over the queries fall? Does its mean? In which heads?",
+            f"The median falls in {self.falls[self.decided].sum()} of the {few} decided heads and "
+            f"grows in {self.grows[~self.decided].sum()} of the {many} diffuse ones; the mean "
+            f"grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by more than two "
+            f"standard errors. By chance alone about one head of {len(NAMES)} would change so "
+            "much.) The geometric mean over the decided heads is "
+            f"× {np.exp(median):.2f} for the median and × {np.exp(mean):.1f} for the mean, with "
+            f"standard errors of {error:.0%} and {mean_error:.0%}.",
         )
-        title = f"The mean grows in {self.mean_grows} heads, the median falls in {self.falls}"
+        title = (
+            f"The mean grows in {self.mean_grows.sum()} heads, the median falls in "
+            f"{self.falls.sum()}"
+        )
         save_figure(plot_ratios(NAMES, self.median, self.mean, title=title), out / "ratios")
         one = NAMES[looks_back]
         page.figure(
@@ -112,23 +143,30 @@ class Gradients:
         page.table(
             HEADER,
             self.rows(),
-            groups=[("", 1), ("scores", 2), ("entropy / log n", 2), ("‖∂L/∂q‖, no scale", 3)],
-            caption="“Alice”: all heads, with the scale and without it. A query is dead if it has "
-            "less than a hundredth of the head's median with the scale; the first query, which has "
-            "one key, is left out. The scores' deviations are within a query's row",
+            groups=GROUPS,
+            caption=f"All heads on {self.texts} of the model's own texts, with the scale and "
+            "without it. The scores' deviations are within a query's row. A query is dead if it "
+            "has less than a hundredth of the head's median with the scale; the first query, "
+            "which has one key, is left out. The last column is the loss, with one standard "
+            "error, if this head alone loses its scale",
         )
-        a, b = self.alice
+        grown = np.exp(self.median[:, FIRST].mean(axis=0))
+        costs, errors = self.costs
         page.say(
-            "The four heads of block 1 are diffuse: with the scale their scores have standard "
-            f"deviations of at most {a.score_std[:HEADS].max():.2f}. There the typical gradient "
-            "grows: it is multiplied by √d_k, and softmax is not yet saturated. Over all heads the "
-            f"standard deviation of the scores goes from {a.score_std.mean():.1f} to "
-            f"{b.score_std.mean():.1f}, and the entropy from {a.entropy.mean():.2f} to "
-            f"{b.entropy.mean():.2f} of log n.",
-            "A saturated head may be a finished one. With the scale that it was trained with, "
-            f"head {one} has scores of standard deviation {a.score_std[looks_back]:.1f} and the "
-            f"entropy {a.entropy[looks_back]:.2f}, and it is the head that looks most at the "
-            f"token before. {alone}",
+            "The four heads of block 1 are the most diffuse ones: with the scale their scores have "
+            f"standard deviations of at most {self.score_std[0, FIRST].max():.2f}. There the "
+            f"typical gradient is multiplied by {grown.min():.0f} to {grown.max():.0f}. The factor "
+            "√d_k = 5.7 stands in ∂L/∂q itself. The rest comes from the weights, which change in "
+            "this head and in all others.",
+            "The heads that lose their gradient are not those whose scale the model needs most. "
+            "If one head alone loses its scale, the loss rises by "
+            f"{costs[FIRST].min():.3f} to {costs[FIRST].max():.3f} for a head of block 1, and by "
+            f"at most {costs[HEADS:].max():.3f} for each of the other {len(NAMES) - HEADS}. "
+            f"{together}",
+            "A small gradient is not always a fault. With the scale that it was trained with, "
+            f"head {one} has the entropy {self.entropy[0, looks_back]:.2f}: it gives most of its "
+            "weight to few keys, because it has learned to look at the token before. "
+            f"Without the scale it costs {costs[looks_back]:.3f} ± {errors[looks_back]:.3f}.",
         )
 
 
@@ -138,13 +176,23 @@ def _ratios(pair: Pair) -> Any:
     return np.divide(b, a)
 
 
+def _dead(pair: Pair) -> Any:
+    """The share of queries with less than a hundredth of the median with the scale.   (heads,)
+
+    The first query has one key, so its gradient is 0 with any scale.
+    """
+    with_scale, without = pair
+    typical = np.median(with_scale.gradient, axis=-1)[:, None]
+    return (without.gradient[:, 1:] < 0.01 * typical).mean(axis=-1)
+
+
 def _middle(values: Any) -> tuple[Any, Any]:
     """The mean over the texts, and its standard error."""
     return values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5
 
 
-def _top_tenth(seen: Seen) -> float:
-    """The share of the squared gradient that a tenth of the queries has, in blocks 2 to 4."""
-    squares = np.sort(seen.gradient[DECIDED] ** 2, axis=-1)
+def _top_tenth(seen: Seen, heads: Any) -> float:
+    """The share of the squared gradient that a tenth of the queries has, mean over these heads."""
+    squares = np.sort(seen.gradient[heads] ** 2, axis=-1)
     few = -(-squares.shape[-1] // 10)
     return float((squares[:, -few:].sum(axis=-1) / squares.sum(axis=-1)).mean())

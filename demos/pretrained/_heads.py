@@ -6,6 +6,7 @@ with each head's queries, keys and values.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,19 +65,25 @@ def see(model: GPT, text: Array, factor: float = 1.0) -> Seen:
     return Seen(loss.item(), np.array(std), np.array(spread), gradient, np.array(previous))
 
 
-def sharpened(model: GPT, text: Array, head: int, factor: float) -> float:
-    """The loss on a text when one head's scores alone are multiplied by a factor.
+def sharpened(model: GPT, texts: Array, heads: Iterable[int], factor: float) -> Array:
+    """The loss of each text if the scores of these heads alone are multiplied by a factor.
 
-    A layer has one scale for all of its heads. But a score is linear in its query, so the head's
+    A layer has one scale for all of its heads. But a score is linear in its query, so the heads'
     columns of W_Q can be multiplied instead: `rotary` turns queries and does not stretch them.
+
+    texts (N, T + 1) → (N,)
     """
-    block, within = divmod(head, model.blocks[0].attention.num_heads)
-    weight = model.blocks[block].attention.w_q.weight
-    kept, changed = weight.data, weight.data.copy()
-    d_k = changed.shape[1] // model.blocks[block].attention.num_heads
-    changed[:, within * d_k : (within + 1) * d_k] *= factor
-    weight.data = changed
+    num_heads = model.blocks[0].attention.num_heads
+    weights = [block.attention.w_q.weight for block in model.blocks]
+    kept = [weight.data for weight in weights]
+    changed = [data.copy() for data in kept]
+    for block, head in (divmod(each, num_heads) for each in set(heads)):
+        d_k = changed[block].shape[1] // num_heads
+        changed[block][:, head * d_k : (head + 1) * d_k] *= factor
     try:
-        return loss_on(model, text[None])
+        for weight, data in zip(weights, changed, strict=True):
+            weight.data = data
+        return np.array([loss_on(model, text[None]) for text in texts])
     finally:
-        weight.data = kept
+        for weight, data in zip(weights, kept, strict=True):
+            weight.data = data

@@ -117,6 +117,7 @@ class Recovered:
             "longer. Which of them learns more?",
             f"The first. Of what the wrong scale costs, at the best rate of each: {shares}.",
         )
+        seeds = len(next(iter(self.of.values())))
         on_the_way = {
             start: [r.losses for r in self.of[(*start, lr)] if r.broke_at is None]
             for start, lr in self.best.items()
@@ -126,10 +127,10 @@ class Recovered:
             out / "recovery.svg",
             alt="The loss over the steps, by SGD and by Adam. From 1/d_k it falls towards that of "
             "the trained scale; without a scale it stays near its start.",
-            caption=f"Loss on {OTHERS} other texts, at the best rate of each start. Bands go from "
-            "the smallest to the largest of the seeds; the blue line is the trained model",
+            caption=f"Loss on {OTHERS} other texts, at the best rate of each start. "
+            + "Bands go from the smallest to the largest of the seeds. " * (seeds > 1)
+            + "The blue line is the trained model",
         )
-        seeds = len(next(iter(self.of.values())))
         page.table(
             HEADER,
             self.rows(),
@@ -152,9 +153,10 @@ class Recovered:
         page.say(
             "Why does a longer gradient teach less? Section 6 has a reason: without the scale the "
             "typical query of a decided head has next to no gradient, and on the model's own "
-            f"texts a tenth of the queries has {tenth[1]:.0%} of ‖∂L/∂q‖² in blocks 2 to 4 (with "
-            f"the scale, {tenth[0]:.0%}). At small rates the loss hardly moves, and larger ones "
-            "make it worse.",
+            f"texts a tenth of the queries has {tenth[1]:.0%} of ‖∂L/∂q‖² in the decided heads "
+            f"(with the scale, {tenth[0]:.0%})."
+            + " At small rates the loss hardly moves, and larger ones make it worse."
+            * full,
             "There is no hill in between. Dividing W_Q by a number is the same as a smaller "
             "factor on the scale, so one way back is a straight line, and section 5 has the loss "
             "along it: on the model's own texts it falls all the way from √d_k to 1.",

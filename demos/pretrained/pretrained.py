@@ -3,15 +3,16 @@
 Claim. The weights of six models that other people have trained load through the public functions
 of chapters 15.3 and 18, and every number agrees with that of the models' own authors: logits,
 answers and all gradients. Then the scale 1/√d_k is taken away from them. Most subtractions and
-divisions fail, no addition does, and the loss rises. In decided heads the typical query loses its
-gradient, while the mean over the queries grows. W_Q and W_K alone could make up for it, and hardly
-learn to.
+divisions fail, no addition does, and the loss rises. A head is decided if most of its queries look
+at a few keys. In the decided heads the typical query loses its gradient, while the mean over the
+queries grows. W_Q and W_K alone could make up for the lost scale, and hardly learn to.
 
 Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 (Oséias Dias de
 Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
 are read from their files, and no pickle.
 
-    python -m demos pretrained [--prompt TEXT] [--head B.H] [--full] [--jobs N] [--out DIR]  # 40 s
+    python -m demos pretrained [--prompt TEXT] [--temperature T] [--heads B.H …] [--full] [--jobs N]
+                               [--out DIR]  # 40 s on a quiet machine
 """
 
 # %% Set-up
@@ -46,7 +47,14 @@ def add(parser):
         "--prompt", default="The White Rabbit looked at Alice and said", help="a text to continue"
     )
     parser.add_argument(
-        "--head", default="2.1", help="block.head whose scale is taken away alone (%(default)s)"
+        "--temperature", type=float, default=0.8, help="of the text that is drawn (%(default)s)"
+    )
+    parser.add_argument(
+        "--heads",
+        nargs="+",
+        default=["1.1", "1.2", "1.3", "1.4"],
+        metavar="B.H",
+        help="heads, as block.head, that lose their scale together (%(default)s)",
     )
     parser.add_argument(
         "--full", action="store_true", help="train at more rates with five seeds: some 10 minutes"
@@ -66,7 +74,7 @@ def sized(quick, default, full):
 
 LONGEST = 128  # positions that the English model was trained with
 SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
-WRITTEN, SHOWN = 40, 14  # tokens that continue the prompt, and tokens of a map at most
+WRITTEN, SHOWN = 40, 10  # tokens that continue the prompt, and tokens of a map at most
 TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
 RATES = {
     "sgd": sized([0.3], [0.03, 1.0], [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
@@ -101,8 +109,11 @@ if len(prompt) > LONGEST:
         f"pretrained: the prompt has {len(prompt)} tokens, and the model was trained with "
         f"{LONGEST} positions: give a shorter one"
     )
-if chosen.head not in NAMES:
-    stop(f"pretrained: --head is one of {NAMES[0]}, …, {NAMES[-1]}: got {chosen.head!r}")
+for name in chosen.heads:
+    if name not in NAMES:
+        stop(f"pretrained: --heads are some of {NAMES[0]}, …, {NAMES[-1]}: got {name!r}")
+if not 0 < chosen.temperature < np.inf:
+    stop(f"pretrained: --temperature is a finite number above 0: got {chosen.temperature}")
 print("\nSix models that other people have trained")
 print("   mathformer 2.0.0, the MathFormer authors, MIT: four Llamas that calculate")
 print("   glassllm 0.1.0, Oséias Dias de Farias, MIT: two GPTs that write")
@@ -125,9 +136,11 @@ for token in stream(model, [prompt], room, temperature=0):
     print(pieces.decode(continued[-1:]).replace("\n", "\n   "), end="", flush=True)
 uncached = generate(model, [prompt], room, temperature=0, cached=False)[0, len(prompt) :].tolist()
 rng = np.random.default_rng(chosen.seed)
-drawn = generate(model, [prompt], room, temperature=0.8, top_p=0.9, rng=rng)[0, len(prompt) :]
+options = {"temperature": chosen.temperature, "top_p": 0.9, "rng": rng}
+drawn = generate(model, [prompt], room, **options)[0, len(prompt) :]
 drawn_text = f"{chosen.prompt}|{pieces.decode(drawn.tolist())}"
-print("\n\n   and drawn at temperature 0.8 from the likeliest tokens, of probability 0.9 together:")
+how = f"Drawn at temperature {chosen.temperature:g}, from the fewest tokens of probability 0.9:"
+print(f"\n\n   {how}")
 print("\n   " + drawn_text.replace("\n", "\n   ") + "\n")
 alike = sum(x == y for x, y in zip(continued, uncached, strict=True))
 marks.at_least("greedy tokens that are the same without the cache", alike / room, 1.0)
@@ -135,33 +148,46 @@ marks.at_least("greedy tokens that are the same without the cache", alike / room
 # %% 3 · Where its heads look
 
 print("\n3 · Which head looks at the token before?\n")
+BEFORE = "of its weight is on the token before"
+written = np.concatenate([each[0] for each in model.maps([prompt])])  # (16, T, T)
+names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(prompt[:SHOWN])]
+answer = "A prompt of one token has no token before it."
+if len(prompt) > 1:
+    looks = np.diagonal(written, -1, -2, -1).mean(axis=-1)  # (16,)
+    nearest, equal = int(looks.argmax()), float(np.mean(1 / np.arange(2, len(prompt) + 1)))
+    answer = f"On the {len(prompt)} tokens of the prompt it is head {NAMES[nearest]}: "
+    answer += f"{looks[nearest]:.0%} {BEFORE}. (Equal weights would have {equal:.0%} there.)"
+print(f"   {answer}\n")
 alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
 seen = see(model, alice), see(model, alice, AWAY)
 fast = writer(dtype=np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
-seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
 previous = seen[0].previous
 first, second, third = np.argsort(-previous)[:3]
+print(
+    f"   On the first {LONGEST} tokens of “Alice's Adventures in Wonderland”, called “Alice” below:"
+)
 for h in (first, second, third):
-    print(f"   “Alice”, head {NAMES[h]}: {previous[h]:.2f} of its weight is on the token before")
+    print(f"   head {NAMES[h]}: {previous[h]:.2f} {BEFORE}")
 uniform = float(np.mean(1 / np.arange(2, LONGEST + 1)))
-print(f"   equal weights would have {uniform:.2f} there")
+print(f"   equal weights would have {uniform:.2f} there\n")
 own_maps = np.concatenate(fast.maps(own[:, :-1]), axis=1)  # (texts, 16, 128, 128)
 of_own = np.diagonal(own_maps, -1, 2, 3).mean(axis=-1)  # (texts, heads)
 own_error = of_own[:, first].std(ddof=1) / TEXTS**0.5
 rival = np.delete(of_own.mean(axis=0), first).max()
 print(
-    f"   on {TEXTS} of its own texts head {NAMES[first]} has {of_own[:, first].mean():.2f} ± "
-    f"{own_error:.2f} there, and the next head {rival:.2f}\n"
+    f"   On {TEXTS} texts that the model wrote itself at temperature 1, its own texts:\n"
+    f"   head {NAMES[first]}: {of_own[:, first].mean():.2f} ± {own_error:.2f}, and the next head "
+    f"{rival:.2f}\n"
 )
 marks.at_least(f"“Alice”, head {NAMES[first]}: weight on the token before", previous[first], 0.4)
 marks.at_least(
     "  its own texts, two standard errors less", of_own[:, first].mean() - 2 * own_error, 0.3
 )
-shown = prompt[:SHOWN]
-names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(shown)]
-maps = np.concatenate([each[0] for each in model.maps([shown])])  # (16, T, T)
-titles, mask = [f"head {name}" for name in NAMES], causal_mask(len(shown))
+cut = f"the first {SHOWN} of the {len(prompt)}" if len(prompt) > SHOWN else f"the {len(prompt)}"
+of_prompt = f"{cut} tokens of the prompt"
+titles, mask = [f"head {name}" for name in NAMES], causal_mask(len(names))
+maps = written[:, : len(names), : len(names)]  # (causal: later tokens change nothing)
 save_figure(plot_heads(maps, names, names, titles=titles, mask=mask), chosen.out / "maps")
 
 # %% 4 · Arithmetic without the scale
@@ -178,15 +204,25 @@ over.tell(marks)
 
 # %% 6 · The gradients of the queries
 
-print("\n6 · ‖∂L/∂q‖ without the scale over that with it: “Alice”, 128 queries\n")
-gradients = Gradients(seen, seen_own)
+print(f"\n6 · Scores, weights and ‖∂L/∂q‖ of each head, on {TEXTS} of its own texts\n")
+seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
+scaled = sharpened(fast, own, [], 1.0)  # (texts,)
+alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]  # (heads, texts)
+gradients = Gradients(seen_own, np.transpose(alone))
 gradients.tell(marks, first)
-alone = (
-    f"Without the scale in head {chosen.head} alone the loss on “Alice” is "
-    f"{sharpened(model, alice, NAMES.index(chosen.head), AWAY):.3f}, and with all scales "
-    f"{seen[0].loss:.3f}."
-)
-print(f"\n   {alone}")
+taken = [NAMES.index(name) for name in dict.fromkeys(chosen.heads)]
+rises = []
+for said, together in (
+    (", ".join(NAMES[h] for h in taken), taken),
+    (f"all {gradients.decided.sum()} decided heads", np.flatnonzero(gradients.decided)),
+):
+    rise = sharpened(fast, own, together, AWAY) - scaled
+    rises.append(
+        f"Without the scale in {said} the loss rises by {rise.mean():.3f} ± "
+        f"{rise.std(ddof=1) / TEXTS**0.5:.3f}; the sum of the single rises is "
+        f"{gradients.costs[0][together].sum():.3f}."
+    )
+print(f"\n   The loss with all scales is {scaled.mean():.3f}.\n   " + "\n   ".join(rises))
 
 # %% 7 · Can W_Q and W_K learn it back?
 
@@ -240,8 +276,10 @@ page.section("1 · Our numbers are those of the models' authors", name="agreemen
 page.say(
     "How can you know that a model was loaded rightly? Wrong names and shapes raise errors, but a "
     "wrong eps, other pairs of rotary positions or a square matrix that is not transposed raise "
-    "none. The check is to compare known outputs. mathformer calculates in plain Python, and "
-    "glassllm has an autograd engine of its own, so both can be asked for the same numbers.",
+    "none. The check is to compare the logits of a text with those of the author's program. They "
+    "have to be equal to rounding: with a wrong eps many models still write the same text. "
+    "mathformer calculates in plain Python, and glassllm has an autograd engine of its own, so "
+    "both can be asked for the same numbers.",
 )
 agreement.show(page)
 page.section("2 · The English model writes", name="writing")
@@ -250,7 +288,7 @@ page.say(
     "cache of chapter 13.1 keeps the keys and values of those before. Greedily:",
 )
 page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
-page.say("Drawn at temperature 0.8, from the likeliest tokens, of probability 0.9 together:")
+page.say(how)
 page.code(drawn_text.splitlines())
 page.say(
     "Its author trained it on books by Lewis Carroll. Without the cache "
@@ -259,26 +297,28 @@ page.say(
 page.section("3 · Some heads look at the token before", name="maps")
 page.ask(
     "The model has 16 heads, four in each of its four blocks. In the maps below, which of them "
-    "looks most at the token just before the query? (Its weight is just below the diagonal.)",
-    f"Head {NAMES[first]}: on 128 tokens of “Alice” {previous[first]:.0%} of its weight is there. "
-    f"Next are {NAMES[second]} with {previous[second]:.0%} and {NAMES[third]} with "
-    f"{previous[third]:.0%}. Equal weights would have {uniform:.0%} there. On {TEXTS} of the "
-    f"model's own texts the lead is smaller: {of_own[:, first].mean():.0%} ± {own_error:.0%}, and "
-    f"{rival:.0%} in the next head.",
+    "looks most at the token just before the query? (Its weight is just below the diagonal.) Is "
+    "it the same one on other texts?",
+    f"{answer} On the first {LONGEST} tokens of “Alice's Adventures in Wonderland”, called “Alice” "
+    f"from here on, it is head {NAMES[first]} with {previous[first]:.0%}. Next are {NAMES[second]} "
+    f"with {previous[second]:.0%} and {NAMES[third]} with {previous[third]:.0%}; equal weights "
+    f"would have {uniform:.0%} there. On {TEXTS} texts that the model wrote itself at temperature "
+    f"1, called its own texts, head {NAMES[first]} has {of_own[:, first].mean():.0%} ± "
+    f"{own_error:.0%}, and the next head {rival:.0%}.",
 )
 page.figure(
     chosen.out / "maps.svg",
-    alt=f"The maps of 16 heads on the first {len(shown)} tokens of the prompt. On them head "
-    f"{NAMES[first]} has {np.diagonal(maps[first], -1).mean() if len(shown) > 1 else 0:.0%} of its "
-    "weight on the token before the query.",
-    caption="Where each head looks, block.head, on the tokens of the prompt; _ is a space",
+    alt=f"The maps of 16 heads on {of_prompt}. {answer}",
+    caption=f"Where each head, block.head, looks, on {of_prompt}; _ is a space. A title gives the "
+    "mean of a row's entropy / log n, where n is the number of keys that the row may look at: 1 is "
+    "equal weights, 0 is one key alone",
 )
 page.section("4 · Without the scale most divisions fail, and no addition", name="arithmetic")
 arithmetic.show(page)
 page.section("5 · The loss is smallest near the trained scale", name="factor")
 over.show(page, chosen.out, grown=seen[1].score_std.mean())
 page.section("6 · The typical query of a decided head loses its gradient", name="gradients")
-gradients.show(page, chosen.out, first, alone)
+gradients.show(page, chosen.out, first, " ".join(rises))
 page.section("7 · From too sharp, training hardly finds the way back", name="recovery")
 recovered.show(page, chosen.out, tenth=gradients.tenth, full=chosen.full)
 page.conclude(
@@ -294,9 +334,10 @@ print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)
 marks.end()
 
 # %% Try it
-# - Take the scale away in one head alone: `--head 2.1`, and then others. Which head costs the
-#   most, and is it one that looks at the token before?
+# - Take the scale away from one head alone, the last column of section 6's table: which heads cost
+#   the most, and are they decided? Then take it from several: `--heads 2.1 2.2 2.3 2.4`. Do the
+#   costs add up? (A second run in the same folder keeps the trainings and takes 10 seconds.)
 # - Find the head that looks at the token before in the maps of your own sentence: `--prompt "…"`.
 #   Is it the same one?
-# - Make the model continue your own sentence, and raise `temperature=0.8`: when does it leave
-#   English?
+# - Make the model continue your own sentence, with `--temperature 0.3`, `0.8` and `1.5`: when does
+#   it leave English?

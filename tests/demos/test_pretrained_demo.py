@@ -114,7 +114,8 @@ def test_what_is_seen_in_the_heads_is_what_the_model_computes():
 def test_a_gradient_in_a_head_is_the_slope_along_its_query():
     """A factor on all scores of a head: ∂L/∂factor = Σ q · ∂L/∂q, by finite differences."""
     model, text, h = tiny(), np.array([3, 1, 4, 1, 5, 9]), 1e-5
-    slope = (sharpened(model, text, 4, 1 + h) - sharpened(model, text, 4, 1 - h)) / (2 * h)
+    high, low = (sharpened(model, text[None], [4], 1 + side) for side in (h, -h))
+    slope = (high - low).item() / (2 * h)
     asked = []
 
     def attend(q, k, v, *, mask, scale):
@@ -137,9 +138,13 @@ def test_a_gradient_in_a_head_is_the_slope_along_its_query():
 def test_one_head_without_its_scale_and_then_all_of_them_one_by_one():
     model, text = tiny(), np.array([3, 1, 4, 1, 5, 9])
     before = model.state_dict()
-    assert sharpened(model, text, 2, 1.0) == loss_on(model, text[None])
-    alone = sharpened(model, text, 2, 40.0)
-    assert abs(alone - loss_on(model, text[None])) > 1e-6
+    texts = np.array([text, text[::-1]])
+    losses = [loss_on(model, each[None]) for each in texts]
+    assert sharpened(model, texts, [2], 1.0).tolist() == losses
+    assert sharpened(model, texts, [], 40.0).tolist() == losses
+    assert (abs(sharpened(model, texts, [2], 40.0) - losses) > 1e-6).all()
+    every = sharpened(model, texts, [*range(6), 2], 40.0)  # (a head that is named twice is one)
+    np.testing.assert_allclose(every, [see(tiny(), each, 40.0).loss for each in texts], rtol=1e-12)
     for name, array in model.state_dict().items():
         np.testing.assert_array_equal(array, before[name])
     for block in model.blocks:
@@ -150,10 +155,11 @@ def test_one_head_without_its_scale_and_then_all_of_them_one_by_one():
 
 
 def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_error(capsys):
-    """Two heads of block 1 and 2 are changed; the texts differ by a little."""
+    """Heads 2.2 and 3.1 are decided, and 2.2 loses its gradient; the texts differ by a little."""
     rng = np.random.default_rng(0)
     queries = 20
-    one = lambda gradient: Seen(3.0, np.ones(16), np.ones(16), gradient, np.ones(16))
+    entropy = np.where(np.isin(np.arange(16), [5, 8]), [0.49] * 16, 0.5)
+    one = lambda gradient: Seen(3.0, np.ones(16), entropy, gradient, np.ones(16))
     pairs = []
     for _ in range(6):
         with_scale = 1 + 0.01 * rng.random((16, queries))
@@ -161,16 +167,30 @@ def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_erro
         without[5] = 0.0011  # head 2.2: all but two of its queries are dead
         without[5, :2] = 100
         pairs.append((one(with_scale), one(without)))
-    found = Gradients(pairs[0], pairs)
-    assert (found.falls, found.grows, found.mean_grows) == (1, 15, 16)
+    costs = np.arange(16) * (1 + np.arange(6)[:, None] / 10)
+    found = Gradients(pairs, costs)
+    assert np.flatnonzero(found.decided).tolist() == [5, 8]
+    assert np.flatnonzero(found.falls).tolist() == [5] and found.grows.sum() == 15
+    assert found.mean_grows.all()
     assert found.dead.tolist() == [18 / 19 if head == 5 else 0 for head in range(16)]
     np.testing.assert_allclose(found.median.mean(axis=0)[[0, 5]], np.log([2, 0.0011]), atol=0.02)
     np.testing.assert_allclose(found.mean.mean(axis=0)[[0, 5]], np.log([2, 10]), atol=0.02)
-    assert found.rows()[5] == ["2.2", "1.00", "1.0", "1.00", "1.00", "× 0.0011", "× 10", "95%"]
+    first, second, third, *_ = found.rows()
+    assert first[:5] == ["2.2, decided", "1.00", "1.0", "0.49", "0.49"]
+    assert first[5:8] == ["× 0.0011", "× 9.9", "95%"]
+    assert first[8] == "6.250 ± 0.382"  # the mean of 5, 5.5, …, 7.5, and its standard error
+    assert (second[0], third[0]) == ("3.1, decided", "1.1")
+    share = lambda gradient: np.sort(gradient**2)[-2:].sum() / (gradient**2).sum()
+    for i in (0, 1):
+        shares = [share(pair[i].gradient[head]) for pair in pairs for head in (5, 8)]
+        assert found.tenth[i] == pytest.approx(np.mean(shares))
     marks = Marks(enforced=True)
     found.tell(marks, looks_back=5)
     verdicts = [row[3] for row in marks.rows]
-    assert verdicts == ["FAILED", "passed", "passed", "FAILED", "FAILED", "passed"]
+    # The median falls in half of the decided heads, a tenth of the other one's queries has little,
+    # and a head of block 1 costs less than the others.
+    assert verdicts == ["passed", "passed", "passed", *["FAILED"] * 2, "passed", "FAILED"]
+    assert "the median falls in 1 of 2 decided heads" in capsys.readouterr().out
 
 
 def trained(a, lr, *last, optimizer="sgd", broke_at=None):
@@ -440,7 +460,11 @@ def test_the_two_lists_of_versions_are_the_same():
         ),
         (["--jobs", "0"], r"the number of jobs must be from 1 to \d+, 4 for each .*: got 0"),
         (["--jobs", "-1"], r"the number of jobs must be from 1 to \d+, 4 for each .*: got -1"),
-        (["--head", "5.1"], r"--head is one of 1\.1, …, 4\.4: got '5\.1'"),
+        (["--heads", "1.1", "5.1"], r"--heads are some of 1\.1, …, 4\.4: got '5\.1'"),
+        *(
+            (["--temperature", t], f"--temperature is a finite number above 0: got {float(t)}")
+            for t in ("0", "-1", "nan", "inf")
+        ),
     ],
 )
 def test_what_cannot_be_continued_is_one_sentence_before_the_work(
@@ -471,7 +495,7 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     assert "no scale               100/100     15/55    72/100      8/90" in printed
     assert "0: all keys alike      100/100      4/55    11/100      0/90" in printed
     judged = re.findall(r"^   +(.+): expected .+, got \S+: (\w+)$", printed, re.MULTILINE)
-    assert len(judged) == 28 and {verdict for _, verdict in judged} == {"passed"}
+    assert len(judged) == 29 and {verdict for _, verdict in judged} == {"passed"}
     page = (folder / "index.html").read_text("utf-8")
     assert page.count("What do you expect?") == 4 and "MIT licence" in page
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
@@ -487,9 +511,11 @@ def test_your_own_sentence_is_continued_up_to_the_trained_length(
     prompt = _loading.tokenizer().decode(tokens)
     long = len(_loading.tokenizer().encode(prompt))
     folder, printed = whole(
-        "pretrained", tmp_path_factory, "--quick", "--prompt", prompt, "--head", "1.3"
+        "pretrained", tmp_path_factory, "--quick", "--prompt", prompt, "--heads", "1.3"
     )
     assert f"   {prompt}|" in printed and 115 < long <= 128
     page = (folder / "index.html").read_text("utf-8")
     assert f"{129 - long} of the {129 - long} greedy tokens are the same" in page
-    assert "Without the scale in head 1.3 alone the loss" in printed
+    assert "Without the scale in 1.3 the loss rises by" in printed
+    assert f"On the {long} tokens of the prompt it is head " in printed
+    assert page.count(f"on the first 10 of the {long} tokens of the prompt") == 2

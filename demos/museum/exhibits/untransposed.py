@@ -13,7 +13,7 @@ from minigrad import Tensor, softmax
 
 REPAIR = (
     "Write the layout down once, as in attention/mapping.py. Then compare one output with the "
-    "author's: shapes cannot tell this mistake, nor two matrices that changed places."
+    "author's. The shapes do not show this mistake, nor that two matrices changed places."
 )
 
 
@@ -62,7 +62,9 @@ def loaded(load, rng):
 
 
 def symptom(load, rng):
-    """The layer is made to give each position the token before it. All else looks right."""
+    """The layer was made to give each position the token before it; most get another token.
+    The shapes, the weights' sum and the lengths of the outputs look right.
+    """
     layer, _ = loaded(load, rng)
     tokens, x = texts(rng)
     y = layer(Tensor(x)).data
