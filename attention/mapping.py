@@ -105,6 +105,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.engine.tensor import refuse_masked
+
 Array = np.ndarray[Any, Any]
 
 
@@ -338,8 +340,7 @@ def _taken(left: dict[str, Any], name: str) -> Array:
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
     array = left.pop(name)
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError(f"{name} would lose the mask of a masked array: use np.where first")
+    refuse_masked(array, name)
     return np.asarray(array)
 
 

@@ -40,7 +40,7 @@ from typing import Any
 import numpy as np
 
 from minigrad import Tensor, masked_softmax, norm, softmax, where
-from minigrad.engine.tensor import frozen
+from minigrad.engine.tensor import frozen, refuse_masked
 from minigrad.nn import renamed
 from minigrad.ops.shape import broadcasts_to
 
@@ -158,6 +158,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
     The backward pass needs the mask as it was in the forward pass. So it is copied, unless it is
     read-only and not a view, as the masks of chapter 11.1 are.
     """
+    refuse_masked(mask, "mask=")
     try:
         array = np.asarray(mask)
     except ValueError:
@@ -177,6 +178,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
 
 def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
     """The score_bias as a Tensor, or one sentence on what is wrong with it."""
+    refuse_masked(score_bias, "score_bias=")
     values: Any = score_bias if isinstance(score_bias, Tensor) else np.asarray(score_bias)
     if values.dtype.kind != "f":
         raise TypeError(

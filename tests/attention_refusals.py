@@ -80,6 +80,10 @@ f(ones(3, 0), ones(5, 0), v)
 f(q, k, v, scale=np.ones(2)) → ValueError: scale must be a single number: it has shape (2,)
 f(q, k, v, scale=lambda d: ones(1))
     → ValueError: scale must be a single number: it has shape (1,)
+f(q, k, v, mask=np.ma.masked_equal(yes(3, 5), 2))
+    → TypeError: mask= would ignore the mask of a masked array: use np.where first
+f(q, k, v, score_bias=np.ma.masked_equal(ones(3, 5).data, 2))
+    → TypeError: score_bias= would ignore the mask of a masked array: use np.where first
 f(q, k, v, mask=np.ones((3, 5))) → TypeError: mask must be boolean, with True where a query may
     look: got dtype float64; compare first, for instance mask == 1 or mask == 0, whichever marks
     keys to look at
@@ -424,9 +428,9 @@ to_ours({"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(3)}, llama_layo
     → ValueError: this layout has no place for model.layers.0.self_attn.rotary_emb.inv_freq
 Piece("a", "weight", False) → TypeError: ours are names: write ('weight',)
 to_ours({"a": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
-    → TypeError: a would lose the mask of a masked array: use np.where first
+    → TypeError: a would ignore the mask of a masked array: use np.where first
 to_theirs({"b": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
-    → TypeError: b would lose the mask of a masked array: use np.where first
+    → TypeError: b would ignore the mask of a masked array: use np.where first
 llama.load_state_dict(to_ours(to_theirs(narrow, llama_layout(1)), llama_layout(1)))
     → ValueError: this state does not fit GPT: blocks.0.feed_forward.w_1.weight has shape (14, 31),
     not (14, 37); blocks.0.feed_forward.w_3.weight has shape (14, 31), not (14, 37);

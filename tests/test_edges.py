@@ -291,3 +291,39 @@ def test_a_norm_of_float16_has_the_values_and_gradients_of_float64(name, length,
     ):
         atol = 2e-3 * np.abs(other).max() + tiny
         np.testing.assert_allclose(one.astype(float), other, rtol=0, atol=atol)
+
+
+# ------------------------------------------------------------------ masked arrays
+
+GIVEN = ("index", "indices", "mask", "targets", "weight")  # options that are arrays
+
+
+def masked(values):
+    found = np.ma.array(values)
+    found[(0,) * found.ndim] = np.ma.masked
+    return found
+
+
+def with_one_masked(case):
+    """The case with each of its arrays in turn as a masked array, its first element masked."""
+    for i, given in enumerate(case.inputs):
+        if isinstance(given, np.ndarray) and given.size and (case.name, i) != ("full_like", 0):
+            inputs = (*case.inputs[:i], masked(given), *case.inputs[i + 1 :])
+            yield case._replace(inputs=inputs)
+    for name in case.options.keys() & set(GIVEN):
+        given = case.options[name]
+        if isinstance(given, np.ndarray | list) and np.size(given):
+            yield case._replace(options=case.options | {name: masked(given)})
+
+
+@pytest.mark.parametrize("name", sorted({case.name for case in CASES if case.name[:2] != "t."}))
+def test_no_operation_leaves_out_the_mask_of_a_masked_array(name):
+    """It refuses, or gives back the masked array itself."""
+    for case in CASES:
+        for changed in with_one_masked(case) if case.name == name else ():
+            try:
+                y = changed.ours(*changed.inputs)
+            except TypeError as error:
+                assert "would ignore the mask of a masked array" in str(error), changed
+            else:
+                assert isinstance(y, np.ma.MaskedArray) and y.mask.any(), changed

@@ -401,8 +401,7 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
     masked array, whose mask would be ignored. ValueError for a number too large for the dtype.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
+    refuse_masked(values, asked)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -412,6 +411,12 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     if dtype is not None and np.dtype(dtype).kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but was asked for dtype {np.dtype(dtype)}")
     return array if dtype is None or array.dtype == dtype else converted(array, dtype)
+
+
+def refuse_masked(values: Any, asked: str) -> None:
+    """TypeError for a masked array, whose mask `np.asarray` would leave out without a word."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
 
 
 def describe(x: Any) -> str:

@@ -138,7 +138,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     array([30, 10, 30])
     """
     if axis is None:
-        return getitem(ravel(x), np.asarray(indices))
+        return getitem(ravel(x), np.asanyarray(indices))
     return getitem(x, _along(axis, len(_shape(x)), indices))
 
 
@@ -149,7 +149,7 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     array([[30, 30],
            [40, 50]])
     """
-    places, ndim = np.asarray(indices), len(_shape(x))
+    places, ndim = np.asanyarray(indices), len(_shape(x))
     if places.ndim != ndim or places.dtype.kind not in "iu":
         raise ValueError(
             f"take_along_axis needs integer indices with as many axes as x: x has shape "

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.engine.tensor import Array, Tensor, describe, refuse_masked
 from minigrad.functional.arranging import take_along_axis
 from minigrad.functional.curves import clip, square
 from minigrad.ops import (
@@ -91,6 +91,7 @@ def nll(
     >>> nll(np.log([[0.5, 0.5], [0.25, 0.75]]), [0, 1]).round(6)      # (log 2 + log 4/3) / 2
     np.float64(0.490415)
     """
+    refuse_masked(targets, "nll")
     given = np.asarray(targets)
     if given.shape != np.shape(log_p)[:-1] or not np.ndim(log_p):
         raise ValueError(
@@ -123,6 +124,7 @@ def binary_cross_entropy_with_logits(
             f"binary cross-entropy compares equal shapes: the logits have {np.shape(logits)}, "
             f"the targets {np.shape(targets)}"
         )
+    refuse_masked(targets, "binary_cross_entropy_with_logits")
     values = targets.data if isinstance(targets, Tensor) else np.asarray(targets)
     outside = values[(values < 0) | (values > 1)]
     if outside.size:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor, describe, refuse_masked
 from minigrad.functional.arranging import diagonal, expand_dims, flip, moveaxis, ravel, split
 from minigrad.ops import (
     broadcast_to,
@@ -66,7 +66,7 @@ def _at_least_2d(x: Any) -> Any:
 
 def _each(f: Any, arrays: Sequence[Any]) -> Any:
     """One result for one array, a tuple for several, and arrays where lists were."""
-    found = tuple(f(x if isinstance(x, Tensor) else np.asarray(x)) for x in arrays)
+    found = tuple(f(x if isinstance(x, Tensor) else np.asanyarray(x)) for x in arrays)
     return found[0] if len(found) == 1 else found
 
 
@@ -215,7 +215,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
         raise ValueError(f"rot90 of {describe(m)}: the two axes are one axis")
     for _ in range(k % 4):
         m = flip(swapaxes(m, first, second), first)
-    return m if isinstance(m, Tensor) else np.asarray(m)  # type: ignore[return-value]
+    return m if isinstance(m, Tensor) else np.asanyarray(m)
 
 
 def full_like(a: Any, fill_value: Any) -> Tensor:
@@ -224,6 +224,7 @@ def full_like(a: Any, fill_value: Any) -> Tensor:
     >>> np.full_like(Tensor([1.0, 2.0]), Tensor(7.0))
     Tensor([7., 7.])
     """
+    refuse_masked(fill_value, "full_like")
     like = a if isinstance(a, Tensor) else np.asarray(a)
     if not isinstance(fill_value, Tensor):
         return np.full(like.shape, fill_value, like.dtype)  # type: ignore[return-value]

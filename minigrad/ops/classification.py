@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Array, Tensor, describe, real_array
+from minigrad.engine.tensor import Array, Tensor, describe, real_array, refuse_masked
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import counted_targets
 from minigrad.ops.softmaxes import log_softmax
@@ -195,6 +195,7 @@ def _constant(values, name):
             f"cross_entropy: {name} must be a constant, but {describe(values)} requires a "
             f"gradient: use {name}.detach() (or are the first two arguments exchanged?)"
         )
+    refuse_masked(values, "cross_entropy")
     return np.array(values)
 
 

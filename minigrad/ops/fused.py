@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused, primitive
-from minigrad.engine.tensor import Tensor, describe, frozen
+from minigrad.engine.tensor import Tensor, describe, frozen, refuse_masked
 from minigrad.ops.elementwise import floats
 from minigrad.ops.shape import broadcasts_to
 from minigrad.ops.softmaxes import softmax
@@ -192,6 +192,7 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
     array([[0.5, 0. , 0.5],
            [0. , 0. , 0. ]])
     """
+    refuse_masked(mask, "masked_softmax")
     mask = np.asarray(mask)
     if not np.ndim(z) or mask.dtype != bool or not broadcasts_to(mask.shape, np.shape(z)):
         raise ValueError(

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.engine.tensor import Array, Tensor, describe, refuse_masked
 from minigrad.ops.elementwise import wide
 from minigrad.ops.shape import broadcast_to, reshape
 
@@ -54,7 +54,7 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
     array([4., 0., 3.])
     """
-    index, x = _own(index), x if isinstance(x, Tensor) else np.asarray(x)
+    index, x = _own(index), x if isinstance(x, Tensor) else np.asanyarray(x)
     x = wide(x) if x.dtype.kind == "b" and _may_repeat(index) else x  # True and True make 2
     try:
         places = np.broadcast_to(0, shape)[index].shape
@@ -102,6 +102,7 @@ def _copied(part):
     """A sequence as an array, as NumPy reads it, also a tuple inside the tuple: x[:, (0, 0)]."""
     if not hasattr(part, "__len__"):
         return part
+    refuse_masked(part, "an index")
     array = np.array(part)
     return array if array.size or hasattr(part, "dtype") else array.astype(int)  # x[[]]
 
@@ -117,6 +118,7 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
 
     Negative ones are refused: the token or class -1 is a mistake, and NumPy would take the last.
     """
+    refuse_masked(indices, asked)
     places = np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
         raise TypeError(

@@ -49,9 +49,9 @@ def matmul(a: Any, b: Any) -> Tensor:
     array(11)
     """
     if not isinstance(a, Tensor):
-        a = np.asarray(a)
+        a = np.asanyarray(a)
     if not isinstance(b, Tensor):
-        b = np.asarray(b)
+        b = np.asanyarray(b)
     if a.ndim > 1 and b.ndim > 1:
         try:
             return _rows_matmul(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)

@@ -43,7 +43,7 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Tensor:
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _in_letters((subscripts, *operands))
-    tensors: Any = [x if isinstance(x, Tensor) else np.asarray(x) for x in operands]
+    tensors: Any = [x if isinstance(x, Tensor) else np.asanyarray(x) for x in operands]
     inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
     if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
         tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]
