@@ -93,8 +93,8 @@ class OverFactor:
             out / "factor.svg",
             alt=f"The loss over a factor on the scale: {said}.",
             caption="Loss of the English model; each kind of marker is a kind of text. Blue: the "
-            "trained scale. Orange: the factor √d_k = √32 ≈ 5.66, which takes the scale away. With "
-            "0 all keys get the same weight",
+            f"trained scale. Orange: the factor √d_k = {AWAY:.3g}, which takes the scale away. "
+            "With 0 all keys get the same weight",
         )
         page.table(
             ["text", *(f"{factor:.3g}" for factor in FACTORS)],

@@ -14,6 +14,7 @@ import numpy as np
 from attention.figures import save_figure
 from demos._page import Page
 from demos._training import Marks
+from demos.pretrained._factor import AWAY
 from demos.pretrained._figures import plot_ratios
 from demos.pretrained._heads import Seen
 
@@ -156,7 +157,7 @@ class Gradients:
             "The four heads of block 1 are the most diffuse ones: with the scale their scores have "
             f"standard deviations of at most {self.score_std[0, FIRST].max():.2f}. There the "
             f"typical gradient is multiplied by {grown.min():.0f} to {grown.max():.0f}. The factor "
-            "√d_k = 5.7 stands in ∂L/∂q itself. The rest comes from the weights, which change in "
+            f"√d_k = {AWAY:.1f} stands in ∂L/∂q itself. The rest comes from the weights, which change in "
             "this head and in all others.",
             "The heads that lose their gradient are not those whose scale the model needs most. "
             "If one head alone loses its scale, the loss rises by "

@@ -11,8 +11,7 @@ Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 
 Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
 are read from their files, and no pickle.
 
-    python -m demos pretrained [--prompt TEXT] [--temperature T] [--heads B.H …] [--full] [--jobs N]
-                               [--out DIR]  # 40 s on a quiet machine
+    python -m demos pretrained [--prompt TEXT] [--heads B.H …] [--full] [--jobs N] [--out DIR]  # 40 s
 """
 
 # %% Set-up
