@@ -45,7 +45,8 @@ BERT and Llama keep them apart.
     >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head_layout()).items())
     True
 
-Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
+Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name
+(`pip install -e ".[save]"`). A large model lies in several files, whose dictionaries are joined.
 Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
 NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
 PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
@@ -58,18 +59,26 @@ Beside the file lies a `config.json`. These are its names for what `llama` (chap
     num_hidden_layers      num_blocks      tie_word_embeddings        tied
     intermediate_size      d_ff            head_dim, if it is there   d_k
 
-So this loads a small Llama. (A state of our own stands for the file; its matrices are random.)
+Newer files have rope_theta inside of rope_parameters. If rope_scaling is there, as in Llama 3.1, or
+a rope_type that is not "default", or a hidden_act that is not "silu", then `llama` is another model
+and its numbers will be wrong. Hugging Face's files need pairs="halves".
+
+The next lines load a Llama. Here a state of our own stands for its file. So True shows that nothing
+was lost on the way, and not that the layout is right. `calculator` in demos/pretrained/_loading.py
+does the same with a real file.
 
     >>> from attention.mapping import llama_layout
     >>> from attention.models import llama
     >>> config = {"vocab_size": 11, "hidden_size": 8, "num_attention_heads": 2,
     ...     "num_key_value_heads": 1, "num_hidden_layers": 3, "intermediate_size": 16,
-    ...     "rms_norm_eps": 1e-6, "rope_theta": 10_000.0, "max_position_embeddings": 64}
+    ...     "rms_norm_eps": 1e-6, "rope_parameters": {"rope_theta": 10_000.0},
+    ...     "max_position_embeddings": 64, "tie_word_embeddings": True}
     >>> def build(seed):
     ...     return llama(config["vocab_size"], d_model=config["hidden_size"],
     ...         num_heads=config["num_attention_heads"], num_kv_heads=config["num_key_value_heads"],
     ...         num_blocks=config["num_hidden_layers"], d_ff=config["intermediate_size"],
-    ...         eps=config["rms_norm_eps"], base=config["rope_theta"], pairs="halves",
+    ...         d_k=config.get("head_dim"), eps=config["rms_norm_eps"], pairs="halves",
+    ...         base=config["rope_parameters"]["rope_theta"], tied=config["tie_word_embeddings"],
     ...         max_length=config["max_position_embeddings"], rng=np.random.default_rng(seed))
     >>> file = to_theirs(build(seed=1).state_dict(), llama_layout(3))       # load_file(path)
     >>> model = build(seed=2)
@@ -77,16 +86,17 @@ So this loads a small Llama. (A state of our own stands for the file; its matric
     >>> bool(np.array_equal(model([[3, 1, 4]]).data, build(seed=1)([[3, 1, 4]]).data))
     True
 
-The ids of tokens come from the tokenizer of the same author, and from no other one. If none of the
-layouts below fits, write one: a list with a `Piece` for each array of the file. What is missing or
-left over is an error with its name. `glass_layout` in demos/pretrained/_loading.py is an example.
+The ids of tokens come from the tokenizer of the same author, and from no other one. Ask also
+whether each text begins with a special token. If none of the layouts below fits, write one: a list
+with a `Piece` for each array of the file, such as `glass_layout` in demos/pretrained/_loading.py.
+What is missing or left over is an error with its name.
 
-Shapes do not show that two matrices of one shape changed places, that a square matrix is not
-transposed, or that an option of `llama` is wrong which no shape depends on: eps, base, pairs. So
-compare the logits of one long text with those of the author's program, both in float64 (in PyTorch
-`model.double()`): they agree to some 1e-10. Float32's rounding can hide a wrong eps, and equal
-answers show little: with an eps ten times too large the four models that calculate in `python -m
-demos pretrained` still solve every problem. Here two states would load, and one of them is wrong:
+Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
+not transposed, or one of eps, base and pairs is wrong. So compare the logits of one long text with
+those of the author's program, both in float64 (in PyTorch `model.double()`): they agree to some
+1e-10. Float32's rounding can hide a wrong eps. Equal answers show little: with an eps ten times too
+large, the four models that calculate in `python -m demos pretrained` still solve every problem.
+Here two states would load, and only the second computes what is known:
 
     >>> x, W = np.array([1, 2]), np.array([[0, 1], [-1, 0]])            # W is stored (d_out, d_in)
     >>> known = W @ x

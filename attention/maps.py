@@ -6,8 +6,9 @@ query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weigh
 keys have 1/n each. The title of each head gives the mean of entropy / log n over its rows. Here n
 is the number of keys that a row may look at: t + 1 in row t of a causal map, if its mask is given.
 A row with a single key cannot decide anything, and is left out. Weights do not show what a head
-*does*: the values that it moves, and what later layers make of them, are not in the picture (Jain &
-Wallace 2019, Wiegreffe & Pinter 2019).
+*does*: the values that it moves, and what later layers make of them, are not in the picture.
+Whether weights explain an output is disputed: Jain & Wallace 2019 say no, and Wiegreffe & Pinter
+2019 answer that it depends on what is called an explanation.
 
 A model gives its own maps, from tokens on: `GPT.maps` and `TextEncoder.maps` (chapter 15.3), and
 `Encoder.maps` from vectors on. For a single layer there is `MultiHeadAttention.weights`.

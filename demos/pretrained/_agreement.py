@@ -105,13 +105,13 @@ class Agreement:
         for name, found in self.calculated.items():
             print(
                 f"   {SIGNS[name]}  {found.problems:>3} problems: {found.same} answers are theirs, "
-                f"{found.right} are right; logits within {found.logits:.0e} of at most "
-                f"{found.largest:.0f}"
+                f"{found.right} are right; logits of at most {found.largest:.0f} differ "
+                f"by {found.logits:.0e}"
             )
         for language, w in self.written.items():
             print(
-                f"   {language}: logits within {w.logits:.0e}, {w.arrays} gradients within "
-                f"{w.gradients:.0e} of at most {w.largest:.2f}, {w.greedy} tokens alike"
+                f"   {language}: logits differ by {w.logits:.0e}; {w.arrays} arrays of gradients, "
+                f"of at most {w.largest:.2f}, by {w.gradients:.0e}; {w.greedy} tokens alike"
             )
         print()
         furthest = max(found.logits for found in [*calculated, *written])
@@ -126,20 +126,35 @@ class Agreement:
     def show(self, page: Page) -> None:
         """Two tables."""
         page.table(
-            ["mathformer", "problems", "answers alike", "right", "logits differ by", "largest"],
+            [
+                "mathformer",
+                "problems",
+                "answers alike",
+                "right",
+                "logits differ by",
+                "largest logit",
+            ],
             [
                 [SIGNS[n], c.problems, c.same, c.right, f"{c.logits:.0e}", f"{c.largest:.0f}"]
                 for n, c in self.calculated.items()
             ],
-            caption="Every problem with two one-digit numbers that the models can read: answers, "
-            "and logits at every position, in float64",
+            caption="Every problem with two one-digit numbers, without negative results and "
+            "divisions by 0; 7/3= is answered Q2R1. Logits are of every position, in float64",
         )
         page.table(
-            ["glassllm", "logits differ by", "gradients", "differ by", "largest", "tokens alike"],
+            [
+                "glassllm",
+                "logits differ by",
+                "parameters",
+                "gradients differ by",
+                "largest",
+                "tokens alike",
+            ],
             [
                 [n, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
                 for n, w in self.written.items()
             ],
-            caption="128 random tokens, in float64: logits, and the gradients of all parameters "
-            "against glassllm's own autograd; then what both write greedily",
+            caption="128 random tokens, in float64: logits; then how many arrays of parameters "
+            "there are, and how far their gradients are from those of glassllm's own autograd; "
+            "then what both write greedily",
         )

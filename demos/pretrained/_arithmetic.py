@@ -89,10 +89,10 @@ class Arithmetic:
             "answers if it is taken away, and what if all keys get the same weight?",
             f"Without the scale {self.right[away, 'div']} of {len(PROBLEMS['div'])} divisions are "
             f"right and {self.right[away, 'sub']} of {len(PROBLEMS['sub'])} subtractions. But "
-            f"{self.right[away, 'add']} of {len(PROBLEMS['add'])} additions are, and with equal "
-            f"weights still {self.right[flat, 'add']}: for a sum the mean of the digits is enough. "
-            "(A product does not depend on the order of its digits either. But the model that "
-            "multiplies has learned to need its weights: with equal ones "
+            f"{self.right[away, 'add']} of {len(PROBLEMS['add'])} additions are right, and with "
+            f"equal weights still {self.right[flat, 'add']}: for a sum the mean of the digits is "
+            "enough. (A product does not depend on the order of its digits either. But the model "
+            "that multiplies has learned to need its weights: with equal ones "
             f"{self.right[flat, 'mul']} of {len(PROBLEMS['mul'])} products are right.)",
         )
         rows = [

@@ -18,7 +18,7 @@ from demos.pretrained._loading import untrained, writer
 from demos.pretrained._recovery import loss_on, set_scale
 
 AWAY = 32**0.5  # the factor that takes 1/√d_k away: d_k is 32
-FACTORS = [0.0, 0.25, 0.5, 0.5**0.5, 1.0, 2**0.5, 2.0, AWAY]
+FACTORS = [0.0, 0.25, 0.5, 0.5**0.5, 1.0, 2**0.5, 2.0, 2**1.5, 4.0, AWAY]
 ONE = FACTORS.index(1.0)
 BOOK, OWN, LONG = "“Alice”", "its own texts", "“Alice” in long lines"
 
@@ -58,7 +58,9 @@ class OverFactor:
             print(f"   {name:24}" + "".join(f"{loss:>7.3f}" for loss in losses))
         print()
         off = abs(self.smallest(BOOK) - 1)
-        marks.at_most("“Alice”: factor with the smallest loss, from 1", off, 0.0, ".2f")
+        marks.at_most(
+            "“Alice”: distance from 1 of the factor with the smallest loss", off, 0.0, ".2f"
+        )
         marks.at_least(
             f"its own texts: loss at {FACTORS[self.nearest]:.2f} above that at 1, in standard "
             "errors",
@@ -92,7 +94,8 @@ class OverFactor:
         page.figure(
             out / "factor.svg",
             alt=f"The loss over a factor on the scale: {said}.",
-            caption="Loss of the English model; each kind of marker is a kind of text. Blue: the "
+            caption="Loss of the English model; each kind of marker is a kind of text. “Alice” in "
+            "long lines has spaces instead of its line breaks. Blue: the "
             f"trained scale. Orange: the factor √d_k = {AWAY:.3g}, which takes the scale away. "
             "With 0 all keys get the same weight",
         )
@@ -108,13 +111,13 @@ class OverFactor:
             f"{self.rise[self.nearest].mean():.3f} ± {self.error:.3f} (one standard "
             "error) above that at 1. Without its line breaks “Alice” is strange to the model, "
             "which was trained on short lines. There the loss is "
-            f"smallest at the factor {self.smallest(LONG):.2g}. So the smallest loss is at the "
-            "trained scale where the text is of the kind that the model was trained on.",
+            f"smallest at the factor {self.smallest(LONG):.2g}. So the trained scale need not be "
+            "the best one on a text of another kind than those of the training.",
             "Does this show that attention needs the scale? No. It shows which scale these weights "
             "were trained for. W_Q can take the factor in: if W_Q is divided by √d_k, the model "
             "without a scale is the model that was trained, to rounding. And before its training "
             "the model did not need the scale. Its matrices began with a standard deviation of "
             "0.02, and with them the raw scores on “Alice” have the standard deviation "
-            f"{self.raw_std:.2f}. In the training, which divided them by √d_k, they grew to "
-            f"{grown:.0f}.",
+            f"{self.raw_std:.2f}. Now, after a training that divided them by √d_k, they have "
+            f"{grown:.0f} on average over the heads.",
         )

@@ -67,7 +67,7 @@ def plot_ratios(
         panel.vlines(at + shift, low, high, color=UNSCALED, linewidth=1.4)
         panel.plot(at + shift, np.exp(middle), style, color=UNSCALED, markerfacecolor=face)
     panel.set_xticks(at, names, fontsize=8)
-    panel.set(xlabel="block.head", ylabel="without the scale / with it")
+    panel.set(xlabel="block.head", ylabel="‖∂L/∂q‖ without the scale / with it")
     panel.set_title(title, fontsize=10)
     panel.grid(alpha=0.25, axis="y")
     ends = [(np.exp(mean[:, -1].mean()), "△ mean", UNSCALED)]
@@ -87,7 +87,7 @@ def plot_recovery(
     panels = figure.subplots(1, len(OPTIMIZERS), sharey=True, squeeze=False)[0]
     for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
         panel.axhline(trained, color=SCALED, linewidth=1.2)
-        ends = [(trained, "1/√d_k, not trained", SCALED)]
+        ends = [(trained, "1/√d_k, as it was", SCALED)]
         for a in (1.0, 0.0):
             values = np.asarray(losses[optimizer, a])
             colour, name, style = OF_SCALE[a]
@@ -121,7 +121,7 @@ def plot_rates(
     for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
         panel.set_xscale("log")
         panel.axhline(trained, color=SCALED, linewidth=1.2)
-        ends = [(trained, "1/√d_k, not trained", SCALED)]
+        ends = [(trained, "1/√d_k, as it was", SCALED)]
         for a in (1.0, 0.0):
             colour, name, style = OF_SCALE[a]
             rates = sorted(lr for kind, b, lr in after if (kind, b) == (optimizer, a))

@@ -6,6 +6,7 @@ on average over the queries, and **diffuse** if it is above.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ class Gradients:
         self.mean_grows = mean > 2 * mean_error
         self.tenth = [float(np.mean([_top_tenth(p[i], self.decided) for p in own])) for i in (0, 1)]
         self.dead = np.mean([_dead(pair) for pair in own], axis=0)
-        self.costs = _middle(costs)
+        self.alone, self.costs = costs, _middle(costs)
         self.dearer = _middle(costs[:, FIRST].mean(axis=1) - costs[:, HEADS:].mean(axis=1))
 
     def rows(self) -> list[list[str]]:
@@ -87,6 +88,8 @@ class Gradients:
             cells = zip(others, WIDTHS[1:], strict=True)
             print(f"   {first:{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in cells))
         few, many = self.decided.sum(), (~self.decided).sum()
+        print("\n   decided: entropy / log n below a half with the scale. Ratios: geometric means.")
+        print("   dead: queries with less than a hundredth of the median with the scale.")
         print(f"\n   By more than two standard errors, over {self.texts} texts,")
         print(f"   the median falls in {self.falls[self.decided].sum()} of {few} decided heads")
         print(f"   the median grows in {self.grows[~self.decided].sum()} of {many} diffuse heads")
@@ -106,8 +109,24 @@ class Gradients:
         what = "no scale in one head of block 1, or of another: difference in standard errors"
         marks.at_least(what, dearer / error, 4.0, ".1f")
 
-    def show(self, page: Page, out: Path, looks_back: int, together: str) -> None:
-        """A question, the picture and the table; `together` is about several heads at once."""
+    def together(self, said: str, heads: Sequence[int], rises: Any) -> str:
+        """What it costs if several heads lose their scale at once, beside one by one.
+
+        rises   (texts,) what the loss rises by then
+        """
+        rise, error = _middle(rises)
+        more, of_more = _middle(rises - self.alone[:, heads].sum(axis=1))
+        beside = (
+            f"; that is {abs(more):.3f} ± {of_more:.3f} {'more' if more > 0 else 'less'} than the "
+            "sum of the single rises"
+        )
+        return (
+            f"Without the scale in {said} the loss rises by {rise:.3f} ± {error:.3f}"
+            f"{beside if len(heads) > 1 else ''}."
+        )
+
+    def show(self, page: Page, out: Path, looks_back: int, rises: str) -> None:
+        """A question, the picture and the table; `rises` is about several heads at once."""
         (median, error), (mean, mean_error) = self.typical, self.average
         few, many = self.decided.sum(), (~self.decided).sum()
         page.say(
@@ -116,8 +135,9 @@ class Gradients:
             f"{len(NAMES)} heads are. The others are called diffuse."
         )
         page.ask(
-            "The scale is taken away, and the weights stay. ‖∂L/∂q‖ is measured for each query of "
-            "each head. Does its median over the queries fall? Does its mean? In which heads?",
+            "The scale is taken away in all heads, and the matrices stay as they were trained. "
+            "‖∂L/∂q‖ is measured for each query of each head. Does its median over the queries "
+            "fall? Does its mean? In which heads?",
             f"The median falls in {self.falls[self.decided].sum()} of the {few} decided heads and "
             f"grows in {self.grows[~self.decided].sum()} of the {many} diffuse ones; the mean "
             f"grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by more than two "
@@ -146,7 +166,9 @@ class Gradients:
             self.rows(),
             groups=GROUPS,
             caption=f"All heads on {self.texts} of the model's own texts, with the scale and "
-            "without it. The scores' deviations are within a query's row. A query is dead if it "
+            "without it (in no head). The scores' deviations are within a query's row; those of "
+            "blocks 2 to 4 do not grow by √d_k exactly, since their inputs change too. Ratios are "
+            "geometric means over the texts. A query is dead if it "
             "has less than a hundredth of the head's median with the scale; the first query, "
             "which has one key, is left out. The last column is the loss, with one standard "
             "error, if this head alone loses its scale",
@@ -156,18 +178,20 @@ class Gradients:
         page.say(
             "The four heads of block 1 are the most diffuse ones: with the scale their scores have "
             f"standard deviations of at most {self.score_std[0, FIRST].max():.2f}. There the "
-            f"typical gradient is multiplied by {grown.min():.0f} to {grown.max():.0f}. The factor "
-            f"√d_k = {AWAY:.1f} stands in ∂L/∂q itself. The rest comes from the weights, which change in "
+            f"typical gradient is multiplied by {grown.min():.0f} to {grown.max():.0f}. ∂L/∂q is "
+            "the scale times ∂L/∂(scores) K, so without the scale it has the factor "
+            f"√d_k = {AWAY:.1f} more. The rest comes from the attention weights, which change in "
             "this head and in all others.",
             "The heads that lose their gradient are not those whose scale the model needs most. "
             "If one head alone loses its scale, the loss rises by "
             f"{costs[FIRST].min():.3f} to {costs[FIRST].max():.3f} for a head of block 1, and by "
             f"at most {costs[HEADS:].max():.3f} for each of the other {len(NAMES) - HEADS}. "
-            f"{together}",
+            f"{rises}",
             "A small gradient is not always a fault. With the scale that it was trained with, "
             f"head {one} has the entropy {self.entropy[0, looks_back]:.2f}: it gives most of its "
             "weight to few keys, because it has learned to look at the token before. "
-            f"Without the scale it costs {costs[looks_back]:.3f} ± {errors[looks_back]:.3f}.",
+            f"If it alone loses its scale, the loss rises by {costs[looks_back]:.3f} ± "
+            f"{errors[looks_back]:.3f}.",
         )
 
 

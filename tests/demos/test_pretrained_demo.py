@@ -180,6 +180,12 @@ def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_erro
     assert first[5:8] == ["× 0.0011", "× 9.9", "95%"]
     assert first[8] == "6.250 ± 0.382"  # the mean of 5, 5.5, …, 7.5, and its standard error
     assert (second[0], third[0]) == ("3.1, decided", "1.1")
+    both = found.together("both", [5, 8], costs[:, 5] + costs[:, 8] + np.array([0, 2] * 3))
+    assert "rises by 17.250 ± 1.202; " in both  # (5 + 8) · 1.25, and 1 more
+    assert both.endswith("; that is 1.000 ± 0.447 more than the sum of the single rises.")
+    assert found.together("one", [5], costs[:, 5]).endswith(
+        "in one the loss rises by 6.250 ± 0.382."
+    )
     share = lambda gradient: np.sort(gradient**2)[-2:].sum() / (gradient**2).sum()
     for i in (0, 1):
         shares = [share(pair[i].gradient[head]) for pair in pairs for head in (5, 8)]
