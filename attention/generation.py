@@ -24,6 +24,7 @@ features.
 
 from __future__ import annotations
 
+import numbers
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,6 +36,7 @@ from attention.models import GPT
 from attention.scaled_dot_product import check_mask
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
+from minigrad.engine.tensor import refuse_masked
 from minigrad.nn import Dropout, Embedding, renamed
 from minigrad.ops.indexing import integers_below
 
@@ -151,6 +153,7 @@ def choose(
 
     The options are those of `generate`. ValueError if one is out of range, or a score is NaN.
     """
+    refuse_masked(logits, "choose")
     logits = np.asarray(logits, float)
     if logits.ndim != 2:
         raise ValueError(f"scores have shape (B, V), a row for each text: got {logits.shape}")
@@ -180,6 +183,7 @@ def probabilities(
     if temperature == 0:
         raise ValueError("a temperature to divide by is above 0: got 0")
     _check_options(temperature, top_k, top_p)
+    refuse_masked(logits, "probabilities")
     logits = np.asarray(logits, float)
     # A score far below the best, by a tiny temperature: -∞. One of -∞ by an infinite one: NaN.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -298,6 +302,8 @@ def _prompt(prompt: Any, model: GPT) -> Array:
 
 def _check_options(temperature: float, top_k: int | None, top_p: float | None) -> None:
     """Refuse what `choose` cannot draw with."""
+    if not isinstance(temperature, numbers.Real):
+        raise TypeError(f"a temperature is a number: got {temperature!r}")
     if not temperature >= 0:  # or NaN
         raise ValueError(f"a temperature is 0 or above: got {temperature}")
     if top_k is not None and _whole(top_k, "top_k") < 1:

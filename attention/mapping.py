@@ -139,6 +139,8 @@ class Piece:
         """Refuse a text, which would be cut into letters."""
         if isinstance(self.ours, str):
             raise TypeError(f"ours are names: write ({self.ours!r},)")
+        if not self.ours:
+            raise ValueError(f"{self.theirs} is made of one of our arrays at least: ours is empty")
 
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
@@ -149,6 +151,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
     left = dict(state)
     found: dict[str, Array] = {}
     for piece in pieces:
+        _refuse_again(piece.theirs, found)
         if piece.optional and not any(name in state for name in piece.ours):
             continue
         arrays = [_taken(left, name) for name in piece.ours]
@@ -187,6 +190,7 @@ def to_ours(
             )
         parts = np.split(array, len(piece.ours), axis=0 if piece.transposed else -1)
         for name, part in zip(piece.ours, parts, strict=True):
+            _refuse_again(name, found)
             found[name] = np.ascontiguousarray(part.T if piece.transposed else part)
     _refuse_left(left)
     return found
@@ -354,6 +358,11 @@ def _taken(left: dict[str, Any], name: str) -> Array:
     return np.asarray(array)
 
 
+def _refuse_again(name: str, found: Mapping[str, Any]) -> None:
+    if name in found:
+        raise ValueError(f"this layout has two pieces that make {name}")
+
+
 def _refuse_left(left: Mapping[str, Any]) -> None:
     if left:
-        raise ValueError(f"this layout has no place for {', '.join(sorted(left))}")
+        raise ValueError(f"this layout has no place for {', '.join(sorted(map(str, left)))}")

@@ -5,7 +5,7 @@ column for each key, and a row sums to 1, or to 0 if its query has no key. Secon
 query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n
 keys have 1/n each. The title of each head gives the mean of entropy / log n over its rows. Here n
 is the number of keys that a row may look at: t + 1 in row t of a causal map, if its mask is given.
-A row with a single key cannot decide anything, and is left out. Weights do not show what a head
+A row with a single key cannot choose, and is left out. Weights do not show what a head
 *does*: the values that it moves, and what later layers make of them, are not in the picture.
 Whether weights explain an output is disputed: Jain & Wallace 2019 say no, and Wiegreffe & Pinter
 2019 answer that it depends on what is called an explanation.
@@ -32,6 +32,7 @@ import numpy as np
 
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
+from minigrad.engine.tensor import refuse_masked
 from minigrad.runs.saving import write_whole
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def plot_heads(
     """
     weights = _checked(weights, queries, keys)
     H, T, S = weights.shape
-    if titles and len(titles) != H:
+    if len(titles) not in (0, H):
         raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
     masks = np.broadcast_to(True if mask is None else check_mask(mask, (H, T, S)), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
-    names = titles or [f"head {head + 1}" for head in range(H)]
+    names = titles if len(titles) else [f"head {head + 1}" for head in range(H)]
     said = [
-        _wrapped(f"{name}, {_decided(*each)}", cell * S + GAP)
+        _wrapped(f"{name}{_decided(*each)}", cell * S + GAP)
         for name, *each in zip(names, weights, masks, strict=True)
     ]
     rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
@@ -159,21 +160,29 @@ def entropy(weights: Array) -> Array:
 
 
 def _decided(weights: Array, mask: Array) -> str:
-    """The mean of entropy / log n over the rows of one map that have n > 1 keys."""
+    """The mean of entropy / log n over the rows of one map that have n > 1 keys, if there are any.
+
+    What lies under the mask is not drawn and does not count.
+    """
     n = mask.sum(axis=-1)
     choosing = n > 1
-    spread = (entropy(weights[choosing]) / np.log(n[choosing])).mean() if choosing.any() else 0.0
-    return f"entropy {spread:.2f} log n".replace(" ", "\N{NO-BREAK SPACE}")
+    if not choosing.any():
+        return ""
+    spread = entropy(np.where(mask, weights, 0)[choosing]) / np.log(n[choosing])
+    return f", entropy\N{NO-BREAK SPACE}{spread.mean():.2f} log\N{NO-BREAK SPACE}n"
 
 
 def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:
     """Weights (H, T, S) with a name for each row and column."""
+    refuse_masked(weights, "plot_heads")
     weights = np.asarray(weights)
     if weights.ndim != 3 or weights.shape[1:] != (len(queries), len(keys)):
         raise ValueError(
             f"{len(queries)} queries and {len(keys)} keys name weights (heads, {len(queries)}, "
             f"{len(keys)}): got shape {weights.shape}"
         )
+    if not weights.size:
+        raise ValueError(f"a map needs a head, a query and a key: got shape {weights.shape}")
     return weights
 
 

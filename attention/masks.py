@@ -37,6 +37,7 @@ import numpy as np
 
 from attention.scaled_dot_product import Mask, check_mask, check_tensors
 from minigrad import Tensor, where
+from minigrad.engine.tensor import refuse_masked
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
@@ -70,6 +71,7 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
     <BLANKLINE>
            [[ True,  True,  True]]])
     """
+    refuse_masked(lengths, "padding_mask")
     counts = np.asarray(lengths) if np.size(lengths) else np.zeros(np.shape(lengths), int)
     if counts.ndim != 1 or counts.dtype.kind not in "iu":
         raise TypeError(f"lengths must be a list of integers, one a sequence: got {lengths!r}")

@@ -31,6 +31,7 @@ from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
+from attention.scaled_dot_product import check_mask
 from minigrad import Tensor, relu
 from minigrad.nn import Dropout, Embedding, LayerNorm, Module, renamed
 
@@ -135,13 +136,13 @@ class Decoder(Stack):
         A position may look at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for cross-attention.
         """
-        T = x.shape[-2]
         with one_step(caches, self.blocks) as start:
-            behind = causal_mask(T, start + T)
-            mask = behind if mask is None else behind & np.asarray(mask)
+            behind = causal_mask(x.shape[-2], start + x.shape[-2])
+            if mask is not None:
+                behind = behind & check_mask(mask, (*np.shape(mask)[:-2], *behind.shape))
             for i, block in enumerate(self.blocks):
                 cache = None if caches is None else caches[i]
-                x = block(x, memory, mask=mask, memory_mask=memory_mask, cache=cache)
+                x = block(x, memory, mask=behind, memory_mask=memory_mask, cache=cache)
             return x if self.final_norm is None else self.final_norm(x)
 
 

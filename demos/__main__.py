@@ -87,7 +87,9 @@ def main() -> None:
         if sys.stdout:
             sys.stdout.flush()
     except OSError as error:
-        if error.errno != errno.ENOSPC:
+        if error.errno is None:  # a sentence of our own
+            stop(f"{name}: {error}")
+        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
             raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         stop(f"the output cannot be written: {error.strerror}")

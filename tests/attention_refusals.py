@@ -170,6 +170,8 @@ window_mask(5, 3, size=2)
     → ValueError: a causal mask needs a key for each query: got T=5 queries, S=3 keys
 window_mask(3, 5, size=0) → ValueError: a window holds at least one key: got size=0
 window_mask(3, 5, size=-1) → ValueError: a window holds at least one key: got size=-1
+padding_mask(np.ma.masked_equal([1, 3], 3), 3)
+    → TypeError: padding_mask would ignore the mask of a masked array: use np.where first
 padding_mask([3.0], 5) → TypeError: lengths must be a list of integers, one a sequence: got [3.0]
 padding_mask(5, 5) → TypeError: lengths must be a list of integers, one a sequence: got 5
 padding_mask([[3]], 5) → TypeError: lengths must be a list of integers, one a sequence: got [[3]]
@@ -327,6 +329,14 @@ llama(19, pairs="half", **LLAMA_SIZES)([[1]])
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
 llama(19, eps=-1.0, **LLAMA_SIZES) → ValueError: eps …
 gpt2(19, 11, eps=-1.0, **SIZES) → ValueError: eps …
+decoder(x, x, mask=np.ma.masked_equal(yes(3, 3), 2))
+    → TypeError: mask= would ignore the mask of a masked array: use np.where first
+decoder(x, x, mask=np.ones((3, 3)))
+    → TypeError: mask must be boolean, with True where a query may look: got dtype float64; …
+decoder(x, x, mask=yes(2, 2))
+    → ValueError: mask of shape (2, 2) does not broadcast to the scores' (3, 3), which end in…
+decoder(x, x, mask=yes(2, 7, 3, 2))
+    → ValueError: mask of shape (2, 7, 3, 2) does not broadcast to the scores' (2, 7, 3, 3), which…
 Encoder(1, 14, 7, 17, rng=SIZES["rng"])(ones(2, 5, 6))
     → ValueError: …takes 14 features on the last axis: got …(2, 5, 6)
 """,
@@ -374,6 +384,12 @@ translate(paper, [[1, 2]], start=0, end=1.0, max_tokens=2)
     → TypeError: end is a whole number: got 1.0
 translate(paper, [[1, 2]], start=0, end=1, max_tokens=-1)
     → ValueError: max_tokens must not be negative: got -1
+generate(llama, [[1]], 1, temperature="1") → TypeError: a temperature is a number: got '1'
+generate(llama, [[1]], 1, temperature=None) → TypeError: a temperature is a number: got None
+choose(np.ma.masked_equal([[1.0, 3.0]], 3), temperature=0, rng=None)
+    → TypeError: choose would ignore the mask of a masked array: use np.where first
+probabilities(np.ma.masked_equal([[1.0, 3.0]], 3))
+    → TypeError: probabilities would ignore the mask of a masked array: use np.where first
 generate(llama, np.ma.masked_equal([[1, 2]], 2), 1, temperature=0)
     → TypeError: a prompt would lose the mask of a masked array: write the tokens out
 stream(short, [[1, 2, 3, 4, 5]], 1, temperature=0)
@@ -427,6 +443,12 @@ to_ours({"model.embed_tokens.weight": np.ones((19, 14))}, llama_layout(0))
 to_ours({"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(3)}, llama_layout(0)[:0])
     → ValueError: this layout has no place for model.layers.0.self_attn.rotary_emb.inv_freq
 Piece("a", "weight", False) → TypeError: ours are names: write ('weight',)
+to_theirs({"a": one, "b": one}, [Piece("x", ("a",), False), Piece("x", ("b",), False)])
+    → ValueError: this layout has two pieces that make x
+to_ours({"x": one, "y": one}, [Piece("x", ("a",), False), Piece("y", ("a",), False)])
+    → ValueError: this layout has two pieces that make a
+Piece("x", (), False) → ValueError: x is made of one of our arrays at least: ours is empty
+to_ours({1: one, "z": one}, []) → ValueError: this layout has no place for 1, z
 to_ours({"a": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
     → TypeError: a would ignore the mask of a masked array: use np.where first
 to_theirs({"b": np.ma.masked_equal([1.0], 1)}, [Piece("a", ("b",), False)])
@@ -498,7 +520,7 @@ REFUSED = {
     **calls("positions", "positions", learned=LEARNED, fixed=SinusoidalPositions()),
     **calls("gpt2", "words", f=GPT2, filled=FILLED),
     **calls("llama", "words", f=LLAMA, filled=FILLED),
-    **calls("models", "models"),
+    **calls("models", "models", decoder=PAPER.decoder, x=ones(2, 3, 14)),
     **calls("generation", "generation", llama=LLAMA, paper=PAPER, short=SHORT),
-    **calls("layouts", "layouts", llama=LLAMA, narrow=NARROW, tied=TIED),
+    **calls("layouts", "layouts", llama=LLAMA, narrow=NARROW, tied=TIED, one=np.ones(1)),
 }

@@ -168,9 +168,21 @@ def test_a_title_says_how_decided_rows_are_among_the_keys_that_they_may_look_at(
     for given, allowed, expected in ((weights, mask, 1), (one_key, mask, 0), (halves, four, 0.5)):
         panels = plot_heads(given, letters(6), letters(5), mask=allowed).axes[:3]
         for panel, may in zip(panels, allowed, strict=True):
-            expected = expected if (may.sum(axis=-1) > 1).any() else 0
             said = " ".join(panel.get_title().split())
-            assert said.endswith(f"entropy {expected:.2f} log n")
+            chooses = (may.sum(axis=-1) > 1).any()
+            assert said.endswith(f", entropy {expected:.2f} log n") or not chooses
+            assert ("entropy" in said) == chooses
+
+
+def test_a_title_is_about_what_is_drawn_and_fits_above_its_map():
+    weights = drawn_weights(16, 2, 2)
+    for mask in (None, [[True, False], [True, True]], np.eye(2, dtype=bool)):
+        under = np.where(True if mask is None else mask, weights, np.nan)
+        figure = plot_heads(under, letters(2), letters(2), mask=mask)
+        assert "nan" not in figure.axes[0].get_title()
+        figure.canvas.draw()
+        titles = [panel.title.get_window_extent() for panel in figure.axes[:16]]
+        assert apart(titles)
 
 
 def test_a_number_is_darker_or_lighter_than_its_cell_on_any_screen():

@@ -152,10 +152,12 @@ class Gradients:
         )
         save_figure(plot_ratios(NAMES, self.median, self.mean, title=title), out / "ratios")
         one = NAMES[looks_back]
+        grown = np.exp(self.median[:, FIRST].mean(axis=0))
+        low, high = grown.min(), grown.max()
         page.figure(
             out / "ratios.svg",
             alt="For each of 16 heads, the gradient without the scale over that with it. In block "
-            f"1 median and mean grow alike. In head {one} the median is × "
+            f"1 the median grows {low:.0f} to {high:.0f} times. In head {one} the median is × "
             f"{np.exp(self.median[:, looks_back].mean()):.1g} and the mean × "
             f"{np.exp(self.mean[:, looks_back].mean()):.1f}.",
             caption=f"{self.texts} of the model's own texts of 128 tokens; bars are two standard "
@@ -173,12 +175,11 @@ class Gradients:
             "which has one key, is left out. The last column is the loss, with one standard "
             "error, if this head alone loses its scale",
         )
-        grown = np.exp(self.median[:, FIRST].mean(axis=0))
         costs, errors = self.costs
         page.say(
             "The four heads of block 1 are the most diffuse ones: with the scale their scores have "
             f"standard deviations of at most {self.score_std[0, FIRST].max():.2f}. There the "
-            f"typical gradient is multiplied by {grown.min():.0f} to {grown.max():.0f}. ∂L/∂q is "
+            f"typical gradient is multiplied by {low:.0f} to {high:.0f}. ∂L/∂q is "
             "the scale times ∂L/∂(scores) K, so without the scale it has the factor "
             f"√d_k = {AWAY:.1f} more. The rest comes from the attention weights, which change in "
             "this head and in all others.",

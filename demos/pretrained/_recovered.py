@@ -28,8 +28,10 @@ EVERY = ["start", "optimizer", "rate", "before", *(f"{n} steps" for n in LOOKS[1
 class Recovered:
     """All trainings, by optimizer, start and rate; and the best rate of each start."""
 
-    def __init__(self, results: Sequence[Recovery], rates: Mapping[str, Sequence[float]]) -> None:
-        self.rates = rates
+    def __init__(
+        self, results: Sequence[Recovery], rates: Mapping[str, Sequence[float]], steps: int
+    ) -> None:
+        self.rates, self.steps = rates, steps
         self.of: dict[tuple[str, float, float], list[Recovery]] = {}
         for each in results:
             self.of.setdefault((each.optimizer, each.a, each.lr), []).append(each)
@@ -136,7 +138,7 @@ class Recovered:
         page.table(
             HEADER,
             self.rows(),
-            caption=f"W_Q and W_K trained on {LEARNED} texts of 64 tokens, {LOOKS[-1]} steps of 4 "
+            caption=f"W_Q and W_K trained on {LEARNED} texts of 64 tokens, {self.steps} steps of 4 "
             f"texts; seeds: {seeds}; rates: {len(self.rates['sgd'])} of SGD, "
             f"{len(self.rates['adam'])} of Adam; loss of the trained model: {self.trained:.3f}",
         )
@@ -147,7 +149,7 @@ class Recovered:
                 out / "rates.svg",
                 alt="The loss after the last step over the learning rate. At no rate does the "
                 "start without a scale come far below its first loss; at large rates it rises.",
-                caption=f"After {LOOKS[-1]} steps, at every rate; dotted: before the training",
+                caption=f"After {self.steps} steps, at every rate; dotted: before the training",
             )
         with page.folded("Every rate, and the loss on the way"):
             caption = "Loss on the other texts, the mean over the seeds"
@@ -166,6 +168,6 @@ class Recovered:
             f", out of {len(self.rates['sgd'])} of SGD and {len(self.rates['adam'])} of Adam. "
             "`--full` takes so many rates that no best one is the smallest or the largest, and "
             "five seeds. These texts have 64 tokens, so their loss is not that of section 5. All "
-            f"this is about {LOOKS[-1]} steps on {LEARNED} texts: nothing is said of a longer "
+            f"this is about {self.steps} steps on {LEARNED} texts: nothing is said of a longer "
             "training.",
         )

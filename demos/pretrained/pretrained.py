@@ -76,6 +76,7 @@ LONGEST = 128  # positions that the English model was trained with
 SIZES = 4, 4, 32, LONGEST  # its blocks, heads, d_k and positions
 WRITTEN, SHOWN = 40, 10  # tokens that continue the prompt, and tokens of a map at most
 TEXTS = sized(4, 16, 32)  # of the model's own, to take losses and gradients on
+STEPS = sized(5, LOOKS[-1], LOOKS[-1])  # of a training of W_Q and W_K
 RATES = {
     "sgd": sized([0.3], [0.03, 1.0], [0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]),
     "adam": sized([1e-3], [3e-4, 1e-3], [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2]),
@@ -128,7 +129,9 @@ agreement.tell(marks)
 
 room = min(WRITTEN, LONGEST + 1 - len(prompt))
 print(
-    f"\n2 · The English model continues, greedily and with the cache\n\n   {chosen.prompt}", end="|"
+    "\n2 · The English model continues, greedily and with the cache\n\n   "
+    + chosen.prompt.replace("\n", "\n   "),
+    end="|",
 )
 continued = []
 for token in stream(model, [prompt], room, temperature=0):
@@ -224,7 +227,7 @@ print(f"\n   The loss with all scales is {scaled.mean():.3f}.\n   " + "\n   ".jo
 
 # %% 7 · Can W_Q and W_K learn it back?
 
-print(f"\n7 · W_Q and W_K alone, trained {LOOKS[-1]} steps on {LEARNED} of its own texts\n")
+print(f"\n7 · W_Q and W_K alone, trained {STEPS} steps on {LEARNED} of its own texts\n")
 results = []
 try:
     with workers(chosen.jobs) as executor:
@@ -233,7 +236,7 @@ try:
                 "optimizer": [optimizer],
                 "lr": rates,
                 "a": sorted(STARTS),
-                "steps": [sized(5, LOOKS[-1], LOOKS[-1])],
+                "steps": [STEPS],
                 "files": [origin()],
             }
             with progress(OPTIMIZERS[optimizer]) as bar:
@@ -250,7 +253,7 @@ try:
             results += [result for _, result in found]
 except (SweepError, WeightsError) as error:
     stop(f"pretrained: {error}")
-recovered = Recovered(results, RATES)
+recovered = Recovered(results, RATES, STEPS)
 recovered.tell(marks, every=chosen.full)
 
 # %% The page
@@ -259,8 +262,8 @@ page = Page(
     "Somebody else's models, in ours",
     claim="Six models that other people have trained give their authors' numbers in our classes, "
     "to rounding. Without the scale that they were trained with, three of the four models that "
-    "calculate fail at many problems, and the English one predicts worse. In 80 steps its W_Q and "
-    "W_K hardly learn to make up for it.",
+    f"calculate fail at many problems, and the English one predicts worse. In {STEPS} steps its "
+    "W_Q and W_K hardly learn to make up for it.",
 )
 page.say(
     "The other demos train their own small models. Here the weights are somebody else's. "
@@ -323,8 +326,8 @@ recovered.show(page, chosen.out, tenth=gradients.tenth, full=chosen.full)
 page.conclude(
     "A model that loads without an error may still be wrong, and comparing known outputs shows it. "
     "In trained weights the scale matters because they were trained with it: W_Q could make up for "
-    "its absence. But from a saturated softmax SGD and Adam hardly get there in 80 steps, although "
-    "the loss falls along a straight line all the way.",
+    f"its absence. But from a saturated softmax SGD and Adam hardly get there in {STEPS} steps, "
+    "although the loss falls along a straight line all the way.",
     try_it(chosen.file),
 )
 with page.folded("All marks of this run"):

@@ -419,6 +419,14 @@ def refuse_masked(values: Any, asked: str) -> None:
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
 
 
+def as_operand(x: Any, asked: str) -> Any:
+    """A Tensor as it is, and anything else as an array. TypeError for a masked array."""
+    if isinstance(x, Tensor):
+        return x
+    refuse_masked(x, asked)
+    return np.asarray(x)
+
+
 def describe(x: Any) -> str:
     """How errors name a tensor: by the name its owner gave it, and by its shape."""
     name = getattr(x, "name", None)

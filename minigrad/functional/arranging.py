@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from minigrad.engine.tensor import Tensor, converted, describe
+from minigrad.engine.tensor import Tensor, as_operand, converted, describe, refuse_masked
 from minigrad.ops import (
     broadcast_to,
     concatenate,
@@ -119,6 +119,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
     array([4, 1, 2, 3])
     """
     shape = _shape(x)
+    refuse_masked(shift, "roll")
     if np.asarray(shift).dtype.kind not in "iub":
         raise TypeError(f"roll of {describe(x)} moves by whole places: got shift={shift}")
     if axis is None:
@@ -138,7 +139,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
     array([30, 10, 30])
     """
     if axis is None:
-        return getitem(ravel(x), np.asanyarray(indices))
+        return getitem(ravel(x), as_operand(indices, "take"))
     return getitem(x, _along(axis, len(_shape(x)), indices))
 
 
@@ -149,7 +150,7 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
     array([[30, 30],
            [40, 50]])
     """
-    places, ndim = np.asanyarray(indices), len(_shape(x))
+    places, ndim = as_operand(indices, "take_along_axis"), len(_shape(x))
     if places.ndim != ndim or places.dtype.kind not in "iu":
         raise ValueError(
             f"take_along_axis needs integer indices with as many axes as x: x has shape "
@@ -181,6 +182,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
     >>> repeat([1, 2], 2)
     array([1, 1, 2, 2])
     """
+    refuse_masked(repeats, "repeat")
     x = ravel(x) if axis is None else x
     along = normalize_axis_index(0 if axis is None else axis, len(_shape(x)))
     return take(x, np.repeat(np.arange(_shape(x)[along]), repeats), along)
@@ -214,6 +216,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
     (array([0, 1, 2, 3, 0]), array([1, 2, 3, 2, 1]))
     """
     shape = _shape(x)
+    refuse_masked(pad_width, "pad")
     widths = np.broadcast_to(pad_width, (len(shape), 2)).tolist()
     if mode == "constant":
         margin = np.pad(np.zeros(shape, np.bool_), widths, constant_values=True)
@@ -266,6 +269,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
             )
         cuts = [i * (n // parts) for i in range(1, parts)]
     else:
+        refuse_masked(indices_or_sections, "split")
         places = np.asarray(indices_or_sections)
         if places.ndim != 1 or (places.size and places.dtype.kind not in "iu"):
             raise TypeError(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from minigrad.engine.tensor import Tensor, describe, refuse_masked
+from minigrad.engine.tensor import Tensor, as_operand, describe, refuse_masked
 from minigrad.functional.arranging import diagonal, expand_dims, flip, moveaxis, ravel, split
 from minigrad.ops import (
     broadcast_to,
@@ -66,7 +66,7 @@ def _at_least_2d(x: Any) -> Any:
 
 def _each(f: Any, arrays: Sequence[Any]) -> Any:
     """One result for one array, a tuple for several, and arrays where lists were."""
-    found = tuple(f(x if isinstance(x, Tensor) else np.asanyarray(x)) for x in arrays)
+    found = tuple(f(as_operand(x, "minigrad")) for x in arrays)
     return found[0] if len(found) == 1 else found
 
 
@@ -129,6 +129,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     >>> np.array_split(Tensor([1, 2, 3]), 2)
     [Tensor([1, 2]), Tensor([3])]
     """
+    refuse_masked(indices_or_sections, "array_split")
     shape = np.shape(ary)
     places = np.array_split(
         np.arange(shape[normalize_axis_index(axis, len(shape))]), indices_or_sections
@@ -215,7 +216,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
         raise ValueError(f"rot90 of {describe(m)}: the two axes are one axis")
     for _ in range(k % 4):
         m = flip(swapaxes(m, first, second), first)
-    return m if isinstance(m, Tensor) else np.asanyarray(m)
+    return as_operand(m, "rot90")  # type: ignore[no-any-return]
 
 
 def full_like(a: Any, fill_value: Any) -> Tensor:

@@ -128,7 +128,7 @@ def size_in_powers_of_two(x: Any, axis: Any) -> Any:
     array([4.])
     """
     array = x.data if isinstance(x, Tensor) else x
-    largest = np.abs(array).max(axis=axis, keepdims=True)
+    largest = np.abs(np.asarray(array)).max(axis=axis, keepdims=True)
     usual = np.isfinite(largest) & (largest > 0)
     _, exponent = np.frexp(np.where(usual, largest, 1))
     return np.ldexp(np.ones((), array.dtype), exponent - 1)

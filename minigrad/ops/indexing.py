@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Array, Tensor, describe, refuse_masked
+from minigrad.engine.tensor import Array, Tensor, as_operand, describe, refuse_masked
 from minigrad.ops.elementwise import wide
 from minigrad.ops.shape import broadcast_to, reshape
 
@@ -54,7 +54,7 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
     array([4., 0., 3.])
     """
-    index, x = _own(index), x if isinstance(x, Tensor) else np.asanyarray(x)
+    index, x = _own(index), as_operand(x, "scatter_add")
     x = wide(x) if x.dtype.kind == "b" and _may_repeat(index) else x  # True and True make 2
     try:
         places = np.broadcast_to(0, shape)[index].shape

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor, as_operand, describe
 
 
 def matmul(a: Any, b: Any) -> Tensor:
@@ -48,10 +48,7 @@ def matmul(a: Any, b: Any) -> Tensor:
     >>> matmul([1, 2], [3, 4])
     array(11)
     """
-    if not isinstance(a, Tensor):
-        a = np.asanyarray(a)
-    if not isinstance(b, Tensor):
-        b = np.asanyarray(b)
+    a, b = as_operand(a, "matmul"), as_operand(b, "matmul")
     if a.ndim > 1 and b.ndim > 1:
         try:
             return _rows_matmul(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Tensor
+from minigrad.engine.tensor import Tensor, as_operand
 from minigrad.ops.elementwise import floats
 
 
@@ -43,7 +43,7 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = False) -> Tensor:
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _in_letters((subscripts, *operands))
-    tensors: Any = [x if isinstance(x, Tensor) else np.asanyarray(x) for x in operands]
+    tensors: Any = [as_operand(x, "einsum") for x in operands]
     inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
     if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
         tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]

@@ -215,6 +215,14 @@ OUTPUTS = {
     "python -m demos museum | head -2 > /dev/null; exit ${PIPESTATUS[0]}": (141, "^$"),
     "python -m demos | true; exit ${PIPESTATUS[0]}": (141, "^$"),
     "python -m demos museum > /dev/full": (2, "^the output cannot be written: No space left on"),
+    "mkdir -p OUT/graph.svg; python -m demos first_gradient --out OUT > /dev/null": (
+        2,
+        r"^first_gradient: \S+graph\.svg is not a regular file: it would be replaced by one$",
+    ),
+    "ulimit -f 2; python -m demos museum > /dev/null": (
+        2,
+        "^(the output cannot be written|cannot write the page .*): File too large",
+    ),
     "python -m demos museum 2>&-": (0, "^$"),
     "python -m demos museum >&-": (0, "^$"),
 }
@@ -225,7 +233,7 @@ def test_whatever_becomes_of_its_output_a_demo_ends_without_a_traceback(line, tm
     code, words = OUTPUTS[line]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-c", line.replace("museum", f"museum --out {tmp_path}")],
+        ["bash", "-c", line.replace("museum", "museum --out OUT").replace("OUT", str(tmp_path))],
         cwd=ROOT,
         env=ENVIRONMENT | {"PATH": path},
         capture_output=True,

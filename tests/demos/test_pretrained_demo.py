@@ -213,7 +213,7 @@ def test_the_best_rate_of_each_start_is_that_with_the_smallest_mean_and_none_tha
         *(*trained(1.0, 0.1, 3.5, 3.5), *trained(1.0, 1.0, 3.25, 3.25)),
         *(each for a in (0.0, 1.0) for each in trained(a, 0.1, 4.0, 4.0, optimizer="adam")),
     ]
-    found = Recovered(results, rates)
+    found = Recovered(results, rates, LOOKS[-1])
     assert found.best == {
         ("sgd", 1.0): 1.0,
         ("sgd", 0.0): 0.1,
