@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,7 @@ from attention.laboratory import workers as workers_chapter
 from attention.laboratory.bits import facts, one_blas_thread
 from attention.laboratory.results import SweepError, as_text
 from attention.laboratory.sweeps import generator, progress, sweep
-from attention.laboratory.workers import workers
+from attention.laboratory.workers import _hand_over, workers
 from tests import laboratory_cells
 from tests.laboratory_cells import WRONG, deadly, measured, untold, visited, wrong
 
@@ -343,7 +343,7 @@ def test_processes_end_in_the_middle_of_a_cell_when_the_program_stops(tmp_path):
 KILLED = """
 import sys
 from attention.laboratory.sweeps import sweep
-from attention.laboratory.workers import workers
+from attention.laboratory.workers import _hand_over, workers
 from tests.laboratory_cells import visited
 
 with workers(jobs=2) as executor:
@@ -387,7 +387,7 @@ def test_a_frozen_process_is_waited_for_until_ctrl_c(tmp_path):
 STOPPED = """
 import sys
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.workers import workers
+from attention.laboratory.workers import _hand_over, workers
 from tests.laboratory_cells import visited
 
 try:
@@ -702,6 +702,52 @@ def test_a_scheduler_that_is_frozen_or_killed_is_one_sentence(monkeypatch, tmp_p
             scheduler.send_signal(signal.SIGCONT)
     assert told[-1][0] >= 9  # after the pause the same cluster goes on
     assert capfd.readouterr().err == ""
+
+
+class Silent:
+    """A future of Dask whose answer never comes, since its client has been closed."""
+
+    status = "finished"
+
+    def result(self, timeout=None):
+        threading.Event().wait(timeout)
+        raise TimeoutError
+
+
+def test_nobody_waits_for_an_answer_that_a_sweep_has_given_up():
+    ours = Future()
+    asks = threading.Thread(target=_hand_over, args=(ours, Silent()), daemon=True)
+    asks.start()
+    asks.join(1.5)
+    assert asks.is_alive()  # while the sweep waits for it, it is asked for again
+    ours.cancel()
+    asks.join(5)
+    assert not asks.is_alive()
+
+
+def test_an_answer_that_is_a_timeout_of_its_cell_is_handed_over():
+    ours, theirs = Future(), Silent()
+    theirs.status = "error"
+    _hand_over(ours, theirs)
+    assert isinstance(ours.exception(), TimeoutError)
+
+
+def test_after_a_sweep_that_ended_at_any_moment_the_next_one_gets_its_answers(tmp_path):
+    distributed = needed("distributed")
+    cells = {"n": list(range(40)), "folder": [str(tmp_path)], "seconds": [0.0]}
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with distributed.LocalCluster(dashboard_address=":0", **options) as cluster:
+        address = cluster.scheduler_address
+        for stops in (1, 2, 3, 5, 8, 13, 21, 34):
+
+            def shown(done, _, stops=stops):
+                if done == stops:
+                    raise KeyError(stops)
+
+            with pytest.raises(KeyError), workers(dask=address) as pool:
+                sweep(visited, cells, seed=0, executor=pool, shown=shown)
+        with workers(dask=address) as pool:
+            assert len(sweep(visited, cells, seed=0, executor=pool)) == 40
 
 
 def test_dask_gives_the_cells_of_a_frozen_worker_to_another_after_five_minutes():

@@ -287,6 +287,8 @@ def _cluster(address: str) -> Iterator[Executor]:
         yield executor
     finally:
         ended.set()
+        for future in list(executor.waiting):
+            future.cancel()
         with contextlib.suppress(TimeoutError):  # a frozen scheduler does not answer
             client.close(timeout=PATIENCE)
         log.removeFilter(silent)
@@ -335,9 +337,18 @@ def _watch(executor: _Cluster, ended: threading.Event) -> None:
 
 
 def _hand_over(ours: Future[Any], theirs: Any) -> None:
-    """Give the answer of Dask's future to Python's."""
+    """Give the answer of Dask's future to Python's.
+
+    One thread of Dask's calls this for all clients of a program. If a sweep ends before the answer
+    has come, it may never come, and later sweeps would wait for the thread. So it looks each second
+    whether anybody still waits for the answer.
+    """
     with contextlib.suppress(InvalidStateError):  # it has been given up
-        try:
-            ours.set_result(theirs.result())
-        except BaseException as error:
-            ours.set_exception(error)
+        while not ours.done():
+            try:
+                ours.set_result(theirs.result(timeout=1))
+            except TimeoutError as error:
+                if theirs.status == "error":  # of the cell
+                    ours.set_exception(error)
+            except BaseException as error:
+                ours.set_exception(error)
