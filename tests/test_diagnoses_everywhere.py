@@ -389,12 +389,12 @@ def test_a_right_rule_is_not_accused_in_fifty_random_draws():
 
 
 @pytest.mark.slow
-def test_a_right_rule_is_not_accused_in_ten_thousand_random_draws():
+def test_a_right_rule_is_not_accused_in_five_thousand_random_draws():
     """Each case in both orders; then at random, and those of many operations less often."""
     rng = np.random.default_rng(2)
     found = [[judged_alone(case, order, rng) for case in TABLE] for order in (1, 2)]
     cheap = np.array([1.0 / max(1, operations) ** 2 for _, operations in found[0]])
-    more = 10_000 - 2 * len(TABLE)
+    more = 5_000 - 2 * len(TABLE)
     for k in rng.choice(len(TABLE), more, p=cheap / cheap.sum()):
         found[0].append(judged_alone(TABLE[k], 1 + int(rng.random() < 0.2), rng))
-    assert sum(right for each in found for right, _ in each) > 10_000
+    assert sum(right for each in found for right, _ in each) > 5_000
