@@ -152,30 +152,37 @@ marks.at_least("greedy tokens that are the same without the cache", alike / room
 
 print("\n3 · Which head looks at the token before?\n")
 BEFORE = "of its weight is on the token before"
+
+
+def equal_weight(n):
+    """What the token before would have on average if the keys of n tokens had equal weights."""
+    return float(np.mean(1 / np.arange(2, n + 1)))
+
+
 written = np.concatenate([each[0] for each in model.maps([prompt])])  # (16, T, T)
 names = [name.replace("▁", "_").replace("\n", "↵") for name in pieces.tokens(prompt[:SHOWN])]
 answer = "A prompt of one token has no token before it."
 if len(prompt) > 1:
     looks = np.diagonal(written, -1, -2, -1).mean(axis=-1)  # (16,)
-    nearest, equal = int(looks.argmax()), float(np.mean(1 / np.arange(2, len(prompt) + 1)))
+    nearest, equal = int(looks.argmax()), equal_weight(len(prompt))
     answer = f"On the {len(prompt)} tokens of the prompt it is head {NAMES[nearest]}: "
     answer += f"{looks[nearest]:.0%} {BEFORE}. (Equal weights would have {equal:.0%} there.)"
 print(f"   {answer}\n")
 alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
-seen = see(model, alice), see(model, alice, AWAY)
+seen = see(model, alice)
 fast = writer(dtype=np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
-previous = seen[0].previous
+previous = seen.previous
 first, second, third = np.argsort(-previous)[:3]
 print(
     f"   On the first {LONGEST} tokens of “Alice's Adventures in Wonderland”, called “Alice” below:"
 )
 for h in (first, second, third):
     print(f"   head {NAMES[h]}: {previous[h]:.2f} {BEFORE}")
-uniform = float(np.mean(1 / np.arange(2, LONGEST + 1)))
+uniform = equal_weight(LONGEST)
 print(f"   equal weights would have {uniform:.2f} there\n")
-own_maps = np.concatenate(fast.maps(own[:, :-1]), axis=1)  # (texts, 16, 128, 128)
-of_own = np.diagonal(own_maps, -1, 2, 3).mean(axis=-1)  # (texts, heads)
+seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
+of_own = np.array([trained.previous for trained, _ in seen_own])  # (texts, heads)
 own_error = of_own[:, first].std(ddof=1) / TEXTS**0.5
 rival = np.delete(of_own.mean(axis=0), first).max()
 print(
@@ -210,7 +217,6 @@ over.tell(marks)
 # %% 6 · The gradients of the queries
 
 print(f"\n6 · Scores, weights and ‖∂L/∂q‖ of each head, on {TEXTS} of its own texts\n")
-seen_own = [(see(fast, text), see(fast, text, AWAY)) for text in own]
 scaled = sharpened(fast, own, [], 1.0)  # (texts,)
 alone = [sharpened(fast, own, [h], AWAY) - scaled for h in range(len(NAMES))]  # (heads, texts)
 gradients = Gradients(seen_own, np.transpose(alone))
@@ -318,7 +324,7 @@ page.figure(
 page.section("4 · Arithmetic without the scale", name="arithmetic")
 arithmetic.show(page)
 page.section("5 · The loss is smallest near the trained scale", name="factor")
-over.show(page, chosen.out, grown=seen[0].score_std.mean() * AWAY)
+over.show(page, chosen.out, grown=seen.score_std.mean() * AWAY)
 page.section("6 · The gradient of each query without the scale", name="gradients")
 gradients.show(page, chosen.out, first, " ".join(rises))
 page.section("7 · Can W_Q and W_K learn the scale back?", name="recovery")
