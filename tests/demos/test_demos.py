@@ -133,15 +133,18 @@ NAMES |= {*TEXTS, *TRAIN}
 
 
 @pytest.mark.beside("first_gradient")
-def test_first_gradient_shows_one_gradient_three_ways_and_its_check(finished):
+def test_first_gradient_shows_sixteen_gradients_three_ways_and_their_check(finished):
     folder, printed = finished("first_gradient")
     kept = {"graph.png", "graph.svg", "index.html", "steps.html"}
     assert {path.name for path in folder.iterdir()} == kept
     assert_light(folder.parent)
-    rows = re.findall(r"∂L/∂[wb] +(\S+) +(\S+) +(\S+)$", printed, re.MULTILINE)
-    for row in rows:
-        np.testing.assert_allclose(np.array(row, float), float(row[0]), rtol=1e-9)
-    assert len(rows) == 2 and "FAILED" not in printed
+    rows = re.findall(r"^   ∂L/∂([qkv])[₁₂]?  +(-?\d.*)$", printed, re.MULTILINE)
+    rows = [re.split("  +", numbers) for _, numbers in rows]
+    assert [len(row) for row in rows] == [3] * 5  # by the engine, by hand, by moving
+    assert all(row == [row[0]] * 3 for row in rows) and "FAILED" not in printed
+    found = [float(number) for row in rows for number in row[0].split(", ")]
+    expected = [np.log(3) * 3 / 4, -3, 0, 0, 1.5, 0, 0, 0, -1.5, 0, 0, 0, 0.75, -0.75, 0.25, -0.25]
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 PICTURES = sorted((ROOT / "demos" / "pictures").glob("*.svg"))

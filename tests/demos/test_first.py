@@ -45,13 +45,14 @@ def medians(d_k, keys, seed):
 
 
 @pytest.mark.beside(*RUNS[0])
-def test_the_answer_of_first_gradient_is_the_gradient(ran):
-    printed, page = ran["first_gradient"]
-    by_hand = [one(rf"∂L/∂{name}  +\S+ +(\S+) ", printed)[0] for name in "wb"]
-    sums = one(
-        r"∂L/∂w = Σ gᵢ xᵢ = (-?[\d.]+)\. .*∂L/∂b is the plain sum, Σ gᵢ = (-?[\d.]+)\.\)", page
+def test_the_answers_of_first_gradient_are_those_of_pencil_and_paper(ran):
+    _, page = ran["first_gradient"]
+    weight, gain, average, of_score = one(
+        r"gradient of score 1 is ([\d.]+) · \(([\d.]+) - ([\d.]+)\) = ([\d.]+),", page
     )
-    np.testing.assert_allclose(sums, by_hand, atol=5e-4)
+    assert (weight, gain, average, of_score) == (0.75, 4, 2, weight * (gain - average))
+    (of_scale,) = one(r"∂L/∂scale = Σⱼ ∂L/∂zⱼ q·kⱼ = ([\d.]+)\.", page)
+    assert of_scale == pytest.approx(3 * np.log(3), abs=5e-4)
 
 
 @pytest.mark.beside(*RUNS[1])
@@ -105,7 +106,6 @@ TYPED = {
     "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
     "digits": ["10 %"],  # chance among ten
-    "first_gradient": ["0.5"],  # where the descent begins
     "recall": ["0.1", "1.0"],  # learning rates
     "sky_is_blue": [".9", "0.001"],  # limits: what is decided, what is called dead
     "sort": ["10 %"],
