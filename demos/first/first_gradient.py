@@ -231,5 +231,5 @@ marks.end()
 
 # %% Try it
 # - Set `g` to [[1.0, 1.0]]: both values are then equally good. What is ∂L/∂q, and why?
-# - Set `SCALE` to 1.0, as if there were no 1/√d_k. The gradients of the scores become half as large.
-#   Why does that of q hardly change?
+# - Set `SCALE` to 1.0, as if there were no 1/√d_k. The gradients of the scores become about half as
+#   large. Why does the gradient of q hardly change?
