@@ -29,10 +29,10 @@ f(x - hu) agree in all but their last digits, which are rounding. So the error o
     1e-11  2e-07  ###########
     1e-12  1e-04  ################
 
-The bottom of the V is at another h for every f. So `slopes` below takes many steps and combines
-them into one estimate, which has more digits than any single step gives. It also says how far this
-estimate can be believed: an error smaller than the **resolution** cannot be seen. Where the
-resolution is too coarse for a check, chapter 4.3 says so instead of passing.
+Where the bottom of the V is depends on f. So `slopes` below takes many steps and combines them into
+one estimate, which has more digits than any single step gives. It also says how far this estimate
+can be believed: an error smaller than its **resolution** cannot be seen. Where the resolution is
+too coarse for a check, chapter 4.3 says so instead of passing.
 
 Exercise 1 of `python -m demos learn`: write the difference.
 """
@@ -83,17 +83,15 @@ def slopes(
         D(1/32)  4e-4     c₂ cancelled  9e-8     c₄ cancelled  3e-11
 
     Each combined estimate is made of two others. Its error is taken to be its distance from the
-    farther one of the two, plus the rounding. The estimate for which this sum is smallest is the
+    farther one of the two, plus the rounding error of φ divided by the step. (Without the second
+    term, two estimates that agree by accident would look exact. They agree most easily where
+    rounding turns a smooth φ into stairs.) The estimate for which this sum is smallest is the
     result, and the sum is its resolution.
 
     phi        point → (n,), the value of every function
     u          the direction, as long as a step may be: the first is u / 8
     magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
                (eps = 2⁻⁵² is the distance from 1 to the next number)
-
-    The error of an estimate is never taken to be smaller than the rounding error of φ divided by
-    the step. Otherwise two estimates that agree by accident would look exact. (They agree most
-    easily where rounding turns a smooth φ into stairs.)
 
     >>> from minigrad.checks.differences import slopes
     >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))

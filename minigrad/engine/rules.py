@@ -22,7 +22,7 @@ with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
     ...     return operation
     >>> x = Tensor([3.0], requires_grad=True)
     >>> y = simplest(multiply)(x, x)
-    >>> y.backward([1.0])                               # ∂L/∂y, if y is L
+    >>> y.backward([1.0])                               # y has one element, and L is this element
     >>> x.grad                                          # 3 from each factor
     array([6.])
 

@@ -9,7 +9,7 @@ the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a me
 
 `axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
 place with length 1, as in NumPy. A VJP first restores those axes with length 1, so that g
-broadcasts against x. Which shape g then has is found by `kept_shape`: for x of shape (2, 3, 5)
+broadcasts against x. `kept_shape` computes the shape that g then has: for x of shape (2, 3, 5)
 and axis=-1 it is (2, 3, 1).
 
 Exercise 8 of `python -m demos learn`: write the rule of a sum, for every axis.
@@ -49,7 +49,7 @@ def mean(x, /, axis=None, *, keepdims=False):
         ∂y/∂xᵢ = 1/n        ∂L/∂xᵢ = g/n
 
     A mean of losses over n examples divides the gradient of each loss by n. So the gradient of a
-    parameter, their sum, does not grow with the number of examples.
+    parameter, which is a sum over all examples, does not grow with their number.
 
     >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
     array([2., 3.])

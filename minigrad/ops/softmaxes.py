@@ -55,7 +55,7 @@ def softmax(x, /, axis=-1):
     >>> grad(lambda x: softmax(x)[0])(np.log([0.9, 0.1]))       # L is y₀, so g = (1, 0)
     array([ 0.09, -0.09])
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     e = np.exp(x - _largest(x, axis))
     return (
         e / e.sum(axis=axis, keepdims=True),
@@ -80,7 +80,7 @@ def log_softmax(x, /, axis=-1):
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     shifted = x - _largest(x, axis)
     with np.errstate(divide="ignore"):  # the log of 0, where an axis has no elements
         log_sum = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
@@ -108,7 +108,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     >>> np.exp(logsumexp([0.0, np.log(3.0)])).round(12)     # 1 + 3
     np.float64(4.0)
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     largest = _largest(x, axis)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
