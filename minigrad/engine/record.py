@@ -74,7 +74,8 @@ class Node:
 class no_grad:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
-    Results inside do not require a gradient, and nothing is kept alive for a backward pass.
+    Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
+    holds for the thread or asynchronous task that entered the block, until the block ends.
 
     >>> from minigrad import Tensor
     >>> w = Tensor(2.0, requires_grad=True)
@@ -84,8 +85,7 @@ class no_grad:
     """
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows makes no_grad right in threads, tasks and generators, and as a decorator. A block
-    # holds for the thread or asynchronous task that entered it, until the block ends. If a
+    # What follows makes no_grad right in threads, tasks and generators, and as a decorator. If a
     # generator yields inside a block, its caller too runs without a record until the block ends.
     # Ctrl-C in the very instant in which a block ends can leave the record off.
     #
