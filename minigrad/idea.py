@@ -5,14 +5,17 @@ What is the least that can differentiate attention? L is the number at the end, 
 shape, called the **gradient** of L with respect to x, or for short the gradient of x.
 
 Three things are enough. A **value** remembers its inputs. For each input it keeps one function, a
-**VJP** (chapter 2.1 explains the name), which takes the gradient of the value and returns what this
-value contributes to the gradient of the input: one step of the chain rule. And a loop goes from L
-back to older and older values. That is all of it, and it runs:
+**VJP**, which takes g, the gradient of the value, and returns what this value contributes to the
+gradient of the input: one step of the chain rule. And a loop goes from L back to older and older
+values. (VJP is short for vector-Jacobian product. The vector is g. The Jacobian is the table of all
+slopes ∂yᵢ/∂xⱼ of a value y, and a VJP multiplies g by it without building it: chapter 2.1.)
+
+That is all of it, and it runs:
 
     python -m minigrad.idea
 
-In the code g is ∂L/∂y, the gradient of a result y. In formulas of matrices G is the gradient of the
-result, which has a capital letter too.
+In the code g is ∂L/∂y, the gradient of a result y. For matrices we write capitals: C = A B, and
+G = ∂L/∂C.
 
     >>> from minigrad import idea
     >>> x = idea.Value([[3.0]])
@@ -143,9 +146,9 @@ if __name__ == "__main__":
 # options, numbers beside values, float32, errors that explain   1.3 rules
 # a + b, x.sum(), np.exp(x): only these five operations work     1.4 words, and 3 and 6
 # a second `backward` meets the gradients of the first           2.1 a table for each pass
-# `max` looks at every value that waits                          2.1 a heap
-# a gradient of an input that was broadcast must be summed       2.1 the one un-broadcast
-# a gradient that can itself be differentiated                   1.3 and 2.2 create_graph
+# `max` looks at every value that waits                          2.1 a heap: the newest on top
+# a gradient of an input that was broadcast must be summed       2.1 un-broadcasting
+# a gradient that can itself be differentiated                   1.3 and 2.2 second derivatives
 # exp(800) is infinite, and ∞/∞ is not a number                  3.6 subtract the largest
 # a difference agrees to some digits, but not known to how many  4 a check that knows
 # heads, masks, layers, models, training                         7, 8, and 11 to 15

@@ -12,7 +12,7 @@ from minigrad.checks import differences
 from minigrad.checks.differences import difference, slopes
 
 rng = np.random.default_rng(0)
-DIFFERENCES = differences.__doc__
+BARS, LADDER = differences.__doc__, slopes.__doc__
 
 
 def rule_with(vjp, value=np.tanh):
@@ -78,14 +78,14 @@ def test_the_checker_records_whatever_surrounds_it():
 
 
 def test_the_errors_that_chapter_4_1_shows_are_measured():
-    bars = [len(bar) for bar in re.findall(r"^    1e-\d\d .* (#+)$", DIFFERENCES, re.M)]
+    bars = [len(bar) for bar in re.findall(r"^    1e-\d\d .* (#+)$", BARS, re.M)]
     bottom = bars.index(min(bars))  # (the numbers beside the bars are a doctest's)
     assert len(bars) == 12 and bottom == 5
     assert bars == sorted(bars[:bottom], reverse=True) + sorted(bars[bottom:])  # a V
     ladder = [difference(np.exp, 1.0, 1.0, h) for h in (1 / 8, 1 / 16, 1 / 32)]
     once = [(4 * b - a) / 3 for a, b in itertools.pairwise(ladder)]
     twice = (16 * once[1] - once[0]) / 15
-    said = [float(x) for x in re.findall(r"(?:\) |cancelled) +(\de-\d+)", DIFFERENCES)]
+    said = [float(x) for x in re.findall(r"(?:\) |cancelled) +(\de-\d+)", LADDER)]
     found = [abs(x - np.e) for x in (ladder[0], ladder[1], once[0], ladder[2], once[1], twice)]
     assert said == [float(f"{x:.0e}") for x in found]
 

@@ -8,7 +8,8 @@ how much the output moves when the input does, so move the input a little, along
     ∂f/∂x · u  ≈  (f(x + h u) - f(x - h u)) / 2h
 
 How large should h be? Too large, and the curvature of f enters. Too small, and f(x + hu) and
-f(x - hu) agree in all but their last digits, which are rounding. The error of x³ at 1 is a V:
+f(x - hu) agree in all but their last digits, which are rounding. So the error of x³ at 1 is a V
+(two # are one digit):
 
     >>> from minigrad.checks.differences import difference
     >>> for k in range(1, 13):
@@ -28,29 +29,10 @@ f(x - hu) agree in all but their last digits, which are rounding. The error of x
     1e-11  2e-07  ###########
     1e-12  1e-04  ################
 
-Ridders (1982) does better than any single step. Take a ladder of steps, each half the one before.
-By Taylor's series the error of a central difference D(h) is c₂h² + c₄h⁴ + … (even powers only, as
-f(x - hu) mirrors f(x + hu)). So (4 D(h/2) - D(h)) / 3 cancels c₂. Two of those, with 16 and 15 in
-the place of 4 and 3, cancel c₄, and so on. For exp at 1, the errors of three steps and what is made
-of them:
-
-    D(1/8)   7e-3
-    D(1/16)  2e-3     c₂ cancelled  1e-6
-    D(1/32)  4e-4     c₂ cancelled  9e-8     c₄ cancelled  3e-11
-
-Of all these estimates `slopes` keeps the one that departs least from the two it was made of.
-
-That departure is worth as much as the estimate: it says how far the result can be believed. We
-call it the **resolution**. A comparison with something finer than the resolution means nothing, and
-chapter 4.3 says so instead of passing.
-
-Steps are relative: each element moves by a fraction of itself. A step of .1 is small for x = 5,
-but it carries x = .01 across the pole of 1/x.
-
-    >>> from minigrad.checks.differences import slopes
-    >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))
-    >>> bool(abs(slope[0] - 1.0) < 1e-13), bool(resolution[0] < 1e-13)
-    (True, True)
+Where the bottom of the V is depends on f. So `slopes` below takes many steps and combines them into
+one estimate, which has more digits than any single step gives. It also says how far this estimate
+can be believed: an error smaller than its **resolution** cannot be seen. Where the resolution is
+too coarse for a check, chapter 4.3 says so instead of passing.
 
 Exercise 1 of `python -m demos learn`: write the difference.
 """
@@ -76,7 +58,7 @@ def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the ladder of steps in code, and how far its best estimate can be believed.
+# What follows: the ladder of steps, and how far its best estimate can be believed.
 
 STEPS = 2.0 ** -np.arange(3, 16)
 
@@ -88,14 +70,33 @@ def slopes(
 
     (Chapter 4.2 has several φ of the same point, which one evaluation gives all at once.)
 
+    Ridders (1982) does better than any single step. Take a ladder of steps, each half the one
+    before. By Taylor's series the error of a central difference D(h) is c₂h² + c₄h⁴ + … (In
+    φ(x + hu) - φ(x - hu) all even powers of h cancel. The division by 2h makes even powers of the
+    odd ones.) Half the step divides the first term by 4, so (4 D(h/2) - D(h)) / 3 has no c₂. It
+    divides the second term by 16. So from two estimates without c₂ comes one that has no c₄
+    either, (16 × the one of smaller steps - the other) / 15, and so on. For exp at 1, the errors
+    of three steps and of the estimates that are made of them:
+
+        D(1/8)   7e-3
+        D(1/16)  2e-3     c₂ cancelled  1e-6
+        D(1/32)  4e-4     c₂ cancelled  9e-8     c₄ cancelled  3e-11
+
+    Each combined estimate is made of two others. Its error is taken to be its distance from the
+    farther one of the two, plus the rounding error of φ divided by the step. (Without the second
+    term, two estimates that agree by accident would look exact. They agree most easily where
+    rounding turns a smooth φ into stairs.) The estimate for which this sum is smallest is the
+    result, and the sum is its resolution.
+
     phi        point → (n,), the value of every function
     u          the direction, as long as a step may be: the first is u / 8
     magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
                (eps = 2⁻⁵² is the distance from 1 to the next number)
 
-    The error of an estimate is never taken to be smaller than the rounding error of φ divided by
-    the step. Otherwise two estimates that agree by accident would look exact. (They agree most
-    easily where rounding turns a smooth φ into stairs.)
+    >>> from minigrad.checks.differences import slopes
+    >>> slope, resolution = slopes(np.exp, np.array([0.0]), np.array([1.0]), np.array([1.0]))
+    >>> bool(abs(slope[0] - 1.0) < 1e-13), bool(resolution[0] < 1e-13)
+    (True, True)
     """
     # Row k has the step STEPS[k]; its column m has cancelled c₂ … c₂ₘ. (NaN: not enough steps yet)
     table = np.full((len(STEPS), 5, *magnitude.shape), np.nan)
@@ -124,6 +125,9 @@ def slopes(
 
 def lengths(point: Array) -> Array:
     """How far each element may move: its own size, but no less than 0.001 of the typical one.
+
+    Steps are relative, because a step of .1 is small for x = 5, but it carries x = .01 across the
+    pole of 1/x.
 
     An element that is exactly 0 says nothing of its size, and gets the typical one.
     """

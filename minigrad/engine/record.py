@@ -6,11 +6,13 @@ What must an operation remember, so that a gradient can later be sent back throu
 ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to go back. That is a
 `Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the
 gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. It is given
-y too, because some derivatives are shortest in y. (VJP is short for vector-Jacobian product;
-chapter 2.1 says of what.) A node does not need to know L: g is all that a rule needs of it.
+y too, because some derivatives are shortest when they are written with y: for y = exp(x), ∂y/∂x is
+y. (VJP is short for vector-Jacobian product. The vector is g; chapter 2.1 says what the Jacobian
+is.) A node does not need to know L: g is all that a rule needs of it.
 
 The record is nothing but these nodes. Each tensor holds the node that describes how it was made,
-and the node is freed with that tensor. Chapter 1.3 makes nodes; under `no_grad` it makes none.
+and the node is freed with that tensor. Chapter 1.3 makes a node for each operation. Inside a
+`no_grad` block it makes none.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -38,16 +40,13 @@ if TYPE_CHECKING:
 class Node:
     """One entry of the record: an operation's rule, inputs and options, and a VJP for each input.
 
-    `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple, or the one
-    function `backward(g, y, needs)` of a fused rule (chapter 1.3).
+    `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple with one VJP
+    for each input.
 
     The node does not hold its own output: the output holds the node. References then lead only
     from results to what they were made of, never in a circle, and Python frees a record as soon as
-    its last result is gone.
-
-    A backward pass drops the node's inputs when it is done with them. Then `spent` is that pass, an
-    object that knows whether it finished; before, it is None. `watch` is what `detect_anomaly`
-    noted when the node was made (chapter 2.5).
+    its last result is gone. A backward pass drops the node's inputs as soon as it is done with
+    them.
     """
 
     __slots__ = ("inputs", "options", "rule", "spent", "vjps", "watch")
@@ -63,28 +62,13 @@ class Node:
         self.inputs = inputs
         self.options = options
         self.vjps = vjps
-        self.spent: Any = None
+        self.spent: Any = None  # (these two: below the line at which a first reading may stop)
         self.watch: Any = None
 
     @property
     def name(self) -> str:
         """The operation's name, as NumPy spells it where NumPy has it."""
         return self.rule.__name__
-
-
-# One list for each no_grad() block that was entered. It holds one object while the block runs, and
-# is emptied when the block ends. (A list and not a boolean, because a generator that was begun in
-# the block may run on after the block has ended, and must then see that it has.)
-_Pause = list[object]
-
-# The no_grad() blocks around what runs now. A context variable is private to each thread and each
-# asynchronous task: no_grad() in one thread does not stop another from recording.
-_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
-
-
-def is_recording() -> bool:
-    """Whether operations on what requires a gradient leave a node: outside of no_grad() blocks."""
-    return not any(_pauses.get())
 
 
 class no_grad:
@@ -104,6 +88,11 @@ class no_grad:
     # What follows makes no_grad right in threads, tasks and generators, and as a decorator. If a
     # generator yields inside a block, its caller too runs without a record until the block ends.
     # Ctrl-C in the very instant in which a block ends can leave the record off.
+    #
+    # And three things of a `Node` that the lesson left out. A fused rule (chapter 1.3) has in
+    # `vjps` one function `backward(g, y, needs)` in place of the tuple. `spent` is the backward
+    # pass that has dropped the node's inputs, an object that knows whether it finished; before, it
+    # is None. `watch` is what `detect_anomaly` noted when the node was made (chapter 2.5).
 
     def __new__(cls, function: Any = None) -> Any:
         """`@no_grad` and `@no_grad()` are the same decorator."""
@@ -161,6 +150,21 @@ class no_grad:
                 _pauses.reset(token)
 
         return without_record
+
+
+# One list for each no_grad() block that was entered. It holds one object while the block runs, and
+# is emptied when the block ends. (A list and not a boolean, because a generator that was begun in
+# the block may run on after the block has ended, and must then see that it has.)
+_Pause = list[object]
+
+# The no_grad() blocks around what runs now. A context variable is private to each thread and each
+# asynchronous task: no_grad() in one thread does not stop another from recording.
+_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
+
+
+def is_recording() -> bool:
+    """Whether operations on what requires a gradient leave a node: outside of no_grad() blocks."""
+    return not any(_pauses.get())
 
 
 @contextmanager

@@ -5,15 +5,26 @@ In chapter 0: `value, *vjps = rule(*[x.array for x in inputs])`.
 How does a formula become an operation that records itself? `primitive` turns a **rule** into one: a
 function that returns its value and then one VJP for each tensor input.
 
-    @primitive
-    def multiply(a, b, /):
-        return a * b, lambda g, y: g * b, lambda g, y: g * a
+    >>> def multiply(a, b, /):
+    ...     return a * b, lambda g, y: g * b, lambda g, y: g * a
 
-What `primitive` makes of it is, in its simplest form,
+What `primitive` makes of a rule is, in its simplest form, the `operation` below. It calls the rule
+with the inputs' arrays, and writes a `Node` (chapter 1.2) that holds the VJPs:
 
-    def operation(*inputs):
-        value, *vjps = rule(*[x.data for x in inputs])
-        return result(value, Node(rule, inputs, {}, tuple(vjps)))
+    >>> from minigrad import Tensor
+    >>> from minigrad.engine.record import Node
+    >>> from minigrad.engine.tensor import result       # makes a Tensor of an array and its node
+    >>> def simplest(rule):
+    ...     def operation(*inputs):
+    ...         value, *vjps = rule(*[x.data for x in inputs])
+    ...         return result(value, Node(rule, inputs, {}, tuple(vjps)))
+    ...
+    ...     return operation
+    >>> x = Tensor([3.0], requires_grad=True)
+    >>> y = simplest(multiply)(x, x)
+    >>> y.backward([1.0])                               # y has one element, and L is this element
+    >>> x.grad                                          # 3 from each factor
+    array([6.])
 
 A rule is written with NumPy's functions and operators, which work on arrays and on Tensors. In the
 forward pass the engine calls the rule with plain arrays, so its closures hold arrays, and a first
@@ -24,16 +35,6 @@ differentiated in turn. The same code serves first, second and higher derivative
 
 So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
 called twice and must give the same answer.
-
-(Some rules do several steps at once. A **fused** rule has one function `backward(g, y, needs)` for
-all of its inputs in place of a VJP for each. On a first reading, skip the lines that say fused.)
-
-    >>> @primitive
-    ... def cube(x, /):
-    ...     return x**3, lambda g, y: g * 3 * x**2
-    >>> from minigrad import grad
-    >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
-    (array(12.), array(12.))
 
 Exercises 7, 8, 10, 11 and 13 to 16 of `python -m demos learn`: rules of your own.
 """
@@ -60,35 +61,52 @@ def primitive(*, name: str) -> Callable[[Callable[..., Any]], Callable[..., Tens
 def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     """Turn a rule into an operation on Tensors: `@primitive`, or `@primitive(name="matmul")`.
 
+    Your own operation takes three lines:
+
+    >>> @primitive
+    ... def cube(x, /):
+    ...     return x**3, lambda g, y: g * 3 * x**2
+    >>> from minigrad import grad
+    >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
+    (array(12.), array(12.))
+
     Tensor inputs stand before `/` (or as `*xs`), options after it. The rule returns its value and
     then one VJP `(g, y) → ∂L/∂input` for each tensor input, or None for an input that has no
     derivative, such as a mask. y is the operation's own output; the VJP is given y, so that its
-    closure need not keep y alive. If an input was broadcast, its VJP may return the broadcast
-    shape: the engine sums it back to the input's shape (chapter 2.1), and no rule does that itself.
+    closure need not keep y alive.
 
-    The value may also be a function of no arguments, for NumPy functions that have no operation
-    here (`np.cbrt`). It is called once, in the forward pass. When the rule is asked again with
-    Tensors, the value is not needed, and `np.cbrt` of a Tensor would be an error.
+    If broadcasting stretched an input, say from (3,) to the output's shape (2, 3), its VJP may
+    return the gradient in the stretched shape. The engine then sums this gradient back to the
+    input's shape (chapter 2.1), so rules do not do that themselves. The stretched shape is always
+    the output's: the engine sums only over axes that the output has. In a rule for
+    `(x * w).sum(-1)`, with x of shape (2, 3) and w of shape (3,), the output has shape (2,). A
+    gradient of w with shape (2, 3) has more axes than the output and is an error. There the VJP
+    itself has to sum.
 
-    The result is read-only, so the value must be an array of the rule's own, or one of its inputs.
-    Called with arrays only, the operation returns an array. Numbers take the dtype of the floating
-    tensors beside them. `name` is what errors and graphs show; by default it is the rule's own
-    name. TypeError if the rule has no `/`, or
-    returns too few or too many VJPs, or a Tensor. NumPy's ValueError or IndexError is raised with
-    the operation and the shapes in front.
+    The value must be an array of the rule's own, or one of its inputs, because the result becomes
+    read-only. Called with arrays only, the operation returns an array. Numbers take the dtype of
+    the floating tensors beside them. `name` is what errors and graphs show; by default it is the
+    rule's own name. TypeError if the rule has no `/`, or returns too few or too many VJPs, or a
+    Tensor. NumPy's ValueError or IndexError is raised with the operation and the shapes in front.
 
-    Your own operation takes three lines:
+    Some NumPy functions have no operation here, such as `np.cbrt`, and are an error for a Tensor.
+    With them the value is written as a function of no arguments, `lambda: np.cbrt(x)`. It is called
+    once, in the forward pass. When the rule is called again with Tensors, only its VJPs are used:
 
     >>> @primitive
     ... def cbrt(x, /):
     ...     return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)     # from y³ = x
-    >>> from minigrad import grad
     >>> grad(cbrt)(8.0), grad(grad(cbrt))(8.0)                          # 1/12 and -1/144
     (array(0.08333333), array(-0.00694444))
     """
     if rule is None:
         return functools.partial(primitive, name=name)
     return _operation(rule, name)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the operation that `primitive` makes, with options, numbers beside tensors, and
+# fused rules, which do several steps at once; dtypes; and what is wrong with a wrong rule.
 
 
 def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tensor]:
@@ -134,9 +152,6 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
 
     return operation
 
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: rules that fuse several steps, dtypes, and what is wrong with a wrong rule.
 
 _NO_OPTIONS: dict[str, Any] = {}  # one for all nodes that have none
 

@@ -21,9 +21,11 @@ the gradient of x.
     Tensor(30.19287485, node=sum)
     >>> y.node.inputs                   # the tensor whose elements were summed
     (Tensor([ 2.71828183,  7.3890561 , 20.08553692], node=exp),)
-    >>> y.backward()                    # (which drops y's inputs, to free their memory)
+    >>> y.backward()
     >>> x.grad                          # ∂(Σ exp x)/∂x = exp x
     array([ 2.71828183,  7.3890561 , 20.08553692])
+    >>> y.node.inputs                   # after `backward` the record is gone, and its memory free
+    ()
 
 **Arrays never change.** The record holds arrays that the way back will need. If one of them were
 overwritten between the forward and the backward pass, the gradient would be wrong, and nothing
@@ -42,8 +44,15 @@ would write into the array itself:
     Traceback (most recent call last):
     ValueError: output array is read-only
 
-One array can still be written: the one that you gave to a **constant**, a tensor that requires no
-gradient. The constant shares your array's memory (chapter 2.5).
+A tensor that does not require a gradient is a **constant**. It does not copy your array. If you
+write to your array, the constant changes too, so do not do that between the forward and the
+backward pass (chapter 2.5 can look for it).
+
+    >>> a = np.array([1.0, 2.0])
+    >>> c = Tensor(a)
+    >>> a[0] = 7.0
+    >>> c
+    Tensor([7., 2.])
 """
 
 from __future__ import annotations
@@ -111,6 +120,7 @@ class Tensor(Words):
                     "Tensor(t) would cut t out of its record: use t itself, or t.detach()"
                 )
             values = values._array
+        # (`read_only`, `real_array`, `frozen`, `result` and the clock `now` end this file.)
         self._array = read_only(real_array(values, "Tensor", dtype))
         self._time = now()
         self._requires_grad = False
@@ -124,18 +134,46 @@ class Tensor(Words):
     def data(self) -> Array:
         """The array itself, read-only and without a record. A leaf can be given another one.
 
-        `p.data = values` keeps the leaf's shape and dtype. Values that somebody could still write
-        to are copied. An array that is read-only, and not a view of a writable one, is taken
-        without a copy: a memory-mapped file of weights, or an array after
-        `a.setflags(write=False)`. Whoever owns such memory can still change it, through a view
-        made earlier for example, and must not. (`detect_anomaly` of chapter 2.5 notices it where a
-        derivative needs the array.) Values of another kind, floats for integers, are a TypeError.
-        Only one thread at a time may give a leaf another array, while no other computes with it.
+        `p.data = values` keeps the leaf's shape and dtype, and copies values that somebody could
+        still write to. TypeError for values of another kind, such as floats for integers.
         """
         return self._array
 
     @data.setter
     def data(self, values: Any) -> None:
+        self._take(self._checked(values), self.dtype)
+
+    def _take(self, array: Array, dtype: Any) -> None:
+        """From now on, hold these values. Whoever holds the old array keeps it unchanged."""
+        array = frozen(array, dtype)
+        if array is not self._array:
+            self._array, self._time = array, now()
+
+    def item(self) -> float:
+        """The one element as a Python number, without a record."""
+        return self._array.item()  # type: ignore[no-any-return]
+
+    def detach(self) -> Tensor:
+        """The same values (no copy) as a constant: no gradient flows back through it."""
+        return result(self._array, None)
+
+    # ------------------------------------------------ A first reading may stop here.
+    # What follows: which arrays a leaf can be given, shapes and dtypes, conversions (those that
+    # would lose the record raise an error), and the helpers used above. `now` is the clock;
+    # `real_array`, `frozen`, `read_only` and `result` make arrays that nobody can write to, and
+    # tensors of them.
+
+    def _checked(self, values: Any) -> Array:
+        """Return the values as an array, if this tensor can be given them.
+
+        It must be a leaf, the shape must stay, and floats cannot become integers. `_take` then
+        copies values that somebody could still write to. It takes an array without a copy if the
+        array is read-only and not a view of a writable one: a memory-mapped file of weights, or an
+        array after `a.setflags(write=False)`. Whoever owns such memory can still change it, through
+        a view made earlier for example, and must not. (`detect_anomaly` of chapter 2.5 notices it
+        where a derivative needs the array.) Only one thread at a time may give a leaf another
+        array, while no other thread computes with it.
+        """
         if self.node is not None:
             raise TypeError(
                 f"only a leaf can be given data: this is the result of {self.node.name}"
@@ -145,13 +183,7 @@ class Tensor(Words):
             raise ValueError(f"data of shape {self.shape} cannot become {array.shape}")
         if not np.can_cast(array.dtype, self.dtype, "same_kind"):
             raise TypeError(f"data of dtype {self.dtype} cannot become {array.dtype}")
-        self._take(array, self.dtype)
-
-    def _take(self, array: Array, dtype: Any) -> None:
-        """From now on, hold these values. Whoever holds the old array keeps it unchanged."""
-        array = frozen(array, dtype)
-        if array is not self._array:
-            self._array, self._time = array, now()
+        return array
 
     @property
     def requires_grad(self) -> bool:
@@ -197,14 +229,6 @@ class Tensor(Words):
         """The type of the elements."""
         return self._array.dtype  # type: ignore[no-any-return]
 
-    def item(self) -> float:
-        """The one element as a Python number, without a record."""
-        return self._array.item()  # type: ignore[no-any-return]
-
-    def detach(self) -> Tensor:
-        """The same values (no copy) as a constant: no gradient flows back through it."""
-        return result(self._array, None)
-
     def __repr__(self) -> str:
         """Values, the dtype where it is not float64, and where the tensor came from.
 
@@ -223,11 +247,6 @@ class Tensor(Words):
         if self.name:
             parts.append(f"name={self.name!r}")
         return f"Tensor({', '.join(parts)})"
-
-    # ------------------------------------------------ A first reading may stop here.
-    # What follows: conversions, of which those that would lose the record raise an error, and the
-    # helpers used above: `now` is the clock, `real_array`, `frozen`, `read_only` and `result` make
-    # arrays that nobody can write to, and tensors of them.
 
     def _refuse(self, what: str) -> NoReturn:
         raise TypeError(

@@ -2,19 +2,19 @@
 
 In chapter 0: `return a * b, lambda g: g * b, lambda g: g * a`.
 
-What is the derivative of an operation that never mixes elements? If yᵢ = f(xᵢ), then
-∂yᵢ/∂xⱼ is f′(xᵢ) on the diagonal and 0 elsewhere. A vector times a diagonal matrix is an
-elementwise product, so every VJP of this chapter has one form:
+What is the derivative of an operation that never mixes elements? If yᵢ = f(xᵢ), then the Jacobian,
+the table of all ∂yᵢ/∂xⱼ, has f′(xᵢ) on its diagonal and 0 elsewhere. A vector times a diagonal
+matrix is an elementwise product, so every VJP of this chapter has one form:
 
     ∂L/∂x = g ⊙ f′(x)        g = ∂L/∂y
 
 With two inputs, yᵢ = f(aᵢ, bᵢ), the same holds for each: ∂L/∂a = g ⊙ ∂f/∂a. All that is left
 to derive is the ordinary derivative f′, and that is what the docstrings below do. Where f′ is
-shorter in the output y than in the input x, the rule uses y, which the engine passes to the VJP.
-Then nothing is computed twice, and the closure holds no array.
+shorter when it is written with the output y, as for y = exp(x), the rule uses y, which the engine
+passes to the VJP. Then nothing is computed twice, and the closure holds no array.
 
-If broadcasting stretched a or b, its VJP returns the stretched shape. The engine sums the result
-back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
+If broadcasting stretched a or b to the output's shape, its VJP returns a gradient of that shape.
+The engine sums it back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
 
 Exercise 7 of `python -m demos learn`: write the rule of exp, your first.
 """
@@ -32,9 +32,7 @@ def add(a, b, /):
     """y = a + b. Each input moves y by as much as it moves itself: ∂y/∂a = ∂y/∂b = 1.
 
     The gradient passes through a sum unchanged, to both sides: in x + f(x), x always has one
-    undamped way back. (A VJP is usually a lambda, made anew for each operation. The VJPs of `add`
-    and `subtract` need no array, and records have many of them. So they are functions that are made
-    once, which saves work for Python's cycle collector.)
+    undamped way back.
 
     >>> add(1.0, 2.0)
     array(3.)
@@ -83,22 +81,6 @@ def divide(a, b, /):
 
 
 @primitive
-def remainder(a, b, /):
-    """y = a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
-
-    The number of whole steps is constant between its jumps: ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
-
-    >>> remainder(7.0, 3.0)
-    array(1.)
-    """
-    return (
-        lambda: np.remainder(a, b),
-        lambda g, y: g,
-        lambda g, y: -g * np.floor_divide(a, b),
-    )
-
-
-@primitive
 def negative(x, /):
     """y = -x: f′ = -1.
 
@@ -109,13 +91,75 @@ def negative(x, /):
 
 
 @primitive
-def positive(x, /):
-    """y = +x: f′ = 1. A new tensor with the same values: so `grad` (chapter 2.3) makes variables.
+def exp(x, /):
+    """y = exp(x): f′ = y, the function that is its own derivative.
 
-    >>> positive(2.0)
-    array(2.)
+    >>> exp(0.0)
+    array(1.)
     """
-    return +x, lambda g, y: g
+    return np.exp(x), lambda g, y: g * y
+
+
+@primitive
+def log(x, /):
+    """y = log(x): from exp(y) = x follows exp(y) ∂y/∂x = 1, so f′ = 1/x.
+
+    >>> log(1.0)
+    array(0.)
+    """
+    return np.log(x), lambda g, y: g / x
+
+
+@primitive
+def sqrt(x, /):
+    """y = √x: from y² = x follows 2y ∂y/∂x = 1, so f′ = 1/(2y). Infinite at 0.
+
+    >>> sqrt(9.0)
+    array(3.)
+    """
+    return np.sqrt(x), lambda g, y: g / (2 * y)
+
+
+@primitive
+def tanh(x, /):
+    """y = sinh(x)/cosh(x): every number is brought between -1 and 1.
+
+    As sinh′ = cosh and cosh′ = sinh, the quotient rule gives
+
+        f′ = (cosh² x - sinh² x)/cosh² x = 1 - y²
+
+    The slope is 1 at 0 and dies as |y| → 1. There tanh is **saturated**: no gradient passes.
+
+    >>> tanh(0.0)
+    array(0.)
+    """
+    return np.tanh(x), lambda g, y: g * (1 - y * y)
+
+
+@primitive
+def maximum(a, b, /):
+    """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
+
+    At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
+    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)`, which
+    networks call relu, has slope ½ at exactly 0.
+
+    >>> maximum(2.0, 5.0)
+    array(5.)
+    """
+    return (
+        np.maximum(a, b),
+        lambda g, y: np.where(a > b, g, np.where(a < b, 0, g / 2)),  # neither: a tie, or a NaN
+        lambda g, y: np.where(b > a, g, np.where(b < a, 0, g / 2)),
+    )
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the power, whose formula needs care at 0, and more of the same.
+#
+# Why `_unchanged` and `_negated` are functions: a VJP is usually a lambda, made anew for each
+# operation. The VJPs of `add` and `subtract` need no array, and records have many of them. So they
+# are made once, which saves work for Python's cycle collector.
 
 
 @primitive
@@ -147,17 +191,29 @@ def power(a, b, /):
 
 
 @primitive
-def exp(x, /):
-    """y = exp(x): f′ = y, the function that is its own derivative.
+def positive(x, /):
+    """y = +x: f′ = 1. A new tensor with the same values: so `grad` (chapter 2.3) makes variables.
 
-    >>> exp(0.0)
+    >>> positive(2.0)
+    array(2.)
+    """
+    return +x, lambda g, y: g
+
+
+@primitive
+def remainder(a, b, /):
+    """y = a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
+
+    The number of whole steps is constant between its jumps: ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
+
+    >>> remainder(7.0, 3.0)
     array(1.)
     """
-    return np.exp(x), lambda g, y: g * y
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: more of the same.
+    return (
+        lambda: np.remainder(a, b),
+        lambda g, y: g,
+        lambda g, y: -g * np.floor_divide(a, b),
+    )
 
 
 @primitive
@@ -171,16 +227,6 @@ def expm1(x, /):
 
 
 @primitive
-def log(x, /):
-    """y = log(x): from exp(y) = x follows exp(y) ∂y/∂x = 1, so f′ = 1/x.
-
-    >>> log(1.0)
-    array(0.)
-    """
-    return np.log(x), lambda g, y: g / x
-
-
-@primitive
 def log1p(x, /):
     """y = log(1 + x): f′ = 1/(1 + x). Near 0, where 1 + x drops digits of x, it keeps all digits.
 
@@ -188,32 +234,6 @@ def log1p(x, /):
     (array(0.), array(1.e-20))
     """
     return lambda: np.log1p(x), lambda g, y: g / (1 + x)
-
-
-@primitive
-def sqrt(x, /):
-    """y = √x: from y² = x follows 2y ∂y/∂x = 1, so f′ = 1/(2y). Infinite at 0.
-
-    >>> sqrt(9.0)
-    array(3.)
-    """
-    return np.sqrt(x), lambda g, y: g / (2 * y)
-
-
-@primitive
-def tanh(x, /):
-    """y = sinh(x)/cosh(x): every number is brought between -1 and 1.
-
-    As sinh′ = cosh and cosh′ = sinh, the quotient rule gives
-
-        f′ = (cosh² x - sinh² x)/cosh² x = 1 - y²
-
-    The slope is 1 at 0 and dies as |y| → 1: a saturated tanh passes no gradient.
-
-    >>> tanh(0.0)
-    array(0.)
-    """
-    return np.tanh(x), lambda g, y: g * (1 - y * y)
 
 
 @primitive
@@ -311,24 +331,6 @@ def logaddexp(a, b, /):
         lambda: np.logaddexp(a, b),
         lambda g, y: g * part(a, b, y),
         lambda g, y: g * part(b, a, y),
-    )
-
-
-@primitive
-def maximum(a, b, /):
-    """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
-
-    At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
-    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
-    slope ½ at exactly 0.
-
-    >>> maximum(2.0, 5.0)
-    array(5.)
-    """
-    return (
-        np.maximum(a, b),
-        lambda g, y: np.where(a > b, g, np.where(a < b, 0, g / 2)),  # neither: a tie, or a NaN
-        lambda g, y: np.where(b > a, g, np.where(b < a, 0, g / 2)),
     )
 
 

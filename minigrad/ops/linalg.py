@@ -49,19 +49,15 @@ def matmul(a: Any, b: Any) -> Tensor:
     array(11)
     """
     a, b = as_operand(a, "matmul"), as_operand(b, "matmul")
-    if a.ndim > 1 and b.ndim > 1:
-        try:
-            return _rows_matmul(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)
-        except ValueError as error:
-            unexplained = error
-        _refuse_shapes(a, b)
-        raise unexplained
+    if a.ndim < 2 or b.ndim < 2:
+        return _of_a_vector(a, b)
+    try:
+        # (`_rows_matmul` is the same rule, and faster where a is a stack and b is one matrix)
+        return _rows_matmul(a, b) if b.ndim == 2 < a.ndim else _matmul(a, b)
+    except ValueError as error:
+        unexplained = error
     _refuse_shapes(a, b)
-    if b.ndim == 1:
-        c = matmul(a, b.reshape(-1, 1))
-        return c.reshape(c.shape[:-1])
-    c = matmul(a.reshape(1, -1), b)
-    return c.reshape((*c.shape[:-2], c.shape[-1]))
+    raise unexplained
 
 
 @primitive(name="matmul")
@@ -71,6 +67,20 @@ def _matmul(a, b, /):
         lambda g, y: g @ b.mT,  # ∂L/∂A = G Bᵀ
         lambda g, y: a.mT @ g,  # ∂L/∂B = Aᵀ G
     )
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: vectors, a faster way for a stack times one matrix, and refusals.
+
+
+def _of_a_vector(a: Any, b: Any) -> Tensor:
+    """Return the product where a or b is a vector, which becomes a matrix for the time being."""
+    _refuse_shapes(a, b)
+    if b.ndim == 1:
+        c = matmul(a, b.reshape(-1, 1))
+        return c.reshape(c.shape[:-1])
+    c = matmul(a.reshape(1, -1), b)
+    return c.reshape((*c.shape[:-2], c.shape[-1]))
 
 
 @primitive(name="matmul")

@@ -8,8 +8,9 @@ the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a me
 1/n. In a maximum one element has all the influence.
 
 `axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
-place with length 1, as in NumPy. A VJP first restores those axes, so that g broadcasts
-against x.
+place with length 1, as in NumPy. A VJP first restores those axes with length 1, so that g
+broadcasts against x. `kept_shape` computes the shape that g then has: for x of shape (2, 3, 5)
+and axis=-1 it is (2, 3, 1).
 
 Exercise 8 of `python -m demos learn`: write the rule of a sum, for every axis.
 """
@@ -19,19 +20,6 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-
-
-def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
-    """The shape with its reduced axes at length 1, as keepdims=True would leave it.
-
-    >>> from minigrad.ops.reduce import kept_shape
-    >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
-    ((2, 3, 1), (1, 1, 5), (1, 1, 1))
-    """
-    if axis is None or not shape:  # NumPy lets a 0-d array be reduced over axis -1, to itself
-        return (1,) * len(shape)
-    reduced = {i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
-    return tuple(1 if i in reduced else n for i, n in enumerate(shape))
 
 
 @primitive
@@ -60,8 +48,8 @@ def mean(x, /, axis=None, *, keepdims=False):
 
         ∂y/∂xᵢ = 1/n        ∂L/∂xᵢ = g/n
 
-    A mean of losses over n examples divides the gradient of each by n: its size does not depend
-    on how many examples there are.
+    A mean of losses over n examples divides the gradient of each loss by n. So the gradient of a
+    parameter, which is a sum over all examples, does not grow with their number.
 
     >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
     array([2., 3.])
@@ -69,10 +57,30 @@ def mean(x, /, axis=None, *, keepdims=False):
     shape, size = x.shape, x.size
 
     def vjp(g, y):
-        share = y.size / (size or 1)  # 1/n: to divide by an n of 70,000 would be ∞ in float16
+        share = y.size / (size or 1)  # 1/n
         return np.broadcast_to((g * share).reshape(kept_shape(shape, axis)), shape)
 
     return x.mean(axis=axis, keepdims=keepdims), vjp
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: `kept_shape`, extrema, whose ties share the gradient, and the running sum.
+#
+# Why `mean` multiplies by 1/n where its formula divides by n: float16 has no number as large as
+# 70,000, and g / n would be g / ∞ there.
+
+
+def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
+    """The shape with its reduced axes at length 1, as keepdims=True would leave it.
+
+    >>> from minigrad.ops.reduce import kept_shape
+    >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
+    ((2, 3, 1), (1, 1, 5), (1, 1, 1))
+    """
+    if axis is None or not shape:  # NumPy lets a 0-d array be reduced over axis -1, to itself
+        return (1,) * len(shape)
+    reduced = {i % len(shape) for i in (axis if isinstance(axis, tuple) else (axis,))}
+    return tuple(1 if i in reduced else n for i, n in enumerate(shape))
 
 
 @primitive

@@ -34,11 +34,17 @@ def softmax(x, /, axis=-1):
 
         ∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)
 
-    ⟨y, g⟩ = Σᵢ yᵢ gᵢ is the average gradient under the weights y: a score is pushed by its own
-    gradient's departure from that average, times its weight. When y is nearly one-hot (one weight
-    near 1, the rest near 0), the winner's own gradient *is* the average, and every other departure
-    is multiplied by almost 0: nothing is left, and the gradient dies. This is where √d_k enters
-    (chapter 16). ∂L/∂x sums to 0, because raising all scores together changes no weight.
+    ⟨y, g⟩ = Σᵢ yᵢ gᵢ is the average of g under the weights y. So each score gets
+
+        its weight × (its g - the average g)
+
+    For y = (.9, .1) and g = (1, 0) the average is .9, and the scores get .9 × (1 - .9) = .09 and
+    .1 × (0 - .9) = -.09. They sum to 0, as always, because raising all scores together changes no
+    weight.
+
+    When y is nearly one-hot (one weight near 1, the rest near 0), the average is nearly the g of
+    the large weight, so its score gets almost nothing. The other scores get almost nothing either,
+    because their weights are near 0. So the gradient dies. This is where √d_k enters (chapter 16).
 
     x has any shape; the weights sum to 1 along `axis`. A row of nothing but -∞ has no weights and
     gives NaN; chapter 11 says what attention does instead.
@@ -46,10 +52,10 @@ def softmax(x, /, axis=-1):
     >>> softmax([0.0, np.log(3.0)])
     array([0.25, 0.75])
     >>> from minigrad import grad
-    >>> grad(lambda x: softmax(x)[0])([0.0, np.log(3.0)])       # y₀(1 - y₀) and -y₀y₁
-    array([ 0.1875, -0.1875])
+    >>> grad(lambda x: softmax(x)[0])(np.log([0.9, 0.1]))       # L is y₀, so g = (1, 0)
+    array([ 0.09, -0.09])
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     e = np.exp(x - _largest(x, axis))
     return (
         e / e.sum(axis=axis, keepdims=True),
@@ -68,20 +74,24 @@ def log_softmax(x, /, axis=-1):
         ∂yᵢ/∂xⱼ = δᵢⱼ - pⱼ        ∂L/∂x = g - p Σᵢ gᵢ
 
     The usual loss for guessing the true class c is L = -y_c (cross-entropy). Then g is -1 at c
-    and 0 elsewhere, and ∂L/∂x = p - onehot(c): prediction minus truth, never dead while they
-    differ.
+    and 0 elsewhere, and ∂L/∂x = p - onehot(c), where onehot(c) is 1 at c and 0 elsewhere:
+    prediction minus truth. It never dies while they differ.
 
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     shifted = x - _largest(x, axis)
-    with np.errstate(divide="ignore"):  # an axis without elements has the sum 0, and nobody sees it
+    with np.errstate(divide="ignore"):  # the log of 0, where an axis has no elements
         log_sum = np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
     return (
         shifted - log_sum,
         lambda g, y: g - np.exp(y) * g.sum(axis=axis, keepdims=True),
     )
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the logarithm of the sum alone, and rows without elements.
 
 
 @primitive
@@ -98,7 +108,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
     >>> np.exp(logsumexp([0.0, np.log(3.0)])).round(12)     # 1 + 3
     np.float64(4.0)
     """
-    x = floats(x)
+    x = floats(x)  # integers become float64
     largest = _largest(x, axis)
     shift = np.where(np.isfinite(largest), largest, 0)
     total = np.exp(x - shift).sum(axis=axis, keepdims=True)
