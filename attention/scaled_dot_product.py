@@ -27,8 +27,8 @@ axes (…) are batch axes and broadcast.
     >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores log 3 and 0: 3 to 1
     Tensor([[0.75, 0.25]])
 
-Exercises 18 to 20 of `python -m demos learn`: softmax over the wrong axis, the equation
-above, and a query without a key.
+Exercises 16, 18 to 20 and 22 of `python -m demos learn`: the way back with two keys and a pencil,
+softmax over the wrong axis, the equation above, a query without a key, and the way back in code.
 """
 
 from __future__ import annotations

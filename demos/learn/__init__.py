@@ -15,13 +15,13 @@ GROUPS = {
         "e09_unbroadcast",
         "e10_matmul",
         "e11_pick",
-        "e12_bug",
+        "e12_double",
     ),
     "many to one": (
         "e13_softmax",
         "e14_cross_entropy",
         "e15_layer_norm",
-        "e16_double",
+        "e16_pencil",
         "e17_predict",
         "e18_bug",
     ),
@@ -29,9 +29,20 @@ GROUPS = {
         "e19_attention",
         "e20_mask",
         "e21_heads",
-        "e22_rotary",
+        "e22_backward",
         "e23_optimizer",
         "e24_reverse",
     ),
 }
 EXERCISES = tuple(name for names in GROUPS.values() for name in names)
+PATH = (  # for a first contact: up to how backpropagation through attention works
+    "e02_product",
+    "e04_two_uses",
+    "e06_bug",
+    "e10_matmul",
+    "e13_softmax",
+    "e19_attention",
+    "e16_pencil",
+    "e22_backward",
+)
+FORMER = ("e12_bug", "e16_double", "e22_rotary")  # in folders that were made before 2026-11-23

@@ -7,11 +7,12 @@ another one, a derivative that a finite difference contradicts, and a law that i
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,22 @@ def given(answer: ModuleType, name: str) -> Any:
     line = _empty(getattr(answer, "__text__", ""), name, stub(Path(file).stem))
     if line:
         raise Unsolved(f"the lines of {name} are still to be written: {file}, line {line}")
-    return getattr(answer, name)
+    found = getattr(answer, name)
+    return _with_read_only(found) if isinstance(found, FunctionType) else found
+
+
+def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which is given read-only views of the arrays that it is called with."""
+
+    @functools.wraps(function)
+    def called(*inputs: Any, **options: Any) -> Any:
+        inputs = tuple(x.view() if isinstance(x, np.ndarray) else x for x in inputs)
+        for x in inputs:
+            if isinstance(x, np.ndarray):
+                x.setflags(write=False)
+        return function(*inputs, **options)
+
+    return called
 
 
 def _empty(text: str, name: str, given_text: str) -> int:

@@ -43,8 +43,8 @@ loss, which is its **root**, and ends when no result is waiting.
     >>> float(found[x])                     # 3 + 3 + 1
     7.0
 
-Exercises 3 to 6, 9 and 12 of `python -m demos learn`: the way back through a chain, two uses, the
-order, a mistake in it; un-broadcasting, and a layer that lacks it.
+Exercises 3 to 6 and 9 of `python -m demos learn`: the way back through a chain, two uses, the
+order, a mistake in it; and un-broadcasting.
 """
 
 from __future__ import annotations

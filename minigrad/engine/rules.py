@@ -35,7 +35,7 @@ all of its inputs in place of a VJP for each. On a first reading, skip the lines
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)              # 3x² and 6x
     (array(12.), array(12.))
 
-Exercises 7, 8, 10, 11 and 13 to 16 of `python -m demos learn`: rules of your own.
+Exercises 7 and 12 of `python -m demos learn`: a first rule of your own, and one to repair.
 """
 
 from __future__ import annotations

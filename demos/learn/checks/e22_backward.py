@@ -1,0 +1,123 @@
+"""Exercise 22 · The check: known mistakes, laws, finite differences, batches and masks."""
+
+import numpy as np
+
+from attention import attention_backward
+from demos.learn._telling import array, given, law, results, right_derivatives, same
+from minigrad import primitive, softmax
+
+CHAPTER = "11"
+HINTS = (
+    "Go back in the opposite order, and write the shapes down. O = P V is a product of matrices: "
+    "it passes back to both factors, as in exercise 10. P = softmax(Z) is exercise 13. Then "
+    "Z = scale · Q Kᵀ is a product again.",
+    "From O = P V come ∂L/∂P = G Vᵀ and ∂L/∂V = Pᵀ G. Softmax passes back to each score its weight "
+    "times (its ∂L/∂P minus the row's average under the weights). Both factors of Q Kᵀ get the "
+    "scale. Each gradient has the shape of what it belongs to.",
+    "dP = G @ V.mT, and ∂L/∂Z is P * (dP - (P * dP).sum(axis=-1, keepdims=True)). Then "
+    "dQ = scale * dZ @ K. In dK, dZ is transposed and Q takes the place of K. dV = P.mT @ G.",
+)
+
+
+SCALED = "a score is scale · q·k, so the scale is a factor of ∂L/∂Q and of ∂L/∂K"
+TURNED = "row t of P and of ∂L/∂Z belongs to query t, and column s to key s and value s"
+
+
+def check(answer):
+    """The scores' gradient first, as the others need it; T = S first, as there every order fits."""
+    scores_back, backward = given(answer, "scores_back"), given(answer, "backward")
+    rng = np.random.default_rng(0)
+    for shape in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
+        right_scores(scores_back, rng, *shape)
+    for shape in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
+        right_inputs(backward, scores_back, rng, *shape)
+    masked(backward, rng)
+
+
+def drawn(rng, *sizes, d_k=7, d_v=11):
+    """Q, K, V and G at random, and words for their sizes; in `sizes` T and S are the last two."""
+    *batch, T, S = sizes
+    pairs = ((T, d_k), (S, d_k), (S, d_v), (T, d_v))
+    words = f"for T = {T} and S = {S}" + f" and batch axes {(*batch,)}" * bool(batch)
+    return words, *(rng.standard_normal((*batch, *pair)) for pair in pairs)
+
+
+def right_scores(scores_back, rng, *sizes):
+    """∂L/∂Z: a law, with the mistakes that break it, and a finite difference."""
+    words, Z, _, V, G = drawn(rng, *sizes, d_k=sizes[-1])
+    asked, P, dP = f"{words}, scores_back(P, V, G)", softmax(Z), G @ V.mT
+    dZ = array(asked, scores_back(P, V, G), Z.shape)
+    seen = f"{words} the first row sums to {dZ.sum(axis=-1).flat[0]:.3g}"
+    if np.allclose(dZ, P * dP):
+        seen = "this is P ⊙ ∂L/∂P, and the average of each row is still in it"
+    if np.allclose(dZ, P * (dP - dP.mean(axis=-1, keepdims=True))):
+        seen = "in this one the plain mean of each row is subtracted, and the weights are not equal"
+    law(
+        "if all scores of a query rise together, no weight changes: so each row of ∂L/∂Z sums to 0",
+        np.allclose(dZ.sum(axis=-1), 0),
+        seen,
+    )
+
+    @primitive
+    def read(Z, /):
+        P = softmax(Z)
+        return P @ V, lambda G, y: scores_back(P, V, G)
+
+    right_derivatives(read, Z, order=1, asked=f"{asked}, as the VJP of softmax(Z) V")
+
+
+def right_inputs(backward, scores_back, rng, *sizes):
+    """∂L/∂Q, ∂L/∂K, ∂L/∂V: where every order fits the wrong ones by name, laws, differences."""
+    words, Q, K, V, G = drawn(rng, *sizes)
+    asked, scale = f"{words}, backward(Q, K, V, G, scale)", 1 / np.sqrt(7)
+    P = softmax(scale * Q @ K.mT)
+    dZ = scores_back(P, V, G)
+    dQ, dK, dV = arrays(asked, backward(Q, K, V, G, scale), (Q, K, V))
+    mistakes = [
+        (SCALED, dQ, dZ @ K, "∂L/∂Q is ∂L/∂Z K here"),
+        (SCALED, dK, dZ.mT @ Q, "∂L/∂K is (∂L/∂Z)ᵀ Q here"),
+    ]
+    if P.shape == P.mT.shape:
+        mistakes += [
+            (TURNED, dQ, scale * dZ.mT @ K, "∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
+            (TURNED, dK, scale * dZ @ Q, "∂L/∂K is scale · ∂L/∂Z Q here"),
+            (TURNED, dV, P @ G, "∂L/∂V is P G here"),
+        ]
+    for sentence, gradient, wrong, seen in mistakes:
+        law(sentence, not np.allclose(gradient, wrong), seen)
+    alike = backward(Q, K, np.ones_like(V), G, scale)[0]
+    law(
+        "if all values are equal, the output is the same for every query: so ∂L/∂Q is 0",
+        np.allclose(alike, 0),
+        f"{words} its largest element is {np.abs(alike).max():.3g}",
+    )
+
+    @primitive
+    def attend(Q, K, V, /):
+        y = softmax(scale * Q @ K.mT) @ V
+        return y, *(lambda G, y, i=i: backward(Q, K, V, G, scale)[i] for i in range(3))
+
+    asked = f"{asked}, as the VJPs of attend(Q, K, V)"
+    right_derivatives(attend, Q, K, V, order=1, asked=asked)
+
+
+def masked(backward, rng):
+    """Of four queries the last has no key, and no query may look at the last of five keys."""
+    words, Q, K, V, G = drawn(rng, 2, 4, 5)
+    may_look = np.array([[1, 0, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
+    asked = f"{words}, backward(Q, K, V, G, 0.3, may_look)"
+    found = arrays(asked, backward(Q, K, V, G, 0.3, may_look), (Q, K, V))
+    for sentence, rows in (
+        ("a query without a key gets the gradient 0", found[0][:, 3]),
+        ("a key that no query may look at gets the gradient 0", found[1][:, 4]),
+        ("a value that no query may look at gets the gradient 0", found[2][:, 4]),
+    ):
+        law(sentence, not rows.any(), f"its largest element is {np.abs(rows).max():.3g}")
+    ours = attention_backward(Q, K, V, G, scale=0.3, may_look=may_look)
+    same(asked, found, ours)
+
+
+def arrays(asked, found, inputs):
+    """The three gradients; Unsolved unless each is an array of the shape of its input."""
+    pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
+    return [array(f"{name} of {asked}", gradient, x.shape) for name, gradient, x in pairs]
