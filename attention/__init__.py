@@ -5,7 +5,12 @@ the order a reader meets them.
 """
 
 # ruff: noqa: I001, RUF022 (the order is the lesson's, not the alphabet's)
-from attention.scaled_dot_product import attention, attention_weights, qk_norm
+from attention.scaled_dot_product import (
+    attention,
+    attention_backward,
+    attention_weights,
+    qk_norm,
+)
 from attention.masks import causal_mask, mean_over_positions, padding_mask, window_mask
 from attention.additive import additive_attention
 from attention.fused import fused_attention
@@ -33,6 +38,7 @@ from attention.encoders import Classifier, TextEncoder, bert
 __all__ = [
     "attention",
     "attention_weights",
+    "attention_backward",
     "qk_norm",
     "causal_mask",
     "padding_mask",

@@ -19,18 +19,16 @@ and l, so that each weight is pⱼ = exp(zⱼ - m)/l.
 Dao 2023 saves one number, λ = m + log l, since pⱼ = exp(zⱼ - λ). But λ is rounded. At m = 1e8 the
 numbers of float32 are 8 apart, so log l is lost, and the weights do not sum to 1.)
 
-**Backward, by hand.** Let Q be the queries already multiplied by the scale. That product is one
-`multiply` before this rule, and the VJPs of `multiply` give the gradients of the queries and of a
-learned scale. With Z = Q Kᵀ + score_bias, P = softmax(Z), Y = P V and G = ∂L/∂Y, the rules of
-chapters 3.5 and 3.6 give, one after the other,
+**Backward, by hand.** Let Q′ = scale · Q. That product is one `multiply` before this rule, and the
+VJPs of `multiply` give the gradients of the queries and of a learned scale. With the scores
+Z = Q′ Kᵀ + score_bias, P = softmax(Z), Y = P V and G = ∂L/∂Y, the rest is chapter 11's way back,
+with Q′ in the place of Q, and 1 in the place of the scale. The gradient of score_bias is ∂L/∂Z,
+summed over the axes along which score_bias was stretched.
 
-    ∂L/∂V = Pᵀ G        ∂L/∂P = G Vᵀ        ∂L/∂Z = P ⊙ (∂L/∂P - D),    Dᵢ = Σⱼ Pᵢⱼ (∂L/∂P)ᵢⱼ
-    ∂L/∂Q = (∂L/∂Z) K        ∂L/∂K = (∂L/∂Z)ᵀ Q
-
-and the gradient of score_bias is ∂L/∂Z, summed over the axes along which score_bias was stretched.
-Each formula needs P only a block at a time. A block of E = exp(Z - m) is computed again from Q and
-K: this costs one more product, and T² numbers need not be kept. P is E with each row divided by its
-l. Only D is a sum over all keys. But
+Each formula there needs P only a block at a time. A block of E = exp(Z - m) is computed again from
+Q′ and K: this costs one more product, and T² numbers need not be kept. P is E with each row divided
+by its l. Only the average that is subtracted from each row of ∂L/∂P is a sum over all keys,
+Dᵢ = Σⱼ Pᵢⱼ (∂L/∂P)ᵢⱼ. But
 
     Dᵢ = Σⱼ Pᵢⱼ ⟨Gᵢ, Vⱼ⟩ = ⟨Gᵢ, Σⱼ Pᵢⱼ Vⱼ⟩ = ⟨Gᵢ, Yᵢ⟩
 
@@ -71,8 +69,8 @@ This takes a quarter of the time of writing -∞ where a mask says so, if the ma
 two thirds if it is causal. A whole call then takes 3 to 12 % less time.
 
 Legend: N members of the batch, of which n are computed at once; T queries, S keys, d_k features of
-a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, and Z and
-E have the keys first.
+a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, Q is Q′,
+and Z and E have the keys first.
 
     >>> from attention import attention, causal_mask
     >>> rng = np.random.default_rng(0)
@@ -95,6 +93,7 @@ import numpy as np
 
 from attention.scaled_dot_product import (
     Scale,
+    attention,
     check_mask,
     check_score_bias,
     check_values,
@@ -122,21 +121,25 @@ def fused_attention(
 ) -> Tensor:
     """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
-    softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention` except drop=: the
-    weights are never all in memory, so none can be dropped. Beyond copies of its inputs and outputs
-    it holds two numbers for each query, and two arrays of block² scores, with a mask three. (They
-    have 2¹⁶ scores if that is more. The mask itself has T · S booleans.) Blocks that the mask
-    forbids are skipped: of b × b blocks a causal mask leaves b (b + 1)/2, which is near half of
-    them for large b, and a window leaves a band. Smaller blocks let more be skipped, larger ones
-    need fewer calls of NumPy: so block= is 128 with a mask and 256 without, unless it is given.
+    softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention`. Beyond copies of its
+    inputs and outputs it holds two numbers for each query, and two arrays of block² scores, with a
+    mask three. (They have 2¹⁶ scores if that is more. The mask itself has T · S booleans.) Blocks
+    that the mask forbids are skipped: of b × b blocks a causal mask leaves b (b + 1)/2, which is
+    near half of them for large b, and a window leaves a band. Smaller blocks let more be skipped,
+    larger ones need fewer calls of NumPy: so block= is 128 with a mask and 256 without, unless it
+    is given.
+
+    Two cases are handed on to `attention`. With drop= all weights are needed, because some are
+    dropped. And for a single query there is one row of weights and nothing to save: there the
+    blocks would take about twice as long.
     """
-    if drop is not None:
-        raise TypeError("fused_attention keeps no weights to drop: use attention for drop=")
     if block is None:
         block = 256 if mask is None else 128
     if isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1:
         raise ValueError(f"block must be a whole number, 1 or larger: got {block!r}")
     factor = scale_factor(q, k, scale)
+    if drop is not None or q.shape[-2] == 1:
+        return attention(q, k, v, mask=mask, score_bias=score_bias, scale=factor, drop=drop)
     check_values(k, v)
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     scores_shape = (*batch, q.shape[-2], k.shape[-2])

@@ -37,7 +37,7 @@ scores sums to 0 over the keys, since a number that is added to all of them chan
     >>> from attention.scaled_dot_product import over_keys, scale_factor
     >>> from minigrad import gradients
     >>> kept = []
-    >>> def spy(q, k, v, *, mask, scale):
+    >>> def spy(q, k, v, *, mask, scale, **options):    # options: score_bias and drop, None here
     ...     kept.append(scale_factor(q, k, scale) * (q @ k.mT))
     ...     return over_keys(kept[-1], mask) @ v
     >>> layer.attend = spy                              # or MultiHeadAttention(…, attend=spy)
@@ -135,16 +135,14 @@ class MultiHeadAttention(Module):
               divide d_model
     bias      whether the four projections add a bias
     scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
-    dropout   the probability with which a weight is dropped while training; an `attend` that is
-              given must then take drop=
+    dropout   the probability with which a weight is dropped while training
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
-    attend    the function of (q, k, v, mask=, scale=) that each head computes; it gets score_bias=
-              and drop= only where they are used. None for chapter 12's `fused_attention`, which is
-              faster, or chapter 11's `attention` where weights are dropped, or where there is one
-              query only. Their results are the same, but for rounding. (Inside `unfused()`, for a
-              drawing, the first takes the steps of the second.) It may be set later, and is the
-              place to look at scores: see the head of this chapter
+    attend    the function that each head computes: it is always called with mask=, score_bias=,
+              scale= and drop=, each None where it is not used. None for chapter 12's
+              `fused_attention`, whose results are those of chapter 11's `attention`, but for
+              rounding. (Inside `unfused()`, for a drawing, it takes the steps of `attention`.) It
+              may be set later, and is the place to look at scores: see the head of this chapter
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights.
@@ -217,18 +215,15 @@ class MultiHeadAttention(Module):
         v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.joined(k_heads, v_heads)
-        optional: dict[str, Any] = {} if score_bias is None else {"score_bias": score_bias}
-        if self.training and self.dropout.p:
-            optional["drop"] = self.dropout
-        by_steps = "drop" in optional or q_heads.shape[-2] == 1
-        attend = self.attend or (attention if by_steps else fused_attention)
+        attend = self.attend or fused_attention
         heads = attend(
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)
             mask=_for_heads(mask, q_heads, k_heads, v_heads),
+            score_bias=score_bias,
             scale=self.scale,
-            **optional,
+            drop=self.dropout if self.training and self.dropout.p else None,
         )  # (…, H, T, d_v)
         y = self.w_o(merge_heads(heads))  # (…, T, d_model)
         if cache is not None:  # only now: a call that is refused leaves the cache as it was

@@ -23,9 +23,89 @@ them is nearly one-hot, and chapter 3.6 showed what its VJP then does. Chapter 1
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
 
-    >>> q, k = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]])
-    >>> attention_weights(q, k, scale=np.log(3.0) / 2)        # scores log 3 and 0: 3 to 1
-    Tensor([[0.75, 0.25]])
+One query and two keys, with numbers for the head. ln 3 makes the weights round, and √d_k is 2:
+
+    >>> q = Tensor([[2.0, 0.0, 0.0, 0.0]], requires_grad=True)
+    >>> k = Tensor([[np.log(3.0), 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]], requires_grad=True)
+    >>> v = Tensor([[4.0, 0.0], [0.0, 4.0]], requires_grad=True)
+    >>> attention_weights(q, k).data            # the scores are ln 3 and 0: 3 to 1
+    array([[0.75, 0.25]])
+    >>> o = attention(q, k, v)
+    >>> o.data                                  # ¾ (4, 0) + ¼ (0, 4)
+    array([[3., 1.]])
+
+**The way back.** Let O be the result, and G = ∂L/∂O the gradient that arrives there. Forward there
+were three steps: the scores Z = scale · Q Kᵀ (Z is *after* the scale), the weights P = softmax(Z),
+and the result O = P V. Backward there are the same three steps, the last one first.
+
+O = P V is a matrix product. Chapter 3.5 says what a product passes back to its two factors:
+
+    ∂L/∂V = Pᵀ G
+    ∂L/∂P = G Vᵀ
+
+P = softmax(Z) is taken in each row. Chapter 3.6 says what a score gets: its weight, times the
+gradient of its weight minus the average of these gradients in the row. The average is taken under
+the weights, so it is the sum of the row of P ⊙ ∂L/∂P:
+
+    ∂L/∂Z = P ⊙ (∂L/∂P - rowsum(P ⊙ ∂L/∂P))
+
+Z = scale · Q Kᵀ is a product again. Its factors are Q and Kᵀ, so chapter 3.5 gives ∂L/∂Z K for the
+left one and Qᵀ ∂L/∂Z for the right one, which is Kᵀ. K's gradient is the transpose of that. Both
+are multiplied by the scale, as Z was:
+
+    ∂L/∂Q = scale · ∂L/∂Z K
+    ∂L/∂K = scale · (∂L/∂Z)ᵀ Q
+
+These five lines are the way back through attention. `attention_backward` has them in code.
+
+What do they say? Look at one query q, with the weights pⱼ, the result o = Σⱼ pⱼ vⱼ and g = ∂L/∂o.
+The gradient of the weight pⱼ is the number g·vⱼ. It says how much more of value j would *raise* the
+loss. The average of these numbers under the weights is Σⱼ pⱼ (g·vⱼ) = g·o. So each score gets
+
+    ∂L/∂zⱼ = pⱼ (g·vⱼ - g·o)
+
+This is positive if value j raises the loss more than the average, and negative if less. The
+gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. So the
+*gradient* points toward the keys whose values raise the loss more than the average. A *step* of
+descent goes against the gradient: it moves q away from those keys, and toward the others.
+
+The keys move likewise. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step moves key j away from q if its value
+raises the loss more than the average, and toward q if less. And as ∂L/∂vⱼ = pⱼ g, a step moves each
+value against g, the more the larger its weight.
+
+In the example let g = (1, -1): the loss rises with the first feature of o, and falls with the
+second.
+
+    g·vⱼ      4 and -4,  their average g·o = 3 - 1 = 2
+    ∂L/∂zⱼ    ¾ (4 - 2) = 1½  and  ¼ (-4 - 2) = -1½
+    ∂L/∂q     ½ (1½ k₁ - 1½ k₂) = (¾ ln 3, -3, 0, 0)
+    ∂L/∂kⱼ    ½ · 1½ q = (1½, 0, 0, 0)  and  (-1½, 0, 0, 0)
+    ∂L/∂vⱼ    ¾ g = (¾, -¾)  and  ¼ g = (¼, -¼)
+
+The engine finds the same gradients by itself, from the rules of the single operations. It stands on
+the left, and `attention_backward` on the right:
+
+    >>> from minigrad import gradients
+    >>> g = np.array([[1.0, -1.0]])
+    >>> engine = gradients(o, [q, k, v], g)
+    >>> by_hand = attention_backward(q.data, k.data, v.data, g, scale=0.5)
+    >>> for name, found, hand in zip("qkv", engine, by_hand):
+    ...     for row, same in zip(found.round(3), hand.round(3)):
+    ...         print(f"∂L/∂{name} ", row, same)
+    ∂L/∂q  [ 0.824 -3.     0.     0.   ] [ 0.824 -3.     0.     0.   ]
+    ∂L/∂k  [1.5 0.  0.  0. ] [1.5 0.  0.  0. ]
+    ∂L/∂k  [-1.5  0.   0.   0. ] [-1.5  0.   0.   0. ]
+    ∂L/∂v  [ 0.75 -0.75] [ 0.75 -0.75]
+    ∂L/∂v  [ 0.25 -0.25] [ 0.25 -0.25]
+    >>> q.data = q.data - 0.1 * engine[0]       # a step of descent
+    >>> attention_weights(q, k).data.round(2)
+    array([[0.61, 0.39]])
+
+After the step q looks less at key 1, whose value raises the loss, and more at key 2.
+
+A forbidden key (chapter 11.1) has the weight 0, so this query sends no gradient to the key or to
+its value. A query without any key has only weights of 0: its result is 0, and no gradient goes
+through it.
 
 Exercises 16, 18 to 20 and 22 of `python -m demos learn`: the way back with two keys and a pencil,
 softmax over the wrong axis, the equation above, a query without a key, and the way back in code.
@@ -96,15 +176,33 @@ def attention(
     mask, score_bias, scale  as for `attention_weights`
     drop  a function applied to the weights, such as a Dropout layer
 
-    Vaswani et al. 2017, section 3.2.1. The average of 1 and 5 under weights .75 and .25:
+    Vaswani et al. 2017, section 3.2.1. A query that fits two keys equally gets the mean of the two:
 
-    >>> q, k, v = Tensor([[2.0, 0.0]]), Tensor([[1.0, 0.0], [0.0, 1.0]]), Tensor([[1.0], [5.0]])
-    >>> attention(q, k, v, scale=np.log(3.0) / 2)
-    Tensor([[2.]])
+    >>> attention(Tensor([[0.0]]), Tensor([[1.0], [2.0]]), Tensor([[1.0], [5.0]]))
+    Tensor([[3.]])
     """
     weights = attention_weights(q, k, mask=mask, score_bias=score_bias, scale=scale)  # (…, T, S)
     check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
+
+
+def attention_backward(
+    Q: Any, K: Any, V: Any, G: Any, *, scale: float, may_look: Any = None
+) -> tuple[Any, Any, Any]:
+    """Return ∂L/∂Q, ∂L/∂K and ∂L/∂V of `attention`, given G = ∂L/∂O: the way back, by hand.
+
+    Q (…, T, d_k), K (…, S, d_k), V (…, S, d_v) and G (…, T, d_v) are arrays with the same batch
+    axes (…), and each gradient has its array's shape. may_look is the mask of `attention`. The
+    engine never calls this function.
+    """
+    Z = scale * Q @ K.mT  # (…, T, S)
+    P = over_keys(Z, may_look)  # (…, T, S)
+    dV = P.mT @ G  # (…, S, d_v)
+    dP = G @ V.mT  # (…, T, S)
+    dZ = P * (dP - (P * dP).sum(axis=-1, keepdims=True))  # (…, T, S)
+    dQ = scale * dZ @ K  # (…, T, d_k)
+    dK = scale * dZ.mT @ Q  # (…, S, d_k)
+    return dQ, dK, dV
 
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -207,7 +305,8 @@ def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
 
     A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
     softmax stays nearly uniform unless the scale is large. Pass a learned scale,
-    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k.
+    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k. The options go to `attend`: a layer
+    calls it with mask=, score_bias=, scale= and drop= (chapter 13).
 
     >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
     >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0

@@ -127,8 +127,6 @@ f(q, k, v, score_bias=ones(3, 5, dtype=np.uint8))
     with True where a query may look, is passed as mask=
 """,
     "fused attention": """
-f(q, k, v, drop=lambda w: w)
-    → TypeError: fused_attention keeps no weights to drop: use attention for drop=
 f(q, k, v, block=0) → ValueError: block must be a whole number, 1 or larger: got 0
 f(q, k, v, block=-1) → ValueError: block must be a whole number, 1 or larger: got -1
 f(q, k, v, block=2.5) → ValueError: block must be a whole number, 1 or larger: got 2.5

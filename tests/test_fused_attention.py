@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 
 import attention.fused as chapter
-from attention import attention, causal_mask, fused_attention, padding_mask, window_mask
+from attention import (
+    attention,
+    attention_backward,
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    window_mask,
+)
 from attention.positions import alibi
 from minigrad import Tensor, gradcheck, gradients, no_grad, unfused
 
@@ -85,12 +92,29 @@ def test_value_and_gradients_are_those_of_the_definition(mask, block):
 
 @masks
 def test_the_gradients_written_by_hand_are_those_that_the_engine_derives(mask):
-    """With create_graph=True it goes back to the definition, and otherwise asks the rule."""
+    """With create_graph=True it goes back to the definition, and otherwise asks the rule.
+
+    Both are chapter 11's way back.
+    """
     inputs = qkv(B, H)
     y = fused_attention(*inputs, mask=mask, block=2)
     g = random.standard_normal(y.shape)
     by_hand = gradients(y, inputs, g, retain_graph=True)
     agree(by_hand, [d.data for d in gradients(y, inputs, g, create_graph=True)])
+    arrays = [x.data for x in inputs]
+    agree(by_hand, attention_backward(*arrays, g, scale=1 / np.sqrt(D_K), may_look=mask))
+
+
+@pytest.mark.parametrize("queries", [1, T])
+def test_dropped_weights_and_a_single_query_are_handed_on_to_chapter_11(queries):
+    q, k, v = qkv(B, H)
+    q, mask = q[..., :queries, :], random.random((B, H, queries, S)) < 0.7
+    options = {"mask": mask, "score_bias": random.standard_normal(S), "scale": 0.3}
+    for drop in (None, lambda weights: weights * np.arange(float(S))):
+        y = fused_attention(q, k, v, drop=drop, **options)
+        by_steps = attention(q, k, v, drop=drop, **options)
+        np.testing.assert_allclose(y.data, by_steps.data, rtol=1e-10, atol=1e-12)
+        assert (y.node.name == "matmul") == (queries == 1 or drop is not None)
 
 
 @masks

@@ -444,7 +444,7 @@ def test_equal_seeds_drop_equal_weights():
     assert (states[0] != states[1]).any()
 
 
-def test_it_attends_with_the_function_it_was_given_which_gets_drop_and_bias_only_if_they_are_used():
+def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_four_options():
     calls = []
 
     def attend(q, k, v, **options):
@@ -456,11 +456,11 @@ def test_it_attends_with_the_function_it_was_given_which_gets_drop_and_bias_only
     made(q, memory, mask=mask)
     made(q, memory, mask=mask, score_bias=bias)
     made.eval()(q, memory, mask=mask)
-    always, drop = {"mask": mask, "scale": 0.25}, {"drop": made.dropout}
+    always = {"mask": mask, "score_bias": None, "scale": 0.25, "drop": None}
     assert isinstance(made.dropout, Dropout)
     assert [options for _, options in calls] == [
-        always | drop,
-        always | drop | {"score_bias": bias},
+        always | {"drop": made.dropout},
+        always | {"drop": made.dropout, "score_bias": bias},
         always,
     ]
     assert [shapes for shapes, _ in calls] == [[(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]] * 3
@@ -519,7 +519,7 @@ def test_a_function_set_as_attend_sees_the_scores_of_every_head_and_their_gradie
     mask = padding_mask([3, 5], S)
     before, kept = made(x, memory, mask=mask).data, []
 
-    def spy(q, k, v, *, mask, scale):
+    def spy(q, k, v, *, mask, **options):
         kept.append(q @ k.mT / np.sqrt(q.shape[-1]))
         return over_keys(kept[-1], mask) @ v
 
@@ -661,13 +661,6 @@ def test_the_weights_of_a_layer_with_qk_norm_are_those_it_uses():
 
 
 # ---------------------------------------------------------------- refusal
-
-
-def test_fused_attention_cannot_drop_weights_it_never_has_and_says_so():
-    made = free(attend=fused_attention, dropout=0.1)
-    with pytest.raises(TypeError, match="keeps no weights to drop: use attention for drop=$"):
-        made(sequences(T))
-    assert made.eval()(sequences(T)).shape == (B, T, D_MODEL)
 
 
 def test_a_call_that_is_refused_leaves_the_cache_as_it_was():

@@ -13,6 +13,7 @@ from attention import (
     MultiHeadAttention,
     additive_attention,
     attention,
+    attention_backward,
     attention_weights,
     causal_mask,
     fused_attention,
@@ -101,6 +102,34 @@ def test_attention_equals_three_nested_loops(mask, scale, factor):
     np.testing.assert_allclose(
         attention(q, k, v, mask=mask, scale=scale).data, output, rtol=1e-12, atol=1e-14
     )
+
+
+@masks
+@pytest.mark.parametrize("keys", [T, S])
+def test_the_way_back_by_hand_is_that_of_the_engine(mask, keys):
+    if mask is not None and mask.shape[-1:] == (S,):
+        mask = mask[..., :keys]
+    q, k, v = qkv(B)
+    inputs = [q, k[:, :keys], v[:, :keys]]
+    g = random.standard_normal((B, T, D_V))
+    expected = gradients(attention(*inputs, mask=mask, scale=0.3), inputs, g)
+    arrays = [x.data for x in inputs]
+    found = attention_backward(*arrays, g, scale=0.3, may_look=mask)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-14)
+
+
+def test_after_a_step_a_query_looks_less_at_keys_whose_values_raise_the_loss_above_average():
+    """One key moves the query at a time: the keys are a basis, so no other score changes."""
+    q, k, v = random.standard_normal((1, S)), np.eye(S), random.standard_normal((S, D_V))
+    g = random.standard_normal((1, D_V))
+    weights = attention_weights(Tensor(q), Tensor(k), scale=1.0).data
+    d_q, d_k, d_v = attention_backward(q, k, v, g, scale=1.0)
+    above = v @ g[0] > (weights @ v @ g[0]).item()
+    assert 0 < above.sum() < S
+    np.testing.assert_array_equal((q - 0.1 * d_q < q)[0], above)  # q moves away from those
+    np.testing.assert_array_equal((d_k @ q[0]) > 0, above)  # and so do they from q
+    np.testing.assert_allclose(d_v, weights.T * g, rtol=1e-12)
 
 
 @biases

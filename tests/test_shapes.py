@@ -86,7 +86,8 @@ def masks(chapter):
 
 def scaled_dot_product(chapter):
     q, k, v = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V)
-    chapter.attention(q, k, v, mask=np.ones((T, S), bool), score_bias=np.zeros((H, T, S)))
+    y = chapter.attention(q, k, v, mask=np.ones((T, S), bool), score_bias=np.zeros((H, T, S)))
+    chapter.attention_backward(q.data, k.data, v.data, np.ones(y.shape), scale=0.3)
 
 
 def additive(chapter):

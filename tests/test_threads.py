@@ -235,6 +235,7 @@ SAME = {  # a name, or several: what each thread calls, on what all of them shar
     "no_grad": silent,
     "unfused": unfolded,
     "gradients": lambda: gradients(H, [P], A, retain_graph=True),
+    "attention_backward": lambda: at.attention_backward(*[A[None]] * 4, scale=0.5),
     " ".join(DERIVATIVES): lambda: [derive(F, P, B) for derive in DERIVATIVES.values()],
     "detect_anomaly": mg.detect_anomaly()(lambda: gradients(TOTAL(P), [P])),
     "numerical_gradient": lambda: mg.numerical_gradient(TOTAL, P),

@@ -181,9 +181,9 @@ def test_a_stack_is_its_blocks_one_after_the_other_and_perhaps_a_norm(
 def test_the_weights_of_blocks_are_those_that_the_blocks_compute_with(norm_first):
     computed = []
 
-    def attend(q, k, v, **options):
+    def attend(q, k, v, *, drop, **options):
         computed.append(attention_weights(q, k, **options).data)
-        return attention(q, k, v, **options)
+        return attention(q, k, v, drop=drop, **options)
 
     encoder = randomised(Encoder(3, D_MODEL, H, 7, norm_first=norm_first, attend=attend, rng=rng()))
     x, mask = t(B, T, D_MODEL), causal_mask(T)
@@ -202,9 +202,9 @@ def spied(model, run, outer=lambda attend: attend):
     """The weights with which each layer computes while a model runs, and whether it records."""
     computed, layers = [], [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
 
-    def spy(q, k, v, **options):
+    def spy(q, k, v, *, drop, **options):
         computed.append(attention_weights(q, k, **options).data)
-        return attention(q, k, v, **options)
+        return attention(q, k, v, drop=drop, **options)
 
     before = [layer.attend for layer in layers]
     for layer in layers:

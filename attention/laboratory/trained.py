@@ -171,9 +171,14 @@ class Look:
         self.factor = factor
 
     def __call__(
-        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Any = None
+        self, q: Tensor, k: Tensor, v: Tensor, *, mask: Any = None, scale: Any = None, **others: Any
     ) -> Tensor:
-        """(…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)"""
+        """(…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+
+        ValueError for a score_bias= or a drop= that is not None, as the measured model has neither.
+        """
+        if any(option is not None for option in others.values()):
+            raise ValueError(f"Look computes with mask= and scale= only: got {', '.join(others)}")
         self.q = q
         self.scores = self.factor * scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
         self.p = over_keys(self.scores, mask)  # (…, T, S)

@@ -34,9 +34,9 @@ def see(model: GPT, text: Array, factor: float = 1.0) -> Seen:
     """All heads, with the trained scale times a factor.   text (T + 1,)"""
     asked: list[Any] = []
 
-    def attend(q: Any, k: Any, v: Any, *, mask: Any, scale: Any) -> Any:
+    def attend(q: Any, k: Any, v: Any, *, scale: Any, **options: Any) -> Any:
         asked.append((q, k, scale))
-        return attention(q, k, v, mask=mask, scale=scale)
+        return attention(q, k, v, scale=scale, **options)
 
     set_scale(model, lambda d_k: factor / d_k**0.5)
     for block in model.blocks:
