@@ -24,6 +24,11 @@ WRONG = {
             "takes (g, y); in this exercise a VJP takes g alone",
         ),
         ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
+        (
+            "y = a\ny *= b\nreturn y, lambda g: g * b, lambda g: g * a",
+            "line 21, in product: ValueError: output array is read-only (an array that you are "
+            "given stays as it is: += and the like would write to it)",
+        ),
     ],
     "e03_chain": [
         (
@@ -144,8 +149,28 @@ WRONG = {
             "        x.grad = x.grad + share\n"
             "        walk(x, share)\n"
             "walk(root, root.grad)",
-            "passes its gradient on once, when it is complete. But 2 doublings have 4 functions, "
-            "and they were called 6 times",
+            "when it is complete. But after 2 doublings of a, 2 a has 2 inputs, and at the end the "
+            "gradient 2. It passed on 1, 1, 1, 1",
+        ),
+        (
+            "waiting = [root]\n"
+            "while waiting:\n"
+            "    value = waiting.pop(0)\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = x.grad + function(value.grad)\n"
+            "        if x not in waiting:\n"
+            "            waiting.append(x)",
+            "when it is complete. But for b = a², c = a b + b and y = b c + c, b has 2 inputs, and "
+            "at the end the gradient 9.28125. It passed on 6.07812, 6.07812, 9.28125, 9.28125",
+        ),
+        (
+            "waiting = [root]\n"
+            "for value in waiting:\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = x.grad + function(value.grad)\n"
+            "        if x not in waiting:\n"
+            "            waiting.append(x)",
+            "It passed on",
         ),
     ],
 }
@@ -193,7 +218,7 @@ WRONG |= {
         ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
         ("return np.exp(x), lambda g: g * np.exp(x)", "(in the VJP of exp for input 0)"),
-        ("return np.exp(x), g * np.exp(x)", "line 26, in exp: NameError: name 'g'"),
+        ("return np.exp(x), g * np.exp(x)", "line 28, in exp: NameError: name 'g'"),
     ],
     "e08_sum": [
         (
@@ -478,6 +503,11 @@ PREDICTED = (
     'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
     'scaled_median = "stays"\nmean_ratio = 10\nmedian_ratio = 1 / 40'
 )
+PENCIL = (
+    "p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\naway = 'k_1'"
+)
+SCORES = "dP = G @ V.mT\nreturn P * (dP - (P * dP).sum(axis=-1, keepdims=True))"
+LAST = "dQ = scale * dZ @ K\ndK = scale * dZ.mT @ Q\ndV = P.mT @ G"
 SPLIT = "return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)"
 MERGE = "return heads.swapaxes(-3, -2).reshape(*batch, T, num_heads * d_k)"
 BLOCK = (
@@ -497,7 +527,22 @@ STEP = (
 
 WRONG |= {
     "e16_pencil": [
-        (PENCIL, ""),
+        (
+            PENCIL.replace("2 / 3", "4 / 5"),
+            "not right (the scores are not divided by √d_k). Its line",
+        ),
+        (PENCIL.replace("2 / 3", "0.67"), "p_1 = 0.67 is not right. Its line is p = softmax(z)"),
+        (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
+        (PENCIL.replace("12", "8"), "dp_1 = 8 is not right (the weight does not belong here yet)"),
+        (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
+        (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
+        (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "the weight is not multiplied"),
+        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right (the scale is missing)"),
+        (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right (the sign is the other one)"),
+        (PENCIL.replace("-4", "4"), "(the sign is the other one). Its line is ∂L/∂k₂ = scale"),
+        (PENCIL.replace("4 / 3", "2"), "(the weight is missing). Its line is ∂L/∂v₁ = p₁ g"),
+        (PENCIL.replace("k_1", "k_2"), "q·k₁ goes from 1.39 to 1.2 and q·k₂ goes from 0 to 0.5"),
+        (PENCIL.replace("k_1", "key 1"), """away is 'key 1': write "k_1" or "k_2\""""),
     ],
     "e17_predict": [
         (
@@ -595,6 +640,42 @@ WRONG |= {
         (("return x.reshape(T, num_heads, d_k).swapaxes(0, 1)", MERGE), "reshape"),
     ],
     "e22_backward": [
+        (
+            ("return P * (G @ V.mT)", LAST),
+            "so each row of ∂L/∂Z sums to 0. But here it is P ⊙ ∂L/∂P, and the average of each row",
+        ),
+        (
+            (SCORES.replace("(P * dP).sum", "dP.mean"), LAST),
+            "here the plain mean of each row is subtracted",
+        ),
+        ((SCORES.replace("P * (dP", "(dP"), LAST), "for T = 3 and S = 3 the first row sums to"),
+        ((SCORES.replace("axis=-1", "axis=-2"), LAST), "for T = 3 and S = 3 the first row sums to"),
+        ((SCORES.replace("P * (dP", "-P * (dP"), LAST), "The VJP has the wrong sign"),
+        ((SCORES.replace("V.mT", "V.T"), LAST), "batch axes (2,), scores_back(P, V, G).\ne22_back"),
+        (
+            (SCORES, LAST.replace("dQ = scale *", "dQ =")),
+            "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",
+        ),
+        ((SCORES, LAST.replace("dK = scale *", "dK =")), "But ∂L/∂K is (∂L/∂Z)ᵀ Q here"),
+        ((SCORES, LAST.replace("dZ.mT", "dZ")), "value s. But ∂L/∂K is scale · ∂L/∂Z Q here"),
+        ((SCORES, LAST.replace("P.mT", "P")), "value s. But ∂L/∂V is P G here"),
+        ((SCORES, LAST.replace("dZ @", "dZ.mT @")), "But ∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
+        (
+            (SCORES, LAST.replace("dZ @", "P @")),
+            "so ∂L/∂Q is 0. But for T = 3 and S = 3 its largest",
+        ),
+        (
+            (SCORES, LAST.replace("P.mT", "P.T")),
+            "batch axes (2,), backward(Q, K, V, G, scale).\ne22",
+        ),
+        (
+            (SCORES, f"dZ = scores_back(weights(Q, K, scale, True), V, G)\n{LAST}"),
+            "a query without a key gets the gradient 0",
+        ),
+        (
+            (SCORES, f"P = weights(Q, K, scale, True)\n{LAST}"),
+            "a value that no query may look at gets the gradient 0",
+        ),
     ],
     "e23_optimizer": [
         (
@@ -678,6 +759,10 @@ RIGHT = {
         "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
         "        x.grad += function(value.grad)\n"
         "        waiting.add(x)",
+    ],
+    "e16_pencil": [
+        PENCIL.replace("2 / 3", "0.667").replace("4 / 3", "1.33"),
+        f"from fractions import Fraction\n{PENCIL.replace('2 / 3', 'Fraction(2, 3)')}",
     ],
     "e17_predict": [
         PREDICTED.replace('mean = "stays"', 'mean = "rises"'),

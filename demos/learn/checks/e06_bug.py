@@ -32,7 +32,7 @@ def check(answer):
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
             f"{words} they are, from a to y, {', '.join(f'{value.grad:g}' for value in made)}",
         )
-        once(given_to, words, {value: f"{2**i:,} a" for i, value in enumerate(made)})
+        once(given_to, f"{words},", {value: f"{2**i:,} a" for i, value in enumerate(made)})
     a, h = 1.25, 1e-5
     names = dict(zip(polynomial(Value(a)), ("a", "b", "a b", "c", "b c", "y"), strict=True))
     given_to = passed_on(pass_on, list(names))

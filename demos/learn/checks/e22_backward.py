@@ -3,7 +3,7 @@
 import numpy as np
 
 from attention import attention_backward
-from demos.learn._telling import array, given, law, results, right_derivatives, same
+from demos.learn._telling import array, asking, given, law, results, right_derivatives, same
 from minigrad import primitive, softmax
 
 CHAPTER = "11"
@@ -38,7 +38,9 @@ def drawn(rng, *sizes, d_k=7, d_v=11):
     """Q, K, V and G at random, and words for their sizes; in `sizes` T and S are the last two."""
     *batch, T, S = sizes
     pairs = ((T, d_k), (S, d_k), (S, d_v), (T, d_v))
-    words = f"for T = {T} and S = {S}" + f" and batch axes {(*batch,)}" * bool(batch)
+    words = (
+        f"for T = {T}, S = {S} and batch axes {(*batch,)}" if batch else f"for T = {T} and S = {S}"
+    )
     return words, *(rng.standard_normal((*batch, *pair)) for pair in pairs)
 
 
@@ -46,12 +48,13 @@ def right_scores(scores_back, rng, *sizes):
     """∂L/∂Z: a law, with the mistakes that break it, and a finite difference."""
     words, Z, _, V, G = drawn(rng, *sizes, d_k=sizes[-1])
     asked, P, dP = f"{words}, scores_back(P, V, G)", softmax(Z), G @ V.mT
-    dZ = array(asked, scores_back(P, V, G), Z.shape)
+    with asking(asked):
+        dZ = array(asked, scores_back(P, V, G), Z.shape)
     seen = f"{words} the first row sums to {dZ.sum(axis=-1).flat[0]:.3g}"
     if np.allclose(dZ, P * dP):
-        seen = "this is P ⊙ ∂L/∂P, and the average of each row is still in it"
+        seen = "here it is P ⊙ ∂L/∂P, and the average of each row is still in it"
     if np.allclose(dZ, P * (dP - dP.mean(axis=-1, keepdims=True))):
-        seen = "in this one the plain mean of each row is subtracted, and the weights are not equal"
+        seen = "here the plain mean of each row is subtracted, and the weights are not equal"
     law(
         "if all scores of a query rise together, no weight changes: so each row of ∂L/∂Z sums to 0",
         np.allclose(dZ.sum(axis=-1), 0),
@@ -72,7 +75,8 @@ def right_inputs(backward, scores_back, rng, *sizes):
     asked, scale = f"{words}, backward(Q, K, V, G, scale)", 1 / np.sqrt(7)
     P = softmax(scale * Q @ K.mT)
     dZ = scores_back(P, V, G)
-    dQ, dK, dV = arrays(asked, backward(Q, K, V, G, scale), (Q, K, V))
+    with asking(asked):
+        dQ, dK, dV = arrays(asked, backward(Q, K, V, G, scale), (Q, K, V))
     mistakes = [
         (SCALED, dQ, dZ @ K, "∂L/∂Q is ∂L/∂Z K here"),
         (SCALED, dK, dZ.mT @ Q, "∂L/∂K is (∂L/∂Z)ᵀ Q here"),
