@@ -1,5 +1,6 @@
 """Chapters 4.4 to 4.10 · Diagnoses: each mistake is planted in several rules, and said first."""
 
+import functools
 import pickle
 import re
 from pathlib import Path
@@ -204,8 +205,47 @@ def test_an_index_error_stays_one_and_a_type_error_gets_a_note():
     with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
     with pytest.raises(TypeError) as caught:
-        gradcheck(primitive(lambda x, /: (np.exp(x), lambda g: g)), A)
-    assert caught.value.__notes__ == ["(in the VJP of <lambda> for input 0)"]
+        gradcheck(rule(np.exp, lambda g, y, x: len(1.5)), A)
+    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
+
+
+@pytest.mark.parametrize(
+    ("vjp", "takes"),
+    [
+        (lambda g: g, r"\(g\)"),
+        (lambda: 0.0, r"\(\)"),
+        (lambda g, y, x: g, r"\(g, y, x\)"),
+        (lambda g, *, y: g, r"\(g, \*, y\)"),
+    ],
+)
+def test_a_vjp_that_does_not_take_g_and_y_is_told_so(vjp, takes):
+    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), vjp))
+    words = (
+        rf"^the VJP of suspect for input 0 takes {takes}, and a VJP takes g and y, the rule's "
+        "output: write lambda g, y: …$"
+    )
+    for ask in (lambda: gradcheck(suspect, A), lambda: mg.grad(mg.grad(suspect))(1.0)):
+        with pytest.raises(TypeError, match=words):
+            ask()
+    with mg.detect_anomaly(), pytest.raises(TypeError, match=words):
+        mg.grad(suspect)(1.0)
+
+
+@pytest.mark.parametrize(
+    "vjp",
+    [
+        lambda g, y: (lambda g: g)(g, y),
+        lambda *given: (lambda g: g)(*given),
+        lambda g, y=None: len(1, 2),
+        functools.partial(lambda n, g, y: g + "1", 3),
+        3.0,
+    ],
+)
+def test_another_type_error_of_a_vjp_stays_what_it_is(vjp):
+    with pytest.raises(TypeError) as caught:
+        gradcheck(primitive(name="suspect")(lambda x, /: (np.exp(x), vjp)), A)
+    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
+    assert "a VJP takes" not in str(caught.value)
 
 
 # ------------------------------------------------------------------ the message and its parts
@@ -243,7 +283,9 @@ def test_a_wrong_element_among_right_ones_is_not_explained_by_a_factor():
 
 def test_a_wrong_fused_value_names_its_rule():
     f = mg.fused(definition=np.exp)(lambda x, /: (np.exp(x) + 1, lambda g, y, needs: (g,)))
-    assert error_of(f, A).rule == "<lambda>"
+    error = error_of(f, A)
+    assert error.rule == "<lambda>"
+    assert "the fused rule <lambda> and its definition differ: their values" in str(error)
 
 
 def test_an_error_can_be_pickled_with_its_diagnoses():

@@ -2,6 +2,8 @@
 
 import contextlib
 import functools
+import itertools
+import re
 import sys
 import weakref
 from pathlib import Path
@@ -91,6 +93,47 @@ def test_broadcasting_is_right_to_second_order(shape):
 
 
 # ---------------------------------------------------------------- law
+
+
+def stretches(shape, to):
+    try:
+        return np.broadcast_to(np.ones(shape), to).shape == to
+    except ValueError:
+        return False
+
+
+SHAPES = [shape for n in range(4) for shape in itertools.product((1, 2, 3), repeat=n)]
+
+
+@pytest.mark.parametrize("y", SHAPES[:13], ids=str)
+def test_what_is_said_of_a_gradients_shape_is_true(y):
+    said = set()
+    for x, g in itertools.product(SHAPES[:13], SHAPES):
+        t = leaf(np.ones(x))
+        given_g = primitive(lambda a, /, g=g: (np.zeros(y), lambda *_: np.ones(g)))
+        try:
+            (found,) = gradients(given_g(t), [t], np.ones(y))
+        except ValueError as error:
+            words = str(error)
+            assert not (stretches(x, g) and stretches(g, y))
+            if "nor a broadcast of it" in words:
+                said.add("no broadcast")
+                assert not stretches(x, g)
+            else:
+                said.add("stretched")
+                assert stretches(x, g)
+                axes = re.search(r"sum it over ax[ie]s ([\d and]+) to ", words)[1].split(" and ")
+                remedied = np.ones(g).sum(tuple(map(int, axes)), keepdims=True).reshape(x)
+                np.testing.assert_array_equal(remedied, np.prod(g) / np.prod(x))
+                assert ("an axis too many" in words) == (len(g) > len(x))
+            if "is g forgotten" in words:
+                said.add("forgotten")
+                assert g != y and stretches(g, y)
+        else:
+            said.add("summed")
+            assert found.shape == x and stretches(x, g)
+    assert said >= {"no broadcast", "stretched", "summed"}
+    assert "forgotten" in said or set(y) <= {1}
 
 
 def test_memory_is_returned_while_the_pass_is_still_going_on():

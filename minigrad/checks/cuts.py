@@ -18,8 +18,8 @@ input alone, and compare how c moves with what its record says.
     >>> found, = cut_in_a_vjp(alone, 0, np.random.default_rng(0))
     >>> print(found.sentence)
     The first derivative is right and the second one is not, because y leaves the record in the VJP
-    for input 0: a Tensor became an array there, as by .data, .item(), .detach() or a function that
-    takes arrays only.
+    for input 0: a Tensor became an array there, as by .data or by a function that takes arrays
+    only.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _ways_out(function: Any) -> str:
             codes += code.co_consts
     said = [way for way in WAYS_OUT if way in names]
     if not said:
-        return ".data, .item(), .detach() or a function that takes arrays only"
+        return ".data or by a function that takes arrays only"
     shown = [f"`.{way}`" if way in METHODS else f"`{way}`" for way in said]
     return f"{' or '.join(shown)} in its text"
 
@@ -156,8 +156,7 @@ def left_the_record(f: Any, claims: Claims, wrong: Wrong) -> Iterator[Diagnosis]
     if wrong.worst.norm and not places:  # nothing was found that shows it
         sentence = (
             "Every operation is right by itself, and the gradient of f is not: did f leave the "
-            f"record on a way from {what}, is a rule not a pure function, or does one compute in "
-            "float32?"
+            f"record on a way from {what}, or is a rule not a pure function?"
         )
     if places:
         sentence += (

@@ -1,7 +1,8 @@
 """4.10 · Explaining: what gradcheck says when it fails.
 
 What does somebody need who has made a mistake? Which rule it is in, which of the rule's VJPs, and
-what kind of mistake; then the numbers, to look closer. The message has these parts in this order.
+what kind of mistake; then the numbers, to look closer. (If each wrong element has an *input* above
+2, the VJP may have forgotten a limit at 2.) The message has these parts in this order.
 Chapter 4.4 finds the rule, chapters 4.5 to 4.8 each try some mistakes, and 4.9 says where the check
 itself cannot be trusted. Of the mistakes that fit, the more specific ones are said first. If none
 fits, none is said.
@@ -20,9 +21,9 @@ fits, none is said.
     The VJP has the wrong sign: it gives -1 times the true gradient. (VJP / difference = -1 in each
     of 2 elements, for 2 random g.)
     The elements, the worst first:
-           index       analytic      numerical     difference     resolution
-             [1]   3.416198e-01   1.181568e+00        8.4e-01        ...
-             [0]   6.889329e-02   8.553410e-01        7.9e-01        ...
+           index       analytic      numerical     difference     resolution          input
+             [1]   3.416198e-01   1.181568e+00        8.4e-01        ...                  1
+             [0]   6.889329e-02   8.553410e-01        7.9e-01        ...                0.5
 """
 
 from __future__ import annotations
@@ -211,7 +212,8 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     rows = np.argsort(np.where(infinite, -np.inf, -difference), kind="stable")[:MOST_ROWS]
     lines = [
         f"{[int(n) for n in np.unravel_index(chosen[row], analytic.shape)]!s:>12} "
-        f"{claimed[row]:14.6e} {seen[row]:14.6e} {difference[row]:14.1e} {resolution[row]:14.1e}"
+        f"{claimed[row]:14.6e} {seen[row]:14.6e} {difference[row]:14.1e} {resolution[row]:14.1e} "
+        f"{point.flat[chosen[row]]:14.6g}"
         for row in rows
     ]
     where = f"argument {claims.positions[i]} of f, " if i < len(claims.positions) else ""
@@ -224,7 +226,7 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     )
     table = (
         f"The elements, the worst first:\n{'index':>12} {'analytic':>14} {'numerical':>14} "
-        f"{'difference':>14} {'resolution':>14}\n" + "\n".join(lines)
+        f"{'difference':>14} {'resolution':>14} {'input':>14}\n" + "\n".join(lines)
     )
     return heading, chosen[rows], table
 

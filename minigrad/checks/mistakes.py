@@ -21,9 +21,9 @@ times, in each element, as precisely as the difference can tell.
     >>> for each in constant_factor(case):
     ...     print(each)
     The VJP gives 1/7 of the true gradient. 7 is the number of elements that are added up for one
-    result and the length of axis 0 of the input: a mean where a sum belongs, or a division too
-    many; or the inner derivative 7 of 7x is missing. (VJP / difference = 0.142857 in
-    each of 7 elements, for 2 random g.)
+    result and the length of axis 0 of the input: a mean where a sum belongs; or the inner
+    derivative 7 of 7x is missing. (VJP / difference = 0.142857 in each of 7 elements, for 2
+    random g.)
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def zero(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "zero",
             f"The VJP gives 0 for input {case.i}, and the value does move with that input: "
-            "None or 0 stands where a derivative belongs, or everything is multiplied by 0.",
+            "None or 0 stands where a derivative belongs, or two terms cancel.",
             f"VJP 0 in every element, difference up to {moves:.3g}",
         )
 
@@ -174,7 +174,7 @@ def not_finite(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "not finite",
             "The VJP gives infinity or NaN where the true gradient is finite: does it divide by 0, "
-            "or take a logarithm or a root of what may be 0 or negative?",
+            "or leave the domain of a function such as a logarithm?",
             f"{int((~finite[0]).sum())} of {finite[0].size} elements are not finite",
         )
 
@@ -208,7 +208,7 @@ def ignores_g(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "not proportional to g",
             "The VJP is not proportional to g: -2 times the g must give -2 times the gradient. "
-            "(Is g squared, added, or compared with something, or is |g| taken?)",
+            "(Is g squared, or is something added to it?)",
             f"-2 g makes it {change:.4g} times as large"
             if change
             else "0 goes with one of the two g",
@@ -235,7 +235,7 @@ def constant_factor(case: Case) -> Iterator[Diagnosis]:
         return
     sign = "minus " if k < 0 else ""
     shown, origins = _origins(case, abs(k))
-    why = "; or ".join(origins)
+    why = "; or ".join(origins[:2])
     yield Diagnosis(
         "factor",
         f"The VJP gives {sign}{shown} the true gradient. {why[0].upper()}{why[1:]}.",
@@ -247,8 +247,8 @@ def constant_factor(case: Case) -> Iterator[Diagnosis]:
 # What follows: the origins of a factor, and what a VJP gives before it is summed.
 
 CONSTANTS = {
-    "2": (2.0, "one of two equal uses is counted twice, or 2x stands in the place of x"),
-    "1/2": (0.5, "one of two equal uses is not counted, or x stands in the place of 2x"),
+    "2": (2.0, "one of two equal uses is counted twice"),
+    "1/2": (0.5, "one of two equal uses is not counted"),
     "ln 2": (np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and base e"),
     "1/ln 2": (1 / np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and e"),
     "π/180": (np.pi / 180, "degrees and radians are mixed up"),
@@ -259,7 +259,7 @@ CONSTANTS = {
 
 
 def _origins(case: Case, k: float) -> tuple[str, list[str]]:
-    """The factor k as a reader would write it, and every origin it may have."""
+    """The factor k as a reader would write it, and the origins it may have, the likely first."""
 
     def near(value: float) -> bool:
         return abs(k - value) < 1e-6 * value
@@ -272,9 +272,9 @@ def _origins(case: Case, k: float) -> tuple[str, list[str]]:
     last = {shape[-1] for shape in (case.alone.inputs[case.i].shape, case.alone.shape) if shape}
     for n, what in _lengths(case).items():
         if near(n):
-            shown, why = f"{n} times", "a sum where a mean belongs, or a division that is missing"
+            shown, why = f"{n} times", "a sum where a mean belongs"
         elif near(1 / n):
-            shown, why = f"1/{n} of", "a mean where a sum belongs, or a division too many"
+            shown, why = f"1/{n} of", "a mean where a sum belongs"
         elif n in last and near(np.sqrt(n)):
             why = "a division by the root of a length, as √d_k, is missing"
             shown = shown or f"√{n} times"
@@ -284,9 +284,11 @@ def _origins(case: Case, k: float) -> tuple[str, list[str]]:
         else:
             continue
         found.append(f"{n} is {' and '.join(what)}: {why}")
-    if k < 1 and 1 / k < 64.5 and near(1 / round(1 / k)):
-        found.append(f"the inner derivative {round(1 / k)} of {round(1 / k)}x is missing")
-    else:
+    n = round(min(max(k, 1 / k), 64))
+    if near(1 / n) or near(n):
+        how = "missing" if k < 1 else "there twice"
+        found.append(f"the inner derivative {n} of {n}x is {how}")
+    elif not found:
         found.append("a constant, as an inner derivative, is missing or there twice")
     return shown or f"{k:.6g} times", found
 

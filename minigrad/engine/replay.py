@@ -53,7 +53,9 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import nullcontext
 from functools import partial
 from heapq import heappop, heappush
+from inspect import signature
 from operator import attrgetter
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -155,7 +157,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _explain(error, f"the VJP of {node.name} for input {i}", t, inputs, g, x.shape)
+                _explain(error, t, inputs, g, i)
                 raise
             if (
                 type(contribution) is not np.ndarray
@@ -232,7 +234,7 @@ def _all_at_once(
     try:
         found = backward(g, y, needs)
     except (ValueError, IndexError, TypeError) as error:
-        _explain(error, f"the backward of {t.node.name if t.node else ''}", t, inputs, g, None)
+        _explain(error, t, inputs, g, None)
         raise
     if not isinstance(found, tuple) or len(found) != len(inputs):
         name = t.node.name if t.node else ""
@@ -247,18 +249,16 @@ def _all_at_once(
 
 
 def _explain(
-    error: Exception,
-    which: str,
-    t: Tensor,
-    inputs: tuple[Tensor, ...],
-    g: Any,
-    wanted: tuple[int, ...] | None,
+    error: Exception, t: Tensor, inputs: tuple[Tensor, ...], g: Any, i: int | None
 ) -> None:
     """Raise NumPy's complaint inside a VJP anew, preceded by the rule and followed by the shapes.
 
-    Other errors stay what they are. A TypeError gets a note. A LinAlgError says what is wrong with
-    a matrix, not with the rule.
+    (i is the VJP's input; None means the backward of a fused rule.) Other errors stay what they
+    are. A TypeError gets a note, or says that the VJP cannot be called with g and y. A LinAlgError
+    says what is wrong with a matrix, not with the rule.
     """
+    node: Any = t.node
+    which = f"the backward of {node.name}" if i is None else f"the VJP of {node.name} for input {i}"
     if isinstance(error, TypeError) and isinstance(g, Tensor) and "to a NumPy array" in str(error):
         raise TypeError(
             f"{which} was called again, with Tensors, for a second derivative, and gave one to a "
@@ -266,14 +266,28 @@ def _explain(
             "np.full"
         ) from error
     if isinstance(error, TypeError):
+        vjp = None if i is None else node.vjps[i]
+        if isinstance(vjp, FunctionType) and not _takes_g_and_y(vjp):
+            raise TypeError(
+                f"{which} takes {signature(vjp)}, and a VJP takes g and y, the rule's output: "
+                "write lambda g, y: …"
+            ) from error
         error.add_note(f"(in {which})")
     elif not isinstance(error, np.linalg.LinAlgError):
         kind = IndexError if isinstance(error, IndexError) else ValueError
         shapes = ", ".join(str(x.shape) for x in inputs)
-        gives = f"; it should give {wanted}" if wanted is not None else ""
+        gives = "" if i is None else f"; it should give {inputs[i].shape}"
         raise kind(
             f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape}{gives})"
         ) from error
+
+
+def _takes_g_and_y(vjp: FunctionType) -> bool:
+    try:
+        signature(vjp).bind("g", "y")
+    except TypeError:
+        return False
+    return True
 
 
 def by_definition(
@@ -369,6 +383,23 @@ def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
         return False
 
 
+def _misfit(g: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> str:
+    """Return what is wrong with a gradient of shape g, for an input x and an output y."""
+    if _stretches(x, g):
+        extra = len(g) - len(x)
+        axes = [str(a) for a, n in enumerate(g) if a < extra or n != x[a - extra]]
+        where = f"ax{'i' if len(axes) == 1 else 'e'}s {' and '.join(axes)}"
+        return (
+            f"which is the input's {x} stretched along {where}; the output {y} is not stretched "
+            f"like that: sum it over {where} to {x} in the rule"
+            f"{', or was g given an axis too many?' if extra else ''}"
+        )
+    forgotten = ""
+    if g != y and _stretches(g, y) and _stretches(x, y):
+        forgotten = f"; the output, and so g, has shape {y}: is g forgotten?"
+    return f"which is neither the input's {x} nor a broadcast of it{forgotten}"
+
+
 def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> None:
     """Refuse what a VJP must not return: no array, a Tensor unasked, another shape or kind."""
     vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
@@ -384,12 +415,6 @@ def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: boo
     explained = g.shape == x.shape or 0 <= extra <= t.ndim - x.ndim
     stretched = [j for j in range(-x.ndim, 0) if explained and g.shape[j] != x.shape[j]]
     if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
-        forgotten = ""
-        if g.shape != t.shape and _stretches(g.shape, t.shape) and _stretches(x.shape, t.shape):
-            forgotten = f"; the output, and so g, has shape {t.shape}: is g forgotten?"
-        raise ValueError(
-            f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
-            f"of it{forgotten}"
-        )
+        raise ValueError(f"{vjp} gave shape {g.shape}, {_misfit(g.shape, x.shape, t.shape)}")
     if g.dtype.kind not in "fiub":
         raise TypeError(f"{vjp} gave dtype {g.dtype}, not a real one")
