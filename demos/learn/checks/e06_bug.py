@@ -54,18 +54,17 @@ def polynomial(a):
 
 
 def passed_on(pass_on, values):
-    """Call pass_on of the last value; what the functions of each value were given."""
+    """Call pass_on of the last value; return what the functions of each value were given."""
     given_to = {value: [] for value in values}
+
+    def noted(value, function):
+        return lambda g: (given_to[value].append(g), function(g))[1]
+
     for value in values:
-        value.functions = tuple(noted(f, given_to[value]) for f in value.functions)
+        value.functions = tuple(noted(value, function) for function in value.functions)
     values[-1].grad = 1.0
     pass_on(values[-1])
     return given_to
-
-
-def noted(function, given_to):
-    """The function, which notes what it is given."""
-    return lambda g: (given_to.append(g), function(g))[1]
 
 
 def once(given_to, words, names):

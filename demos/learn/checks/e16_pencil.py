@@ -17,15 +17,6 @@ HINTS = (
     "points toward the key whose value raises the loss more than the average. A step goes against "
     "the gradient.",
 )
-LINES = {  # where each number comes from
-    "p_1": "p = softmax(z), with zⱼ = q·kⱼ / √d_k",
-    "dp_1": "∂L/∂pⱼ = g·vⱼ",
-    "average": "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o",
-    "dz_1": "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)",
-    "dq": "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)",
-    "dk_2": "∂L/∂k₂ = scale · ∂L/∂z₂ q",
-    "dv_1": "∂L/∂v₁ = p₁ g",
-}
 
 
 def check(answer):
@@ -33,49 +24,33 @@ def check(answer):
     names = ("q", "k_1", "k_2", "v_1", "v_2", "g")
     q, k_1, k_2, v_1, v_2, g = (np.array(given(answer, name), float) for name in names)
     scale = 1 / np.sqrt(len(q))
-    query, keys, values = (
-        Tensor(x, requires_grad=True) for x in (q, np.array([k_1, k_2]), np.array([v_1, v_2]))
-    )
+    query, keys, values = (Tensor(x, requires_grad=True) for x in (q, [k_1, k_2], [v_1, v_2]))
     z = scale * (keys @ query)
     p = softmax(z)
     o = p @ values
     to_p, to_z, to_q, to_k, to_v = gradients(o, [p, z, query, keys, values], g)
-    right = {
-        "p_1": p.data[0],
-        "dp_1": to_p[0],
-        "average": g @ o.data,
-        "dz_1": to_z[0],
-        "dq": to_q[1],
-        "dk_2": to_k[1, 0],
-        "dv_1": to_v[0, 0],
-    }
+    p_1, p_2 = p.data
+    average, undivided = g @ o.data, softmax(keys.data @ q)[0]
+    no_scale = "the scale is missing"
+
+    def blank(name, right, line, mistakes):
+        told(name, given(answer, name), right, line, mistakes)
+
+    mistakes = {undivided: "the scores are not divided by √d_k", p_2: "this is the weight of key 2"}
+    blank("p_1", p_1, "p = softmax(z), with zⱼ = q·kⱼ / √d_k", mistakes)
+    mistakes = {p_1 * to_p[0]: "the weight does not belong here yet", to_p[1]: "this is ∂L/∂p₂"}
+    blank("dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", mistakes)
+    mistakes = {to_p.mean(): "this is the plain average, and the two weights are not equal"}
+    blank("average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", mistakes)
     mistakes = {
-        "p_1": {
-            softmax(keys.data @ q)[0]: "the scores are not divided by √d_k",
-            p.data[1]: "this is the weight of key 2",
-        },
-        "dp_1": {
-            p.data[0] * to_p[0]: "the weight does not belong here yet",
-            to_p[1]: "this belongs to value 2",
-        },
-        "average": {
-            to_p.mean(): "this is the plain average, and the two weights are not equal",
-            to_p.sum(): "this is the sum",
-        },
-        "dz_1": {
-            p.data[0] * to_p[0]: "the average is not subtracted",
-            to_p[0] - g @ o.data: "the weight is not multiplied",
-        },
-        "dq": {to_q[1] / scale: "the scale is missing"},
-        "dk_2": {to_k[1, 0] / scale: "the scale is missing"},
-        "dv_1": {
-            g[0]: "the weight is missing",
-            to_v[1, 0]: "this belongs to value 2",
-            to_v[0, 1]: "this is the second number",
-        },
+        p_1 * to_p[0]: "the average is not subtracted",
+        to_p[0] - average: "the weight is missing",
     }
-    for name, line in LINES.items():
-        told(name, given(answer, name), right[name], mistakes[name], line)
+    blank("dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", mistakes)
+    line = "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)"
+    blank("dq", to_q[1], line, {to_q[1] / scale: no_scale})
+    blank("dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale})
+    blank("dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: "the weight is missing"})
     away = given(answer, "away")
     if away not in ("k_1", "k_2"):
         raise Unsolved(f'away is {away!r}: write "k_1" or "k_2"', "value")
@@ -91,7 +66,7 @@ def check(answer):
     )
 
 
-def told(name, value, right, mistakes, line):
+def told(name, value, right, line, mistakes):
     """Unsolved, with the mistake that gives such a number, unless it has three right digits."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise Unsolved(f"{name} is {value!r}: write a number, such as 2/7 or 0.286", "value")

@@ -27,30 +27,21 @@ def check(answer):
     """The scores' gradient first, as the others need it; T = S first, as there every order fits."""
     scores_back, backward = given(answer, "scores_back"), given(answer, "backward")
     rng = np.random.default_rng(0)
-    for shape in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
-        right_scores(scores_back, rng, *shape)
-    for shape in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
-        right_inputs(backward, scores_back, rng, *shape)
+    for *batch, T, S in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
+        pairs = ((T, 7), (S, 7), (S, 11), (T, 11))
+        Q, K, V, G = (rng.standard_normal((*batch, *pair)) for pair in pairs)
+        right_scores(scores_back, Q @ K.mT / np.sqrt(7), V, G)
+        right_inputs(backward, scores_back, Q, K, V, G, 1 / np.sqrt(7))
     masked(backward, rng)
 
 
-def drawn(rng, *sizes, d_k=7, d_v=11):
-    """Q, K, V and G at random, and words for their sizes; in `sizes` T and S are the last two."""
-    *batch, T, S = sizes
-    pairs = ((T, d_k), (S, d_k), (S, d_v), (T, d_v))
-    words = (
-        f"for T = {T}, S = {S} and batch axes {(*batch,)}" if batch else f"for T = {T} and S = {S}"
-    )
-    return words, *(rng.standard_normal((*batch, *pair)) for pair in pairs)
-
-
-def right_scores(scores_back, rng, *sizes):
+def right_scores(scores_back, Z, V, G):
     """∂L/∂Z: a law, with the mistakes that break it, and a finite difference."""
-    words, Z, _, V, G = drawn(rng, *sizes, d_k=sizes[-1])
-    asked, P, dP = f"{words}, scores_back(P, V, G)", softmax(Z), G @ V.mT
+    P, dP = softmax(Z), G @ V.mT
+    asked = f"for P {P.shape} and V {V.shape}, scores_back(P, V, G)"
     with asking(asked):
         dZ = array(asked, scores_back(P, V, G), Z.shape)
-    seen = f"{words} the first row sums to {dZ.sum(axis=-1).flat[0]:.3g}"
+    seen = f"{asked} has a first row that sums to {dZ.sum(axis=-1).flat[0]:.3g}"
     if np.allclose(dZ, P * dP):
         seen = "here it is P ⊙ ∂L/∂P, and the average of each row is still in it"
     if np.allclose(dZ, P * (dP - dP.mean(axis=-1, keepdims=True))):
@@ -69,10 +60,9 @@ def right_scores(scores_back, rng, *sizes):
     right_derivatives(read, Z, order=1, asked=f"{asked}, as the VJP of softmax(Z) V")
 
 
-def right_inputs(backward, scores_back, rng, *sizes):
-    """∂L/∂Q, ∂L/∂K, ∂L/∂V: where every order fits the wrong ones by name, laws, differences."""
-    words, Q, K, V, G = drawn(rng, *sizes)
-    asked, scale = f"{words}, backward(Q, K, V, G, scale)", 1 / np.sqrt(7)
+def right_inputs(backward, scores_back, Q, K, V, G, scale):
+    """∂L/∂Q, ∂L/∂K, ∂L/∂V: the mistakes that are known, a law, and finite differences."""
+    asked = f"for Q {Q.shape}, K {K.shape} and V {V.shape}, backward(Q, K, V, G, scale)"
     P = softmax(scale * Q @ K.mT)
     dZ = scores_back(P, V, G)
     with asking(asked):
@@ -81,7 +71,7 @@ def right_inputs(backward, scores_back, rng, *sizes):
         (SCALED, dQ, dZ @ K, "∂L/∂Q is ∂L/∂Z K here"),
         (SCALED, dK, dZ.mT @ Q, "∂L/∂K is (∂L/∂Z)ᵀ Q here"),
     ]
-    if P.shape == P.mT.shape:
+    if P.shape == P.mT.shape:  # T = S
         mistakes += [
             (TURNED, dQ, scale * dZ.mT @ K, "∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
             (TURNED, dK, scale * dZ @ Q, "∂L/∂K is scale · ∂L/∂Z Q here"),
@@ -93,7 +83,7 @@ def right_inputs(backward, scores_back, rng, *sizes):
     law(
         "if all values are equal, the output is the same for every query: so ∂L/∂Q is 0",
         np.allclose(alike, 0),
-        f"{words} its largest element is {np.abs(alike).max():.3g}",
+        f"its largest element is {np.abs(alike).max():.3g}",
     )
 
     @primitive
@@ -101,15 +91,15 @@ def right_inputs(backward, scores_back, rng, *sizes):
         y = softmax(scale * Q @ K.mT) @ V
         return y, *(lambda G, y, i=i: backward(Q, K, V, G, scale)[i] for i in range(3))
 
-    asked = f"{asked}, as the VJPs of attend(Q, K, V)"
-    right_derivatives(attend, Q, K, V, order=1, asked=asked)
+    right_derivatives(attend, Q, K, V, order=1, asked=f"{asked}, as the VJPs of attention")
 
 
 def masked(backward, rng):
     """Of four queries the last has no key, and no query may look at the last of five keys."""
-    words, Q, K, V, G = drawn(rng, 2, 4, 5)
+    shapes = ((2, 4, 7), (2, 5, 7), (2, 5, 11), (2, 4, 11))
+    Q, K, V, G = (rng.standard_normal(shape) for shape in shapes)
     may_look = np.array([[1, 0, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
-    asked = f"{words}, backward(Q, K, V, G, 0.3, may_look)"
+    asked = "for 4 queries and 5 keys, backward(Q, K, V, G, 0.3, may_look)"
     found = arrays(asked, backward(Q, K, V, G, 0.3, may_look), (Q, K, V))
     for sentence, rows in (
         ("a query without a key gets the gradient 0", found[0][:, 3]),
@@ -117,11 +107,10 @@ def masked(backward, rng):
         ("a value that no query may look at gets the gradient 0", found[2][:, 4]),
     ):
         law(sentence, not rows.any(), f"its largest element is {np.abs(rows).max():.3g}")
-    ours = attention_backward(Q, K, V, G, scale=0.3, may_look=may_look)
-    same(asked, found, ours)
+    same(asked, found, attention_backward(Q, K, V, G, scale=0.3, may_look=may_look))
 
 
 def arrays(asked, found, inputs):
     """The three gradients; Unsolved unless each is an array of the shape of its input."""
     pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
-    return [array(f"{name} of {asked}", gradient, x.shape) for name, gradient, x in pairs]
+    return tuple(array(f"{name} of {asked}", gradient, x.shape) for name, gradient, x in pairs)
