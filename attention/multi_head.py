@@ -10,9 +10,12 @@ computes its own attention, and the results are written side by side:
     headᵢ = Attention(Q W_Qᵢ, K W_Kᵢ, V W_Vᵢ)             (Vaswani et al. 2017, section 3.2.2)
 
 Every head sees its whole input: each W_Qᵢ reads all d_model features. What is split is
-the *result* of the projection. The H small matrices are side by side in one W_Q, one product
-computes all heads' queries at once, and `split_heads` makes the heads an axis. That axis is a batch
-axis, so the heads never mix before W_O.
+the *result* of the projection. The H small matrices stand side by side in one W_Q, so one product
+computes all heads' queries at once, side by side too:
+
+    X [W_Q₁ W_Q₂ … W_Q_H] = [X W_Q₁  X W_Q₂  …  X W_Q_H]
+
+`split_heads` makes the heads an axis. That axis is a batch axis, so the heads never mix before W_O.
 
 `multi_head_attention` is those two lines. `MultiHeadAttention`, the layer, adds parameters and
 options to it. If queries, keys and values all come from one sequence it is **self-attention**. If
@@ -27,25 +30,6 @@ position; d_k features of a query or key in one head, d_v of a value.
     ((2, 5, 6), (2, 3, 5, 5))
     >>> [name for name, _ in layer.named_parameters()]
     ['w_q.weight', 'w_k.weight', 'w_v.weight', 'w_o.weight']
-
-What if you want to look inside, at the scores of each head, or at their gradient? Set `attend`: the
-layer calls it for all heads at once, with what it has projected, and `gradients` takes the kept
-scores. (`scale_factor` and `over_keys`, the scale and the softmax, are chapter 11's.) The result
-must be computed from what is kept: scores that are only looked at get no gradient. A gradient of
-scores sums to 0 over the keys, since a number that is added to all of them changes nothing.
-
-    >>> from attention.scaled_dot_product import over_keys, scale_factor
-    >>> from minigrad import gradients
-    >>> kept = []
-    >>> def spy(q, k, v, *, mask, scale, **options):    # options: score_bias and drop, None here
-    ...     kept.append(scale_factor(q, k, scale) * (q @ k.mT))
-    ...     return over_keys(kept[-1], mask) @ v
-    >>> layer.attend = spy                              # or MultiHeadAttention(…, attend=spy)
-    >>> x = Tensor(np.random.default_rng(1).standard_normal((2, 5, 6)))
-    >>> (of_scores,) = gradients((layer(x) ** 2).sum(), kept)
-    >>> kept[0].shape, of_scores.shape, np.allclose(of_scores.sum(axis=-1), 0)
-    ((2, 3, 5, 5), (2, 3, 5, 5), True)
-    >>> layer.attend = None                             # from now on without the spy
 
 Exercise 21 of `python -m demos learn`: heads that mix positions.
 """
@@ -142,10 +126,27 @@ class MultiHeadAttention(Module):
               scale= and drop=, each None where it is not used. None for chapter 12's
               `fused_attention`, whose results are those of chapter 11's `attention`, but for
               rounding. (Inside `unfused()`, for a drawing, it takes the steps of `attention`.) It
-              may be set later, and is the place to look at scores: see the head of this chapter
+              may be set later, and is the place to look at scores, as below
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
-    The layer keeps nothing of what it computes: `weights` computes the attention weights.
+    The layer keeps nothing of what it computes: `weights` computes the attention weights. To look
+    at the scores of each head, or at their gradient, set `attend`. The layer calls it for all heads
+    at once, with what it has projected. The result must be computed from the scores that are kept:
+    scores that are only looked at get no gradient. A gradient of scores sums to 0 over the keys,
+    since a number that is added to all of them changes nothing.
+
+    >>> from attention.scaled_dot_product import over_keys, scale_factor   # chapter 11's two steps
+    >>> from minigrad import gradients
+    >>> kept = []
+    >>> def spy(q, k, v, *, mask, scale, **options):    # options: score_bias and drop, None here
+    ...     kept.append(scale_factor(q, k, scale) * (q @ k.mT))
+    ...     return over_keys(kept[-1], mask) @ v
+    >>> layer = MultiHeadAttention(6, 3, attend=spy, rng=np.random.default_rng(0))
+    >>> x = Tensor(np.random.default_rng(1).standard_normal((2, 5, 6)))
+    >>> (of_scores,) = gradients((layer(x) ** 2).sum(), kept)
+    >>> kept[0].shape, of_scores.shape, np.allclose(of_scores.sum(axis=-1), 0)
+    ((2, 3, 5, 5), (2, 3, 5, 5), True)
+    >>> layer.attend = None                             # from now on without the spy
     """
 
     def __init__(

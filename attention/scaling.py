@@ -15,26 +15,33 @@ and 3.5 give ∂L/∂s = J g and ∂L/∂q = scale · Kᵀ ∂L/∂s, so
     ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
 
 Saturation makes J small. But without the scale Kᵀ is not shrunk either, and its columns have length
-√d_k. There are two kinds of queries. If one weight is nearly 1, J is nearly 0, and so is the
-gradient. If the two largest scores happen to be nearly equal, J is not small, and the gradient
-grows like √d_k.
-The scores spread like √d_k, and so does the distance between the best two; the chance that this
-distance stays below 1 falls like 1/√d_k. The undecided become as much rarer as their gradients
-become longer, so the *mean* over all queries does not vanish: it rises and levels off. The *median*
-first rises too (at d_k = 64, the width of the paper's heads, it is 5 times the scaled one), falls
-below the scaled one between 256 and 512, and at 1024 is some 40 times smaller (23 to 58 times in
-sweeps of five repeats).
+√d_k. So there are two kinds of queries. In a decided one a single weight is near 1: J is nearly 0,
+and so is the gradient. In an undecided one the two largest scores are nearly equal: J is not small,
+and Kᵀ makes the gradient √d_k long.
 
-One norm over all queries therefore shows the opposite of the lesson, and this chapter counts
-queries: what a typical one gets (`gradient_median`), how many get practically nothing
-(`dead_share`), and how much of the squared gradient falls to the tenth of the queries with the
-longest gradients (`top_tenth_share`). With the scale the first two hardly depend on d_k. The third
-falls from .40 at d_k = 4 to .25 at 1024, since the lengths of short vectors vary more.
+As d_k grows, the undecided queries become rare, and their gradients become long. The scores spread
+like √d_k, and so does the distance between the best two. So the chance that this distance stays
+below 1 falls like 1/√d_k, while the gradient of an undecided query grows like √d_k. In the *mean*
+over all queries the two cancel: it does not vanish, it rises and levels off.
+
+The *median*, which is what a typical query gets, first rises and then falls. At d_k = 64, the width
+of the paper's heads, it is 5 times as large without the scale as with it. Between 256 and 512 the
+two are equal. At 1024 it is some 40 times smaller without the scale (23 to 58 times in sweeps of
+five repeats). All of this is for 64 keys.
+
+One norm over all queries would hide these differences. So this chapter counts queries: what a
+typical one gets (`gradient_median`), how many get practically nothing (`dead_share`), and how much
+of the squared gradient the tenth of the queries with the longest gradients has (`top_tenth_share`).
+
+What is the scale for, then? Divided by √d_k, scores have the variance 1 at every width, and so
+heads of all widths start alike: the median and the dead share hardly depend on d_k. (The tenth's
+share falls from .40 at d_k = 4 to .25 at 1024, since the lengths of short vectors vary more.)
+Undivided, it depends on the width how many queries are decided, and the gradients become unequal:
+the tenth's share is .59 at d_k = 64, and .93 at 1024.
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
-every scale. The scale governs how much a query can still learn. All of this is at the start of a
-training; the demo `recall` trains one head with and without the scale. Chapter 16.1 has further
-measurements.
+every scale. All of this is at the start of a training; the demo `recall` trains one head with and
+without the scale. Chapter 16.1 has further measurements.
 
 The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k and 0 for no scale.
 
@@ -63,7 +70,7 @@ import numpy as np
 from attention.scaled_dot_product import attention, over_keys, scale_factor
 from minigrad import Tensor, gradients
 
-DEAD = 1e-3  # a query with less ‖∂L/∂q‖ gets under 1 % of the .17 that a scaled one gets
+DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead: a scaled query gets 0.17
 Array = np.ndarray[Any, Any]
 Exponent = float | Callable[[int], float]
 Row = TypeVar("Row")
@@ -197,6 +204,11 @@ def sweep(
                 yield saturation(d_k, a, keys=keys, rng=rng)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: means over repeats, the query that is drawn, and what the measurements of chapters
+# 16 to 16.7 refuse, each in one sentence. A wrong size must not change what is measured, and NaN,
+# which is below no limit, must not count as alive.
+
 MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 
 
@@ -258,11 +270,6 @@ def typical_query(
     norms = np.linalg.norm(gradients(output, [q], g)[0], axis=-1)
     median = int(np.argsort(norms)[queries // 2])
     return q.data[median : median + 1], k, v, g[median : median + 1]
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: what the measurements of chapters 16 to 16.7 refuse, each in one sentence. A wrong
-# size must not change what is measured, and NaN, which is below no limit, must not count as alive.
 
 
 def at_least(least: int, **sizes: object) -> None:

@@ -134,13 +134,11 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
     assert mean[1024] < 1.2 * mean[256]
 
 
-def test_with_the_scale_the_tenths_share_falls_and_the_rest_hardly_changes(swept):
-    shares = {}
-    for d_k, told in ((4, 0.40), (1024, 0.25)):
+def test_with_the_scale_the_tenths_share_falls_and_without_it_it_rises(swept):
+    for d_k, a, told in ((4, 0.5, 0.40), (1024, 0.5, 0.25), (64, 0, 0.59), (1024, 0, 0.93)):
         rng = np.random.default_rng(d_k)
-        found = [saturation(d_k, 0.5, rng=rng).top_tenth_share for _ in range(12)]
+        found = [saturation(d_k, a, rng=rng).top_tenth_share for _ in range(12)]
         assert abs(np.mean(found) - told) < 0.005 + 4 * np.std(found, ddof=1) / np.sqrt(12) < 0.05
-        shares[d_k] = np.mean(found)
     assert swept[4, 0.5]["dead_share"] == swept[1024, 0.5]["dead_share"] == 0
     assert swept[1024, 0.5]["gradient_median"] == pytest.approx(
         swept[4, 0.5]["gradient_median"], rel=0.2

@@ -11,9 +11,10 @@ of an array with more axes as laid out in one row.) The chain rule is a product 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
 (∂L/∂y · ∂y/∂h) · ∂h/∂x, everything carried along stays one row, no longer than the tensor it
 belongs to. From the right it would be a matrix with a column for every element of x. And from the
-left no Jacobian is ever built: a rule needs only the product of a row with its Jacobian, and has a
-formula for that, its VJP. (The row g times J is, as a column, Jᵀ g.) This is reverse mode. It is
-right for training, where one loss meets a million parameters.
+left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and has
+a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
+where the vector is g. This is reverse mode. It is right for training, where one loss meets a
+million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
@@ -24,24 +25,53 @@ function `_fitted` below.
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
 every result that it was made from. So take, of all the results that have received something and
-wait to pass it on, the **newest**. Its gradient is complete. Only a newer result can send to it. A
-newer result that has received something would be waiting, or has passed it on already, which it
-does only once. One that has received nothing could receive only from results that are newer still.
-But no newer result is waiting, so nothing more is sent.
+wait to pass it on, the **newest**. In this picture the arrows lead forward, from what is used:
 
-Leaves pass nothing on, they only collect. (So it does not matter that a leaf which was given
-another array is newer than what was made from it.) The pass starts with the seed ∂L/∂L = 1 at the
-loss, which is its **root**, and ends when no result is waiting.
+    time   1          2              3                4
+           a ───────▶ b = a² ──────▶ c = b · a ─────▶ d = c + b
+           │          └─────────────────────────────▶ d
+           └───────────────────────▶ c
+
+Backward, d sends to c and to b, and both wait. c is the newer one. It sends to b and to a. Only now
+is the gradient of b complete, and b sends to a. (If b were taken before c, it would pass on too
+little.)
+
+Why is the newest always complete? Let t be the newest result that waits. Only a newer result can
+still send to t. The newer ones that had a gradient have passed it on, since none of them waits. The
+newer ones that had none could get one only from results that are newer still, and these have
+nothing left to send, for the same reason. So t is complete.
+
+Leaves pass nothing on, they only collect. The pass starts with the seed ∂L/∂L = 1 at the loss,
+which is its **root**, and ends when no result is waiting. In its simplest form, for results without
+broadcasting, constants or fused rules, the loop is
 
     >>> import numpy as np
     >>> from minigrad import Tensor
+    >>> def way_back(root):
+    ...     gradients, waiting = {root: np.ones(root.shape)}, {root}
+    ...     while waiting:
+    ...         t = max(waiting, key=lambda result: result._time)       # the newest
+    ...         waiting.remove(t)
+    ...         for x, vjp in zip(t.node.inputs, t.node.vjps):
+    ...             gradients[x] = gradients.get(x, 0) + vjp(gradients[t], t.data)
+    ...             if x.node is not None:                              # not a leaf
+    ...                 waiting.add(x)
+    ...     return gradients
+    >>> a = Tensor(2.0, requires_grad=True)
+    >>> b = a * a
+    >>> c = b * a
+    >>> d = c + b                           # a³ + a²
+    >>> a._time < b._time < c._time < d._time
+    True
+    >>> float(way_back(d)[a])               # 3a² + 2a
+    16.0
+
+`replay` is this loop with a heap, which finds the newest without looking at all that wait. It also
+computes only what is asked for, and frees the record on the way:
+
     >>> from minigrad.engine.replay import replay
-    >>> x = Tensor(3.0, requires_grad=True)
-    >>> h = x * x
-    >>> y = h + x                           # x is used three times: two factors, one summand
-    >>> found = replay(y, np.array(1.0))
-    >>> float(found[x])                     # 3 + 3 + 1
-    7.0
+    >>> float(replay(d, np.array(1.0))[a])
+    16.0
 
 Exercises 3 to 6 and 9 of `python -m demos learn`: the way back through a chain, two uses, the
 order, a mistake in it; and un-broadcasting.
@@ -80,17 +110,16 @@ def replay(
     """Send the seed back through the record; return the gradient of each wanted tensor it reaches.
 
     wanted        None for all leaves; otherwise only what leads to one of these is computed
-    create_graph  the gradients are recorded, where they depend on something recorded, and can be
-                  differentiated again; otherwise arrays (graph is PyTorch's word for the record)
-    retain_graph  keep the record for another pass. Otherwise each node lets go of its inputs as
-                  soon as it is done, so that memory is returned from the loss backwards
-    since         a time: the pass ends at tensors that are not newer, as it does at leaves. When
-                  chapter 2.4 runs a block again, the pass must stop at the block's inputs, which
-                  are older, and have a record of their own
-    observe       what chapter 5.14 watches a pass by: a function that is given what t sends, before
-                  it is sent, and hands it on
+    create_graph  whether the gradients are recorded, so that they can be differentiated again
+                  (graph is PyTorch's word for the record); otherwise they are arrays
+    retain_graph  whether to keep the record for another pass. Otherwise each node lets go of its
+                  inputs as soon as it is done, and memory is returned from the loss backwards
+    since         a time: the pass ends at tensors that are not newer, as it does at leaves
+                  (chapter 2.4)
+    observe       a function that is given what t sends, before it is sent, and hands it on
+                  (chapter 5.14)
     """
-    # (The helpers below, such as `passes_on` and `_Pass`, are defined after the reading line.)
+    # (The helpers below, such as `contributions`, are defined after the reading line.)
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
     gradients: dict[Tensor, Any] = {root: seed}  # (a Tensor's hash is its identity)
     waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, result): the newest comes out first
@@ -122,6 +151,30 @@ def replay(
                 node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
     this_pass.finished = True
     return gradients
+
+
+def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
+    """Bring a VJP's result to the shape and dtype of its input x: the one un-broadcast.
+
+    Broadcasting copies one element to many places; the gradient of a copy is summed over the
+    places (∂L/∂x = Σ ∂L/∂copy). Rules leave that to this function. (Three of them never make the
+    stretched gradient: the product of a stack with one matrix in chapter 3.5, `einsum` in 3.8, and
+    the score_bias of chapter 12.) A shape that broadcasting cannot explain is the rule's mistake,
+    and a sum would hide the mistake.
+    """
+    _refuse_wrong_result(g, x, t, i, create_graph)
+    extra = g.ndim - x.ndim
+    stretched = [j for j in range(-x.ndim, 0) if g.shape[j] != x.shape[j]]
+    if extra:
+        g = g.sum(axis=tuple(range(extra)))
+    if stretched:
+        g = g.sum(axis=tuple(stretched), keepdims=True)
+    return g if g.dtype == x.dtype else g.astype(x.dtype)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: how a VJP is called, gradients that can be differentiated again, fused rules, passes
+# that are wanted for some tensors only, and records that another pass has dropped.
 
 
 def contributions(
@@ -166,30 +219,6 @@ def contributions(
             ):
                 contribution = _fitted(contribution, x, t, i, create_graph)
             yield x, i, contribution
-
-
-def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
-    """A VJP's result, brought to the shape and dtype of its input x.
-
-    Broadcasting copies one element to many places; the gradient of a copy is summed over the
-    places (∂L/∂x = Σ ∂L/∂copy). Rules leave that to this function. (Three of them never make the
-    stretched gradient: the product of a stack with one matrix in chapter 3.5, `einsum` in 3.8, and
-    the score_bias of chapter 12.) A shape that broadcasting cannot explain is the rule's mistake,
-    and a sum would hide the mistake.
-    """
-    _refuse_wrong_result(g, x, t, i, create_graph)
-    extra = g.ndim - x.ndim
-    stretched = [j for j in range(-x.ndim, 0) if g.shape[j] != x.shape[j]]
-    if extra:
-        g = g.sum(axis=tuple(range(extra)))
-    if stretched:
-        g = g.sum(axis=tuple(stretched), keepdims=True)
-    return g if g.dtype == x.dtype else g.astype(x.dtype)
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: gradients that can be differentiated again, fused rules, passes that are wanted for
-# some tensors only, and records that another pass has dropped.
 
 
 def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
@@ -312,7 +341,11 @@ def by_definition(
 
 
 def passes_on(t: Tensor, since: int) -> bool:
-    """Whether t passes its gradient on to its inputs: it has a node, and is newer than `since`."""
+    """Whether t passes its gradient on to its inputs: it has a node, and is newer than `since`.
+
+    (A leaf passes nothing on. So it does not matter that a leaf which was given another array is
+    newer than what was made from it.)
+    """
     return t.node is not None and t._time > since
 
 
