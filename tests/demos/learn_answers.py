@@ -529,7 +529,7 @@ WRONG |= {
     "e16_pencil": [
         (
             PENCIL.replace("2 / 3", "4 / 5"),
-            "not right (the scores are not divided by √d_k). Its line",
+            "not right (the scale is missing in the scores). Its line",
         ),
         (PENCIL.replace("2 / 3", "0.67"), "p_1 = 0.67 is not right. Its line is p = softmax(z)"),
         (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),

@@ -30,44 +30,42 @@ def check(answer):
     o = p @ values
     to_p, to_z, to_q, to_k, to_v = gradients(o, [p, z, query, keys, values], g)
     p_1, p_2 = p.data
-    average, undivided = g @ o.data, softmax(keys.data @ q)[0]
+    average, unscaled = g @ o.data, softmax(keys.data @ q)[0]
     no_scale = "the scale is missing"
-
-    def blank(name, right, line, mistakes):
-        told(name, given(answer, name), right, line, mistakes)
-
-    mistakes = {undivided: "the scores are not divided by √d_k", p_2: "this is the weight of key 2"}
-    blank("p_1", p_1, "p = softmax(z), with zⱼ = q·kⱼ / √d_k", mistakes)
+    mistakes = {unscaled: "the scale is missing in the scores", p_2: "this is the weight of key 2"}
+    told(answer, "p_1", p_1, "p = softmax(z), with zⱼ = scale · q·kⱼ", mistakes)
     mistakes = {p_1 * to_p[0]: "the weight does not belong here yet", to_p[1]: "this is ∂L/∂p₂"}
-    blank("dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", mistakes)
+    told(answer, "dp_1", to_p[0], "∂L/∂pⱼ = g·vⱼ", mistakes)
     mistakes = {to_p.mean(): "this is the plain average, and the two weights are not equal"}
-    blank("average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", mistakes)
+    told(answer, "average", average, "p₁ ∂L/∂p₁ + p₂ ∂L/∂p₂, which is g·o", mistakes)
     mistakes = {
         p_1 * to_p[0]: "the average is not subtracted",
         to_p[0] - average: "the weight is missing",
     }
-    blank("dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", mistakes)
+    told(answer, "dz_1", to_z[0], "∂L/∂zⱼ = pⱼ (∂L/∂pⱼ - average)", mistakes)
     line = "∂L/∂q = scale · (∂L/∂z₁ k₁ + ∂L/∂z₂ k₂)"
-    blank("dq", to_q[1], line, {to_q[1] / scale: no_scale})
-    blank("dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale})
-    blank("dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: "the weight is missing"})
+    told(answer, "dq", to_q[1], line, {to_q[1] / scale: no_scale})
+    told(answer, "dk_2", to_k[1, 0], "∂L/∂k₂ = scale · ∂L/∂z₂ q", {to_k[1, 0] / scale: no_scale})
+    told(answer, "dv_1", to_v[0, 0], "∂L/∂v₁ = p₁ g", {g[0]: "the weight is missing"})
     away = given(answer, "away")
     if away not in ("k_1", "k_2"):
         raise Unsolved(f'away is {away!r}: write "k_1" or "k_2"', "value")
     before, after = keys.data @ q, keys.data @ (q - 0.01 * to_q)
     pairs = zip("₁₂", before, after, strict=True)
-    changes = [f"q·k{i} goes from {b:.3g} to {a:.3g}" for i, b, a in pairs]
+    moves = " and ".join(f"q·k{i} goes from {b:.3g} to {a:.3g}" for i, b, a in pairs)
     i = ("k_1", "k_2").index(away)
     law(
         "a step goes against the gradient, and so away from the key whose value raises the loss "
         "more than the average: its score falls",
         after[i] < before[i],
-        f"in a step with the rate 0.01, {' and '.join(changes)}",
+        f"in a step with the rate 0.01, {moves}",
     )
+    print(f"In a step with the rate 0.01, {moves}.")
 
 
-def told(name, value, right, line, mistakes):
+def told(answer, name, right, line, mistakes):
     """Unsolved, with the mistake that gives such a number, unless it has three right digits."""
+    value = given(answer, name)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise Unsolved(f"{name} is {value!r}: write a number, such as 2/7 or 0.286", "value")
     close = lambda number: abs(float(value) - number) <= 0.004 * abs(number)

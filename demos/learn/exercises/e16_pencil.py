@@ -1,13 +1,13 @@
 """Exercise 16 · Pencil and paper: attention's way back, with two keys.
 
-One query q looks at two keys. The scores are zⱼ = q·kⱼ / √d_k, the weights
-are p = softmax(z), and the output is o = p₁ v₁ + p₂ v₂. The loss L sends back
-g = ∂L/∂o. Find the eight results below with a pencil, without a computer:
-first the weights, then one line of the way back after the other. Each is an
-integer or a small fraction, and each is checked as soon as those above it are
-right. At the end the query takes a step of descent, from q to
-q - rate · ∂L/∂q with a small rate. From which of the two keys does it move
-away, and why?
+One query q looks at two keys. The scores are zⱼ = scale · q·kⱼ, where the
+scale is 1/√d_k, the weights are p = softmax(z), and the output is
+o = p₁ v₁ + p₂ v₂. The loss L sends back g = ∂L/∂o. Find the eight results
+below with a pencil, without a computer: first the weight, then one line of
+the way back after the other. Each number is an integer or a small fraction,
+and is checked as soon as those above it are right. At the end the query takes
+a step of descent, from q to q - rate · ∂L/∂q with a small rate. From which of
+the two keys does it move away, and why?
 
     a number    a fraction, or three digits: 2/7 and 0.286 are both right
     a key       "k_1" or "k_2"
