@@ -178,6 +178,7 @@ def test_the_report_of_an_error_lists_the_worst_elements_first():
         gradcheck(rule_with(vjp), np.array([0.1, 0.2, 0.3, 0.4, 0.5]))
     rows = [row.split("]")[0].strip() for row in table(caught.value)]
     assert rows[:2] == ["[3", "[1"]
+    assert [row.split()[-1] for row in table(caught.value)[:2]] == ["0.4", "0.2"]  # the inputs
     assert "2 of 5 elements differ" in str(caught.value)
 
 

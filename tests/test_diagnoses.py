@@ -42,6 +42,8 @@ def test_a_planted_mistake_is_said_first(kind, words, i, f, inputs):
     assert error.diagnoses[0].kind == kind, said(error)
     assert (error.rule, error.input) == ("suspect", i)
     assert re.search(words, said(error).replace("\n", " ")), said(error)
+    guesses = [each.sentence.replace("infinity or NaN", "") for each in error.diagnoses]
+    assert all(each.count(" or ") <= 1 for each in guesses)  # two at most
 
 
 @pytest.mark.parametrize(("kind", "words", "i", "f", "inputs"), PLANTED[::4], ids=IDS[::4])

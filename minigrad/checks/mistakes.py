@@ -157,7 +157,7 @@ def zero(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "zero",
             f"The VJP gives 0 for input {case.i}, and the value does move with that input: "
-            "None or 0 stands where a derivative belongs, or two terms cancel.",
+            "0 stands where a derivative belongs (None counts as 0), or two terms cancel.",
             f"VJP 0 in every element, difference up to {moves:.3g}",
         )
 
@@ -174,7 +174,7 @@ def not_finite(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             "not finite",
             "The VJP gives infinity or NaN where the true gradient is finite: does it divide by 0, "
-            "or leave the domain of a function such as a logarithm?",
+            "or leave the domain of a function such as the logarithm?",
             f"{int((~finite[0]).sum())} of {finite[0].size} elements are not finite",
         )
 

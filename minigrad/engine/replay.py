@@ -296,11 +296,14 @@ def _explain(
         ) from error
     if isinstance(error, TypeError):
         vjp = None if i is None else node.vjps[i]
-        if isinstance(vjp, FunctionType) and not _takes_g_and_y(vjp):
-            raise TypeError(
-                f"{which} takes {signature(vjp)}, and a VJP takes g and y, the rule's output: "
-                "write lambda g, y: …"
-            ) from error
+        if isinstance(vjp, FunctionType):
+            try:
+                signature(vjp).bind("g", "y")
+            except TypeError:
+                raise TypeError(
+                    f"{which} takes {signature(vjp)}, and a VJP takes g and y, the rule's output: "
+                    "write lambda g, y: …"
+                ) from None
         error.add_note(f"(in {which})")
     elif not isinstance(error, np.linalg.LinAlgError):
         kind = IndexError if isinstance(error, IndexError) else ValueError
@@ -309,14 +312,6 @@ def _explain(
         raise kind(
             f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape}{gives})"
         ) from error
-
-
-def _takes_g_and_y(vjp: FunctionType) -> bool:
-    try:
-        signature(vjp).bind("g", "y")
-    except TypeError:
-        return False
-    return True
 
 
 def by_definition(
