@@ -30,8 +30,6 @@ key in one head, i the number of a pair of features.
     array([[ 0.  ,  1.  ,  0.  ,  1.  ],
            [ 0.84,  0.54,  0.01,  1.  ],
            [ 0.91, -0.42,  0.02,  1.  ]])
-
-Exercise 22 of `python -m demos learn`: turn queries and keys by their positions.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ A forbidden key (chapter 11.1) has the weight 0, so this query sends no gradient
 its value. A query without any key has only weights of 0: its result is 0, and no gradient goes
 through it.
 
-Exercises 18 to 20 of `python -m demos learn`: softmax over the wrong axis, the equation
-above, and a query without a key.
+Exercises 16, 18 to 20 and 22 of `python -m demos learn`: the way back with two keys and a pencil,
+softmax over the wrong axis, the equation above, a query without a key, and the way back in code.
 """
 
 from __future__ import annotations

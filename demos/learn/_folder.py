@@ -44,6 +44,7 @@ This checks the first exercise that is not solved. With more words:
     --hint        the next of three hints
     --solution    our lines and yours, line by line
     --list        what is solved
+    --path        eight of them for a first contact, in an order of their own
     7             exercise 7, whichever is the first
     --reset 7     exercise 7 as it was given; your file is kept under another name
 

@@ -171,6 +171,8 @@ def _explained(error: BaseException, path: Path) -> str:
     if isinstance(error, SystemExit):
         kind, words = "the file ends the program", "without sys.exit() the check could go on"
     remark = REMARKS.get(kind)
+    if "read-only" in words:
+        remark = "an array that you are given stays as it is: += and the like would write to it"
     if isinstance(error, ModuleNotFoundError) and error.name in EXERCISES:
         remark = (
             f"exercise {number(error.name)} is used here: --reset {number(error.name)} writes it"

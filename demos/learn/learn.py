@@ -8,6 +8,7 @@ answer; three hints lead to it.
     python -m demos learn init FOLDER            # makes the folder, outside of the repository
     python -m demos learn [--in FOLDER]          # 1 s
     python -m demos learn [--in FOLDER] --watch  # checks again whenever you save
+    python -m demos learn [--in FOLDER] --path   # eight of them, for a first contact
 
 `--in` is not needed in that folder, nor in a folder inside it. The exit code is 0 if everything
 that was checked is solved, and 1 if not.
@@ -25,13 +26,20 @@ import textwrap
 import time
 
 from demos import stop
-from demos.learn import EXERCISES, GROUPS
+from demos.learn import EXERCISES, FORMER, GROUPS, PATH
 from demos.learn._folder import find, make
 from demos.learn._running import run
 from demos.learn.exercises import number, solution, title
 
-OPTIONS = ("watch", "hint", "solution", "list", "reset", "in", "help")
+OPTIONS = ("watch", "hint", "solution", "list", "path", "reset", "in", "help")
 POLL = 0.2  # seconds between two looks at the files
+NEXT = {
+    EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
+    '"Your own model"), or read chapter 12, attention/fused.py: attention in blocks, backward too.',
+    PATH: "The eight exercises of the path are solved. Can you say now how backpropagation through "
+    "attention really works? Chapter 11, attention/scaled_dot_product.py, says it on one page. "
+    "Without --path the other sixteen exercises come next.",
+}
 
 
 def coloured(text, code):
@@ -117,21 +125,21 @@ def next_words(folder, name, again, *, watched):
     print(f"    {again} {'--hint' if left else '--solution'}")
 
 
-def go_on(folder, again, only=None, *, watched=False):
-    """Check one exercise, or all that are not known to be solved, up to the first that is not."""
-    names = [only] if only else [name for name in EXERCISES if folder.state(name) != "solved"]
+def go_on(folder, again, names, *, watched=False):
+    """Check those of the exercises that are not known to be solved, up to the first that is not."""
     for name in names:
-        if not tried(folder, name):
+        known = len(names) > 1 and folder.state(name) == "solved"
+        if not known and not tried(folder, name):
             next_words(folder, name, again, watched=watched)
             return False
-    if not only:
-        print(f"All {len(EXERCISES)} exercises are solved.")
+    if names in NEXT:
+        say(NEXT[names])
     return True
 
 
-def first(folder):
+def first(folder, names):
     """The first exercise that is not known to be solved; the last one if all are."""
-    return next((name for name in EXERCISES if folder.state(name) != "solved"), EXERCISES[-1])
+    return next((name for name in names if folder.state(name) != "solved"), names[-1])
 
 
 # %% Again whenever a file is saved
@@ -164,12 +172,12 @@ def settled(folder):
         seen = now
 
 
-def watch(folder, again, only=None):
+def watch(folder, again, names):
     """Check, and check again whenever a file has been saved, until all is solved or Ctrl-C."""
     try:
         while True:
             seen = settled(folder)
-            if go_on(folder, again, only, watched=True):
+            if go_on(folder, again, names, watched=True):
                 return
             print("\nWaiting until you save. Ctrl-C ends.\n", flush=True)
             while looked(folder) == seen:
@@ -219,10 +227,12 @@ def progress(folder):
         print(group)
         for name in names:
             if name in states:
-                chapter = check_of(name).CHAPTER
-                print(f"  [{marks[states[name]]}] {number(name):>2}  {chapter:5} {title(name)}")
+                chapter, star = check_of(name).CHAPTER, "*" if name in PATH else " "
+                mark = marks[states[name]]
+                print(f"  [{mark}] {number(name):>2}{star} {chapter:5} {title(name)}")
     done = list(states.values()).count("solved")
     print(f"\n{done} of {len(states)} solved, in {folder.path} (second number: the chapter)")
+    print(f"* is on the path for a first contact: {', '.join(str(number(n)) for n in PATH)}")
     if "changed" in states.values():
         print("~ has changed since it was solved, and will be checked again")
 
@@ -242,6 +252,7 @@ def main():
         help="make a folder; or a number or a name, for this exercise alone",
     )
     parser.add_argument("--in", dest="folder", metavar="FOLDER", help="your folder (the current)")
+    parser.add_argument("--path", action="store_true", help="eight exercises, for a first contact")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--watch", action="store_true", help="check again whenever you save")
     what.add_argument("--hint", action="store_true", help="the next of three hints")
@@ -263,10 +274,15 @@ def main():
     if len(chosen.words) > 1:
         stop(f"one exercise at a time: got {' '.join(chosen.words)}")
     folder = find(chosen.folder)
+    if not all(folder.file(name).exists() for name in EXERCISES):
+        former(folder, f"`{again} init {shlex.quote(str(folder.path))}` adds the new exercises.")
     if chosen.folder is not None:
         again += f" --in {shlex.quote(chosen.folder)}"
-    only = meant(chosen.words[0]) if chosen.words else None
-    again += f" {number(only)}" if only else ""
+    names = PATH if chosen.path else EXERCISES
+    again += " --path" if chosen.path else ""
+    if chosen.words:
+        names = (meant(chosen.words[0]),)
+        again += f" {number(names[0])}"
     if chosen.reset is not None:
         name = meant(chosen.reset)
         kept = folder.reset(name)
@@ -275,13 +291,13 @@ def main():
     elif chosen.list:
         progress(folder)
     elif chosen.hint:
-        hint(folder, only or first(folder), again)
+        hint(folder, first(folder, names), again)
     elif chosen.solution:
-        compare(folder, only or first(folder))
+        compare(folder, first(folder, names))
     elif chosen.watch:
-        watch(folder, again, only)
+        watch(folder, again, names)
     else:
-        return go_on(folder, again, only)
+        return go_on(folder, again, names)
     return True
 
 
@@ -291,8 +307,19 @@ def begun(folder, written, again):
         print(f"All exercises are in {folder.path} already; nothing was changed.")
     else:
         print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
+    former(folder)
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {again} --watch")
+
+
+def former(folder, rest=""):
+    """Say which files of a folder belonged to exercises of an earlier version."""
+    left = [f"{name}.py" for name in FORMER if folder.file(name).exists()]
+    if left:
+        say(
+            f"Files of an earlier version, which no exercise uses any more: {', '.join(left)}. "
+            f"They stay as they are, and e16_double.py is now called e12_double.py. {rest}"
+        )
 
 
 if __name__ == "__main__" and not main():

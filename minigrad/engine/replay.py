@@ -73,8 +73,8 @@ computes only what is asked for, and frees the record on the way:
     >>> float(replay(d, np.array(1.0))[a])
     16.0
 
-Exercises 3 to 6, 9 and 12 of `python -m demos learn`: the way back through a chain, two uses, the
-order, a mistake in it; un-broadcasting, and a layer that lacks it.
+Exercises 3 to 6 and 9 of `python -m demos learn`: the way back through a chain, two uses, the
+order, a mistake in it; and un-broadcasting.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ differentiated in turn. The same code serves first, second and higher derivative
 So a rule is a pure function. It draws no random numbers and keeps no state, because it may be
 called twice and must give the same answer.
 
-Exercises 7, 8, 10, 11 and 13 to 16 of `python -m demos learn`: rules of your own.
+Exercises 7 and 12 of `python -m demos learn`: a first rule of your own, and one to repair.
 """
 
 from __future__ import annotations

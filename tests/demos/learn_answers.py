@@ -24,6 +24,11 @@ WRONG = {
             "takes (g, y); in this exercise a VJP takes g alone",
         ),
         ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
+        (
+            "y = a\ny *= b\nreturn y, lambda g: g * b, lambda g: g * a",
+            "line 21, in product: ValueError: output array is read-only (an array that you are "
+            "given stays as it is: += and the like would write to it)",
+        ),
     ],
     "e03_chain": [
         (
@@ -144,8 +149,28 @@ WRONG = {
             "        x.grad = x.grad + share\n"
             "        walk(x, share)\n"
             "walk(root, root.grad)",
-            "passes its gradient on once, when it is complete. But 2 doublings have 4 functions, "
-            "and they were called 6 times",
+            "when it is complete. But after 2 doublings of a, 2 a has 2 inputs, and at the end the "
+            "gradient 2. It passed on 1, 1, 1, 1",
+        ),
+        (
+            "waiting = [root]\n"
+            "while waiting:\n"
+            "    value = waiting.pop(0)\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = x.grad + function(value.grad)\n"
+            "        if x not in waiting:\n"
+            "            waiting.append(x)",
+            "when it is complete. But for b = a², c = a b + b and y = b c + c, b has 2 inputs, and "
+            "at the end the gradient 9.28125. It passed on 6.07812, 6.07812, 9.28125, 9.28125",
+        ),
+        (
+            "waiting = [root]\n"
+            "for value in waiting:\n"
+            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
+            "        x.grad = x.grad + function(value.grad)\n"
+            "        if x not in waiting:\n"
+            "            waiting.append(x)",
+            "It passed on",
         ),
     ],
 }
@@ -192,8 +217,8 @@ WRONG |= {
         ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
         ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
-        ("return np.exp(x), lambda g: g * np.exp(x)", "(in the VJP of exp for input 0)"),
-        ("return np.exp(x), g * np.exp(x)", "line 26, in exp: NameError: name 'g'"),
+        ("return np.exp(x), lambda g: g * np.exp(x)", "takes (g), and a VJP takes g and y"),
+        ("return np.exp(x), g * np.exp(x)", "line 28, in exp: NameError: name 'g'"),
     ],
     "e08_sum": [
         (
@@ -304,22 +329,32 @@ WRONG |= {
             "(5, 3)",
         ),
     ],
-    "e12_bug": [
+    "e12_double": [
         (
-            "g_w = x.T @ g\ng_b = g.mean(axis=0)",
-            "which belong added up, and the VJP gives the mean of the shares",
+            "array = x.data if isinstance(x, minigrad.Tensor) else x\n"
+            "value = np.sqrt((array * array).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: g * x / value",
+            "some of the uses of input 0 leave the record",
         ),
-        ("g_w = x.T @ g\ng_b = 8 * g.mean(axis=0)", "backward(x, w, b, g) for 5 examples"),
-        ("g_w = x.T @ g\ng_b = g[0]", "and the VJP gives the first share"),
         (
-            "g_w = x.T @ g\ng_b = g.sum(axis=0, keepdims=True)",
-            "one bias for all of its examples. But after the training on 8 examples b has the "
-            "shape (1, 2); it was (2,)",
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: (g.data if isinstance(g, minigrad.Tensor) else g) * x / y",
+            "because g leaves the record in the VJP for input 0",
         ),
-        ("g_w = x.T @ g\ng_b = g.sum()", "∂L/∂b for b of shape (2,) has the shape ()"),
         (
-            "g_w = x.T @ g\ng_b = g.sum(axis=1)",
-            "line 37, in trained: ValueError: operands could not be broadcast",
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: x / y",
+            "does not depend on g",
+        ),
+        (
+            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
+            "return value, lambda g, y: 2 * g * x / y",
+            "gives 2 times the true gradient",
+        ),
+        ("return (x * x).sum(axis=-1, keepdims=True), lambda g, y: 2 * g * x", "is 25; 5 was"),
+        (
+            "return np.sqrt((x * x).sum(axis=1, keepdims=True)), lambda g, y: g * x / y",
+            "length(x) for x of shape (2, 3, 5) has the shape (2, 1, 5)",
         ),
     ],
     "e13_softmax": [
@@ -466,8 +501,13 @@ ADAM = (
 MOMENTUM = "velocity = momentum * velocity + g\nreturn p - lr * velocity, velocity"
 PREDICTED = (
     'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
-    'scaled_median = "stays"\nmean_ratio = 10\nmedian_ratio = 1 / 50'
+    'scaled_median = "stays"\nmean_ratio = 10\nmedian_ratio = 1 / 40'
 )
+PENCIL = (
+    "p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\naway = 'k_1'"
+)
+SCORES = "dP = G @ V.mT\nreturn P * (dP - (P * dP).sum(axis=-1, keepdims=True))"
+LAST = "dQ = scale * dZ @ K\ndK = scale * dZ.mT @ Q\ndV = P.mT @ G"
 SPLIT = "return x.reshape(*batch, T, num_heads, d_k).swapaxes(-3, -2)"
 MERGE = "return heads.swapaxes(-3, -2).reshape(*batch, T, num_heads * d_k)"
 BLOCK = (
@@ -486,33 +526,23 @@ STEP = (
 )
 
 WRONG |= {
-    "e16_double": [
+    "e16_pencil": [
         (
-            "array = x.data if isinstance(x, minigrad.Tensor) else x\n"
-            "value = np.sqrt((array * array).sum(axis=-1, keepdims=True))\n"
-            "return value, lambda g, y: g * x / value",
-            "some of the uses of input 0 leave the record",
+            PENCIL.replace("2 / 3", "4 / 5"),
+            "not right (the scale is missing in the scores). Its line",
         ),
-        (
-            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
-            "return value, lambda g, y: (g.data if isinstance(g, minigrad.Tensor) else g) * x / y",
-            "because g leaves the record in the VJP for input 0",
-        ),
-        (
-            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
-            "return value, lambda g, y: x / y",
-            "does not depend on g",
-        ),
-        (
-            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
-            "return value, lambda g, y: 2 * g * x / y",
-            "gives 2 times the true gradient",
-        ),
-        ("return (x * x).sum(axis=-1, keepdims=True), lambda g, y: 2 * g * x", "is 25; 5 was"),
-        (
-            "return np.sqrt((x * x).sum(axis=1, keepdims=True)), lambda g, y: g * x / y",
-            "length(x) for x of shape (2, 3, 5) has the shape (2, 1, 5)",
-        ),
+        (PENCIL.replace("2 / 3", "0.67"), "p_1 = 0.67 is not right. Its line is p = softmax(z)"),
+        (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
+        (PENCIL.replace("12", "8"), "dp_1 = 8 is not right (the weight does not belong here yet)"),
+        (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
+        (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
+        (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right (the weight is missing)"),
+        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right (the scale is missing)"),
+        (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right (the sign is the other one)"),
+        (PENCIL.replace("-4", "4"), "(the sign is the other one). Its line is ∂L/∂k₂ = scale"),
+        (PENCIL.replace("4 / 3", "2"), "(the weight is missing). Its line is ∂L/∂v₁ = p₁ g"),
+        (PENCIL.replace("k_1", "k_2"), "q·k₁ goes from 1.39 to 1.2 and q·k₂ goes from 0 to 0.5"),
+        (PENCIL.replace("k_1", "key 1"), """away is 'key 1': write "k_1" or "k_2\""""),
     ],
     "e17_predict": [
         (
@@ -521,7 +551,7 @@ WRONG |= {
         ),
         (PREDICTED.replace("16", "4"), "variance = 4: the variance of the scores is 63"),
         (
-            PREDICTED.replace("= 10", "= 0.01").replace("1 / 50", "1"),
+            PREDICTED.replace("= 10", "= 0.01").replace("1 / 40", "1"),
             "5 of 7 predictions are as measured.\nmean_ratio = 0.01: at d_k = 1024 the mean",
         ),
         (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
@@ -609,31 +639,51 @@ WRONG |= {
         ),
         (("return x.reshape(T, num_heads, d_k).swapaxes(0, 1)", MERGE), "reshape"),
     ],
-    "e22_rotary": [
+    "e22_backward": [
         (
-            "a, b = x[..., 0::2], x[..., 1::2]\n"
-            "return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)",
-            "position 0 is turned by the angle 0",
+            ("return P * (G @ V.mT)", LAST),
+            "so each row of ∂L/∂Z sums to 0. But here it is P ⊙ ∂L/∂P, and the average of each row",
         ),
         (
-            "a, b = np.split(x, 2, axis=-1)\n"
-            "return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)",
-            "a pair of features is two neighbours",
+            (SCORES.replace("(P * dP).sum", "dP.mean"), LAST),
+            "here the plain mean of each row is subtracted",
         ),
         (
-            "a, b = x[..., 0::2], x[..., 1::2]\n"
-            "return np.stack([a * cos - b * sin, b * cos - a * sin], axis=-1).reshape(x.shape)",
-            "a turn keeps the length of every vector",
+            (SCORES.replace("P * (dP", "(dP"), LAST),
+            "for P (3, 3) and V (3, 11), scores_back(P, V, G) has a first",
         ),
         (
-            "a, b = x[..., 0::2], x[..., 1::2]\n"
-            "return np.stack([a * cos + b * sin, b * cos - a * sin], axis=-1).reshape(x.shape)",
-            "whose row 1 is turned by the angle 1, differs in 1 of 4 elements",
+            (SCORES.replace("axis=-1", "axis=-2"), LAST),
+            "for P (3, 3) and V (3, 11), scores_back(P, V, G) has a first",
+        ),
+        ((SCORES.replace("P * (dP", "-P * (dP"), LAST), "The VJP has the wrong sign"),
+        (
+            (SCORES.replace("V.mT", "V.T"), LAST),
+            "P (2, 3, 3) and V (2, 3, 11), scores_back(P, V, G).\ne22_b",
         ),
         (
-            "a, b = x[..., 0::2], x[..., 1::2]\n"
-            "return np.stack([a * cos - b * sin, a * sin + b * cos], axis=-2).reshape(x.shape)",
-            "position 0 is turned by the angle 0",
+            (SCORES, LAST.replace("dQ = scale *", "dQ =")),
+            "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",
+        ),
+        ((SCORES, LAST.replace("dK = scale *", "dK =")), "But ∂L/∂K is (∂L/∂Z)ᵀ Q here"),
+        ((SCORES, LAST.replace("dZ.mT", "dZ")), "value s. But ∂L/∂K is scale · ∂L/∂Z Q here"),
+        ((SCORES, LAST.replace("P.mT", "P")), "value s. But ∂L/∂V is P G here"),
+        ((SCORES, LAST.replace("dZ @", "dZ.mT @")), "But ∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
+        (
+            (SCORES, LAST.replace("dZ @", "P @")),
+            "so ∂L/∂Q is 0. But its largest",
+        ),
+        (
+            (SCORES, LAST.replace("P.mT", "P.T")),
+            "V (2, 3, 11), backward(Q, K, V, G, scale).\ne22_backward",
+        ),
+        (
+            (SCORES, f"dZ = scores_back(weights(Q, K, scale, True), V, G)\n{LAST}"),
+            "a query without a key gets the gradient 0",
+        ),
+        (
+            (SCORES, f"P = weights(Q, K, scale, True)\n{LAST}"),
+            "a value that no query may look at gets the gradient 0",
         ),
     ],
     "e23_optimizer": [
@@ -719,10 +769,14 @@ RIGHT = {
         "        x.grad += function(value.grad)\n"
         "        waiting.add(x)",
     ],
+    "e16_pencil": [
+        PENCIL.replace("2 / 3", "0.667").replace("4 / 3", "1.33"),
+        f"from fractions import Fraction\n{PENCIL.replace('2 / 3', 'Fraction(2, 3)')}",
+    ],
     "e17_predict": [
         PREDICTED.replace('mean = "stays"', 'mean = "rises"'),
         "import numpy as np\nfrom fractions import Fraction\n"
-        + PREDICTED.replace("= 10", "= np.int64(10)").replace("1 / 50", "Fraction(1, 50)"),
+        + PREDICTED.replace("= 10", "= np.int64(10)").replace("1 / 40", "Fraction(1, 40)"),
     ],
     "e20_mask": [
         "return where(mask, softmax(where(mask, scores, -np.inf)), 0)",

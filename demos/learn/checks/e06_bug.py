@@ -13,54 +13,67 @@ HINTS = (
 )
 
 
-def counted(function, calls):
-    """The function, which notes each of its calls."""
-    return lambda g: (calls.append(g), function(g))[1]
-
-
 def check(answer):
     """y = 2ⁿ a by n doublings, and a polynomial in which results are used again."""
     Value, pass_on = given(answer, "Value"), given(answer, "pass_on")
     for times in (1, 2, 8, 40):
-        a = y = Value(3.0)
-        made = [a]
+        made = [Value(3.0)]
         for _ in range(times):
-            y = y + y
-            made.append(y)
-        calls = []
-        for value in made:
-            value.functions = tuple(counted(function, calls) for function in value.functions)
-        y.grad = 1.0
-        pass_on(y)
+            made.append(made[-1] + made[-1])
+        words = f"after {times} doubling{'s' * (times > 1)} of a"
+        given_to = passed_on(pass_on, made)
         law(
             "the slope of 2ⁿ a is 2ⁿ",
-            a.grad == 2**times,
-            f"after {times} doubling{'s' * (times > 1)} of a, ∂y/∂a is {a.grad:g}",
+            made[0].grad == 2**times,
+            f"{words}, ∂y/∂a is {made[0].grad:g}",
         )
         law(
             "every value between keeps its gradient, too",
             all(value.grad == 2 ** (times - i) for i, value in enumerate(made)),
-            f"after {times} doubling{'s' * (times > 1)} of a they are, from a to y, "
-            f"{', '.join(f'{value.grad:g}' for value in made)}",
+            f"{words} they are, from a to y, {', '.join(f'{value.grad:g}' for value in made)}",
         )
+        once(given_to, f"{words},", {value: f"{2**i:,} a" for i, value in enumerate(made)})
+    a, h = 1.25, 1e-5
+    names = dict(zip(polynomial(Value(a)), ("a", "b", "a b", "c", "b c", "y"), strict=True))
+    given_to = passed_on(pass_on, list(names))
+    words = "for b = a², c = a b + b and y = b c + c"
+    once(given_to, f"{words},", names)
+    x, b, _, c, _, _ = names
+    moved = [polynomial(Value(a + step))[-1].number for step in (h, -h)]
+    same(f"{words}, ∂y/∂c", c.grad, b.number + 1)
+    same(f"{words}, ∂y/∂a", x.grad, (moved[0] - moved[1]) / (2 * h), rtol=1e-6)
+
+
+def polynomial(a):
+    """a, b = a², a b, c = a b + b, b c and y = b c + c."""
+    b = a * a
+    product = b * a
+    c = product + b
+    last = c * b
+    return a, b, product, c, last, last + c
+
+
+def passed_on(pass_on, values):
+    """Call pass_on of the last value; return what the functions of each value were given."""
+    given_to = {value: [] for value in values}
+
+    def noted(value, function):
+        return lambda g: (given_to[value].append(g), function(g))[1]
+
+    for value in values:
+        value.functions = tuple(noted(value, function) for function in value.functions)
+    values[-1].grad = 1.0
+    pass_on(values[-1])
+    return given_to
+
+
+def once(given_to, words, names):
+    """Each function of a value is called once, with the gradient that the value has at the end."""
+    for value, found in given_to.items():
+        count = len(value.inputs)
         law(
-            "a value passes its gradient on once, when it is complete",
-            len(calls) == 2 * times,
-            f"{times} doubling{'s' * (times > 1)} have {2 * times} functions, and they were called "
-            f"{len(calls)} times",
+            "a value passes its gradient on once to each input, when it is complete",
+            found == [value.grad] * count,
+            f"{words} {names[value]} has {count} inputs, and at the end the gradient "
+            f"{value.grad:g}. It passed on {', '.join(f'{g:g}' for g in found) or 'nothing'}",
         )
-
-    def polynomial(a):
-        b = a * a
-        c = b * a + b
-        return c * b + c, (b, c)
-
-    a, h = Value(1.25), 1e-5
-    y, (b, c) = polynomial(a)
-    y.grad = 1.0
-    pass_on(y)
-    moved = [polynomial(Value(1.25 + step))[0].number for step in (h, -h)]
-    slope = (moved[0] - moved[1]) / (2 * h)
-    asked = "for b = a², c = a b + b and y = b c + c, ∂y/∂"
-    same(f"{asked}c", c.grad, b.number + 1)
-    same(f"{asked}a", a.grad, slope, rtol=1e-6)

@@ -3,8 +3,9 @@
 Write two rules. `reshape` gives the elements of x, in the same order, other
 axes. `pick` is y = x[index], with all that NumPy takes as an index. In both,
 each element of y is a copy of one element of x. An element of x can
-have several copies, and all of them move when it moves. (Use arrays only in
-the VJP of `pick`: its second derivative is not asked for.)
+have several copies, and all of them move when it moves. (Only the first
+derivative of `pick` is checked. So g is an array in its VJP, and you may
+write to arrays of your own there, which a Tensor does not allow.)
 
     x, g    arrays: g has the shape of y
     reshape(x, shape) → y, a function (g, y) ↦ ∂L/∂x

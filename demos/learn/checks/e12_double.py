@@ -1,4 +1,4 @@
-"""Exercise 16 · The check: value, gradient, and the derivative of the gradient."""
+"""Exercise 12 · The check: value, gradient, and the derivative of the gradient."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Exercise 16 · Double backward: a rule that can be differentiated twice.
+"""Exercise 12 · Double backward: a rule that can be differentiated twice.
 
 The length of a vector is y = √Σ x². The rule below gets its gradient right,
 and every training with it works. But the derivative of that gradient is
