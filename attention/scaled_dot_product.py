@@ -6,13 +6,14 @@ How can one vector get information from others, without knowing which of them ha
 form a sequence, for example one for each word, and the place of each is a position. Every position
 has a key k, which describes what can be found there, and a value v, which is what is found there. A
 position that looks for something forms a query q. (All three are the vector times a learned matrix,
-chapter 13.) The product q·k, the **score**, is large if the key fits the query; softmax turns the
-products into weights that sum to 1; the result is the average of the values under these weights:
+chapter 13.) The product q·k is large if the key fits the query. Divided by √d_k it is called the
+**score**. Softmax turns the scores into weights that sum to 1, and the result is the average of the
+values under these weights. With one query, key or value in each row of Q, K and V,
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V           (Vaswani et al. 2017, equation 1)
 
-This is a dictionary look-up made soft, so that it has a derivative. The weights tell how much of
-each value is taken, and the gradient tells how to change the query so that the loss falls.
+This is a dictionary look-up made soft, so that it has a derivative, which tells how to change the
+query, the keys and the values so that the loss falls.
 
 Why divide by √d_k? If q and k, independent of each other, have d_k independent entries of mean 0
 and variance 1 (footnote 4 of the paper's section 3.2.1), each product of two entries has mean 0 and
@@ -23,7 +24,8 @@ them is nearly one-hot, and chapter 3.6 showed what its VJP then does. Chapter 1
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.
 
-One query and two keys, with numbers for the head. ln 3 makes the weights round, and √d_k is 2:
+One query and two keys, with numbers that need no computer. √d_k is 2, and ln 3 makes the weights
+round:
 
     >>> q = Tensor([[2.0, 0.0, 0.0, 0.0]], requires_grad=True)
     >>> k = Tensor([[np.log(3.0), 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 0.0]], requires_grad=True)
@@ -35,17 +37,17 @@ One query and two keys, with numbers for the head. ln 3 makes the weights round,
     array([[3., 1.]])
 
 **The way back.** Let O be the result, and G = ∂L/∂O the gradient that arrives there. Forward there
-were three steps: the scores Z = scale · Q Kᵀ (Z is *after* the scale), the weights P = softmax(Z),
-and the result O = P V. Backward there are the same three steps, the last one first.
+were three steps: the scores Z = scale · Q Kᵀ with the scale 1/√d_k, the weights P = softmax(Z), and
+the result O = P V. Backward there are the same three steps, the last one first.
 
 O = P V is a matrix product. Chapter 3.5 says what a product passes back to its two factors:
 
     ∂L/∂V = Pᵀ G
     ∂L/∂P = G Vᵀ
 
-P = softmax(Z) is taken in each row. Chapter 3.6 says what a score gets: its weight, times the
-gradient of its weight minus the average of these gradients in the row. The average is taken under
-the weights, so it is the sum of the row of P ⊙ ∂L/∂P:
+P = softmax(Z) is taken in each row. Chapter 3.6 says what each score gets: its weight × (its own
+g - the average g). Here each row of ∂L/∂P is a g, and its average under the weights is the sum of a
+row of P ⊙ ∂L/∂P:
 
     ∂L/∂Z = P ⊙ (∂L/∂P - rowsum(P ⊙ ∂L/∂P))
 
@@ -59,19 +61,24 @@ are multiplied by the scale, as Z was:
 These five lines are the way back through attention. `attention_backward` has them in code.
 
 What do they say? Look at one query q, with the weights pⱼ, the result o = Σⱼ pⱼ vⱼ and g = ∂L/∂o.
-The gradient of the weight pⱼ is the number g·vⱼ. It says how much more of value j would *raise* the
-loss. The average of these numbers under the weights is Σⱼ pⱼ (g·vⱼ) = g·o. So each score gets
+The gradient of the weight pⱼ is the number g·vⱼ: it says how fast the loss *rises* when more of
+value j is taken. The average of these numbers under the weights is Σⱼ pⱼ (g·vⱼ) = g·o. So each
+score gets
 
     ∂L/∂zⱼ = pⱼ (g·vⱼ - g·o)
 
-This is positive if value j raises the loss more than the average, and negative if less. The
-gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. So the
-*gradient* points toward the keys whose values raise the loss more than the average. A *step* of
-descent goes against the gradient: it moves q away from those keys, and toward the others.
+This is positive if value j raises the loss more than the average, and negative if less. Over all
+keys these numbers sum to 0, since raising all scores together changes no weight.
 
-The keys move likewise. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step moves key j away from q if its value
-raises the loss more than the average, and toward q if less. And as ∂L/∂vⱼ = pⱼ g, a step moves each
-value against g, the more the larger its weight.
+The gradient of the query adds up the keys with these factors, ∂L/∂q = scale · Σⱼ ∂L/∂zⱼ kⱼ. So the
+*gradient* points toward the keys whose values raise the loss more than the average. A *step* of
+descent goes against the gradient. It subtracts from q a multiple of each of those keys, and adds a
+multiple of each of the others: q moves away from the first, and toward the others.
+
+The keys move likewise. As ∂L/∂kⱼ = scale · ∂L/∂zⱼ q, a step subtracts a multiple of q from key j if
+its value raises the loss more than the average, and adds one if less. And as ∂L/∂vⱼ = pⱼ g, a step
+moves each value against g, the more the larger its weight. If several queries look at a key, the
+gradients of the key and of its value are the sums over these queries.
 
 In the example let g = (1, -1): the loss rises with the first feature of o, and falls with the
 second.
@@ -82,8 +89,8 @@ second.
     ∂L/∂kⱼ    ½ · 1½ q = (1½, 0, 0, 0)  and  (-1½, 0, 0, 0)
     ∂L/∂vⱼ    ¾ g = (¾, -¾)  and  ¼ g = (¼, -¼)
 
-The engine finds the same gradients by itself, from the rules of the single operations. It stands on
-the left, and `attention_backward` on the right:
+The engine finds the same gradients by itself, from the rules of the single operations. Below, the
+numbers of the engine are on the left, and those of `attention_backward` on the right:
 
     >>> from minigrad import gradients
     >>> g = np.array([[1.0, -1.0]])
@@ -103,9 +110,9 @@ the left, and `attention_backward` on the right:
 
 After the step q looks less at key 1, whose value raises the loss, and more at key 2.
 
-A forbidden key (chapter 11.1) has the weight 0, so this query sends no gradient to the key or to
-its value. A query without any key has only weights of 0: its result is 0, and no gradient goes
-through it.
+A key that this query may not look at (chapter 11.1) gets the weight 0, and then the query sends no
+gradient to the key or to its value. A query that may look at no key gets weights of 0 only: its
+result is 0, and no gradient goes through it.
 
 Exercises 16, 18 to 20 and 22 of `python -m demos learn`: the way back with two keys and a pencil,
 softmax over the wrong axis, the equation above, a query without a key, and the way back in code.
