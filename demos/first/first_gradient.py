@@ -18,7 +18,7 @@ from minigrad import Steps, Tensor, grad, gradcheck, gradients, graph
 from minigrad.graphs.render import described
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 # %% The expression
 # The expression measures how far a line misses given points: w is the line's slope, b its height.
