@@ -209,10 +209,8 @@ x, layer = source.layer()
 ours = source.steps(x, layer)
 same = sum(agreeing(source.PRINTED[name], source.as_text(array)) for name, array in ours.items())
 total = sum(array.size for array in ours.values())
-print('\n4 · "I love Transformers", a worked example')
-print(
-    f"    {same} of {total} numbers agree in every printed digit: `demos love_transformers` shows them"
-)
+print('\n4 · "I love Transformers", a worked example: python -m demos love_transformers')
+print(f"    {same} of {total} numbers agree with ours in every printed digit; that demo shows them")
 
 # %%
 # The text stops at the output. We add the backward pass: the gradient of the output's sum with
