@@ -20,7 +20,7 @@ from minigrad import Steps, Tensor, gradcheck, gradients, graph, numerical_gradi
 from minigrad.graphs.render import described
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 
 def shown(x):

@@ -104,7 +104,6 @@ def printed(rows, found, marks):
     """The table on the terminal, and what must be so."""
     for cells in (HEADER, *rows):
         print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>13}" for cell in cells[1:]))
-    print()
     widest = max(d_k for _, d_k in found)
     scaled, raw = found[0.5, widest], found[0.0, widest]
     kept, removed = (scaled.heads("accuracy", c).mean() for c in ("as trained", "no scale"))
@@ -115,7 +114,7 @@ def printed(rows, found, marks):
     if len(scaled.rows) > 2:  # (of one training the quotient is known only to a third of itself)
         marks.at_least("  and the steps of the second task, times", slower, 1.2, ".1f")
     else:
-        print(f"     and the steps of the second task, times {slower:.1f}")
+        print(f"\n   without its scale the second task takes {slower:.1f} times as many steps")
     dead = [each.heads("passed_dead").mean() for each in (scaled, raw)]
     marks.at_most("trained with 1/√d_k: queries that no g reaches", dead[0], 0.05)
     marks.at_least("trained with no scale: queries that no g reaches", dead[1], 0.3)
