@@ -194,6 +194,10 @@ class Block(Module):
         return x + added if self.norm_first else norm(x + added)
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the weights of a stack of blocks, and refusals.
+
+
 def block_weights(
     blocks: Sequence[Block], x: Tensor, *, mask: Any = None, score_bias: Any = None
 ) -> list[Array]:
