@@ -2,15 +2,13 @@
 
 "Without the scale the dot products grow, softmax saturates (its weights become one-hot), and the
 gradients vanish." How much of that is true? This chapter measures it, with random queries and keys
-of unit variance and a random gradient ∂L/∂p at the weights p, so that only the scale differs. It
-returns data; chapter 17 draws them.
+of unit variance and a random gradient ∂L/∂p at the weights p, so that only the scale differs.
 
 The first half is true. A score q·k is a sum of d_k terms of mean 0 and variance 1, so
-Var(q·k) = d_k (measured: `score_variance`). Softmax of scores that far apart puts nearly all
-weight on one key: the `entropy` Σ -p log p falls and the `largest_weight` rises to 1.
+Var(q·k) = d_k. Softmax of scores that far apart puts nearly all weight on one key.
 
-The second half depends on what "the gradient" means. With scores s = scale · K q, chapters 3.6
-and 3.5 give ∂L/∂s = J g and ∂L/∂q = scale · Kᵀ ∂L/∂s, so
+The second half is mostly not true. For one query with the scores z = scale · K q, chapter 11 gives
+∂L/∂z = J g and ∂L/∂q = scale · Kᵀ ∂L/∂z, so
 
     ∂L/∂q = scale · Kᵀ J g        J = diag(p) - p pᵀ        g = ∂L/∂p
 
@@ -19,49 +17,62 @@ Saturation makes J small. But without the scale Kᵀ is not shrunk either, and i
 and so is the gradient. In an undecided one the two largest scores are nearly equal: J is not small,
 and Kᵀ makes the gradient √d_k long.
 
-As d_k grows, the undecided queries become rare, and their gradients become long. The scores spread
-like √d_k, and so does the distance between the best two. So the chance that this distance stays
-below 1 falls like 1/√d_k, while the gradient of an undecided query grows like √d_k. In the *mean*
-over all queries the two cancel: it does not vanish, it rises and levels off.
+**One hill.** J depends on the scores alone, and scale · Kᵀ makes J g about scale · √d_k times as
+long. So d_k and the scale matter only through s = scale · √d_k, which is the spread of the scores.
+For each number n of keys the median of ‖∂L/∂q‖ over s is one hill, for all widths. At small s the
+weights are nearly equal, and the gradient grows like s. At large s the typical query is decided,
+and has none. The top is near s = 2½ with 5 keys, 5½ with 64, and 7½ with 1,024: at 1.4 to 2 times
+the freezing line √(2 ln n) of chapter 16.3.
 
-The *median*, which is what a typical query gets, first rises and then falls. At d_k = 64, the width
-of the paper's heads, it is 5 times as large without the scale as with it. Between 256 and 512 the
-two are equal. At 1024 it is some 40 times smaller without the scale (23 to 58 times in sweeps of
-five repeats). All of this is for 64 keys.
+1/√d_k puts every width at the same place, s = 1. It is not the top. Without the scale a head is at
+s = √d_k, somewhere else for each width. So whether its gradients are smaller or larger depends on
+d_k and on n. The median of ‖∂L/∂q‖ without the scale, divided by the median with it:
 
-One norm over all queries would hide these differences. So this chapter counts queries: what a
-typical one gets (`gradient_median`), how many get practically nothing (`dead_share`), and how much
-of the squared gradient the tenth of the queries with the longest gradients has (`top_tenth_share`).
+                     5 keys     64 keys     1,024 keys
+    d_k = 64           .43         4.9           27
+    d_k = 128          .09         3.1           23
+    d_k = 512        .0005         .24          4.5
+    d_k = 1024        4e-6         .03          1.0
 
-What is the scale for, then? Divided by √d_k, scores have the variance 1 at every width, and so
-heads of all widths start alike: the median and the dead share hardly depend on d_k. (The tenth's
-share falls from .40 at d_k = 4 to .25 at 1024, since the lengths of short vectors vary more.)
-Undivided, it depends on the width how many queries are decided, and the gradients become unequal:
-the tenth's share is .59 at d_k = 64, and .93 at 1024.
+At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the scale,
+except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
+heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times. The scores
+spread like √d_k, so the best two are less than 1 apart only with a chance of about 1/√d_k. As d_k
+grows, undecided queries become rare. But their gradients grow like √d_k, and the mean stays.
+
+**What the scale always changes** is how unequal the gradients are. The tenth of the queries with
+the longest gradients has half to nearly all of the squared gradient in these twelve cells without
+the scale, and 17 to 36 % with it.
+
+What is the scale for, then? With it a head of any width starts at the same place, and all of its
+queries get a gradient of much the same size. That no other power of d_k does this is algebra: only
+with a = ½ is s = d_k^(½ - a) the same for all d_k. So the measurement tests the code and the
+assumption, which is that entries of q and k are independent and have variance 1.
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
-every scale. All of this is at the start of a training; the demo `recall` trains one head with and
+every scale. All of it is at the start of a training; the demo `recall` trains one head with and
 without the scale. Chapter 16.1 has further measurements.
 
 The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k and 0 for no scale.
 
-    >>> from attention.scaling import saturation
-    >>> rng = np.random.default_rng(0)
-    >>> raw, scaled = (saturation(1024, a, rng=rng) for a in (0, 0.5))
-    >>> raw.gradient_mean > 5 * scaled.gradient_mean        # the mean is far from vanishing
-    True
-    >>> raw.gradient_median < scaled.gradient_median / 20   # the typical query's has vanished
-    True
+    >>> from attention.scaling import ratios, sweep
+    >>> for cell in ratios(sweep((64, 512), keys=(5, 64), repeats=3)):
+    ...     print(cell.d_k, cell.keys, "larger" if cell.median > 1 else "smaller", cell.mean > 2)
+    64 5 smaller True
+    64 64 larger True
+    512 5 smaller True
+    512 64 smaller True
 
-Legend: queries look at n keys of d_k features.
+Legend: N queries look at n keys of d_k features.
 
 Exercise 17 of `python -m demos learn`: predict what is measured here, and then measure it.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -103,7 +114,7 @@ def named(a: Exponent) -> float | str:
 
 @dataclass(frozen=True)
 class Saturation:
-    """One measurement of random attention at one d_k and one scale."""
+    """One measurement of random attention at one d_k, one number of keys and one scale."""
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
@@ -118,6 +129,36 @@ class Saturation:
     top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
 
 
+def heads(
+    d_k: int,
+    a: Exponent,
+    *,
+    keys: int = 64,
+    queries: int = 512,
+    per_key_set: int = 32,
+    deviation: float = 1.0,
+    rng: np.random.Generator,
+) -> tuple[Array, Array, Array]:
+    """Return the scores, the weights and ‖∂L/∂q‖ of random queries.   → (N, n), (N, n), (N,)
+
+    Entries of q and k are independent N(0, deviation²), and those of ∂L/∂p N(0, 1). Every
+    `per_key_set` queries share a set of `keys` keys, and the sets are drawn one after the other:
+    4,096 keys of 1,024 features for 512 queries would be 540 MB at once.
+    """
+    found = []
+    for _ in range(sets_of(queries, per_key_set)):
+        q = Tensor(deviation * rng.standard_normal((per_key_set, d_k)), requires_grad=True)
+        k = Tensor(deviation * rng.standard_normal((keys, d_k)))
+        # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
+        scores = scale_factor(q, k, power(a)) * (q @ k.mT)
+        weights = over_keys(scores, None)
+        g = rng.standard_normal(weights.shape)  # ∂L/∂p: no loss is needed
+        (gradient,) = gradients(weights, [q], g)
+        found.append((scores.data, weights.data, np.linalg.norm(gradient, axis=-1)))
+    scores_of, weights_of, norms = (np.concatenate(each) for each in zip(*found, strict=True))
+    return scores_of, weights_of, norms
+
+
 def saturation(
     d_k: int,
     a: Exponent,
@@ -125,36 +166,31 @@ def saturation(
     keys: int = 64,
     queries: int = 512,
     per_key_set: int = 32,
+    deviation: float = 1.0,
     dead: float = DEAD,
     rng: np.random.Generator,
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 
-    Entries of q and k and of ∂L/∂p are independent N(0, 1). Every `per_key_set` queries share a
-    set of `keys` keys. The scale is d_k^-a. A query with ‖∂L/∂q‖ < `dead` counts as dead.
+    The scale is d_k^-a. What is drawn is what `heads` draws. A query with ‖∂L/∂q‖ < `dead` counts
+    as dead.
     """
     at_least(1, d_k=d_k)
     at_least(2, keys=keys)
-    sets = sets_of(queries, per_key_set)
     if not dead >= 0:
         raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
-    q = Tensor(rng.standard_normal((sets, per_key_set, d_k)), requires_grad=True)
-    k = Tensor(rng.standard_normal((sets, keys, d_k)))
-    # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
-    scores = scale_factor(q, k, power(a)) * (q @ k.mT)
-    weights = over_keys(scores, None)
-    g = rng.standard_normal(weights.shape)  # ∂L/∂p: no loss is needed
-    (gradient,) = gradients(weights, [q], g)
-    norms = np.linalg.norm(gradient, axis=-1).ravel()
+    scores, weights, norms = heads(
+        d_k, a, keys=keys, queries=queries, per_key_set=per_key_set, deviation=deviation, rng=rng
+    )
     return finite(
         Saturation,
         d_k=d_k,
         a=named(a),
         keys=keys,
         queries=norms.size,
-        score_variance=float(scores.data.var()),
-        entropy=float(entropies(weights.data).mean()),
-        largest_weight=float(np.median(weights.data.max(axis=-1))),
+        score_variance=float(scores.var()),
+        entropy=float(entropies(weights).mean()),
+        largest_weight=float(np.median(weights.max(axis=-1))),
         gradient_mean=float(norms.mean()),
         gradient_median=float(np.median(norms)),
         dead_share=float((norms < dead).mean()),
@@ -190,18 +226,59 @@ def sweep(
     exponents: Sequence[Exponent] = (0.0, 0.5),
     *,
     repeats: int = 5,
-    keys: int = 64,
+    keys: int | Sequence[int] = 64,
     seed: int = 0,
 ) -> Iterator[Saturation]:
-    """Measure every d_k with every exponent, `repeats` times, one result at a time.
+    """Measure every d_k with every number of keys and every exponent, `repeats` times each.
 
     Each repeat has its own generator, and all exponents of a repeat see the same q, k and g.
     """
-    for d_k in d_ks:
+    for d_k, n in itertools.product(d_ks, [keys] if isinstance(keys, int) else keys):
         for repeat in range(repeats):
             for a in exponents:
-                rng = np.random.default_rng([seed, d_k, repeat])
-                yield saturation(d_k, a, keys=keys, rng=rng)
+                rng = np.random.default_rng([seed, d_k, n, repeat])
+                yield saturation(d_k, a, keys=n, rng=rng)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """What the lack of the scale changes at one d_k and one number of keys: without over with."""
+
+    d_k: int
+    keys: int
+    repeats: int
+    median: float  # of ‖∂L/∂q‖; the geometric mean over the repeats, as for the mean
+    error: float  # the standard error of its log₁₀; NaN for one repeat
+    mean: float  # of ‖∂L/∂q‖
+    top_tenth_without: float  # the tenth's share of the squared gradient
+    top_tenth_with: float
+    dead_without: float  # the share of dead queries
+    dead_with: float
+
+
+def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
+    """Compare the rows of exponent 0 with those of ½, for every d_k and number of keys."""
+    cells: dict[tuple[int, int], tuple[list[Saturation], list[Saturation]]] = {}
+    for row in rows:
+        cells.setdefault((row.d_k, row.keys), ([], []))[row.a == 0.5].append(row)
+
+    def both(name: str, pair: tuple[list[Saturation], list[Saturation]]) -> tuple[Array, Array]:
+        """Return a measurement of every repeat, without the scale and with it."""
+        return tuple(np.array([getattr(row, name) for row in group]) for group in pair)  # type: ignore[return-value]
+
+    found = []
+    for (d_k, keys), pair in cells.items():
+        median, mean = (
+            np.log10(np.divide(*both(name, pair))) for name in ("gradient_median", "gradient_mean")
+        )
+        top, dead = (
+            [float(x.mean()) for x in both(name, pair)]
+            for name in ("top_tenth_share", "dead_share")
+        )
+        error = float(deviation(median) / math.sqrt(len(median)))
+        by = [float(10 ** each.mean()) for each in (median, mean)]
+        found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top, *dead))
+    return found
 
 
 # ---------------------------------------------------- A first reading may stop here.

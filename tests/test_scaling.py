@@ -1,14 +1,18 @@
 """Chapters 16 and 17 · Why √d_k: the measurements, and the figure made of them."""
 
+import re
+
 import numpy as np
 import pytest
 
+import attention.scaling as chapter
 from attention import attention, attention_weights
 from attention.figures import plot_sweep, save_figure
 from attention.scaling import (
     MEASURED,
     entropies,
     power,
+    ratios,
     saturation,
     summary,
     sweep,
@@ -31,15 +35,14 @@ def swept():
 def test_a_measurement_equals_its_definition_in_loops():
     found = saturation(7, 0.5, keys=5, queries=21, per_key_set=3, rng=np.random.default_rng(1))
     rng = np.random.default_rng(1)
-    q, k = rng.standard_normal((7, 3, 7)), rng.standard_normal((7, 5, 7))
-    g = rng.standard_normal((7, 3, 5))
     entropies, largest, norms, scores = [], [], [], []
-    for b in range(7):
+    for _ in range(7):
+        q, k, g = (rng.standard_normal(shape) for shape in ((3, 7), (5, 7), (3, 5)))
         for t in range(3):
-            s = np.array([q[b, t] @ k[b, j] for j in range(5)]) / np.sqrt(7)
+            s = np.array([q[t] @ k[j] for j in range(5)]) / np.sqrt(7)
             p = np.exp(s) / np.exp(s).sum()
             jacobian = np.diag(p) - np.outer(p, p)
-            norms.append(np.linalg.norm(k[b].T @ jacobian @ g[b, t] / np.sqrt(7)))
+            norms.append(np.linalg.norm(k.T @ jacobian @ g[t] / np.sqrt(7)))
             entropies.append(-(p * np.log(p)).sum() / np.log(5))
             largest.append(p.max())
             scores.append(s)
@@ -134,11 +137,92 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
     assert mean[1024] < 1.2 * mean[256]
 
 
-def test_the_tenths_share_falls_with_the_scale_and_rises_without(swept):
-    for d_k, a, told in ((4, 0.5, 0.40), (1024, 0.5, 0.25), (64, 0, 0.59), (1024, 0, 0.93)):
-        rng = np.random.default_rng(d_k)
-        found = [saturation(d_k, a, rng=rng).top_tenth_share for _ in range(12)]
-        assert abs(np.mean(found) - told) < 0.005 + 4 * np.std(found, ddof=1) / np.sqrt(12) < 0.05
+@pytest.fixture(scope="module")
+def cells():
+    """(d_k, keys) → the ratios of the twelve cells of chapter 16's table."""
+    found = ratios(sweep([64, 128, 512, 1024], keys=[5, 64, 1024], repeats=3, seed=1))
+    return {(cell.d_k, cell.keys): cell for cell in found}
+
+
+def test_the_twelve_medians_of_the_chapter_are_measured(cells):
+    """The table's numbers are of 20 repeats at seed 0."""
+    rows = re.findall(r"^ +d_k = (\d+) +(\S+) +(\S+) +(\S+)$", chapter.__doc__, re.MULTILINE)
+    told = {
+        (int(d), n): float(x) for d, *xs in rows for n, x in zip((5, 64, 1024), xs, strict=True)
+    }
+    assert told.keys() == cells.keys() and len(told) == 12
+    for where, cell in cells.items():
+        assert abs(np.log10(cell.median / told[where])) < 0.05 + 4 * cell.error, where
+
+
+def test_the_mean_is_larger_without_the_scale_in_all_cells_and_the_tenth_has_more(cells):
+    means = [cell.mean for cell in cells.values()]
+    assert min(means) == pytest.approx(2.4, rel=0.1) and max(means) == pytest.approx(46, rel=0.2)
+    without, with_it = (
+        [getattr(cell, f"top_tenth_{which}") for cell in cells.values()]
+        for which in ("without", "with")
+    )
+    assert min(without) == pytest.approx(0.5, abs=0.05) and max(without) > 0.99
+    assert min(with_it) == pytest.approx(0.17, abs=0.02)
+    assert max(with_it) == pytest.approx(0.36, abs=0.03)
+
+
+def test_a_ratio_is_paired_by_repeat_and_has_a_standard_error():
+    rows = list(sweep([7], keys=[5], repeats=2))
+    (cell,) = ratios(rows)
+    logs = [np.log10(rows[i].gradient_median / rows[i + 1].gradient_median) for i in (0, 2)]
+    assert cell.median == pytest.approx(10 ** np.mean(logs))
+    assert cell.error == pytest.approx(abs(logs[0] - logs[1]) / 2)
+    assert cell.mean == pytest.approx(
+        np.sqrt(np.prod([rows[i].gradient_mean / rows[i + 1].gradient_mean for i in (0, 2)]))
+    )
+    assert cell.top_tenth_without == pytest.approx(
+        (rows[0].top_tenth_share + rows[2].top_tenth_share) / 2
+    )
+    assert np.isnan(ratios(rows[:2])[0].error)
+
+
+@pytest.mark.parametrize("n", [5, 64])
+def test_all_widths_and_scales_are_on_one_hill(n):
+    """The same spread s of the scores, made by another width: the same median."""
+    for s, apart in ((0.5, 1.1), (1.0, 1.1), (4.0, 1.2), (8.0, 1.35)):
+        medians = []
+        for d_k in (64, 256, 1024):
+            a = 0.5 - np.log(s) / np.log(d_k)
+            rng = np.random.default_rng([n, d_k])
+            medians.append(saturation(d_k, a, keys=n, queries=2048, rng=rng).gradient_median)
+        assert max(medians) < apart * min(medians), (s, medians)
+
+
+@pytest.mark.parametrize(("n", "top"), [(5, 2.5), (64, 5.5), (1024, 7.5)])
+def test_the_top_of_the_hill_is_where_the_chapter_says(n, top):
+    def median(s):
+        scale = lambda d_k: s / np.sqrt(d_k)
+        rng = np.random.default_rng(n)
+        return saturation(256, scale, keys=n, queries=2048, rng=rng).gradient_median
+
+    at_top = median(top)
+    assert median(1.0) < at_top and median(top / 1.7) < at_top > median(1.7 * top)
+    assert 1.35 < top / np.sqrt(2 * np.log(n)) < 2.05
+
+
+def test_gpt2s_initial_weights_are_unit_ones_times_a_deviation():
+    """x of length √768 after a layer norm, times entries of deviation .02: q and k have .554."""
+    rng = np.random.default_rng(0)
+    norms = []
+    for _ in range(16):
+        x = rng.standard_normal((96, 768))
+        x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+        w_q, w_k = 0.02 * rng.standard_normal((2, 768, 64))
+        q = Tensor(x[:32] @ w_q, requires_grad=True)
+        weights = attention_weights(q, Tensor(x[32:] @ w_k), scale=1.0)
+        (g,) = gradients(weights, [q], rng.standard_normal(weights.shape))
+        norms.append(np.linalg.norm(g, axis=-1))
+    drawn = saturation(64, 0, deviation=0.02 * np.sqrt(768), rng=rng, queries=2048)
+    assert np.median(norms) == pytest.approx(drawn.gradient_median, rel=0.1)
+
+
+def test_with_the_scale_the_width_hardly_matters(swept):
     assert swept[4, 0.5]["dead_share"] == swept[1024, 0.5]["dead_share"] == 0
     assert swept[1024, 0.5]["gradient_median"] == pytest.approx(
         swept[4, 0.5]["gradient_median"], rel=0.2
