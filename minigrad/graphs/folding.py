@@ -232,7 +232,7 @@ class Folding:
             self._closed("module", name, detail, numbers, frame)
 
     def _holds_blocks(self, group: Group, numbers: list[int]) -> bool:
-        """Whether numbered layers of several operations are inside, as encoder has blocks.0."""
+        """Return whether it holds numbered layers of several operations, as encoder has blocks.0."""
         if NUMBERED.search(group.path):
             return False
         layers = [scope.layer for n in numbers for scope in self.vertices[n].modules]
