@@ -1,8 +1,12 @@
 """Computation graphs: from one expression to a GPT of twelve blocks.
 
 Claim. A record of any size can be read. An attention head is a dozen boxes, and their colours show
-where its gradient dies without the scale. A GPT of twelve blocks has 503 tensors, and a drawing of
-15 boxes. The pictures are those of README, which this command draws again:
+how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a drawing of 15 boxes.
+
+The head is drawn with and without 1/√d_k. The pair shows what saturation looks like, and is an
+extreme case: with its 5 keys at d_k = 512 the gradient of the query is hundreds to thousands of
+times smaller without the scale, and with 64 keys at d_k = 64 a typical query's is 5 times larger
+(chapter 16). The pictures are those of README, which this command draws again:
 
     python -m demos draw [--out demos/pictures] [--seed N]  # 2 s
 """
@@ -14,7 +18,7 @@ import numpy as np
 from attention import MultiHeadAttention, attention, attention_weights, gpt2
 from attention.figures import save_figure
 from attention.maps import plot_heads
-from attention.scaling import typical_query
+from attention.scaling import ratios, sweep, typical_query
 from demos import options
 from demos._training import Marks
 from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
@@ -43,8 +47,9 @@ print(first, end="\n\n")
 save(first, "first")
 
 # %% 2 · One head, with and without √d_k
-# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. Both
-# pictures have one scale of colours. `Steps` notes the names of the lines that made each tensor.
+# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. This is an
+# extreme case, which shows what saturation looks like. Both pictures have one scale of colours.
+# `Steps` notes the names of the lines that made each tensor.
 
 D_K = 512
 arrays = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
@@ -75,6 +80,12 @@ def at(drawing, title):
 
 for title in ("weights", "scores", "q"):
     print(f"   gradient at {title:<8} {at(scaled, title):9.2g} {at(unscaled, title):9.2g}")
+kept = at(scaled, "q") / at(unscaled, "q")
+(usual,) = ratios(sweep((64,), keys=64, seed=chosen.seed))
+print(f"""
+   This is an extreme case: with 5 keys at d_k = {D_K} the gradient of q is
+   {round(kept, -2):,.0f} times smaller without the scale, and with {usual.keys} keys at
+   d_k = {usual.d_k} a typical query's is {usual.median:.0f} times larger (chapter 16).""")
 
 # %% 3 · A layer, by its steps
 # A layer computes attention by one fused operation. `unfused()` shows the steps inside.
@@ -144,8 +155,8 @@ marks.at_least("weight of the mirror image, on average", mirrored, 0.9)
 
 marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
 marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
-kept = at(scaled, "q") / at(unscaled, "q")
-marks.at_least("gradient of q, scaled over unscaled", kept, 100.0, ".0f")
+marks.at_least("5 keys, d_k = 512: gradient of q, scaled over unscaled", kept, 100.0, ".0f")
+marks.at_least("64 keys, d_k = 64: median gradient, unscaled over scaled", usual.median, 3.0, ".1f")
 marks.end()
 
 # %% Try it

@@ -1,9 +1,18 @@
 """Why ½: guess first, then move d_k and the exponent of the scale until the line is flat.
 
-Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. Of 21 exponents from 0 to
-1 the line of the medians is flattest at ½ (beside it in 1 of 51 seeds): from d_k = 16 to 1024 a
-typical query gets nearly the same gradient. Without a scale (a = 0) the median falls more than
-twentyfold from d_k = 64 to 1024, while the mean stays between half and double.
+Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. If the entries of q and k
+are independent and have variance 1, then d_k and a matter through s = d_k^(½-a) alone, the spread
+of the scores. So only a = ½ can give a typical query the same gradient at every width. That is
+algebra. The measurement tests the code and the assumption: from d_k = 16 to 1024 the medians at ½
+must be equal, and they are, to 11 %.
+
+What the scale changes is how unequal the gradients are, and not whether they vanish. At d_k = 64
+the tenth of the queries with the longest gradients has 60 % of the squared gradient without a scale
+(a = 0), and 24 % with ½. A typical query's gradient may be longer or shorter without a scale. The
+page has 64 keys, which are one row of the map in chapter 16. In that row the median is 5 times
+larger without a scale at d_k = 64, and falls more than twentyfold from there to 1024, while the
+mean stays between half and double. At d_k = 64 with 1,024 keys the median is 27 times larger
+without a scale, and with 5 keys it is smaller.
 
 The page computes in the browser, at each move. It works without a network, and can be mailed.
 
@@ -25,7 +34,7 @@ from attention.figures import (
     new_figure,
     save_figure,
 )
-from attention.scaling import sweep
+from attention.scaling import ratios, sweep, top_tenth
 from demos import options
 from demos._page import Html, Page, try_it
 from demos._training import Marks
@@ -70,6 +79,14 @@ marks.at_most(
     "median at a = 0, 1024 over 64", median[0.0][at_1024] / median[0.0][at_64], 0.05, ".4f"
 )
 marks.at_least("mean at a = 0, 1024 over 64", mean[0.0][at_1024] / mean[0.0][at_64], 0.5, ".2f")
+tenth = {a: top_tenth(found[a][at_64].norms) for a in (0.0, 0.5)}
+marks.at_least(
+    "top tenth's share at a = 0 over that at ½, d_k = 64", tenth[0.0] / tenth[0.5], 1.5, ".1f"
+)
+few, usual, many = ratios(sweep((64,), keys=(5, 64, 1024), seed=chosen.seed))  # of chapter 16's map
+marks.at_most("median, a = 0 over ½, d_k = 64, 5 keys", few.median, 0.8, ".2f")
+marks.at_least("median, a = 0 over ½, d_k = 64, 64 keys", usual.median, 3, ".1f")
+marks.at_least("median, a = 0 over ½, d_k = 64, 1,024 keys", many.median, 15, ".0f")
 others = [row.gradient_median for row in sweep([1024], (0.0,), repeats=5, seed=chosen.seed)]
 below = [a for a in EXPONENTS if a < 0.4]  # of these, where both ends of the line are most alike
 second = min(below, key=lambda a: abs(math.log(median[a][FROM] / median[a][-1])))
@@ -182,6 +199,10 @@ page.say(
     "What is measured is ‖∂L/∂q‖, one number for each query: the length of the gradient that "
     "reaches it. With gradient descent, a longer one moves the query further. A query with less "
     "than 0.001 is called dead.",
+    f"The {usual.keys} keys are one row of the map in chapter 16. At d_k = 64, the width of the "
+    f"paper's heads, they give a typical query a gradient that is {usual.median:.1f} times larger "
+    f"without a scale than with 1/√d_k. With {many.keys:,} keys it is {many.median:.0f} times "
+    f"larger without a scale, and with {few.keys} keys it is {1 / few.median:.1f} times smaller.",
 )
 scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
 page.program(
@@ -207,15 +228,19 @@ page.say(
     "the gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight "
     "on one key, J is nearly 0, and so is the gradient of the typical query. The few queries whose "
     "best two keys are nearly equal keep their J, and their gradients grow like s. They hold the "
-    "mean up, so one mean over all queries hides the dead ones.",
+    "mean up, so one mean over all queries hides the dead ones. So without a scale the gradients "
+    "are unequal. At d_k = 64 the tenth of the queries with the longest ones has "
+    f"{tenth[0.0]:.0%} of the squared gradient, and with 1/√d_k {tenth[0.5]:.0%}.",
     "If a is below ½, s grows with d_k, so wider heads are further to the right on the hill: "
     "beyond its top early without a scale, and late near ½. There is no second a that gives a flat "
     f"line. At a = {second:g} the first and the last median are most alike, on different sides of "
     f"the top: {at(second, 16, 1024)}. But between them the line rises to "
     f"{max(median[second][FROM:]):.2g}, so it is not flat. "
     "If a is above ½, s shrinks, and the gradient of every query with it: at a = 1 it halves "
-    "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k, and the median stays where it "
-    "is.",
+    "whenever d_k grows fourfold. Only at ½ is s = 1 at every d_k.",
+    "So it is algebra that the exponent is ½. It follows if the entries of q and k are independent "
+    "and have variance 1, and the measurement tests the code and this assumption: from d_k = 16 to "
+    f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}.",
     "That place is not the top. At d_k = 64 the median is "
     f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale. What ½ gives is "
     "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
@@ -228,10 +253,11 @@ page.say(
 )
 page.conclude(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
-    "the same gradients. A smaller exponent leaves the typical query without a gradient if the "
-    "head is wide enough, and a larger one weakens all queries alike. This holds at the start of "
-    "a training, for independent entries of variance 1: chapter 16 has the measurements, and "
-    "`python -m demos recall` trains a head with and without the scale.",
+    "the same gradients. Without a scale the gradients are more unequal, and whether a typical one "
+    "is larger or smaller depends on d_k and on the number of keys: it dies only if the head is "
+    "wide enough for its keys. An exponent above ½ weakens all queries alike. This holds at the "
+    "start of a training, for independent entries of variance 1: chapter 16 has the measurements, "
+    "and `python -m demos recall` trains a head with and without the scale.",
     try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick, note=marks.note)

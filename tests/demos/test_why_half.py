@@ -1,5 +1,6 @@
 """The explorable: its numbers are those of this project's engine, and everyone can use it."""
 
+import ast
 import base64
 import hashlib
 import re
@@ -7,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from attention.scaling import sweep
+from attention.scaling import ratios, sweep, top_tenth
 from demos.laboratory.explorable import D_KS, EXPONENTS, apart, draws, measure, normal, uniform
-from tests.demos.running import demo
+from tests.demos.running import ROOT, demo
 
 SETTINGS = [(4, 0), (64, 0), (1024, 0), (256, 0.25), (16, 0.5), (1024, 0.5), (32, 0.75), (1024, 1)]
 
@@ -150,6 +151,25 @@ def test_what_the_page_says_of_the_hill_is_so(drawn, medians):
     assert np.sqrt((short**2).mean() / (long**2).mean()) == pytest.approx(1, abs=0.15)
     assert np.log(short).std() > 1.5 * np.log(long).std()
     assert 0.7 < np.median(short) / np.median(long) < 0.9
+
+
+def test_its_64_keys_are_marked_as_one_row_of_the_map_before_the_guess(path):
+    first = path.read_text("utf-8").partition('id="guess"')[0]
+    cells = ratios(sweep((64,), keys=(5, 64, 1024)))
+    factors = [f"{1 / cells[0].median:.1f}", f"{cells[1].median:.1f}", f"{cells[2].median:.0f}"]
+    assert f"{factors[1]} times larger without a scale than with" in first
+    assert f"1,024 keys it is {factors[2]} times larger" in first
+    assert f"with 5 keys it is {factors[0]} times smaller" in first
+
+
+def test_the_claim_of_the_demo_is_as_measured(drawn, medians):
+    source = ROOT / "demos" / "laboratory" / "why_half.py"
+    claim = ast.get_docstring(ast.parse(source.read_text("utf-8")))
+    flat = apart([medians[d_k, 0.5] for d_k in D_KS]) - 1
+    tenths = (f"{top_tenth(measure(drawn, 64, a).norms):.0%}" for a in (0, 0.5))
+    for share in (f"{flat:.0%}", *tenths):
+        assert share.replace("%", " %") in claim
+    assert medians[64, 0] > 20 * medians[1024, 0]
 
 
 # ------------------------------------------------------------------ the guess
