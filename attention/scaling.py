@@ -198,6 +198,12 @@ def saturation(
     )
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, the query that
+# is drawn, and what the measurements of chapters 16 to 16.7 refuse. A wrong size must not change
+# what is measured, and NaN, which is below no limit, must not count as alive.
+
+
 def entropies(p: Array) -> Array:
     """Σ -p log p / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
     log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
@@ -280,11 +286,6 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
         found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top, *dead))
     return found
 
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: means over repeats, the query that is drawn, and what the measurements of chapters
-# 16 to 16.7 refuse, each in one sentence. A wrong size must not change what is measured, and NaN,
-# which is below no limit, must not count as alive.
 
 MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 
