@@ -199,9 +199,9 @@ def saturation(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, the query that
-# is drawn, and what the measurements of chapters 16 to 16.7 refuse. A wrong size must not change
-# what is measured, and NaN, which is below no limit, must not count as alive.
+# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, the query
+# that is drawn, and what the measurements of chapters 16 to 16.7 refuse. A wrong size must not
+# change what is measured, and NaN, which is below no limit, must not count as alive.
 
 
 def entropies(p: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Figures 1 to 3 of the laboratory: the map, distributions, and the hill on which all widths are."""
+"""Figures 1 to 3 of the laboratory: the map, distributions, and one hill for all widths."""
 
 import numpy as np
 
