@@ -89,13 +89,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention.laboratory.sharpness import Sharpness, initial_weights, largest_of_hessian
+from attention.laboratory.sharpness import Sharpness, initial_weights, largest_of_hessian, slope
 from attention.scaling import (
     Array,
     Exponent,
     at_least,
     deviation,
     entropies,
+    finite,
     named,
     power,
     real,
@@ -104,9 +105,43 @@ from minigrad import Tensor, cross_entropy, embedding, softmax
 from minigrad.optim import SGD, Adam, Optimizer
 
 SYMBOLS = 16  # keys, and as many values
-OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam}
+NARROW = 8  # the d_k at which `follow` changes nothing
 SMALL = 1e-5  # a rate at which one step changes next to nothing
 LEARNED, WINDOW = 0.98, 10  # what counts as learned: this share of the questions of ten batches
+KEPT = 50  # how many steps a training goes on after that, to see whether it stays
+
+
+class Adafactor(Optimizer):
+    """Relative steps: a step's size is a share of the size of the weights (Shazeer & Stern 2018).
+
+    As Adam's, a step divides each element of the gradient by its recent size, here estimated from
+    the rows and columns of the matrix. The result has a size of about 1, at most, and is multiplied
+    by lr and by the root of the mean square of the weights, or by .001 if that is larger.
+    """
+
+    remembers = ("rows", "columns")
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """Move one matrix."""
+        kept = 1 - self.steps**-0.8  # 0 at the first step
+        for name, axis in (("rows", -1), ("columns", -2)):
+            now = (g**2 + 1e-30).mean(axis=axis, keepdims=True)
+            memory[name] = kept * memory.get(name, now) + (1 - kept) * now
+        step = g / np.sqrt(memory["rows"] * memory["columns"] / memory["rows"].mean())
+        step = step / max(1.0, rms(step))
+        self.give(p, p.data - self.lr * max(1e-3, rms(p.data)) * step)
+
+
+def rms(x: Array) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.mean(x**2)))
+
+
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "sgd": SGD,
+    "adam": Adam,
+    "adafactor": Adafactor,
+}
 
 
 @dataclass(frozen=True)
@@ -116,14 +151,14 @@ class Training:
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     lr: float
-    optimizer: str  # "sgd" or "adam"
+    optimizer: str  # "sgd", "adam" or "adafactor"
     init: str  # how W_q and W_k are drawn: see chapter 16.4's `INITIAL`
+    follow: float  # the rate of W_q and W_k is lr (d_k/8)^follow
     score_std: float  # at the start, the standard deviation of the scores that softmax sees
+    entropy: float  # at the start, mean over a batch of Σ -p log p / log n
     steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
     broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
     accuracy: float  # share of the last ten batches' questions; 0 if it broke
-    entropy_at: list[int]  # the steps 1, 2, 4, 8, …
-    entropy: list[float]  # at those steps, mean over a batch of Σ -p log p / log n
 
     @property
     def learned(self) -> bool:
@@ -138,29 +173,31 @@ def training(
     lr: float,
     optimizer: str = "sgd",
     init: str = "unit",
+    follow: float = 0.0,
     limit: int = 400,
     batch: int = 64,
     pairs: int = 8,
     d_model: int = 32,
     rng: np.random.Generator,
 ) -> Training:
-    """Train a head with the scale d_k^-a for `limit` steps, in float32, and say what came of it.
+    """Train a head with the scale d_k^-a, in float32, and say what came of it.
+
+    The training ends 50 steps after it learned the task, or after `limit` steps. The rate is lr,
+    but that of W_q and W_k is lr (d_k/8)^follow.
 
     Every batch is new, so the share that is right before a step is measured on questions that the
     model has not seen. The result depends on the arguments and on nothing else, bit for bit, if
     BLAS uses one thread: sums of float32 in another order differ in the last digit.
     """
     at_least(1, limit=limit)
-    real(lr=lr)
+    real(lr=lr, follow=follow)
     weights = {
         name: Tensor(w, requires_grad=True, dtype=np.float32)
         for name, w in initial_model(d_k, init, d_model=d_model, rng=rng).items()
     }
-    stepper = _optimizer(optimizer)(weights.values(), lr)
+    steppers = _steppers(optimizer, weights, lr, lr * (d_k / NARROW) ** follow)
     right: list[float] = []
-    entropy_at: list[int] = []
-    entropy: list[float] = []
-    learned_at, broke_at, score_std = None, None, math.nan
+    learned_at, broke_at, score_std, entropy = None, None, math.nan, math.nan
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, limit + 1):
             *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
@@ -169,30 +206,32 @@ def training(
             if step == 1:
                 score_std = float(scores.data.std())
                 refuse_overflow(score_std, d_k, a)
+                entropy = float(entropies(p.data.astype(float)).mean())
             if not np.isfinite(loss.item()):
                 broke_at = step
                 break
-            if step & (step - 1) == 0:  # a power of 2
-                entropy_at.append(step)
-                entropy.append(float(entropies(p.data.astype(float)).mean()))
             right.append(float(np.mean(logits.data.argmax(axis=-1) == answer)))
             if learned_at is None and step >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
                 learned_at = step
-            stepper.zero_grad()
+            if learned_at is not None and step == learned_at + KEPT:
+                break
+            for stepper in steppers:
+                stepper.zero_grad()
             loss.backward()
-            stepper.step()
+            for stepper in steppers:
+                stepper.step()
     return Training(
         d_k=d_k,
         a=named(a),
         lr=lr,
         optimizer=optimizer,
         init=init,
+        follow=follow,
         score_std=score_std,
+        entropy=entropy,
         steps=learned_at,
         broke_at=broke_at,
         accuracy=float(np.mean(right[-WINDOW:])) if broke_at is None else 0.0,
-        entropy_at=entropy_at,
-        entropy=entropy,
     )
 
 
@@ -281,7 +320,18 @@ def recall_sharpness(
     return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
 
 
-def score_change(
+@dataclass(frozen=True)
+class FirstStep:
+    """How far the first step of a training moves the scores."""
+
+    d_k: int
+    a: float | str
+    optimizer: str
+    init: str
+    change: float  # root of the mean squared change of new questions' scores, over the rate
+
+
+def first_step(
     d_k: int,
     a: Exponent,
     *,
@@ -291,25 +341,39 @@ def score_change(
     pairs: int = 8,
     d_model: int = 32,
     rng: np.random.Generator,
-) -> float:
-    """By how much the first step moves the scores of new questions, for each unit of the rate.
+) -> FirstStep:
+    """Measure how far the first step moves the scores of new questions, for each unit of the rate.
 
-    It is the root of the mean squared change, in float64, after a step so small that the change
-    is proportional to it.
+    In float64, after a step so small that the change is proportional to it. All weights have one
+    rate.
     """
     start = initial_model(d_k, init, d_model=d_model, rng=rng)
     weights = {name: Tensor(w, requires_grad=True) for name, w in start.items()}
-    stepper = _optimizer(optimizer)(weights.values(), SMALL)
+    steppers = _steppers(optimizer, weights, SMALL, SMALL)
     *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
     scale = power(a)(d_k)
     cross_entropy(look_up(*question, **weights, scale=scale)[2], answer).backward()
     *new, _ = recall_batch(batch, pairs=pairs, rng=rng)
     before = look_up(*new, **weights, scale=scale)[0].data
-    stepper.step()
+    for stepper in steppers:
+        stepper.step()
     after = look_up(*new, **weights, scale=scale)[0].data
-    change = float(np.sqrt(np.mean((after - before) ** 2)) / SMALL)
-    refuse_overflow(change, d_k, a)
-    return change
+    change = rms(after - before) / SMALL
+    return finite(FirstStep, d_k=d_k, a=named(a), optimizer=optimizer, init=init, change=change)
+
+
+def step_exponents(
+    rows: Iterable[FirstStep],
+) -> dict[tuple[str, str, float | str], tuple[float, float]]:
+    """(optimizer, init, a) → the exponent of d_k in the first step's change, and its error.
+
+    The rows of a setting are as many for each d_k: one of each is a repeat (chapter 16.4's slope).
+    """
+    groups: dict[tuple[str, str, float | str], dict[int, list[float]]] = {}
+    for row in rows:
+        of_width = groups.setdefault((row.optimizer, row.init, row.a), {})
+        of_width.setdefault(row.d_k, []).append(row.change)
+    return {key: slope(list(of), np.array(list(of.values())).T) for key, of in groups.items()}
 
 
 def refuse_overflow(score: float, d_k: int, a: Exponent) -> None:
@@ -342,13 +406,14 @@ class Outcome:
         return f"{self.steps_mean:.0f}{spread}{few}"
 
 
-def outcomes(
-    trainings: Iterable[Training],
-) -> dict[tuple[str, str, float | str, int, float], Outcome]:
-    """(optimizer, init, a, d_k, lr) → what became of the trainings with these settings."""
-    groups: dict[tuple[str, str, float | str, int, float], list[Training]] = {}
+Setting = tuple[str, str, float | str, float, int, float]  # optimizer, init, a, follow, d_k, lr
+
+
+def outcomes(trainings: Iterable[Training]) -> dict[Setting, Outcome]:
+    """Each setting → what became of the trainings with it."""
+    groups: dict[Setting, list[Training]] = {}
     for t in trainings:
-        groups.setdefault((t.optimizer, t.init, t.a, t.d_k, t.lr), []).append(t)
+        groups.setdefault((t.optimizer, t.init, t.a, t.follow, t.d_k, t.lr), []).append(t)
     found = {}
     for key, group in groups.items():
         steps = [t.steps for t in group if t.learned and t.steps is not None]
@@ -362,7 +427,12 @@ def outcomes(
     return found
 
 
-def _optimizer(name: str) -> Callable[..., Optimizer]:
-    if not isinstance(name, str) or name not in OPTIMIZERS:
+def _steppers(
+    name: str, weights: dict[str, Tensor], lr: float, of_scores: float
+) -> list[Optimizer]:
+    """One optimizer for W_q and W_k, which make the scores, and one for all other weights."""
+    if name not in OPTIMIZERS:
         raise ValueError(f"optimizer is one of {', '.join(OPTIMIZERS)}: got {name!r}")
-    return OPTIMIZERS[name]
+    both = [weights["w_q"], weights["w_k"]]
+    others = [w for key, w in weights.items() if key not in ("w_q", "w_k")]
+    return [OPTIMIZERS[name](both, of_scores), OPTIMIZERS[name](others, lr)]

@@ -70,9 +70,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import attention
 from attention.scaling import Array, Exponent, at_least, finite, named, power, real
-from minigrad import Tensor, cross_entropy, hvp
+from minigrad import Tensor, cross_entropy, hvp, softmax
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,7 @@ class Sharpness:
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     init: str  # how W_q and W_k are drawn: see `INITIAL`
+    queries: int  # over which the loss is a mean
     score_std: float  # standard deviation of the scores that softmax sees
     sharpness: float  # λ, the algebraically largest eigenvalue
     residual: float  # ‖Hv - λv‖ for the v that was found, of length 1
@@ -90,12 +90,13 @@ class Sharpness:
 
     @classmethod
     def of(cls, found: Largest, scores: Tensor, *, d_k: int, a: Exponent, init: str) -> Sharpness:
-        """The row of an eigenvalue that was found, and of the scores that softmax saw."""
+        """Make the row of an eigenvalue that was found, and of the scores (…, n) of the queries."""
         return finite(
             cls,
             d_k=d_k,
             a=named(a),
             init=init,
+            queries=scores.data[..., 0].size,
             score_std=float(scores.data.std()),
             sharpness=found.value,
             residual=found.residual,
@@ -114,15 +115,13 @@ def head_sharpness(
     keys: int = 8,
     d_model: int = 32,
     classes: int = 8,
-    attend: Callable[..., Tensor] = attention,
     rng: np.random.Generator,
 ) -> Sharpness:
     """Measure the sharpness of one head on random data, in float64.
 
     The vectors x of the queries' positions (B, T, d_model), those of the keys' y (B, S, d_model)
     and the values (B, S, classes) have independent entries N(0, 1). The head's output is taken for
-    logits, the right classes are drawn evenly, and the loss is the mean cross-entropy. `attend` is
-    a function like `attention`, such as `qk_norm()`.
+    logits, the right classes are drawn evenly, and the loss is the mean cross-entropy.
     """
     at_least(1, d_k=d_k, sequences=sequences, queries=queries, d_model=d_model, classes=classes)
     at_least(2, keys=keys)
@@ -132,13 +131,15 @@ def head_sharpness(
     right = rng.integers(0, classes, (sequences, queries))
     w_q, w_k = initial_weights(d_model, d_k, init, rng=rng)
 
+    def scores_of(w_q: Tensor, w_k: Tensor) -> Tensor:
+        # q·k = x (W_q W_kᵀ) yᵀ: the inner matrix is d_model × d_model, however large d_k is
+        return power(a)(d_k) * (x @ (w_q @ w_k.mT) @ y.mT)  # (B, T, S)
+
     def loss(w_q: Tensor, w_k: Tensor) -> Tensor:
-        return cross_entropy(attend(x @ w_q, y @ w_k, v, scale=power(a)), right)
+        return cross_entropy(softmax(scores_of(w_q, w_k)) @ v, right)
 
     found = largest_of_hessian(loss, (w_q, w_k), rng=rng)
-    prepare = getattr(attend, "prepare", lambda heads: heads)  # what `qk_norm` does to q and k
-    q, k = prepare(x @ w_q), prepare(y @ w_k)
-    scores = power(a)(d_k) * (q @ k.mT)  # (B, T, S)
+    scores = scores_of(Tensor(w_q), Tensor(w_k))
     return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
 
 
