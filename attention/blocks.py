@@ -2,8 +2,8 @@
 
 What is around attention in a Transformer? Attention moves information between positions; a
 feed-forward network works within each position and moves nothing. A block is one after the other,
-each with a sum and a normalisation (LN, layer norm) around it. In its simplest form it is the two
-lines that begin with x = x:
+each with a sum and a normalisation (LN, layer norm) around it. In its simplest form a block is the
+two lines below that begin with x = x:
 
     >>> rng = np.random.default_rng(0)
     >>> norm_1, norm_2 = LayerNorm(6), LayerNorm(6)
@@ -12,7 +12,7 @@ lines that begin with x = x:
     >>> x = x + attend(norm_1(x))
     >>> x = x + feed(norm_2(x))
     >>> block = Block(attend, feed, norm_first=True)
-    >>> x.shape, np.array_equal(block(given).data, x.data)  # `Block` computes the same numbers
+    >>> x.shape, np.array_equal(block(given).data, x.data)  # `Block` gives the same numbers
     ((2, 5, 6), True)
 
 The **residual** x + f(x) has the derivative 1 + f′: whatever f does, one summand of the gradient
@@ -29,8 +29,8 @@ block to the first:
                                   block's weights halves: the sum x has grown, and one more norm,
                                   after the last block, divides by its size
 
-(Xiong et al. 2020 derive both.) The class `Block` can also be post-LN, which is its default, look
-at an encoder's output (cross-attention), mask and drop.
+(Xiong et al. 2020 derive both.) The class `Block` is post-LN unless norm_first=True. It also takes
+masks and dropout, and can look at an encoder's output (cross-attention).
 
 Legend: B batch, T positions, S positions of the memory, d_model features, d_ff inner features.
 
@@ -192,6 +192,10 @@ class Block(Module):
         if self.dropout is not None:
             added = self.dropout(added)
         return x + added if self.norm_first else norm(x + added)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the weights of a stack of blocks, and refusals.
 
 
 def block_weights(

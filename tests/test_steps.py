@@ -129,15 +129,10 @@ def test_a_result_that_no_variable_names_is_printed_with_its_layer_and_operation
         loss = cross_entropy(model(WORDS), WORDS)
     steps.backward(loss)
     backward = str(steps).partition("\nbackward\n")[2]
-    assert re.search(
-        r"^ +\d+\. blocks\.1\.norm_feed_forward: layer_norm \(t\d+\) → x#\d", backward, re.M
-    )
-    assert re.search(
-        r"^ +\d+\. blocks\.1\.attention\.w_q: linear \(t\d+\) → weight: ", backward, re.M
-    )
-    forward = {v.number: v for v in operations(steps)}
+    assert re.search(r" blocks\.1\.norm_feed_forward: layer_norm \(t\d+\) → x#\d", backward)
+    assert re.search(r" blocks\.1\.attention\.w_q: linear \(t\d+\) → weight: ", backward)
     for layer, operation, number in re.findall(r"(?:([\w.]+): )?(\w+) \(t(\d+)\)", backward):
-        v = forward[int(number)]
+        v = steps.vertices[int(number)]
         assert v.operation == operation and (not layer or v.modules[-1].path == layer)
     assert not re.search(r"(^ +\d+\.|→) t\d", backward, re.M)
 

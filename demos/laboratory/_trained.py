@@ -114,7 +114,7 @@ def printed(rows, found, marks):
     if len(scaled.rows) > 2:  # (of one training the quotient is known only to a third of itself)
         marks.at_least("  and the steps of the second task, times", slower, 1.2, ".1f")
     else:
-        print(f"\n   without its scale the second task takes {slower:.1f} times as many steps")
+        print(f"\n   trained with 1/√d_k: steps of the second task without it, times {slower:.1f}")
     dead = [each.heads("passed_dead").mean() for each in (scaled, raw)]
     marks.at_most("trained with 1/√d_k: queries that no g reaches", dead[0], 0.05)
     marks.at_least("trained with no scale: queries that no g reaches", dead[1], 0.3)

@@ -44,10 +44,7 @@ be read. `graph(y)` turns the record into data (5.1, 5.2), decides what is a box
 of one (5.3 to 5.6), writes that as text (5.7, 5.8), and has it drawn (5.9 to 5.11). A layer's
 parameters are inside of the operation that uses them.
 
-    >>> drawing = graph(y, grads=True)
-    >>> drawing
-    Graph(3 boxes of 3 tensors)
-    >>> print(drawing)
+    >>> print(graph(y, grads=True))
     x = [1, 2]           (2,)  grad 1.58
     t1 = multiply(x, x)  (2,)  grad 0.5, ‖g‖ 0.707
     t2 = mean(t1)        ()    grad 1

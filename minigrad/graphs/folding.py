@@ -223,16 +223,15 @@ class Folding:
         if self.depth is None or level < self.depth:
             around_blocks = self._holds_blocks(item, numbers)
             if around_blocks:
-                groups = [each for each in item.items if isinstance(each, Group)]
-                blocks = [each for each in groups if NUMBERED.search(each.path)]
-                self.later |= {id(each) for each in blocks[1:]}
+                blocks = [x for x in item.items if isinstance(x, Group) and NUMBERED.search(x.path)]
+                self.later |= set(map(id, blocks[1:]))
             self._emit(item, (*frame, item.scope.path), level + (not around_blocks))
         else:
             detail = f"{item.scope.kind}: {len(numbers)} operations"
             self._closed("module", name, detail, numbers, frame)
 
     def _holds_blocks(self, group: Group, numbers: list[int]) -> bool:
-        """Whether numbered layers of several operations are inside, as encoder has blocks.0."""
+        """Return whether numbered layers of several operations are inside, such as blocks.0."""
         if NUMBERED.search(group.path):
             return False
         layers = [scope.layer for n in numbers for scope in self.vertices[n].modules]

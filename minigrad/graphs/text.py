@@ -169,7 +169,7 @@ def backward_lines(
 
 
 def _in_layer(v: Vertex, names: list[str], said: Scope | None = None) -> str:
-    """The name of a tensor; of a result without one its layer, if not said, and its operation."""
+    """Return a tensor's name; for a result without one its operation, and its layer if not said."""
     if v.named or not v.operation:
         return names[v.number].removeprefix(f"{said.layer}." if said else "")
     layer = v.modules[-1] if v.modules else said

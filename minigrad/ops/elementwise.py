@@ -142,7 +142,7 @@ def maximum(a, b, /):
 
     At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
     of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
-    slope ½ at exactly 0. (Chapter 6.1's `relu` has the same values, and takes the slope 0 there.)
+    slope ½ at exactly 0. (The `relu` of chapter 6.1 has the same values, and the slope 0 there.)
 
     >>> maximum(2.0, 5.0)
     array(5.)

@@ -62,7 +62,7 @@ def right_scores(scores_back, Z, V, G):
 
 def right_inputs(backward, scores_back, Q, K, V, G, scale):
     """∂L/∂Q, ∂L/∂K, ∂L/∂V: the mistakes that are known, a law, and finite differences."""
-    asked = f"backward(Q, K, V, G, scale), for Q {Q.shape}, K {K.shape} and V {V.shape},"
+    asked = f"for Q {Q.shape}, K {K.shape} and V {V.shape}, backward(Q, K, V, G, scale)"
     P = softmax(scale * Q @ K.mT)
     dZ = scores_back(P, V, G)
     with asking(asked):
@@ -99,7 +99,7 @@ def masked(backward, rng):
     shapes = ((2, 4, 7), (2, 5, 7), (2, 5, 11), (2, 4, 11))
     Q, K, V, G = (rng.standard_normal(shape) for shape in shapes)
     may_look = np.array([[1, 0, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
-    asked = "backward(Q, K, V, G, 0.3, may_look), for 4 queries and 5 keys,"
+    asked = "for 4 queries and 5 keys, backward(Q, K, V, G, 0.3, may_look)"
     found = arrays(asked, backward(Q, K, V, G, 0.3, may_look), (Q, K, V))
     for sentence, rows in (
         ("a query without a key gets the gradient 0", found[0][:, 3]),
@@ -113,4 +113,4 @@ def masked(backward, rng):
 def arrays(asked, found, inputs):
     """The three gradients; Unsolved unless each is an array of the shape of its input."""
     pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
-    return tuple(array(f"{name} of {asked}", gradient, x.shape) for name, gradient, x in pairs)
+    return tuple(array(f"{name}, {asked},", gradient, x.shape) for name, gradient, x in pairs)
