@@ -13,7 +13,7 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         How curved is the loss where a training begins? The largest eigenvalue of the Hessian with
         respect to W_q and W_k goes nearly like d_k^(1-2a) for ½ and 1. Without a scale the power is
         between ½, over many queries, and 1, over few.
-    chapter 16.5, basin: `first_step`, `training`, `outcomes`, `recall_sharpness`
+    chapter 16.5, basin: `training`, `outcomes`, `first_step`, `Adafactor`
         Which rates work? At one rate for all weights the first step moves a score the same at every
         width with ½ for SGD and with 1 for Adam. But scale and rate are one number, and T5's
         initial values with its relative steps are 1/√d_k.
@@ -48,7 +48,6 @@ from attention.laboratory.basin import (
     Training,
     first_step,
     outcomes,
-    recall_sharpness,
     training,
 )
 from attention.laboratory.chain import (
@@ -110,7 +109,6 @@ __all__ = [
     "Outcome",
     "training",
     "outcomes",
-    "recall_sharpness",
     "FirstStep",
     "first_step",
     "Adafactor",

@@ -1,13 +1,18 @@
-"""16.4 · Sharpness: how large a step the scale allows.
+"""16.4 · Sharpness: how curved the loss is where a training begins.
 
-How large may a learning rate be? Let H be the Hessian of the loss L at the weights w, and v an
-eigenvector of H of length 1 with eigenvalue λ > 0. Along v the loss is a parabola,
+How far does a step of gradient descent carry before it goes wrong? Let H be the Hessian of the loss
+L at the weights w, and v an eigenvector of H of length 1 with eigenvalue λ > 0. Along v, very near
+w, the loss is a parabola,
 
     L(w + t v) ≈ L(w) + ⟨∂L/∂w, v⟩ t + ½ λ t²
 
-and a step of gradient descent with rate lr multiplies the distance to the parabola's lowest point
-by 1 - lr λ. The distance shrinks if lr < 2/λ, and each step enlarges it if lr > 2/λ. So the
-largest eigenvalue, the **sharpness**, says which rate is the largest stable one: 2/λ.
+and a step with rate lr multiplies the distance to the parabola's lowest point by 1 - lr λ. On a
+parabola the distance shrinks if lr < 2/λ, and grows if lr > 2/λ. A network's loss is a parabola
+only very near, and rates beyond 2/λ may work: the loss may rise at first and the weights move to a
+flatter place (the catapult of Lewkowycz et al. 2020), and long trainings with full batches settle
+where λ is about 2/lr (the edge of stability, Cohen et al. 2021). So the largest eigenvalue, the
+**sharpness**, compares how curved two beginnings are. The largest rate that works is measured by
+training (chapter 16.5).
 
 How does the sharpness depend on d_k, if the scores are multiplied by d_k^-a? A score is
 s = d_k^-a · (x W_q)·(y W_k), for the vectors x of the query's position and y of the key's. With
@@ -15,17 +20,25 @@ k = y W_k its derivative with respect to W_q is d_k^-a · x kᵀ, whose squared 
 
     d_k^-2a ‖x‖² ‖k‖²        ‖k‖² ≈ d_k        together ∝ d_k^(1 - 2a)
 
-The Hessian with respect to W_q contains this square times the second derivative of L with respect
-to s. So log λ against log d_k should be a line of slope 1 - 2a: 1 without a scale, 0 for the
-paper's ½, and -1 for 1/d_k. Only with a = ½ can gradient descent keep its rate at every width.
+The Hessian with respect to W_q contains this square times L″(s), the second derivative of the loss
+with respect to the score. If L″(s) did not depend on d_k, log λ against log d_k would be a line of
+slope 1 - 2a. With a ≥ ½ softmax is not saturated, and so it is: for ½ and 1 the slopes are
+-.08 ± .01 and -1.07 ± .01 (`head_sharpness`, d_k from 8 to 512, 20 repeats), and from d_k = 32 on
+the first is 0 ± .02.
 
-Measured (`head_sharpness`, d_k from 8 to 512, 20 repeats) the slopes are .87 ± .02, -.08 ± .01 and
--1.07 ± .01, so the prediction is right to .13. From d_k = 32 on the middle slope is 0 ± .02.
-Without the scale λ grows almost like d_k although most queries are saturated (chapter 16). The few
-undecided ones are enough: without the more decided half of the queries λ at d_k = 512 is the same
-to 1 %.
+Without a scale saturation makes L″(s) nearly 0 for most queries. A query counts only if two keys
+share its weight, and the share of these undecided queries falls like d_k^-½, since its raw scores
+are √d_k apart (chapter 16). One undecided query alone has a curvature ∝ d_k. The mean over all
+queries, those shares included, goes like d_k^½. The largest eigenvalue of a few queries' mean is
+made by a single undecided one, and that of very many is near the mean's. So the slope falls with
+the number of queries in the batch, from nearly 1 towards ½:
 
-    >>> from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue
+    SLOPES
+
+The few undecided queries are enough: without the more decided half of 256 queries λ at d_k = 512 is
+the same to 1 %.
+
+    >>> from attention.laboratory.sharpness import head_sharpness
     >>> def rise(a):                                # from d_k = 8 to 512, which is 64 times as wide
     ...     rng = np.random.default_rng
     ...     small, large = (head_sharpness(d_k, a, rng=rng(0)) for d_k in (8, 512))
@@ -33,11 +46,14 @@ to 1 %.
     >>> 30 < rise(0) < 100, 0.5 < rise(0.5) < 1.5, 1 / 150 < rise(1) < 1 / 50
     (True, True, True)
 
-Why may this not be noticed? GPT-2's small initial weights give smaller scores and a smaller λ, but
-the slope stays (.90 ± .02). T5 leaves the scale out and divides W_q by √d_k at the start instead.
-Its scores have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the
-derivative with respect to W_q contains keys that are as long as before. T5's choice repairs the
-softmax and not the step size.
+GPT-2's small initial weights give smaller scores and a smaller λ, but the slope stays (.90 ± .02
+with 256 queries). T5 leaves the scale out and divides W_q by √d_k at the start instead. Its scores
+have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the derivative with
+respect to W_q contains keys that are as long as before. For SGD this choice repairs the softmax and
+not the step; for the optimizer that T5 was trained with, both (chapter 16.5).
+
+In these measurements the tokens have d_model = 32 features. Where d_k is larger, q and k fill only
+32 of its dimensions: q·k is x (W_q W_kᵀ) y, and that is how it is computed.
 
 **How is an eigenvalue found if the matrix does not fit into memory?** At d_k = 512 and d_model = 32
 W_q and W_k have 32,768 elements, and H as an array would take 8.6 GB. But chapter 2.3's `hvp`

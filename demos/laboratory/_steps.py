@@ -114,7 +114,7 @@ class Found:
 
     def write(self, path):
         """Write it as a file of a few kilobytes: a line for each result."""
-        lines = [["about", self.about]]
+        lines = [["about", "", self.about]]
         lines += [["first step", key, value] for key, value in self.rises.items()]
         lines += [["trainings", k, dataclasses.asdict(one)] for k, one in self.outcomes.items()]
         lines += [["sharpness", key, value] for key, value in self.slopes.items()]
@@ -124,15 +124,15 @@ class Found:
     def read(cls, path=FULL):
         """Read what `write` has written."""
         about, rises, found, slopes = {}, {}, {}, {}
-        for kind, *line in map(json.loads, path.read_text("utf-8").splitlines()):
+        for kind, key, value in map(json.loads, path.read_text("utf-8").splitlines()):
             if kind == "about":
-                (about,) = line
+                about = value
             elif kind == "first step":
-                rises[tuple(line[0])] = tuple(line[1])
+                rises[tuple(key)] = tuple(value)
             elif kind == "trainings":
-                found[tuple(line[0])] = Outcome(**line[1])
+                found[tuple(key)] = Outcome(**value)
             else:
-                slopes[line[0]] = tuple(line[1])
+                slopes[key] = tuple(value)
         return cls(about, rises, found, slopes)
 
     @property
