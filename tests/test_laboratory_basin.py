@@ -259,7 +259,7 @@ def test_a_rate_of_w_q_and_w_k_that_follows_d_k_makes_up_for_the_scale():
     assert trained(512, 1, 1.0).steps is None
     one, other = trained(512, 1, 0.03, "adam"), trained(512, 0.5, 0.03, "adam", follow=-0.5)
     assert max(one.steps, other.steps) < 1.3 * min(one.steps, other.steps)
-    assert trained(512, 0.5, 0.03, "adam").steps > 1.5 * one.steps
+    assert (trained(512, 0.5, 0.03, "adam").steps or 100) > 1.5 * one.steps
 
 
 WEIGHTS = initial_model(2, "unit", rng=np.random.default_rng(0))
@@ -296,7 +296,14 @@ def test_without_a_scale_the_parabola_of_the_sharpest_direction_ends_at_once():
 # ------------------------------------------------------------------ the chapter's tables
 
 ROW = re.compile(r"^    a = (\S+) +(\d+)  +(.+)$", re.MULTILINE)
-A = {"0": (0.0, 0.0), "½": (0.5, 0.0), "¾": (0.75, 0.0), "1": (1.0, 0.0), "½*": (0.5, -0.5)}
+A = {
+    "0": (0.0, 0.0),
+    "½": (0.5, 0.0),
+    "¾": (0.75, 0.0),
+    "1": (1.0, 0.0),
+    "½*": (0.5, -0.5),
+    "1*": (1.0, 1.0),
+}
 FULL = ROOT / "demos" / "laboratory" / "results_full_steps.json"
 
 
@@ -306,17 +313,22 @@ def test_the_chapters_tables_are_what_the_run_with_full_gave():
     said = re.findall(
         r"^    (SGD|Adam) +d_k +rate (.+)\n((?:    a = .+\n)+)", basin.__doc__, re.MULTILINE
     )
+
+    def shown(one):
+        part = 0 < one.learned < one.trainings
+        return f"{one.learned} of {one.trainings}" if part else str(one)
+
     cells = [
-        (str(found[name.lower(), "unit", *A[a], int(d_k), float(rate)]), cell.strip())
+        (shown(found[name.lower(), "unit", *A[a], int(d_k), float(rate)]), cell)
         for name, rates, rows in said
         for a, d_k, line in ROW.findall(rows)
         for rate, cell in zip(rates.split(), re.split(r"\s{2,}", line.strip()), strict=True)
+        if cell != "-"
     ]
-    assert len(cells) > 60 and [shown for shown, cell in cells if shown != cell] == []
+    assert len(cells) == 6 * 9 - 4 + 4 * 9 and [pair for pair in cells if len({*pair}) > 1] == []
     rises = {tuple(key): value for kind, key, value in lines if kind == "first step"}
-    rows = re.findall(
-        r"^    (a = \S|T5)   +(-?\.\d\d) +(-?\.\d\d) +(-?\.\d\d)$", basin.__doc__, re.M
-    )
+    power = r" +(-?1?\.\d\d)"
+    rows = re.findall(rf"^    (a = \S|T5)  {3 * power}$", basin.__doc__, re.MULTILINE)
     for name, *powers in rows:
         key = ("t5", 0.0) if name == "T5" else ("unit", A[name[4:]][0])
         for optimizer, power in zip(("sgd", "adam", "adafactor"), powers, strict=True):

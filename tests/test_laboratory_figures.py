@@ -11,12 +11,9 @@ from attention.laboratory.basin import step_exponents
 from attention.laboratory.figures import (
     plot_changed_scale,
     plot_factors,
-    plot_freezing,
     plot_heads_learning,
-    plot_lookup,
     plot_steps,
 )
-from attention.laboratory.freezing import collapse, freezing_line, lookup
 
 EXPONENTS = (0.0, 0.25, 0.5)
 
@@ -74,17 +71,6 @@ def test_a_single_repeat_is_drawn_without_a_band(plot):
     keys = [(getattr(row, "d_k", 0), row.a) for row in rows]
     first = [row for i, row in enumerate(rows) if keys[i] not in keys[:i]]
     plot(first).draw_without_rendering()
-
-
-def test_titles_say_what_was_found():
-    n, line = 64, freezing_line(64)
-    rows = [collapse(n, part * line, samples=9, rng=draws()) for part in (0.5, 1, 1.5)]
-    (panel,) = plot_freezing(rows).axes
-    assert panel.get_title() == f"On the line {rows[1].entropy:.2f} of the entropy log n are left"
-    looked = [lookup(n, b, samples=9, rng=draws()) for n in (64, 512) for b in (0.0, 0.5, 1.0)]
-    found = [row for row in looked if row.b == 1.0]
-    titles = [panel.get_title() for panel in plot_lookup(looked).axes]
-    assert f"{found[0].found:.2f} → {found[1].found:.2g} (times log n)" in titles[0]
 
 
 def test_the_figure_of_steps_names_the_flattest_exponent_and_the_best_rates():

@@ -7,21 +7,33 @@ to answer with that key's value. Keys and values are drawn anew for each questio
 cannot hold the answers, and the head must find the pair. The rates at which it learns are its
 **basin**.
 
-The steps until 98 % of the questions are answered, mean ± spread of eight seeds (four at 2048).
-"Never" means not within 400 steps, and "broke" that the loss became infinite or NaN; (3 of 8) says
-that three learned, and the mean is theirs.
+The steps until 98 % of the questions are answered, mean ± spread of eight seeds. "Never" means not
+within 400 steps, "broke" that the loss became infinite or NaN, and "3 of 8" how many learned.
 
-@SGD@
+    SGD       d_k    rate .03        .1         .3         1          3          10
+    a = 0       8         3 of 8     140 ± 23   56 ± 8     never      never      broke
+    a = 0     512         4 of 8     7 of 8     205 ± 76   never      never      broke
+    a = 0    2048         3 of 8     7 of 8     never      never      -          -
+    a = ½       8         never      200 ± 25   75 ± 8     37 ± 8     never      broke
+    a = ½     512         never      181 ± 14   66 ± 8     28 ± 2     20 ± 2     broke
+    a = ½    2048         never      190 ± 18   73 ± 10    30 ± 4     -          -
+    a = 1       8         never      6 of 8     130 ± 11   47 ± 2     1 of 8     broke
+    a = 1     512         never      never      never      231 ± 14   90 ± 5     34 ± 2
+    a = 1*    512         never      295 ± 25   101 ± 11   39 ± 3     5 of 8     broke
 
-**Each at its best rate.** @BEST@
+**Each at its best rate.** At d_k = 512 the scaled head needs 20 steps, and the raw head 205, ten
+times as many; at 8 they need 37 and 56. The raw head's basin lies lower: at .03 it learns in some
+trainings, and the scaled head in none, and a rate of 1 is too large for it at every width. At 2048
+it also shrinks from above, where .3 is too much. With 1/√d_k a rate between .1 and 1 needs about
+the same number of steps at every width, and with 1/d_k the right rate grows with d_k.
 
 Why slow? At d_k = 512 the scaled head's weights start with .8 of the largest entropy: it looks at
 all pairs, and narrows down to the right one. The raw head starts with .04: it looks at a single
-pair before it has learned anything, and has to be moved away from it. And a step that is too long
-does little harm. At d_k = 512 λ over all weights is about 230 (twelve draws, from 108 to 398), so
-that 2/λ is .009, and a rate of .3 learns nevertheless. Along its sharpest direction the loss
-depends on a few undecided queries, and a short step decides them: at a distance of .1 the parabola
-has risen by 1 and the loss by less than .1; at a distance of 1 it is 100 against less than .3.
+pair before it has learned anything, and has to be moved away from it. A step that is too long does
+little harm. There λ over all weights is between 100 and 450, so that 2/λ is .02 at most, and a rate
+of .3 learns nevertheless. Along its sharpest direction the loss depends on a few undecided queries,
+and a short step decides them: at a distance of .1 the parabola has risen by 1 and the loss by less
+than .1; at a distance of 1 it is 100 against less than .3.
 
 **The first step.** By how much does one step move the scores? A score is d_k^-a · q·k. SGD moves q
 by the rate times a gradient that is d_k^-a · k times a number, so it moves the score in proportion
@@ -31,29 +43,49 @@ in proportion to d_k^-a Σ |kᵢ|, which is d_k^(1 - a). A **relative step** (Ad
 Stern 2018) is much like Adam's, times the size of the weights. Measured, the power of d_k is
 (`first_step`, d_k from 8 to 512, 40 draws; the standard errors are below .02)
 
-@FIRST@
+            SGD      Adam     relative steps
+    a = 0     .69      .88      .81
+    a = ½    -.08      .39      .32
+    a = ¾    -.59      .14      .08
+    a = 1   -1.07     -.10     -.16
+    T5        .86      .82      .32
 
-So at one rate for all weights, the exponent that keeps the first step at every width is ½ for SGD
-and 1 for Adam. (Raw SGD has less than 1 since most of its queries are decided and do not push.)
+So at one rate for all weights, the first step depends least on the width with ½ for SGD and with 1
+for Adam, of the exponents tried. (Raw SGD has less than 1 since most of its queries are decided and
+do not push.)
 
 **Scale × rate is one number.** Only "at one rate for all weights" makes one exponent right. Let
-W_q and W_k have a rate of their own (`follow`): then 1/√d_k with the rate of W_q and W_k times
-(d_k/8)^-½ is, for Adam, the same as 1/d_k, and with ¾ the basin is the same too:
+W_q and W_k have a rate of their own (`follow`). In the rows with a star it is the rate times d_k/8
+for SGD, above, and times (d_k/8)^-½ for Adam:
 
-@ADAM@
+    Adam      d_k    rate .003       .01        .03        .1
+    a = 0       8         141 ± 11   59 ± 6     70 ± 17    never
+    a = 0     512         6 of 8     never      never      never
+    a = ½       8         130 ± 7    55 ± 5     35 ± 4     never
+    a = ½     512         90 ± 12    51 ± 11    7 of 8     never
+    a = ¾       8         136 ± 7    58 ± 5     36 ± 3     never
+    a = ¾     512         95 ± 10    41 ± 4     25 ± 3     never
+    a = 1       8         149 ± 9    62 ± 5     36 ± 4     2 of 8
+    a = 1     512         131 ± 7    55 ± 2     29 ± 2     4 of 8
+    a = ½*    512         124 ± 10   52 ± 3     28 ± 2     31 ± 10
 
-For SGD, 1/d_k with that rate times d_k/8 needs @FLAT@ steps at d_k = 8 and 512, at a rate of 1.
-That a factor can be moved between the scale, the initial values and the rate is known for all
-layers (Everett et al. 2024: for SGD, Adam and Adafactor; the classes of Yang & Hu 2021). Everett et
-al. find that each way to share it can keep the best rate when a model of up to 27 billion weights
-is made wider, and Anson & Aitchison 2025 give W_q and W_k such rates to keep changes of scores
-small. μP's 1/d_k has another reason, for any optimizer: aligned q and k (chapter 16.7).
+At 512 and rates up to .03 the star needs the steps of 1/d_k, to 6 %. SGD's star makes 1/d_k need
+nearly the same steps at both widths (47 and 39 at a rate of 1, without it 47 and 231). Where a
+basin ends they differ, since the first scores do. Nor is 1 the best exponent for Adam: up to a rate
+of .03 no cell of ¾ needs more steps than that of 1, and most need fewer.
+
+That a factor can be moved between the scale, the initial values and the rate is known for any layer
+(Yang & Hu 2021; Everett et al. 2024 for SGD, Adam and Adafactor; we read their abstracts, and of
+this point summaries). Everett et al. find, in models of up to 27 billion weights, that each way to
+share it can keep the best rate at every width. Anson & Aitchison 2025 give W_q and W_k rates of
+their own, so that a step cannot change the scores too much. μP's 1/d_k has another reason, for any
+optimizer: aligned q and k (chapter 16.7).
 
 **T5's initial values** (no scale, W_q divided by √d_k) move the factor from the scale into W_q. A
 step relative to the size of W_q moves with it. So with relative steps T5's start is the scale
-1/√d_k: the same scores and the same steps, for ever, while the root mean square of W_q is above
-Adafactor's floor of .001. (T5 was trained with Adafactor.) At widths that are powers of 4, where
-√d_k is a power of 2, not one bit differs:
+1/√d_k: the same scores and the same steps, as long as the root mean square of W_q is above
+Adafactor's floor of .001. T5 was trained so. At widths that are powers of 4, where √d_k is a power
+of 2, not one bit differs:
 
     >>> from attention.laboratory.basin import first_step, training
     >>> def learns(optimizer, a, init):
@@ -75,16 +107,16 @@ Adafactor's floor of .001. (T5 was trained with Adafactor.) At widths that are p
 
 With SGD and Adam T5's values repair the softmax and not the step.
 
-In large models the scores grow while they learn, and with them the danger at high rates: Zhai et
-al. 2023 find low entropy of the weights together with unstable training, Wortsman et al. 2023 the
-same growth in small models at high rates, and Dehghani et al. 2023 and both prevent it by
-normalising q and k or all matrices.
+In large models scores grow while they learn, up to weights of almost no entropy and a loss that
+diverges. Dehghani et al. 2023 met this in a vision model and normalised q and k, Wortsman et al.
+2023 found it in small models at high rates, and Zhai et al. 2023 find low entropy together with
+unstable training in many tasks, and normalise all matrices.
 
 Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
 one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)
 have variance 1/d_model, so raw scores have the standard deviation √d_k. All weights learn, in
 float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay. The
-tables are from the run with `--full` whose results are in demos/laboratory.
+tables are of a run of the demo `laboratory` with `--full`, which keeps them in a file beside it.
 
 Legend: B questions with n pairs each.
 """

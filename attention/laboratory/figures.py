@@ -13,19 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.figures import (
-    HALFWAY,
     KINDS,
-    MODEL,
     REFERENCE,
     exponents_of,
     name_ends,
-    name_place,
     new_figure,
     of_scale,
 )
 from attention.laboratory.basin import FirstStep, Outcome, Setting, step_exponents
 from attention.laboratory.chain import Factors
-from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
 from attention.laboratory.trained import TrainedHeads, over_heads
 from attention.scaling import deviation, summary
 
@@ -69,61 +65,6 @@ def plot_factors(rows: Sequence[Factors]) -> Figure:
         name_ends(panel, ends)
     _widths(panel, d_ks)
     figure.suptitle(f"From d_k = {d_ks[0]} to {d_ks[-1]} a gain becomes", fontsize=11)
-    return figure
-
-
-def plot_freezing(rows: Sequence[Collapse]) -> Figure:
-    """Chapter 16.3: the entropy of n Gaussian scores over their spread, and the limit n → ∞."""
-    figure = new_figure(7.4, 4.0)
-    panel = figure.subplots()
-    by_n: dict[int, list[Collapse]] = {}
-    for row in rows:
-        by_n.setdefault(row.n, []).append(row)
-    ends = []
-    for (n, group), colour in zip(sorted(by_n.items()), KINDS, strict=False):
-        group = sorted(group, key=lambda row: row.s)
-        x = [row.s / freezing_line(n) for row in group]
-        panel.plot(x, [row.entropy for row in group], "o-", color=colour, markersize=4)
-        ends.append((group[-1].entropy, f"{n:,} keys", colour))
-    part = np.linspace(0, max(row.s / freezing_line(row.n) for row in rows), 100)
-    panel.plot(part, [limit(64, s * freezing_line(64)) for s in part], ":", color=REFERENCE)
-    ends.append((0.0, "limit n → ∞", REFERENCE))
-    panel.set(xlabel="s / √(2 ln n)", ylabel="entropy / log n", ylim=(-0.03, 1.03))
-    panel.grid(alpha=0.25)
-    name_place(panel, 1.0, "freezing line")
-    nearest = [
-        min(group, key=lambda row: abs(row.s - freezing_line(row.n)))
-        for _, group in sorted(by_n.items())
-    ]
-    left = ", ".join(f"{row.entropy:.2f}" for row in nearest)
-    panel.set_title(f"On the line {left} of the entropy log n are left", fontsize=10, pad=18)
-    name_ends(panel, ends)
-    return figure
-
-
-def plot_lookup(rows: Sequence[Lookup]) -> Figure:
-    """Chapter 16.3: what more keys do to the entropy, and to a key that stands out."""
-    figure = new_figure(7.4, 5.6)
-    names = {0.0: "1/√d_k", 0.5: "times √log n", 1.0: "times log n"}
-    for panel, (field, axis) in zip(
-        figure.subplots(2, 1, sharex=True),
-        {"found": "weight of the key 6σ above", "entropy": "entropy / log n"}.items(),
-        strict=True,
-    ):
-        ends, changes = [], []
-        for b, colour, style in zip(sorted(names), (MODEL, HALFWAY, KINDS[4]), "os^", strict=True):
-            group = sorted((row for row in rows if row.b == b), key=lambda row: row.n)
-            values = np.array([getattr(row, field) for row in group])
-            error = np.array([getattr(row, f"{field}_error") for row in group])
-            _line(panel, [row.n for row in group], values, error, colour, f"{style}-")
-            ends.append((values[-1], names[b], colour))
-            changes.append(f"{values[0]:.2f} → {values[-1]:.2g} ({names[b]})")
-        panel.set(ylabel=axis, ylim=(-0.03, 1.03), xscale="log")
-        panel.set_title(", ".join(changes), fontsize=10)
-        name_ends(panel, ends)
-    panel.set_xlabel("n, the number of keys")
-    numbers = [row.n for row in rows]
-    figure.suptitle(f"From {min(numbers)} to {max(numbers):,} keys:", fontsize=11)
     return figure
 
 

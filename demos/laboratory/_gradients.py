@@ -1,12 +1,9 @@
-"""Sections 1 to 3 of the laboratory: the gradient of a typical query, its factors, more keys."""
-
-from collections import defaultdict
+"""Sections 1 and 2 of the laboratory: the gradient of a typical query, and its factors."""
 
 import numpy as np
 
 from attention.figures import of_scale, plot_sweep, save_figure
-from attention.laboratory.figures import plot_factors, plot_freezing, plot_lookup
-from attention.laboratory.freezing import freezing_line
+from attention.laboratory.figures import plot_factors
 from attention.scaling import DEAD, summary
 from demos._markup import plus_minus
 
@@ -141,90 +138,4 @@ class Factors:
         page.say(
             "If a is below ½, J's gain falls as d_k grows. If a is above ½, the scale becomes "
             "smaller than Kᵀ can make up for. Only at ½ does neither depend on d_k.",
-        )
-
-
-class Keys:
-    """Section 3: another number of keys."""
-
-    heading, name = "Among more keys the weights freeze a little later", "freezing"
-
-    def __init__(self, rows, lookups, of_saturation):
-        self.rows, self.lookups = rows, lookups
-        by_n = defaultdict(list)
-        for row in rows:
-            by_n[row.n].append(row)
-        self.on_line = {
-            n: min(group, key=lambda row: abs(row.s - freezing_line(row.n)))
-            for n, group in by_n.items()
-        }
-        self.gradients = Gradients(of_saturation)
-
-    def print(self, marks):
-        """The entropy on the line, and what must be so."""
-        for n, row in self.on_line.items():
-            print(
-                f"   {n:>7} keys: on the line, at d_k = 2 ln n = {freezing_line(n) ** 2:.1f}, "
-                f"entropy / log n is {row.entropy:.3f} ± {row.entropy_error:.3f} (standard error)"
-            )
-        least = min(row.entropy for row in self.on_line.values())
-        marks.at_least("on the line: entropy / log n, the smallest", least, 0.2, ".2f")
-
-    def draw(self, folder):
-        """The entropy over the spread of the scores, and look-ups over the number of keys."""
-        save_figure(plot_freezing(self.rows), folder / "freezing")
-        save_figure(plot_lookup(self.lookups), folder / "lookups")
-
-    def lasting(self):
-        """Between which d_k the raw median falls below the scaled one."""
-        found = self.gradients
-        below = [
-            d_k
-            for d_k in found.d_ks
-            if found.mean("gradient_median", d_k, 0.0) < found.mean("gradient_median", d_k, 0.5)
-        ]
-        keys = f"among {found.rows[0].keys:,} keys the median of ‖∂L/∂q‖"
-        if not below or below[0] == found.d_ks[0]:
-            return f"{keys} does not cross the scaled one between the d_k that were measured."
-        before = found.d_ks[found.d_ks.index(below[0]) - 1]
-        return f"{keys} falls below the scaled one only between d_k = {before} and {below[0]}."
-
-    def show(self, page, folder):
-        """The section of the page."""
-        page.say(
-            "Without the scale the scores of n keys have the standard deviation s = √d_k. In the "
-            "limit of many keys softmax freezes at s = √(2 ln n): a few keys have all the weight. "
-            "This line is at "
-            + ", ".join(f"d_k = {freezing_line(n) ** 2:.1f} for {n:,} keys" for n in self.on_line)
-            + ". With a finite number of keys there is no such point, but a wide crossover.",
-            "At this d_k the weight begins to lie on a few keys. Gradients last longer: "
-            f"{self.lasting()}",
-        )
-        page.figure(
-            folder / "freezing.svg",
-            alt="Entropy over the spread of the scores for three numbers of keys: on the freezing "
-            "line it is "
-            + ", ".join(f"{row.entropy:.2f}" for row in self.on_line.values())
-            + " of log n, and no line has a kink.",
-            caption="Entropy of softmax over n Gaussian scores (chapter 16.3)",
-        )
-        few, many = (f({row.n for row in self.lookups}) for f in (min, max))
-        weight = {(row.n, row.b): row.found for row in self.lookups}
-        page.say(
-            "1/√d_k settles the width of a head, and not the number of its keys. With it the "
-            "scores of random keys have the standard deviation σ = 1 however many keys there are, "
-            "so each weight becomes smaller as n grows. One more key fits the query: its score is "
-            f"6σ above the mean of the others. Among {few} keys it has {weight[few, 0.0]:.2f} of "
-            f"the weight, and among {many:,} {weight[many, 0.0]:.3f}. If the scores are also "
-            f"multiplied by log n / log {few}, it keeps {weight[many, 1.0]:.2f}. The square root "
-            "of that factor keeps something else: the entropy / log n of the random keys.",
-        )
-        page.figure(
-            folder / "lookups.svg",
-            alt=f"With more keys a key that stands out loses its weight if the scale is fixed: "
-            f"{weight[many, 0.0]:.3f} is left among {many:,}. If scores are multiplied by log n it "
-            f"keeps {weight[many, 1.0]:.2f}. The entropy over log n stays if they are multiplied "
-            "by √log n.",
-            caption=f"Longer sequences: 1/√d_k, and the same times (log n / log {few})^b with "
-            "b = ½ and b = 1 (chapter 16.3)",
         )

@@ -66,10 +66,7 @@ def sweeps(size):
             "Adam": trainings("adam", [0.01, 0.03], [512], [0.5, 1.0]),
             "Adam that follows": trainings("adam", [0.01, 0.03], [512], [0.5], -0.5),
         }
-    found |= {
-        name: (training, settings, 4 if "2048" in name else seeds, way)
-        for name, settings in runs.items()
-    }
+    found |= {name: (training, settings, seeds, way) for name, settings in runs.items()}
     # Widths that are powers of 4: T5's √d_k is a power of 2, so that no rounding hides an equality.
     for name, a, init in (("relative steps", 0.5, "unit"), ("relative steps of T5", 0.0, "t5")):
         settings = trainings("adafactor", [0.01, 0.03, 0.1], [64, 256], [a], init=init)

@@ -14,10 +14,7 @@ A run that was stopped continues there. With `--full` there are more widths, rat
 
 # %% Set-up
 
-import numpy as np
-
 from attention.laboratory.chain import factors
-from attention.laboratory.freezing import collapse, freezing_line, lookup
 from attention.laboratory.results import SweepError
 from attention.laboratory.sweeps import progress, sweep
 from attention.laboratory.trained import trained_heads
@@ -26,7 +23,7 @@ from attention.scaling import saturation
 from demos import options, stop
 from demos._page import Page, try_it
 from demos._training import Marks
-from demos.laboratory._gradients import Factors, Gradients, Keys
+from demos.laboratory._gradients import Factors, Gradients
 from demos.laboratory._steps import FULL, Steps, sweeps
 from demos.laboratory._trained import AllTrained
 
@@ -46,7 +43,6 @@ chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
 marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 EXPONENTS = [0.0, 0.5, 1.0]  # a of the scale d_k^-a
-KEYS = [64, 1024, 131_072]  # of chapter 16.3
 
 
 def sized(quick, default, full):
@@ -75,12 +71,6 @@ runs = {
     name: (measure, settings | {"a": EXPONENTS}, repeats, ["a"])
     for name, (measure, settings, repeats) in SWEEPS.items()
 }
-for n, samples in zip(KEYS, sized((9, 9, 2), (500, 200, 16), (4000, 1000, 100)), strict=True):
-    spreads = [round(part * freezing_line(n), 6) for part in np.arange(0.2, 2.01, 0.2)]
-    given = {"n": [n], "s": spreads, "samples": [samples]}
-    runs[f"{n} keys"] = (collapse, given, 1, ["s"])
-given = {"n": [64, 512, 4096, 32_768], "b": [0.0, 0.5, 1.0], "samples": [sized(8, 100, 500)]}
-runs["lookups"] = (lookup, given, 1, ["b"])
 given = {
     "d_k": sized([8], [64], [64, 512]),
     "a": [0.0, 0.5],
@@ -115,11 +105,6 @@ except SweepError as error:
 SECTIONS = [
     Gradients(measured["saturation"]),
     Factors(measured["factors"]),
-    Keys(
-        [row for n in KEYS for row in measured[f"{n} keys"]],
-        measured["lookups"],
-        measured["saturation"],
-    ),
     steps := Steps(measured, seed=chosen.seed, size=size),
     AllTrained(measured["trained"]),
 ]

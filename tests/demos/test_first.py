@@ -100,7 +100,7 @@ MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.
 # of the guesses that a question offers.
 TYPED = {
     # Forms of numbers; what is called dead, and learned; chapters.
-    "laboratory/_gradients": ["16.2", "16.3"],
+    "laboratory/_gradients": ["16.2"],
     "laboratory/_steps": ["98 %", "16.5"],
     "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter

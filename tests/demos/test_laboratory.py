@@ -9,7 +9,7 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"sweep", "factors", "freezing", "lookups", "steps", "heads", "changed"}
+PICTURES = {"sweep", "factors", "steps", "heads", "changed"}
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
     assert_light(folder)
-    assert len(kept(folder)) == 18
+    assert len(kept(folder)) == 14
     for content in kept(folder).values():
         first, *rows = map(json.loads, content.decode().splitlines())
         assert first["sweep"]["seed"] == 0 and rows
