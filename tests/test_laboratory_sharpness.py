@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, qk_norm
+from attention import attention, attention_weights
 from attention.laboratory.sharpness import (
     INITIAL,
     head_sharpness,
@@ -202,13 +202,26 @@ def test_the_same_generator_gives_the_same_number_and_another_scale_the_same_dat
     assert raw.score_std == pytest.approx(one.score_std * 13**0.5)
 
 
-def test_a_function_of_d_k_and_another_attention_are_taken():
+def test_a_function_of_d_k_is_taken_as_the_scale():
     def tenth(d_k):
         return 0.1
 
-    found = head_sharpness(13, tenth, attend=qk_norm(), rng=np.random.default_rng(0))
-    assert found.a == "tenth"
-    assert found.score_std < 0.1  # cosines, a tenth of them
+    found = head_sharpness(13, tenth, rng=np.random.default_rng(0))
+    assert found.a == "tenth" and found.queries == 256
+    assert found.score_std == pytest.approx(0.1 * 13**0.5, rel=0.2)
+
+
+def test_without_a_scale_the_slope_falls_with_the_number_of_queries_and_with_it_not():
+    def slope_of_many(a, sequences, seeds):
+        def one(d_k, seed):
+            rng = np.random.default_rng([seed, d_k])
+            return head_sharpness(d_k, a, sequences=sequences, rng=rng).sharpness
+
+        return slope((8, 512), [[one(8, seed), one(512, seed)] for seed in range(seeds)])
+
+    (few, error), (many, other) = slope_of(0), slope_of_many(0, 1024, 3)
+    assert few - many > 2 * np.hypot(error, other) and 0.5 < many < 0.85
+    assert abs(slope_of_many(0.5, 1024, 2)[0]) < 0.15
 
 
 # ------------------------------------------------------------------ refusal

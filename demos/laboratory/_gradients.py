@@ -59,6 +59,7 @@ class Map:
         maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
         save_figure(plot_map(maps), folder / "map")
 
+    @property
     def claims(self):
         """Rows of the report's table: claim, effect, repeats, what would falsify it."""
         repeats = f"{len(self.cells)} cells × {self.repeats} × {self.queries} queries"
@@ -141,6 +142,7 @@ class Distributions:
         """Three distributions."""
         save_figure(plot_distributions(self.points), folder / "distributions")
 
+    @property
     def claims(self):
         """(The map has the claim.)"""
         return []
@@ -202,6 +204,7 @@ class Hill:
         """The hill."""
         save_figure(plot_hill(self.lines, self.raw), folder / "hill")
 
+    @property
     def claims(self):
         """A row of the report's table."""
         tops = ", ".join(f"{top:.1f} with {n:,} keys" for n, top in self.tops.items())

@@ -14,14 +14,8 @@ A run that was stopped continues there. With `--full` there are more widths, rat
 
 # %% Set-up
 
-import numpy as np
-
-from attention.laboratory.basin import training
 from attention.laboratory.chain import factors
-from attention.laboratory.freezing import collapse, freezing_line, lookup
-from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.results import SweepError
-from attention.laboratory.sharpness import head_sharpness
 from attention.laboratory.sweeps import progress, sweep
 from attention.laboratory.trained import trained_heads
 from attention.laboratory.workers import workers
@@ -29,9 +23,8 @@ from attention.scaling import saturation
 from demos import options, stop
 from demos._page import Page, try_it
 from demos._training import Marks
-from demos.laboratory._gradients import Factors, Gradients, Keys
-from demos.laboratory._hidden import Hidden, Neighbours
-from demos.laboratory._rates import Rates, Steps
+from demos.laboratory._gradients import Factors, Gradients
+from demos.laboratory._steps import FULL, Steps, sweeps
 from demos.laboratory._trained import AllTrained
 
 
@@ -50,7 +43,6 @@ chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
 marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 EXPONENTS = [0.0, 0.5, 1.0]  # a of the scale d_k^-a
-KEYS = [64, 1024, 131_072]  # of chapter 16.3
 
 
 def sized(quick, default, full):
@@ -58,7 +50,6 @@ def sized(quick, default, full):
     return {"quick": quick, "default": default, "full": full}[size]
 
 
-LIMIT = sized(20, 400, 400)  # steps of a training
 SWEEPS = {
     "saturation": (
         saturation,
@@ -70,41 +61,6 @@ SWEEPS = {
         {"d_k": sized([4, 64], [4, 16, 64, 256, 1024], [2**n for n in range(2, 11)])},
         sized(1, 3, 10),
     ),
-    "sharpness": (
-        head_sharpness,
-        {"d_k": sized([8, 16], [8, 16, 32, 64, 128, 256, 512], [8, 16, 32, 64, 128, 256, 512])},
-        sized(2, 5, 10),
-    ),
-    "basin": (
-        training,
-        {
-            "d_k": sized([8], [8, 64, 256], [8, 32, 128, 512, 2048]),
-            "lr": sized([0.1], [0.1, 0.3, 1.0, 3.0], [0.03, 0.1, 0.3, 1.0, 3.0]),
-            "optimizer": ["sgd"],
-            "limit": [LIMIT],
-        },
-        sized(1, 2, 5),
-    ),
-    "basin of Adam": (
-        training,
-        {
-            "d_k": sized([8], [8, 512], [8, 32, 128, 512]),
-            "lr": sized([0.01], [0.01, 0.03], [0.001, 0.003, 0.01, 0.03, 0.1]),
-            "optimizer": ["adam"],
-            "limit": [LIMIT],
-        },
-        sized(1, 2, 5),
-    ),
-    "small weights": (
-        training,
-        {
-            "d_k": sized([8], [8, 512], [8, 32, 128, 512]),
-            "lr": sized([0.1], [0.1], [0.1, 0.3, 1.0]),
-            "init": ["gpt2"],
-            "limit": [LIMIT],
-        },
-        sized(1, 3, 5),
-    ),
 }
 
 
@@ -112,29 +68,22 @@ SWEEPS = {
 # A cell is one combination of settings. The exponents of a combination see the same draws.
 
 runs = {
-    name: (measure, settings | {"a": EXPONENTS}, repeats, "a")
+    name: (measure, settings | {"a": EXPONENTS}, repeats, ["a"])
     for name, (measure, settings, repeats) in SWEEPS.items()
 }
-for n, samples in zip(KEYS, sized((9, 9, 2), (500, 200, 16), (4000, 1000, 100)), strict=True):
-    spreads = [round(part * freezing_line(n), 6) for part in np.arange(0.2, 2.01, 0.2)]
-    given = {"n": [n], "s": spreads, "samples": [samples]}
-    runs[f"{n} keys"] = (collapse, given, 1, "s")
-given = {"n": [64, 512, 4096, 32_768], "b": [0.0, 0.5, 1.0], "samples": [sized(8, 100, 500)]}
-runs["lookups"] = (lookup, given, 1, "b")
-given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
-runs["neighbours"] = (neighbour, given, sized(1, 2, 5), "way")
 given = {
     "d_k": sized([8], [64], [64, 512]),
     "a": [0.0, 0.5],
     "limit": [sized(3, 300, 300)],
     "second_limit": [sized(3, 600, 600)],
 }
-runs["trained"] = (trained_heads, given, sized(1, 1, 5), "a")
+runs["trained"] = (trained_heads, given, sized(1, 1, 5), ["a"])
+runs |= sweeps(size)
 
 measured = {}
 try:
     with workers(chosen.jobs, chosen.dask) as executor:
-        for number, (name, (measure, settings, repeats, pair)) in enumerate(runs.items(), 1):
+        for number, (name, (measure, settings, repeats, paired)) in enumerate(runs.items(), 1):
             with progress(f"{name} ({number} of {len(runs)})") as shown:
                 file = f"{name.replace(' ', '_')}_{size}_seed_{chosen.seed}.jsonl"
                 found = sweep(
@@ -142,7 +91,7 @@ try:
                     settings,
                     seed=chosen.seed,
                     repeats=repeats,
-                    paired=[pair],
+                    paired=paired,
                     executor=executor,
                     path=chosen.out / file,
                     shown=shown,
@@ -156,17 +105,11 @@ except SweepError as error:
 SECTIONS = [
     Gradients(measured["saturation"]),
     Factors(measured["factors"]),
-    Keys(
-        [row for n in KEYS for row in measured[f"{n} keys"]],
-        measured["lookups"],
-        measured["saturation"],
-    ),
-    Steps(measured["sharpness"]),
-    Rates(measured["basin"], measured["sharpness"], limit=LIMIT),
+    steps := Steps(measured, seed=chosen.seed, size=size),
     AllTrained(measured["trained"]),
-    Hidden(measured, limit=LIMIT),
-    Neighbours(measured["neighbours"]),
 ]
+if chosen.full:
+    steps.run.write(chosen.out / FULL.name)
 print(f"\nThe laboratory, seed {chosen.seed}, in its {size} size")
 for number, section in enumerate(SECTIONS, start=1):
     print(f"\n{number} · {section.heading}\n")

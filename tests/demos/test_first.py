@@ -113,9 +113,8 @@ MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.
 # of the guesses that a question offers.
 TYPED = {
     # Forms of numbers; what is called dead, and learned; chapters.
-    "laboratory/_gradients": ["16.2", "16.3"],
-    "laboratory/_rates": ["98 %", "16.4", "16.5"],
-    "laboratory/_hidden": ["0.02", "16.4", "16.5", "16.7"],  # (GPT-2's standard deviation)
+    "laboratory/_gradients": ["16.2"],
+    "laboratory/_steps": ["98 %", "16.5"],
     "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
     "digits": ["10 %"],  # chance among ten
