@@ -118,8 +118,8 @@ REFERENCES = [
     "Vaswani et al. 2017, Attention Is All You Need, section 3.2.1 and its footnote 4: the "
     "suspicion that large dot products push softmax into regions of extremely small gradients.",
     "Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333): the "
-    "nearest prior work. They derive, by the Random Energy Model, how signals and gradients pass "
-    "whole blocks at initialisation, and where gradients vanish. Here single queries are counted.",
+    "nearest prior work. They derive, by the Random Energy Model, how signals pass whole blocks at "
+    "initialisation, and where gradients vanish. Here single queries are counted.",
     "Dong et al. 2021 and Noci et al. 2022 (neither read here beyond its abstract): the other end, "
     "rank collapse. Weights that are too flat let the gradients of queries and keys vanish in deep "
     "stacks.",
