@@ -137,7 +137,7 @@ low, high = the_map.range_of("mean", the_map.cells)
 usual, most = the_map.range_of("median", the_map.usual)
 page = Page(
     "Unequal, not vanishing: what 1/√d_k does to the gradients of attention",
-    claim="Without the scale a few queries get most of the gradient. The gradient of a typical query "
+    claim="Without the scale a few queries get most of the gradient. A typical query's gradient "
     f"becomes {usual:.1f} to {most:.0f} times larger at d_k from 16 to 128 with 64 keys or more, "
     "and dies only in wide heads with few keys.",
 )
