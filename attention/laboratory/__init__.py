@@ -15,7 +15,7 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
         Is that so in a whole training? With SGD for ½ and 1, and not for 0. With Adam, whose first
         step moves a score like d_k^(1-a), the exponent that suits every width is 1.
-    chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
+    chapter 16.6, trained: `trained_heads`, `Look`
         What does a trained model lose with its scale? No answers. But two thirds of its queries get
         no gradient then, whatever the task, and a second task needs three times as many steps.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
@@ -74,14 +74,7 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import (
-    Head,
-    Look,
-    SecondTask,
-    TrainedHeads,
-    over_heads,
-    trained_heads,
-)
+from attention.laboratory.trained import Heads, Look, SecondTask, TrainedHeads, trained_heads
 
 __all__ = [
     "Factors",
@@ -108,12 +101,11 @@ __all__ = [
     "outcomes",
     "recall_sharpness",
     "score_change",
-    "Head",
+    "Heads",
     "SecondTask",
     "TrainedHeads",
     "Look",
     "trained_heads",
-    "over_heads",
     "Neighbour",
     "WAYS",
     "neighbour",

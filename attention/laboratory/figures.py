@@ -28,7 +28,6 @@ from attention.laboratory.basin import Outcome, Training
 from attention.laboratory.chain import Factors
 from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
 from attention.laboratory.sharpness import Sharpness, slope
-from attention.laboratory.trained import TrainedHeads, over_heads
 from attention.scaling import deviation, summary
 
 if TYPE_CHECKING:
@@ -240,86 +239,6 @@ def plot_entropies(trainings: Sequence[Training]) -> Figure:
     panel.set(xlabel="step", ylabel="entropy / log n", xscale="log", ylim=(-0.03, 1.03))
     panel.grid(alpha=0.25)
     name_ends(panel, ends)
-    return figure
-
-
-def plot_heads_learning(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: each head's entropy, and its weight on the right pair, while a model learns.
-
-    The trainings have one d_k. The heads of a training are sorted by that weight, so a line is the
-    mean of the trainings' best heads, second heads, …
-    """
-    figure = new_figure(7.4, 6.4)
-    panels = {
-        "entropy": ("entropy / log n", "Without the scale the entropy is {:.2f} from the start …"),
-        "on_pair": ("weight on the right pair", "… with {:.2f} of the weight on the right pair"),
-    }
-    raw = [row for row in rows if row.a == 0]
-    for panel, (name, (axis, title)) in zip(
-        figure.subplots(2, 1, sharex=True), panels.items(), strict=True
-    ):
-        first = np.mean(over_heads(raw, name, step=0, change="as trained"))
-        ends = []
-        for a in exponents_of(rows):
-            colour, scale, style = of_scale(a)
-            group = [row for row in rows if row.a == a]
-            steps = sorted({head.step for head in group[0].heads})
-            values = np.array(
-                [over_heads(group, name, step=step, change="as trained") for step in steps]
-            )  # (steps, trainings, heads)
-            mean, spread = values.mean(axis=1), deviation(values.swapaxes(0, 1))
-            last = mean.shape[1] - 1
-            for rank in range(last + 1):
-                outer = rank in (0, last)
-                band = spread[:, rank] if outer else np.zeros(len(steps))
-                _line(panel, steps, mean[:, rank], band, colour, style if outer else style[0] + ":")
-            ends.append((mean[-1, 0], f"{scale}, best head", colour))
-            ends.append((mean[-1, last], f"{scale}, worst head", colour))
-        panel.set(ylabel=axis, ylim=(-0.03, 1.03))
-        panel.set_title(title.format(first), fontsize=10)
-        _steps(panel, steps)
-        name_ends(panel, ends)
-    panel.set_xlabel("steps of the training")
-    return figure
-
-
-def plot_changed_scale(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: what reaches q at each checkpoint, with the scale as trained, and changed.
-
-    The trainings have one d_k. A line is the median over the heads of all trainings.
-    """
-    exponents = exponents_of(rows)[::-1]
-    figure = new_figure(7.4, 3.4 * len(exponents))
-    panels = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
-    fields = {
-        "gradient_median": ("‖∂L/∂q‖, median", "{}: {:.1g} from the loss …"),
-        "passed_median": ("‖∂⟨g, output⟩/∂q‖, median", "… and {1:.1g} from a random g"),
-    }
-    for line, a in zip(panels, exponents, strict=True):
-        group = [row for row in rows if row.a == a]
-        steps = sorted({head.step for head in group[0].heads})
-        own, name, style = of_scale(a)
-        looks = {"as trained": (own, style), "doubled": (REFERENCE, "^:")}
-        looks |= {name: (colour, line) for colour, name, line in map(of_scale, (0.0, 0.5))}
-        for panel, (field, (axis, title)) in zip(line, fields.items(), strict=True):
-            ends = []
-            for change in dict.fromkeys(head.change for head in group[0].heads):
-                medians = [
-                    np.median(over_heads(group, field, step=step, change=change)) for step in steps
-                ]
-                values = np.maximum(medians, FLOOR)
-                panel.plot(steps, values, looks[change][1], color=looks[change][0], markersize=4)
-                ends.append((values[-1], change, looks[change][0]))
-            how = f"trained with {name}" if a else "trained without a scale"
-            panel.set_title(title.format(how, ends[0][0]), fontsize=10)
-            panel.set_yscale("log")
-            panel.set_ylim(FLOOR / 2, 10)
-            panel.grid(alpha=0.25)
-            panel.set_ylabel(axis, fontsize=9)
-            _steps(panel, steps)
-            name_ends(panel, ends)
-    for panel in panels[-1]:
-        panel.set_xlabel("steps of the training")
     return figure
 
 

@@ -93,6 +93,7 @@ Legend: B questions about n pairs each, H heads; T = 1 query, S = n keys.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -113,13 +114,12 @@ from attention.scaling import (
     named,
     power,
     real,
-    top_tenth,
 )
 from minigrad import Tensor, cross_entropy, gradients
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
-CHECKPOINTS = (0, 1, 3, 10, 30, 100, 300, 1000)  # steps of the training at which heads are measured
+RATES, SLOWED = (0.03, 0.1, 0.3, 1.0), 8.0  # of the second task; and of W_Q and W_K: a rate's eighth
 SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
 
 
@@ -201,28 +201,23 @@ def changes(d_k: int, a: Exponent) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Head:
-    """One head of a model at one checkpoint of its training, with one change of the scale.
+class Heads:
+    """All heads of a model, with one change of its scale: means over its heads.
 
     The gradients are those of 512 questions, one query each, and each is the gradient of that
-    question's own loss, not of the mean over the batch.
+    question's own loss, not of the mean over the batch. Dead: shorter than DEAD = .001.
     """
 
-    step: int  # how many steps the model was trained before
     change: str  # of the scale, after the training: see `changes`
-    factor: float  # what the scale was multiplied by
-    head: int
     accuracy: float  # share of the questions that the whole model answers
     loss: float  # of the whole model, mean cross-entropy
     score_std: float  # over the keys of a query: √ of the mean variance
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
-    on_pair: float  # mean weight of the pair that was asked for
-    gradient_mean: float  # over queries, of ‖∂L/∂q‖
-    gradient_median: float
-    dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
-    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
-    passed_median: float  # over queries, of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
-    passed_dead: float  # share of queries for which it is < DEAD
+    dead: float  # share of queries whose ‖∂L/∂q‖ is dead
+    passed: float  # median over queries of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
+    passed_dead: float  # share of queries for which that is dead
+    dead_scores: float  # as `dead`, and as `passed_dead`, of the gradients with respect to the
+    passed_dead_scores: float  # scores: these do not depend on the length of q, k or the scale
 
 
 @dataclass(frozen=True)
@@ -230,18 +225,21 @@ class SecondTask:
     """How a trained model learns another task, after a change of its scale."""
 
     change: str  # see `changes`
+    lr: float
+    slowed: float  # the rate of W_Q and W_K is lr / slowed
     steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
 
 
 @dataclass(frozen=True)
 class TrainedHeads:
-    """One training of a model of several heads, its heads on the way, and what it learns next."""
+    """One training of a model of several heads, what reaches its queries, and what it learns next."""
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     lr: float
-    heads: list[Head]  # by checkpoint, change and number of the head
-    second: list[SecondTask]  # by change
+    start: Heads  # before the training
+    end: list[Heads]  # after it, for each change of the scale
+    second: list[SecondTask]
 
 
 def trained_heads(
@@ -249,66 +247,94 @@ def trained_heads(
     a: Exponent,
     *,
     lr: float = 0.3,
+    every_rate: bool = False,
     num_heads: int = 4,
     limit: int = 300,
-    second_limit: int = 600,
+    second_limit: int = 1500,
     batch: int = 64,
     questions: int = 512,
     rng: np.random.Generator,
 ) -> TrainedHeads:
-    """Train a model with the scale d_k^-a by SGD, in float32, and measure its heads on the way.
+    """Train a model with the scale d_k^-a by SGD, in float32, and measure it before and after.
 
-    The questions that measure, and g, are drawn once: all checkpoints and all changes of the scale
-    see the same ones. Exponents see the same ones too, if their generators are equal.
+    The questions that measure, and g, are drawn once: all changes of the scale see the same ones.
+    Exponents see the same ones too, if their generators are equal.
 
     The trained model then learns a second task, once for each change of the scale: the question
     is no longer the key of the pair, but the key three further on (to ask for 0 one says 3), so
-    every head has to look at another pair. Nothing else changes.
+    every head has to look at another pair. Nothing else changes. As trained and without the scale
+    it learns the task once more with W_Q and W_K slowed, and with every_rate= at each of RATES.
     """
     at_least(1, d_k=d_k, num_heads=num_heads, second_limit=second_limit, batch=batch)
     at_least(1, questions=questions)
     at_least(0, limit=limit)
     real(lr=lr)
     model = Recall(num_heads, d_k=d_k, scale=power(a)(d_k), rng=rng).astype(np.float32)
-    optimizer = SGD(model.parameters(), lr)
     test = recall_batch(questions, rng=rng)
     d_v = model.attention.w_v.weight.shape[-1] // num_heads
     g = rng.standard_normal((questions, num_heads, 1, d_v)).astype(np.float32)
-    heads: list[Head] = []
-    done = 0
-    for checkpoint in (step for step in CHECKPOINTS if step <= limit):
-        for _ in range(checkpoint - done):
-            train_step(model, optimizer, recall_batch(batch, rng=rng))
-        done = checkpoint
-        for change, factor in changes(d_k, a).items():
-            heads += measured(model, test, g, step=done, change=change, factor=factor)
+    start = measured(model, test, g, change="as trained", factor=1.0)
+    optimizers = steppers(model, lr)
+    for _ in range(limit):
+        train_step(model, optimizers, recall_batch(batch, rng=rng))
+    factors = changes(d_k, a)
+    end = [measured(model, test, g, change=name, factor=by) for name, by in factors.items()]
     seed = int(rng.integers(2**32))  # every change sees the same questions of the second task
     trained = [parameter.data for parameter in model.parameters()]
     second = []
-    for change, factor in changes(d_k, a).items():
+    for change, at, slowed in second_tasks(factors, lr, d_k if every_rate else 0):
         for parameter, data in zip(model.parameters(), trained, strict=True):
             parameter.data = data
-        model.attention.attend = Look(factor)
+        model.attention.attend = Look(factors[change])
         steps = steps_of_second_task(
-            model, optimizer, limit=second_limit, batch=batch, rng=np.random.default_rng(seed)
+            model,
+            steppers(model, at, slowed),
+            limit=second_limit,
+            batch=batch,
+            rng=np.random.default_rng(seed),
         )
-        second.append(SecondTask(change, steps))
-    return TrainedHeads(d_k=d_k, a=named(a), lr=lr, heads=heads, second=second)
+        second.append(SecondTask(change, at, slowed, steps))
+    return TrainedHeads(d_k=d_k, a=named(a), lr=lr, start=start, end=end, second=second)
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: one step, the measurement of all heads, the second task, and many trainings at once.
+# What follows: which second tasks, one step, the measurement of all heads, and the second task.
+
+
+def second_tasks(factors: Iterable[str], lr: float, d_k: int) -> list[tuple[str, float, float]]:
+    """The change of the scale, the rate, and what W_Q's and W_K's rate is divided by, of each.
+
+    If d_k is not 0, each of RATES is among them, and W_Q and W_K slowed d_k times.
+    """
+    found = [(change, lr, 1.0) for change in factors]
+    control = [change for change in ("as trained", "no scale") if change in factors]
+    if len(control) == 2:
+        found += [(change, lr, SLOWED) for change in control]
+        if d_k:
+            found.append(("no scale", lr, float(d_k)))
+            others = [rate for rate in RATES if rate != lr]
+            found += itertools.product(control, others, (1.0, SLOWED))
+    return found
+
+
+def steppers(model: Recall, lr: float, slowed: float = 1.0) -> list[SGD]:
+    """SGD for W_Q and W_K, at the rate lr / slowed, and SGD for all other weights."""
+    scoring = [model.attention.w_q.weight, model.attention.w_k.weight]
+    others = [p for p in model.parameters() if all(p is not w for w in scoring)]
+    return [SGD(scoring, lr / slowed), SGD(others, lr)]
 
 
 def train_step(
-    model: Recall, optimizer: SGD, questions: tuple[Array, Array, Array, Array]
+    model: Recall, optimizers: list[SGD], questions: tuple[Array, Array, Array, Array]
 ) -> float:
     """One step on a batch of questions: the share that was right before it."""
     *question, answer = questions
     logits = model(*question)
-    optimizer.zero_grad()
+    for optimizer in optimizers:
+        optimizer.zero_grad()
     cross_entropy(logits, answer).backward()
-    optimizer.step()
+    for optimizer in optimizers:
+        optimizer.step()
     return float(np.mean(logits.data.argmax(axis=-1) == answer))
 
 
@@ -317,13 +343,11 @@ def measured(
     questions: tuple[Array, Array, Array, Array],
     g: Array,
     *,
-    step: int,
     change: str,
     factor: float,
-) -> list[Head]:
-    """Every head, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
+) -> Heads:
+    """All heads, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
     *question, answer = questions
-    asked, keys, _ = question
     look = Look(factor)
     before, model.attention.attend = model.attention.attend, look
     logits = model(*question)
@@ -331,66 +355,40 @@ def measured(
     loss = cross_entropy(logits, answer)  # the mean: times B it is the sum of the questions' losses
     if not math.isfinite(loss.item()):
         raise ValueError(
-            f"the loss is {loss.item()} after {step} steps (scale: {change}): the training broke, "
-            "and there are no gradients to measure"
+            f"the loss is {loss.item()} (scale: {change}): the training broke, and there are no "
+            "gradients to measure"
         )
-    (of_loss,) = gradients(loss * len(answer), [look.q], retain_graph=True)  # (B, H, 1, d_k)
-    (of_g,) = gradients(look.output, [look.q], g)
-    lengths = np.linalg.norm(of_loss[:, :, 0].astype(float), axis=-1).T  # (H, B)
-    passed = np.linalg.norm(of_g[:, :, 0].astype(float), axis=-1).T
-    p = look.p.data[:, :, 0].astype(float).swapaxes(0, 1)  # (H, B, n)
-    variance = look.scores.data[:, :, 0].astype(float).var(axis=-1).T
-    return [
-        Head(
-            step=step,
-            change=change,
-            factor=factor,
-            head=head,
-            accuracy=float(np.mean(logits.data.argmax(axis=-1) == answer)),
-            loss=loss.item(),
-            score_std=float(np.sqrt(variance[head].mean())),
-            entropy=float(entropies(p[head]).mean()),
-            on_pair=float(p[head][asked == keys].mean()),
-            gradient_mean=float(lengths[head].mean()),
-            gradient_median=float(np.median(lengths[head])),
-            dead_share=float((lengths[head] < DEAD).mean()),
-            top_tenth_share=top_tenth(lengths[head]),
-            passed_median=float(np.median(passed[head])),
-            passed_dead=float((passed[head] < DEAD).mean()),
-        )
-        for head in range(len(p))
-    ]
+    at = [look.q, look.scores]  # (B, H, 1, d_k), (B, H, 1, n)
+    of_loss = gradients(loss * len(answer), at, retain_graph=True)
+    of_g = gradients(look.output, at, g)
+    (dead, dead_scores), (passed, passed_scores) = (
+        [np.linalg.norm(each.astype(float), axis=-1) for each in found] for found in (of_loss, of_g)
+    )
+    variance = look.scores.data.astype(float).var(axis=-1)  # (B, H, 1)
+    return Heads(
+        change=change,
+        accuracy=float(np.mean(logits.data.argmax(axis=-1) == answer)),
+        loss=loss.item(),
+        score_std=float(np.sqrt(variance.mean(axis=0)).mean()),
+        entropy=float(entropies(look.p.data.astype(float)).mean()),
+        dead=float((dead < DEAD).mean()),
+        passed=float(np.median(passed)),
+        passed_dead=float((passed < DEAD).mean()),
+        dead_scores=float((dead_scores < DEAD).mean()),
+        passed_dead_scores=float((passed_scores < DEAD).mean()),
+    )
 
 
 def steps_of_second_task(
-    model: Recall, optimizer: SGD, *, limit: int, batch: int, rng: np.random.Generator
+    model: Recall, optimizers: list[SGD], *, limit: int, batch: int, rng: np.random.Generator
 ) -> int | None:
     """The steps until 98 % of ten batches are right; None if `limit` steps are not enough."""
     right: list[float] = []
-    while len(right) < limit:
-        asked, keys, values, answer = recall_batch(batch, rng=rng)
-        question = (asked + SHIFT) % SYMBOLS
-        right.append(train_step(model, optimizer, (question, keys, values, answer)))
-        if len(right) >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
-            return len(right)
+    with np.errstate(over="ignore", invalid="ignore"):  # a rate may be too large
+        while len(right) < limit:
+            asked, keys, values, answer = recall_batch(batch, rng=rng)
+            question = (asked + SHIFT) % SYMBOLS
+            right.append(train_step(model, optimizers, (question, keys, values, answer)))
+            if len(right) >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
+                return len(right)
     return None
-
-
-def over_heads(
-    rows: Iterable[TrainedHeads], name: str, *, step: int, change: str
-) -> list[list[float]]:
-    """One number of the heads at one checkpoint: a list for each training, a number for each head.
-
-    A head has no number that means anything across trainings: head 0 of one is not head 0 of
-    another. So the numbers of a training are sorted, from the head with the most weight on the
-    pair that was asked for (at that checkpoint, as trained) to the head with the least.
-    """
-    found = []
-    for row in rows:
-        at = [head for head in row.heads if head.step == step]
-        best = sorted(
-            (head for head in at if head.change == "as trained"), key=lambda head: -head.on_pair
-        )
-        of = {head.head: getattr(head, name) for head in at if head.change == change}
-        found.append([of[head.head] for head in best])
-    return found
