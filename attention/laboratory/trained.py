@@ -119,7 +119,10 @@ from minigrad import Tensor, cross_entropy, gradients
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
-RATES, SLOWED = (0.03, 0.1, 0.3, 1.0), 8.0  # of the second task; and of W_Q and W_K: a rate's eighth
+RATES, SLOWED = (
+    (0.03, 0.1, 0.3, 1.0),
+    8.0,
+)  # of the second task; and of W_Q and W_K: a rate's eighth
 SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
 
 
@@ -232,7 +235,7 @@ class SecondTask:
 
 @dataclass(frozen=True)
 class TrainedHeads:
-    """One training of a model of several heads, what reaches its queries, and what it learns next."""
+    """One training of a model, what reaches the queries of its heads, and what it learns next."""
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function

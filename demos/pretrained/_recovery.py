@@ -3,8 +3,8 @@
 A model that was trained with 1/√d_k gets another scale, and a part of it alone is trained on. All
 else is frozen. The two starts are equally far from the trained scale on a logarithmic axis: 1/d_k
 is √d_k times smaller (too flat), and no scale √d_k times larger (too sharp). What learns is either
-W_Q and W_K, or one **temperature** for each head, a positive number that multiplies its scores. Both
-have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
+W_Q and W_K, or one **temperature** for each head, a positive number that multiplies its scores.
+Both have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatures √d_k or 1/√d_k.
 
 The texts are the model's own, at temperature 1. So the trained weights are as good as weights can
 be on *other* such texts, and a loss above theirs is not for lack of knowledge. On a few texts that
