@@ -1,6 +1,7 @@
 """Chapter 17.3 · Figures of the laboratory: any exponent has a line, and titles are computed."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +10,12 @@ from attention.figures import OF_SCALE
 from attention.laboratory import factors, head_sharpness, outcomes, trained_heads, training
 from attention.laboratory.figures import (
     plot_basin,
-    plot_changed_scale,
     plot_entropies,
     plot_factors,
     plot_freezing,
-    plot_heads_learning,
     plot_lookup,
     plot_sharpness,
+    plot_trained,
 )
 from attention.laboratory.freezing import collapse, freezing_line, lookup
 
@@ -41,17 +41,10 @@ def of_trainings(a):
     return [training(4, a, lr=0.1, rng=draws(seed), **sizes) for seed in (0, 1)]
 
 
-def of_heads(a):
-    sizes = {"limit": 1, "second_limit": 1, "questions": 5}
-    return [trained_heads(4, a, rng=draws(seed), **sizes) for seed in (0, 1)]
-
-
 FIGURES = {
     plot_factors: of_factors,
     plot_sharpness: of_sharpness,
     plot_entropies: of_trainings,
-    plot_heads_learning: of_heads,
-    plot_changed_scale: of_heads,
     plot_basin: of_trainings,
 }
 
@@ -93,6 +86,23 @@ def test_titles_say_what_was_found():
     (panel,) = plot_entropies(trainings).axes
     start = np.mean([t.entropy[0] for t in trainings])
     assert panel.get_title() == f"At the first step the entropy is {start:.2f} (1/√d_k)"
+    sizes = {"limit": 1, "second_limit": 1, "questions": 9, "every_rate": True}
+    rows = [trained_heads(4, a, rng=draws(), **sizes) for a in (0.0, 0.5)]
+    learned = {"as trained": 20, "no scale": 50}
+    tasks = [dataclasses.replace(t, steps=learned.get(t.change)) for t in rows[1].second]
+    tasks = [
+        dataclasses.replace(t, steps=None if (t.lr, t.change) == (1, "no scale") else t.steps)
+        for t in tasks
+    ]
+    rows[1] = dataclasses.replace(rows[1], second=tasks)
+    heads = [SimpleNamespace(entropy=0.3, median=[x, 1], mean=[1, 1]) for x in (-2, -1, 1)]
+    dead, steps, real = [panel.get_title() for panel in plot_trained(rows, heads).axes]
+    ends = [{end.change: end for end in row.end} for row in rows]
+    pairs = [ends[1]["as trained"], ends[0]["1/√d_k"]], [ends[1]["no scale"], ends[0]["as trained"]]
+    shares = [np.mean([end.passed_dead for end in pair]) for pair in pairs]
+    assert dead == f"Dead for g: {shares[0]:.0%} with 1/√d_k,\n{shares[1]:.0%} without it"
+    assert steps == "Without the scale 2.5 to 2.5 times\nthe steps, or never"
+    assert real == "3 real heads: the mean grows in 3,\nthe median in 1"
     never = [dataclasses.replace(t, steps=None) for t in trainings]
     (panel,) = plot_basin(outcomes(never)).axes
     assert panel.get_title() == "1/√d_k: none works always"

@@ -23,7 +23,6 @@ from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.results import SweepError
 from attention.laboratory.sharpness import head_sharpness
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import trained_heads
 from attention.laboratory.workers import workers
 from attention.scaling import saturation
 from demos import options, stop
@@ -32,7 +31,7 @@ from demos._training import Marks
 from demos.laboratory._gradients import Factors, Gradients, Keys
 from demos.laboratory._hidden import Hidden, Neighbours
 from demos.laboratory._rates import Rates, Steps
-from demos.laboratory._trained import AllTrained
+from demos.laboratory._trained import KEPT, AllTrained, keep, sweeps
 
 
 def add(parser):
@@ -123,13 +122,7 @@ given = {"n": [64, 512, 4096, 32_768], "b": [0.0, 0.5, 1.0], "samples": [sized(8
 runs["lookups"] = (lookup, given, 1, "b")
 given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
 runs["neighbours"] = (neighbour, given, sized(1, 2, 5), "way")
-given = {
-    "d_k": sized([8], [64], [64, 512]),
-    "a": [0.0, 0.5],
-    "limit": [sized(3, 300, 300)],
-    "second_limit": [sized(3, 600, 600)],
-}
-runs["trained"] = (trained_heads, given, sized(1, 1, 5), "a")
+runs |= sweeps(size)
 
 measured = {}
 try:
@@ -142,7 +135,7 @@ try:
                     settings,
                     seed=chosen.seed,
                     repeats=repeats,
-                    paired=[pair],
+                    paired=pair if isinstance(pair, list) else [pair],
                     executor=executor,
                     path=chosen.out / file,
                     shown=shown,
@@ -153,6 +146,10 @@ except SweepError as error:
 
 # %% What was found, in the order of the page
 
+trained = [row for name in sweeps(size) for row in measured[name]]
+if size == "full":
+    command = "python -m demos laboratory --full"
+    keep(chosen.out / KEPT.name, trained, command=command, seed=chosen.seed)
 SECTIONS = [
     Gradients(measured["saturation"]),
     Factors(measured["factors"]),
@@ -163,7 +160,7 @@ SECTIONS = [
     ),
     Steps(measured["sharpness"]),
     Rates(measured["basin"], measured["sharpness"], limit=LIMIT),
-    AllTrained(measured["trained"]),
+    AllTrained(trained),
     Hidden(measured, limit=LIMIT),
     Neighbours(measured["neighbours"]),
 ]

@@ -35,9 +35,8 @@ from demos.pretrained._arithmetic import Arithmetic, refuse_strange
 from demos.pretrained._factor import AWAY, OverFactor
 from demos.pretrained._gradients import NAMES, Gradients
 from demos.pretrained._heads import see, sharpened
+from demos.pretrained._kept_heads import TwoModels, kept_heads
 from demos.pretrained._loading import WeightsError, calculators, origin, tokenizer, writer
-from demos.pretrained._real_heads import TwoModels
-from demos.pretrained._real_heads import kept as kept_heads
 from demos.pretrained._recovered import MANY, Recovered, keep, kept
 from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
 

@@ -9,10 +9,7 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"} | {
-    "heads",
-    "changed",
-}
+PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies", "trained"}
 
 
 @pytest.fixture
