@@ -26,8 +26,6 @@ from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu
 from minigrad.nn import Embedding, LayerNorm, Linear, Module, renamed
 
-# Reference: no demo uses what follows.
-
 
 class TextEncoder(Module):
     """Tokens, their positions and their kinds, through an encoder.   (B, S) → (B, S, d_model)
@@ -113,6 +111,9 @@ def bert(
         LayerNorm(d_model, eps=eps, dtype=dtype),
         encoder,
     )
+
+
+# Reference: no demo uses what follows.
 
 
 class Classifier(Module):

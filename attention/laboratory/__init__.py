@@ -17,7 +17,7 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         step moves a score like d_k^(1-a), the exponent that suits every width is 1.
     chapter 16.6, trained: `trained_heads`, `Look`
         What does a trained model lose with its scale? No answers. But two thirds of its queries get
-        no gradient then, whatever the task, and a second task needs three times as many steps.
+        no gradient then, whatever the task, and a second task needs more steps at every rate.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.

@@ -2,9 +2,8 @@
 
 Chapters 16 to 16.4 look at random weights. What does the scale do in a model that has learned? This
 chapter trains a layer of four heads on chapter 16.5's task, then multiplies its scores by another
-factor, and looks at its queries: do they still get a gradient? The layer is chapter 13's,
-unchanged. Its `attend` may be any function of q, k and v, so one that keeps what it computes shows
-the inside of every head (`Look`).
+factor, and looks at its queries: do they still get a gradient? The layer is chapter 13's. Its
+`attend` may be any function, so one that keeps what it computes shows the heads' inside (`Look`).
 
 The tables are of 10 trainings with each scale at d_k = 64, and 8 at d_k = 512: 300 steps at a rate
 of .3, mean ± one standard deviation. **Dead** means ‖∂L/∂q‖ < .001, an absolute number.
@@ -25,8 +24,8 @@ of .3, mean ± one standard deviation. **Dead** means ‖∂L/∂q‖ < .001, an
 
 **The answers do not need the scale.** Without it the trained model answers all questions as before,
 and its loss even falls. The right pair has the largest score already, and a positive factor does
-not change which score is the largest. A factor of 8 only makes the model more sure. So if you
-remove the scale from a trained model and look at its answers, you find nothing.
+not change which score is the largest. So if you remove the scale from a trained model and look at
+its answers, you find nothing.
 
 **Finished or saturated?** With the scale 76 % of the queries are dead at the end. At the start none
 was. Did softmax saturate? There are two ways to get no gradient: nothing is wrong any more, or what
@@ -78,20 +77,18 @@ At every rate the model without the scale is slower. At the rate 1 its steps are
 learns, and with W_Q and W_K at an eighth it does. At the smaller rates an eighth only costs steps,
 with the scale and without. If W_Q and W_K are slowed 64 times, a step moves the scores as far as
 with the scale for the same gradient, and the second task takes 678 steps in place of 54: most
-queries pass no gradient on. At the best of all these rates the model without the scale needs 144
-steps, and with it 29. So at a large rate the step is too long, and the rest is saturation.
+queries pass no gradient on. At the best of these rates the model without the scale needs 139 steps,
+and with it 29. So too long a step is a cause at the rate 1, and it does not explain the rest.
 
 What does all this not show? **That a model needs the scale.** W_Q can absorb any factor, so a
 worse result after a change shows what the weights were trained for. The model that was trained
 without a scale at d_k = 64 has the loss .004, and .042 when it gets one. And this is a small task.
-A deep model on real text may be different. Prior work has seen both ends there. In training, scores
-that grow until the weights are nearly one-hot made large vision models diverge (Dehghani et al.
-2023, as cited by the next two), which also happens in small models at high rates (Wortsman et al.
-2023), and a low entropy goes with an unstable training (Zhai et al. 2023). At the other end weights
-that are too even make all tokens alike: without skip connections and feed-forward layers the output
-tends to rank 1 with depth (Dong et al. 2021), and tokens that are alike at the start hinder the
-training (Noci et al. 2022). Of these, the abstracts were read here; of Dehghani et al. a summary,
-and of Noci et al. the introduction.
+A deep model on real text may be different. There, scores that grow until the weights are nearly
+one-hot made large vision models diverge (Dehghani et al. 2023: a summary was read), which also
+happens in small models at high rates (Wortsman et al. 2023), and a low entropy goes with an
+unstable training (Zhai et al. 2023). Weights that are too even are the other end: without skip
+connections and feed-forward layers the output tends to rank 1 with depth (Dong et al. 2021), which
+hinders the training (Noci et al. 2022: the introduction was read). Of the others the abstract was.
 
 Legend: B questions about n pairs each, H heads; T = 1 query, S = n keys.
 """
@@ -224,8 +221,7 @@ class Heads:
     dead: float  # share of queries whose ‖∂L/∂q‖ is dead
     passed: float  # median over queries of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
     passed_dead: float  # share of queries for which that is dead
-    dead_scores: float  # as `dead`, and as `passed_dead`, of the gradients with respect to the
-    passed_dead_scores: float  # scores: these do not depend on the length of q, k or the scale
+    passed_dead_scores: float  # the same with respect to the scores, not q: without Kᵀ and scale
 
 
 @dataclass(frozen=True)
@@ -367,11 +363,9 @@ def measured(
             "gradients to measure"
         )
     at = [look.q, look.scores]  # (B, H, 1, d_k), (B, H, 1, n)
-    of_loss = gradients(loss * len(answer), at, retain_graph=True)
-    of_g = gradients(look.output, at, g)
-    (dead, dead_scores), (passed, passed_scores) = (
-        [np.linalg.norm(each.astype(float), axis=-1) for each in found] for found in (of_loss, of_g)
-    )
+    found = [*gradients(loss * len(answer), at[:1], retain_graph=True)]
+    found += gradients(look.output, at, g)
+    dead, passed, passed_scores = (np.linalg.norm(x.astype(float), axis=-1) for x in found)
     variance = look.scores.data.astype(float).var(axis=-1)  # (B, H, 1)
     return Heads(
         change=change,
@@ -382,7 +376,6 @@ def measured(
         dead=float((dead < DEAD).mean()),
         passed=float(np.median(passed)),
         passed_dead=float((passed < DEAD).mean()),
-        dead_scores=float((dead_scores < DEAD).mean()),
         passed_dead_scores=float((passed_scores < DEAD).mean()),
     )
 
