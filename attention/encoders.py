@@ -113,6 +113,9 @@ def bert(
     )
 
 
+# Reference: no demo uses what follows.
+
+
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 

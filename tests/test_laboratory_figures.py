@@ -1,6 +1,7 @@
 """Chapter 17.3 · Figures of the laboratory: any exponent has a line, and titles are computed."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,10 +10,9 @@ from attention.figures import OF_SCALE
 from attention.laboratory import factors, first_step, outcomes, trained_heads, training
 from attention.laboratory.basin import step_exponents
 from attention.laboratory.figures import (
-    plot_changed_scale,
     plot_factors,
-    plot_heads_learning,
     plot_steps,
+    plot_trained,
 )
 
 EXPONENTS = (0.0, 0.25, 0.5)
@@ -43,15 +43,8 @@ def of_trainings(a, follow=0.0):
     return [dataclasses.replace(one, lr=lr, steps=round(9 / lr), accuracy=1.0) for lr in (0.1, 0.3)]
 
 
-def of_heads(a):
-    sizes = {"limit": 1, "second_limit": 1, "questions": 5}
-    return [trained_heads(4, a, rng=draws(seed), **sizes) for seed in (0, 1)]
-
-
 FIGURES = {
     plot_factors: of_factors,
-    plot_heads_learning: of_heads,
-    plot_changed_scale: of_heads,
 }
 
 
@@ -86,3 +79,23 @@ def test_the_figure_of_steps_names_the_flattest_exponent_and_the_best_rates():
     some = [dataclasses.replace(row, accuracy=0.5) if row.lr == 0.3 else row for row in found]
     some += [row for row in found if row.lr == 0.3]  # at the rate .3 one of two learned
     assert plot_steps(first, outcomes(some), d_k=4).axes[1].get_title().count("90 (") == 3
+
+
+def test_the_figure_of_trained_models_says_what_was_found():
+    sizes = {"limit": 1, "second_limit": 1, "questions": 9, "every_rate": True}
+    rows = [trained_heads(4, a, rng=draws(), **sizes) for a in (0.0, 0.5)]
+    learned = {"as trained": 20, "no scale": 50}
+    tasks = [dataclasses.replace(t, steps=learned.get(t.change)) for t in rows[1].second]
+    tasks = [
+        dataclasses.replace(t, steps=None if (t.lr, t.change) == (1, "no scale") else t.steps)
+        for t in tasks
+    ]
+    rows[1] = dataclasses.replace(rows[1], second=tasks)
+    heads = [SimpleNamespace(entropy=0.3, median=[x, 1], mean=[1, 1]) for x in (-2, -1, 1)]
+    dead, steps, real = [panel.get_title() for panel in plot_trained(rows, heads).axes]
+    ends = [{end.change: end for end in row.end} for row in rows]
+    pairs = [ends[1]["as trained"], ends[0]["1/√d_k"]], [ends[1]["no scale"], ends[0]["as trained"]]
+    shares = [np.mean([end.passed_dead for end in pair]) for pair in pairs]
+    assert dead == f"Dead for g: {shares[0]:.0%} with 1/√d_k,\n{shares[1]:.0%} without it"
+    assert steps == "Without the scale 2.5 to 2.5 times\nthe steps, or never"
+    assert real == "3 real heads: the mean grows in 3,\nthe median in 1"

@@ -17,9 +17,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         Which rates work? At one rate for all weights the first step moves a score the same at every
         width with ½ for SGD and with 1 for Adam. But scale and rate are one number, and T5's
         initial values with its relative steps are 1/√d_k.
-    chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
+    chapter 16.6, trained: `trained_heads`, `Look`
         What does a trained model lose with its scale? No answers. But two thirds of its queries get
-        no gradient then, whatever the task, and a second task needs three times as many steps.
+        no gradient then, whatever the task, and a second task needs more steps at every rate.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
@@ -77,14 +77,7 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import (
-    Head,
-    Look,
-    SecondTask,
-    TrainedHeads,
-    over_heads,
-    trained_heads,
-)
+from attention.laboratory.trained import Heads, Look, SecondTask, TrainedHeads, trained_heads
 
 __all__ = [
     "Factors",
@@ -112,12 +105,11 @@ __all__ = [
     "FirstStep",
     "first_step",
     "Adafactor",
-    "Head",
+    "Heads",
     "SecondTask",
     "TrainedHeads",
     "Look",
     "trained_heads",
-    "over_heads",
     "Neighbour",
     "WAYS",
     "neighbour",

@@ -15,6 +15,8 @@ import numpy as np
 from attention.figures import (
     KINDS,
     REFERENCE,
+    SCALED,
+    UNSCALED,
     exponents_of,
     name_ends,
     new_figure,
@@ -22,8 +24,8 @@ from attention.figures import (
 )
 from attention.laboratory.basin import FirstStep, Outcome, Setting, step_exponents
 from attention.laboratory.chain import Factors
-from attention.laboratory.trained import TrainedHeads, over_heads
-from attention.scaling import deviation, summary
+from attention.laboratory.trained import SLOWED, TrainedHeads, steps_over_rates
+from attention.scaling import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,83 +133,82 @@ def plot_steps(
     return figure
 
 
-def plot_heads_learning(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: each head's entropy, and its weight on the right pair, while a model learns.
+def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
+    """Chapter 16.6: what is dead after a training, the second task's steps, and real heads.
 
-    The trainings have one d_k. The heads of a training are sorted by that weight, so a line is the
-    mean of the trainings' best heads, second heads, …
+    rows   trainings; the middle panel has those with every_rate=, at 1/√d_k
+    heads  of real models: each has its entropy, and median and mean, the logarithms of ‖∂L/∂q‖
+           without the scale over that with it, with their errors
     """
-    figure = new_figure(7.4, 6.4)
-    panels = {
-        "entropy": ("entropy / log n", "Without the scale the entropy is {:.2f} from the start …"),
-        "on_pair": ("weight on the right pair", "… with {:.2f} of the weight on the right pair"),
+    figure = new_figure(10.4, 4.0)
+    dead, steps, real = figure.subplots(1, 3)
+    looks = {
+        1.0: (SCALED, "s", "1/√d_k"),
+        2.0: (REFERENCE, "^", "doubled"),
+        0.0: (UNSCALED, "o", "no scale"),
     }
-    raw = [row for row in rows if row.a == 0]
-    for panel, (name, (axis, title)) in zip(
-        figure.subplots(2, 1, sharex=True), panels.items(), strict=True
-    ):
-        first = np.mean(over_heads(raw, name, step=0, change="as trained"))
-        ends = []
-        for a in exponents_of(rows):
-            colour, scale, style = of_scale(a)
-            group = [row for row in rows if row.a == a]
-            steps = sorted({head.step for head in group[0].heads})
-            values = np.array(
-                [over_heads(group, name, step=step, change="as trained") for step in steps]
-            )  # (steps, trainings, heads)
-            mean, spread = values.mean(axis=1), deviation(values.swapaxes(0, 1))
-            last = mean.shape[1] - 1
-            for rank in range(last + 1):
-                outer = rank in (0, last)
-                band = spread[:, rank] if outer else np.zeros(len(steps))
-                _line(panel, steps, mean[:, rank], band, colour, style if outer else style[0] + ":")
-            ends.append((mean[-1, 0], f"{scale}, best head", colour))
-            ends.append((mean[-1, last], f"{scale}, worst head", colour))
-        panel.set(ylabel=axis, ylim=(-0.03, 1.03))
-        panel.set_title(title.format(first), fontsize=10)
-        _steps(panel, steps)
-        name_ends(panel, ends)
-    panel.set_xlabel("steps of the training")
-    return figure
-
-
-def plot_changed_scale(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: what reaches q at each checkpoint, with the scale as trained, and changed.
-
-    The trainings have one d_k. A line is the median over the heads of all trainings.
-    """
-    exponents = exponents_of(rows)[::-1]
-    figure = new_figure(7.4, 3.4 * len(exponents))
-    panels = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
-    fields = {
-        "gradient_median": ("‖∂L/∂q‖, median", "{}: {:.1g} from the loss …"),
-        "passed_median": ("‖∂⟨g, output⟩/∂q‖, median", "… and {1:.1g} from a random g"),
+    shares: dict[float, list[float]] = {key: [] for key in looks}
+    for row in rows:
+        for end in row.end:
+            away = end.change == "no scale" or (row.a == 0 and end.change == "as trained")
+            key = 2.0 if end.change == "doubled" else 0.0 if away else 1.0
+            colour, marker, _ = looks[key]
+            face = colour if row.a else "none"
+            dead.plot(end.dead, end.passed_dead, marker, color=colour, markerfacecolor=face)
+            shares[key].append(end.passed_dead)
+    for colour, marker, name in looks.values():
+        dead.plot([], [], marker, color=colour, label=name)
+    dead.set(xlabel="dead for the task's gradient", ylabel="dead for a random g")
+    dead.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    dead.legend(fontsize=8, frameon=False, loc="upper left")
+    means = [float(np.mean(shares[key])) for key in (1.0, 0.0)]
+    dead.set_title(
+        f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it", fontsize=10
+    )
+    every = [row for row in rows if row.a and len({task.lr for task in row.second}) > 1]
+    medians = {
+        (change, slowed): steps_over_rates(every, change, slowed)
+        for change in ("as trained", "no scale")
+        for slowed in (1.0, SLOWED)
     }
-    for line, a in zip(panels, exponents, strict=True):
-        group = [row for row in rows if row.a == a]
-        steps = sorted({head.step for head in group[0].heads})
-        own, name, style = of_scale(a)
-        looks = {"as trained": (own, style), "doubled": (REFERENCE, "^:")}
-        looks |= {name: (colour, line) for colour, name, line in map(of_scale, (0.0, 0.5))}
-        for panel, (field, (axis, title)) in zip(line, fields.items(), strict=True):
-            ends = []
-            for change in dict.fromkeys(head.change for head in group[0].heads):
-                medians = [
-                    np.median(over_heads(group, field, step=step, change=change)) for step in steps
-                ]
-                values = np.maximum(medians, FLOOR)
-                panel.plot(steps, values, looks[change][1], color=looks[change][0], markersize=4)
-                ends.append((values[-1], change, looks[change][0]))
-            how = f"trained with {name}" if a else "trained without a scale"
-            panel.set_title(title.format(how, ends[0][0]), fontsize=10)
-            panel.set_yscale("log")
-            panel.set_ylim(FLOOR / 2, 10)
-            panel.grid(alpha=0.25)
-            panel.set_ylabel(axis, fontsize=9)
-            _steps(panel, steps)
-            name_ends(panel, ends)
-    for panel in panels[-1]:
-        panel.set_xlabel("steps of the training")
+    never = 2 * max(y for line in medians.values() for y in line.values() if np.isfinite(y))
+    for (change, slowed), line in medians.items():
+        colour, name, style = of_scale(0.5 if change == "as trained" else 0.0)
+        style = style if slowed == 1 else style[0] + ":"
+        name += "" if slowed == 1 else f", W_Q and W_K at 1/{slowed:.0f}"
+        face = colour if slowed == 1 else "none"
+        at = np.minimum(list(line.values()), never)
+        steps.plot(list(line), at, style, color=colour, markerfacecolor=face, label=name)
+    times = [medians["no scale", 1.0][lr] / y for lr, y in medians["as trained", 1.0].items()]
+    steps.axhline(never, color=REFERENCE, linestyle=":", linewidth=1)
+    steps.annotate(
+        "never", (1.0, never), (2, 2), ("axes fraction", "data"), "offset points", fontsize=8
+    )
+    steps.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="steps of the second task")
+    steps.legend(fontsize=7, frameon=False, loc="lower left")
+    finite = [each for each in times if np.isfinite(each)]
+    steps.set_title(
+        f"Without the scale {min(finite):.1f} to {max(finite):.1f} times\nthe steps, or never",
+        fontsize=10,
+    )
+    entropy = [head.entropy for head in heads]
+    for name, marker, face in (("mean", "^", "none"), ("median", "o", UNSCALED)):
+        ratio = np.exp([getattr(head, name)[0] for head in heads])
+        real.plot(
+            entropy, ratio, marker, color=UNSCALED, markerfacecolor=face, markersize=4, label=name
+        )
+    grows = [sum(getattr(head, name)[0] > 0 for head in heads) for name in ("mean", "median")]
+    real.axhline(1.0, color=REFERENCE, linewidth=1)
+    real.set(
+        yscale="log", xlabel="entropy / log n with the scale", ylabel="‖∂L/∂q‖: no scale / scale"
+    )
+    real.legend(fontsize=8, frameon=False, loc="lower right")
+    real.set_title(
+        f"{len(heads)} real heads: the mean grows in {grows[0]},\nthe median in {grows[1]}",
+        fontsize=10,
+    )
+    for panel in (dead, steps, real):
+        panel.grid(alpha=0.25)
     return figure
 
 
@@ -228,11 +229,3 @@ def _widths(panel: Any, d_ks: Sequence[int]) -> None:
     panel.set_xscale("log", base=2)
     panel.set_xticks(d_ks, [str(d_k) for d_k in d_ks])
     panel.set_xlabel("d_k")
-
-
-def _steps(panel: Any, steps: Sequence[int]) -> None:
-    """The lower axis, where it is the step of a training, from 0 on."""
-    panel.set_xscale("symlog", linthresh=1, linscale=0.4)
-    panel.set_xlim(-0.15, steps[-1] * 1.2)
-    panel.set_xticks(steps, [str(step) for step in steps])
-    panel.minorticks_off()

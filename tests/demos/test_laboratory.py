@@ -9,7 +9,7 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"sweep", "factors", "steps", "heads", "changed"}
+PICTURES = {"map", "distributions", "hill", "steps", "trained"}
 
 
 @pytest.fixture
