@@ -249,7 +249,6 @@ class Steps:
         rise = lambda *key: "{:.2f} ± {:.2f}".format(*full.rises[key])
         best = lambda *key: str(full.best(*key))
         ratios = full.ratios(*self.one_number, [0.003, 0.01, 0.03])
-        slopes = [f"{s:.2f} ± {e:.2f} ({n:,} queries)" for n, (s, e) in sorted(full.slopes.items())]
         return [
             [
                 "At one rate for all weights the exponent that keeps the first step is ½ for SGD "
@@ -280,12 +279,6 @@ class Steps:
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, rates .03 to 10",
                 "a rate at which it needs less than 5 times the steps",
-            ],
-            [
-                "The raw head's sharpness grows with d_k to a power between ½ and 1",
-                "; ".join(slopes),
-                "; ".join(str(n) for name, n in times.items() if name.startswith("sharpness")),
-                "a slope that does not fall with the number of queries",
             ],
         ]
 

@@ -105,6 +105,40 @@ class AllTrained:
         judge_kept(marks, self.of_kept)
         self.heads.judge(marks)
 
+    @property
+    def claims(self):
+        """Rows of the report's table: claim, effect, repeats, what would falsify it."""
+        scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
+        trainings = f"{len(scaled.rows)} trainings (--full)"
+        real, grows = len(self.heads.rows), self.heads.count("mean", 1)
+        return [
+            [
+                "A trained model keeps its answers without the scale, and learns a second task more "
+                "slowly at every rate tried",
+                f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
+                f"{scaled.said('no scale')} steps against {scaled.said()}",
+                trainings,
+                "more than 5 % of the answers lost, or a rate of four at which the second task "
+                "takes less than 1.2 times the steps",
+            ],
+            [
+                "Queries that are dead for a random g tell saturated heads from finished ones",
+                f"{scaled.ends('passed_dead').mean():.0%} with 1/√d_k and "
+                f"{raw.ends('passed_dead').mean():.0%} without, where "
+                f"{scaled.ends('dead').mean():.0%} and {raw.ends('dead').mean():.0%} are dead for "
+                "the loss",
+                trainings,
+                "a model dead for g that learns the second task as fast as one that is not",
+            ],
+            [
+                "In trained heads the mean grows without the scale, and the median splits",
+                f"the mean in {grows} of {real}, the median in {self.heads.count('median', 1)}; it "
+                f"falls in {self.heads.count('median', -1)}",
+                "two models, by two standard errors",
+                "a model in which the mean grows in a minority of its heads",
+            ],
+        ]
+
     def source(self):
         """Say which run the kept rows are from."""
         trainings = Counter(row.d_k for row in self.kept if row.a)
