@@ -113,8 +113,8 @@ class AllTrained:
         real, grows = len(self.heads.rows), self.heads.count("mean", 1)
         return [
             [
-                "A trained model keeps its answers without the scale, and learns a second task more "
-                "slowly at every rate tried",
+                "A trained model keeps its answers without the scale, and learns a second task "
+                "more slowly at every rate tried",
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
                 trainings,

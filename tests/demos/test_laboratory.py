@@ -28,7 +28,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
     assert_light(folder)
-    assert len(kept(folder)) == 14
+    assert len(kept(folder)) == 15
     for content in kept(folder).values():
         first, *rows = map(json.loads, content.decode().splitlines())
         assert first["sweep"]["seed"] == 0 and rows
@@ -84,8 +84,8 @@ def test_workers_that_cannot_be_had_are_one_sentence(options, sentence, tmp_path
 
 
 def test_results_of_another_sweep_are_refused_and_stay_as_they_are(ran, tmp_path):
-    content = kept(ran[0])["saturation_quick_seed_0.jsonl"]
-    path = tmp_path / "saturation_quick_seed_1.jsonl"
+    content = kept(ran[0])["hill_quick_seed_0.jsonl"]
+    path = tmp_path / "hill_quick_seed_1.jsonl"
     path.write_bytes(content)
     done = demo("laboratory", "--quick", "--seed", 1, "--out", tmp_path)
     assert done.returncode == 2 and "belongs to another sweep" in done.stderr

@@ -95,5 +95,5 @@ def test_the_file_of_the_run_with_full_is_read_as_it_was_written(measured, tmp_p
 
 def test_the_claims_name_numbers_of_the_run_with_full(measured):
     steps = Steps(measured, seed=0, size="default")
-    assert len(steps.claims) == 5 and all(len(row) == 4 for row in steps.claims)
+    assert len(steps.claims) == 4 and all(len(row) == 4 for row in steps.claims)
     assert str(steps.full.best("sgd", 0.0, 0.0, 512)) in steps.claims[3][1]
