@@ -19,7 +19,11 @@ Why divide by √d_k? If q and k, independent of each other, have d_k independen
 and variance 1 (footnote 4 of the paper's section 3.2.1), each product of two entries has mean 0 and
 variance E[q²] E[k²] = 1, and variances of independent terms add: q·k has variance d_k. Divided by
 √d_k it has variance 1 at every width. Undivided, scores at a large width are far apart, softmax of
-them is nearly one-hot, and chapter 3.6 showed what its VJP then does. Chapter 16 measures it.
+them is nearly one-hot, and chapter 3.6 showed what its VJP then does. (But at d_k = 64 with 64 keys
+a typical query's gradient is nevertheless longer without the scale: chapter 16 measures why.)
+
+That variance is one over queries and keys. Softmax compares the scores of a single query, which
+spread over the keys like ‖q‖. This is √d_k give or take 35 % at d_k = 4, and 9 % at d_k = 64.
 
 Legend: T queries, S keys, d_k features of a query or key, d_v features of a value. All leading
 axes (…) are batch axes and broadcast.

@@ -4,6 +4,7 @@ Those are scaled dot products, the sums of chapter 11.2 and the blocks of chapte
 """
 
 import math
+import re
 from functools import partial
 
 import numpy as np
@@ -19,6 +20,7 @@ from attention import (
     fused_attention,
     padding_mask,
     qk_norm,
+    scaled_dot_product,
     window_mask,
 )
 from minigrad import Tensor, detect_anomaly, gradcheck, gradients
@@ -26,6 +28,7 @@ from minigrad.nn import Dropout
 from tests.attention_refusals import REFUSED
 
 random = np.random.default_rng(3)
+CHAPTER = scaled_dot_product.__doc__
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
 
 MASKS = {
@@ -337,6 +340,16 @@ def test_under_unit_variance_the_scores_have_standard_deviation_1_at_every_width
     assert abs(deviations["default"] - 1) < 0.02
     assert deviations["missing"] > 2
     assert deviations["inverted"] > 6
+
+
+def test_over_the_keys_the_scores_of_a_query_spread_like_its_length():
+    said = re.search(r"give or take (\d+) % at d_k = (\d+), and (\d+) % at d_k = (\d+)", CHAPTER)
+    for percent, d_k in (said.group(1, 2), said.group(3, 4)):
+        q, k = (random.standard_normal((2000, int(d_k))) for _ in "qk")
+        lengths = np.linalg.norm(q, axis=-1)
+        np.testing.assert_allclose((q @ k.T).std(axis=-1), lengths, rtol=0.15)
+        assert 100 * lengths.std() / math.sqrt(int(d_k)) == pytest.approx(int(percent), abs=1.5)
+        assert lengths.mean() / math.sqrt(int(d_k)) == pytest.approx(1, abs=0.08)
 
 
 # ---------------------------------------------------------------- law, of unit length

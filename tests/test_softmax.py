@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad import Tensor, gradcheck, gradients, log_softmax, logsumexp, softmax
+from minigrad import Tensor, gradcheck, gradients, jacobian, log_softmax, logsumexp, softmax
 
 random = np.random.default_rng(3)
 AXES = [-1, 0, 1, (0, 2), None]
@@ -32,6 +32,20 @@ def test_the_gradient_of_a_cross_entropy_is_prediction_minus_truth(c):
 
 
 # ---------------------------------------------------------------- law
+
+
+@pytest.mark.parametrize("n", [2, 5, 64])
+def test_a_row_whose_largest_weight_is_1_less_ε_passes_on_at_most_2ε_of_its_gradient(n):
+    """For two keys the bound is nearly reached: softmax is 2ε (1 - ε) times as steep there."""
+    g = np.array([1.0, -1.0, *np.zeros(n - 2)])
+    for gap in (1, 3, 10):
+        x = Tensor([gap + 1, *random.random(n - 1)], requires_grad=True)
+        y = softmax(x)
+        rest = y.data[1:].sum()  # ε
+        assert np.linalg.norm(jacobian(softmax)(x).data, 2) <= 2 * rest
+        if n == 2:
+            (dx,) = gradients(y, [x], g)
+            assert np.linalg.norm(dx) == pytest.approx(2 * rest * (1 - rest) * np.linalg.norm(g))
 
 
 @pytest.mark.parametrize("axis", AXES)

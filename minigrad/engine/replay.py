@@ -24,8 +24,9 @@ the function `_fitted` below.
 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
-every result that it was made from. So take, of all the results that have received something and
-wait to pass it on, the **newest**. In this picture the arrows lead forward, from what is used:
+every result that it was made from, and stays so, since its array never changes (chapter 1.1). So
+take, of all the results that have received something and wait to pass it on, the **newest**. In
+this picture the arrows lead forward, from what is used:
 
     time   1          2              3                4
            a ───────▶ b = a² ──────▶ c = b · a ─────▶ d = c + b

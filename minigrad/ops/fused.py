@@ -56,9 +56,10 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
         dn = (dx - dμ)/σ - (x - μ)/σ² dσ = (dx - mean(dx) - n mean(n ⊙ dx))/σ
 
-    Apart from the division by σ, dn is dx without its part along (1, …, 1) and (up to eps) without
-    its part along n: n does not change when a row is moved up, or stretched. The map from dx to dn
-    is symmetric, as each of its parts is, so h = g ⊙ gain goes back by the same formula:
+    Apart from the division by σ, dn is dx without its part along (1, …, 1) and without its part
+    along n: n does not change when a row is moved up, or stretched. (Of the part along n, eps/σ² is
+    left, since mean(n²) = 1 - eps/σ²: with an eps, stretching changes n a little.) The map from dx
+    to dn is symmetric, as each of its parts is, so h = g ⊙ gain goes back by the same formula:
 
         ∂L/∂x = (h - mean(h) - n mean(n ⊙ h))/σ
         ∂L/∂gain = g ⊙ n        ∂L/∂bias = g        (summed over the rows by the engine)

@@ -5,8 +5,11 @@ Both sides of that equation move together, and for a small step dx
 
     f(y) = x        f′(y) dy = dx        ∂y/∂x = 1/f′(y)
 
+That y has a derivative at all is the implicit function theorem, which asks for f′(y) ≠ 0.
+
 The same works where y is a matrix that an algorithm finds. X = A⁻¹ B is found by elimination, and
-no step of the elimination is differentiated: the equation A X = B is.
+no step of the elimination is differentiated: the equation A X = B is. Here the theorem asks for a
+regular A, one that has an inverse.
 
 These operations are found by NumPy's names for them, `np.arcsin(t)` or `np.linalg.solve(a, b)`,
 and are not among minigrad's own names.
@@ -186,7 +189,7 @@ def det(a, /):
     """y = det A: by how much A stretches volumes.   (…, n, n) → (…)
 
     Near the identity only the diagonal counts to first order: det(I + E) = 1 + tr(E) + …
-    Any other A is brought there by taking it out in front:
+    Any other regular A is brought there by taking it out in front:
 
         det(A + dA) = det(A) det(I + A⁻¹ dA) = det(A) (1 + tr(A⁻¹ dA) + …)
 
@@ -229,11 +232,14 @@ def slogdet(a: Any) -> Slogdet:
 
         ∂L/∂A = g A⁻ᵀ
 
-    The sign is 1 or -1: it has no slope to give.
+    The sign is 1 or -1, and has no slope to give. For a singular A it is 0 and the logarithm -∞,
+    and the backward pass raises a LinAlgError.
 
     >>> sign, log = np.linalg.slogdet(Tensor([[-2.0, 0.0], [0.0, 1.0]]))
     >>> sign, log
     (np.float64(-1.0), Tensor(0.69314718))
+    >>> np.linalg.slogdet(Tensor([[0.0]]))
+    Slogdet(sign=np.float64(0.0), logabsdet=Tensor(-inf))
     """
     array = a.data if isinstance(a, Tensor) else np.asarray(a)
     return Slogdet(np.linalg.slogdet(array)[0], _logabsdet(a))
@@ -249,9 +255,10 @@ def _logabsdet(a, /):
 
 @primitive
 def cholesky(a, /):
-    """The lower triangular C with C Cᵀ = A, for a symmetric positive A.   (…, n, n) → (…, n, n)
+    """The lower triangular C with C Cᵀ = A, a positive definite matrix.   (…, n, n) → (…, n, n)
 
-    Differentiate the equation, and multiply by C⁻¹ from the left and by C⁻ᵀ from the right:
+    A is symmetric, and being positive definite makes sure that C and C⁻¹ exist. Differentiate the
+    equation, and multiply by C⁻¹ from the left and by C⁻ᵀ from the right:
 
         dC Cᵀ + C dCᵀ = dA        C⁻¹ dC + (C⁻¹ dC)ᵀ = C⁻¹ dA C⁻ᵀ
 

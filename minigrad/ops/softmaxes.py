@@ -42,12 +42,13 @@ def softmax(x, /, axis=-1):
     .1 × (0 - .9) = -.09. They sum to 0, as always, because raising all scores together changes no
     weight.
 
-    When y is nearly one-hot (one weight near 1, the rest near 0), the average is nearly the g of
-    the large weight, so its score gets almost nothing. The other scores get almost nothing either,
-    because their weights are near 0. So the gradient dies. This is where √d_k enters (chapter 16).
+    When y is nearly one-hot (one weight is 1 - ε, the rest at most ε), the average is nearly the g
+    of the large weight, so its score gets almost nothing. The other scores get almost nothing
+    either, because their weights are near 0. By how much? ∂L/∂x is at most 2ε times as long as g:
+    the absolute values in row i of J sum to 2 yᵢ (1 - yᵢ) ≤ 2ε, and a symmetric matrix stretches
+    no vector by a larger factor than the largest such sum. This is where √d_k enters (chapter 16).
 
-    x has any shape; the weights sum to 1 along `axis`. A row of nothing but -∞ has no weights and
-    gives NaN; chapter 11 says what attention does instead.
+    x has any shape; the weights sum to 1 along `axis`. (A row of nothing but -∞ gives NaN.)
 
     >>> softmax([0.0, np.log(3.0)])
     array([0.25, 0.75])

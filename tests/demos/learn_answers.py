@@ -501,7 +501,7 @@ ADAM = (
 MOMENTUM = "velocity = momentum * velocity + g\nreturn p - lr * velocity, velocity"
 PREDICTED = (
     'variance = 16\nmean = "stays"\nmedian = "falls"\ndead = "rises"\n'
-    'scaled_median = "stays"\nmean_ratio = 10\nmedian_ratio = 1 / 40'
+    'scaled_median = "stays"\nmedian_ratio_64 = 5\nmedian_ratio = 1 / 30\nmean_ratio = 10'
 )
 PENCIL = (
     "p_1 = 2 / 3\ndp_1 = 12\naverage = 6\ndz_1 = 4\ndq = 6\ndk_2 = -4\ndv_1 = 4 / 3\naway = 'k_1'"
@@ -549,10 +549,14 @@ WRONG |= {
             PREDICTED.replace('mean = "stays"', 'mean = "falls"'),
             "mean = 'falls': the mean of ‖∂L/∂q‖ without a scale is 1.4 at d_k = 64",
         ),
-        (PREDICTED.replace("16", "4"), "variance = 4: the variance of the scores is 63"),
+        (PREDICTED.replace("16", "4"), "variance = 4: the variance of the scores is 64"),
         (
-            PREDICTED.replace("= 10", "= 0.01").replace("1 / 40", "1"),
-            "5 of 7 predictions are as measured.\nmean_ratio = 0.01: at d_k = 1024 the mean",
+            PREDICTED.replace("= 10", "= 0.01").replace("1 / 30", "1"),
+            "6 of 8 predictions are as measured.\nmedian_ratio = 1: at d_k = 1024 the median",
+        ),
+        (
+            PREDICTED.replace("= 5", "= 1 / 8"),
+            "median_ratio_64 = 0.125: at d_k = 64 the median of ‖∂L/∂q‖ is 0.83 without the scale",
         ),
         (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
         (
@@ -776,7 +780,7 @@ RIGHT = {
     "e17_predict": [
         PREDICTED.replace('mean = "stays"', 'mean = "rises"'),
         "import numpy as np\nfrom fractions import Fraction\n"
-        + PREDICTED.replace("= 10", "= np.int64(10)").replace("1 / 40", "Fraction(1, 40)"),
+        + PREDICTED.replace("= 10", "= np.int64(10)").replace("1 / 30", "Fraction(1, 30)"),
     ],
     "e20_mask": [
         "return where(mask, softmax(where(mask, scores, -np.inf)), 0)",

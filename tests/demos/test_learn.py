@@ -235,8 +235,20 @@ def test_an_exercise_that_a_chapter_names_exists_and_names_the_chapter():
 
 
 def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
-    (words,) = re.findall(r'up\s+to the words "([^"]+)"', docstring_of(FOLDER / "e17_predict.py"))
-    assert words in docstring_of(ROOT / "attention" / "scaling.py")
+    (words,) = re.findall(r'up\s+to the words\s+"([^"]+)"', docstring_of(FOLDER / "e17_predict.py"))
+    chapter = docstring_of(ROOT / "attention" / "scaling.py")
+    before, _, after = chapter.partition(" ".join(words.split()))
+    assert "median" not in before and "median" in after  # the results are next
+
+
+def test_the_hints_of_exercise_17_are_as_measured():
+    check = check_of("e17_predict")
+    seen, last = check.measured(), check.HINTS[-1]
+    raw, scaled = ([seen(d_k, a, "gradient_median") for d_k in (64, 1024)] for a in (0.0, 0.5))
+    larger, smaller = (float(n) for n in re.findall(r"some (\d+) times", last))
+    assert raw[0] / scaled[0] == pytest.approx(larger, rel=0.2)
+    assert scaled[1] / raw[1] == pytest.approx(smaller, rel=0.2)
+    assert 1 < seen(1024, 0.0, "gradient_mean") / seen(64, 0.0, "gradient_mean") < 1.5
 
 
 # ------------------------------------------------------------------ value: the path

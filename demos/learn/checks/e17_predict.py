@@ -16,9 +16,10 @@ HINTS = (
     "There are two kinds of queries. In most of them one weight is nearly 1. In a few the two "
     "largest scores are nearly equal: J is not small there, and the columns of Kᵀ, which nothing "
     "shrinks, have length √d_k. Which of the two decides the median, and which the mean?",
-    "Without a scale few queries have nearly all of the gradient. Such queries become rarer as "
-    "their gradient becomes longer, so the mean rises a little at most. The median falls, and at "
-    "d_k = 1024 it is some 40 times smaller than the scaled one.",
+    "At d_k = 64 J g is shorter without the scale, but not by half, and Kᵀ is √64 = 8 times as "
+    "long, so the median is larger: some 5 times. At d_k = 1024 the typical query is decided, and "
+    "its gradient is some 30 times smaller than the scaled one. The undecided queries become rarer "
+    "as their gradients become longer, so the mean rises a little at most.",
 )
 REPEATS = 4
 WORD, NUMBER = "'rises', 'stays' or 'falls'", "a number above 0"
@@ -47,9 +48,10 @@ def check(answer):
         "dead": ("dead_share", 0.0, "the share of queries with ‖∂L/∂q‖ < 0.001 without a scale"),
         "scaled_median": ("gradient_median", 0.5, "the median of ‖∂L/∂q‖ with the scale"),
     }
-    ratios = {
-        "mean_ratio": ("gradient_mean", "mean"),
-        "median_ratio": ("gradient_median", "median"),
+    ratios = {  # name: what is measured, its word, d_k
+        "median_ratio_64": ("gradient_median", "median", 64),
+        "median_ratio": ("gradient_median", "median", 1024),
+        "mean_ratio": ("gradient_mean", "mean", 1024),
     }
     names = ("variance", *changes, *ratios)
     predicted = {name: given(answer, name) for name in names}
@@ -84,13 +86,13 @@ def check(answer):
             f"{words} is {before:.2g} at d_k = 64 and {after:.2g} at d_k = 1024, so it "
             + " by less than a factor 2, or ".join(right),
         )
-    for name, (what, word) in ratios.items():
-        raw, scaled = (seen(1024, a, what) for a in (0.0, 0.5))
+    for name, (what, word, d_k) in ratios.items():
+        raw, scaled = (seen(d_k, a, what) for a in (0.0, 0.5))
         tell(
             name,
             close(predicted[name], raw / scaled, 3),
-            f"at d_k = 1024 the {word} of ‖∂L/∂q‖ is {raw:.2g} without the scale and {scaled:.2g} "
-            f"with it: {raw / scaled:.2g} times as large",
+            f"at d_k = {d_k} the {word} of ‖∂L/∂q‖ is {raw:.2g} without the scale and "
+            f"{scaled:.2g} with it: {raw / scaled:.2g} times as large",
         )
     if wrong:
         count = f"{len(names) - len(wrong)} of {len(names)} predictions are as measured."

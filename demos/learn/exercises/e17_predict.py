@@ -3,10 +3,11 @@
 A query q and n = 64 keys K are random, with entries of variance 1, and so is
 the gradient at the weights that softmax makes of their scores q·k. ‖∂L/∂q‖ is
 the length of the gradient that reaches the query. Many queries have a mean
-and a median of it. What happens from d_k = 64 to d_k = 1024? Read the chapter
-up to the words "Saturation makes J small" and not further, since the results
-are next. Write down what you expect, and only then run the check. It says
-what it measured wherever you expected something else.
+and a median of it. How large are they without the scale, beside those with
+it, at d_k = 64 and at d_k = 1024? Read the chapter up to the words
+"Saturation makes J small" and not further, since the results are next. Write
+down what you expect, and only then run the check. It says what it measured
+wherever you expected something else.
 
     a word      "rises", "stays" or "falls"; "stays" is right for a change by
                 less than a factor 2, and from a factor 1.2 on the direction
@@ -26,9 +27,10 @@ dead = "rises"  # a word: the share of queries with ‖∂L/∂q‖ < 0.001
 # With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
 scaled_median = "stays"  # a word: the median of ‖∂L/∂q‖
 
-# At d_k = 1024, without the scale divided by with it:
-mean_ratio = 10  # a number: for the means
-median_ratio = 1 / 40  # a number: for the medians
+# Without the scale divided by with it:
+median_ratio_64 = 5  # a number: for the medians at d_k = 64
+median_ratio = 1 / 30  # a number: for the medians at d_k = 1024
+mean_ratio = 10  # a number: for the means at d_k = 1024
 # The learner gets:
 #     # Without a scale, from d_k = 64 to d_k = 1024:
 #     variance = ...  # a number: how many times larger the variance becomes
@@ -39,7 +41,8 @@ median_ratio = 1 / 40  # a number: for the medians
 #     # With the scale 1/√d_k, from d_k = 64 to d_k = 1024:
 #     scaled_median = ...  # a word: the median of ‖∂L/∂q‖
 #
-#     # At d_k = 1024, without the scale divided by with it:
-#     mean_ratio = ...  # a number: for the means
-#     median_ratio = ...  # a number: for the medians
+#     # Without the scale divided by with it:
+#     median_ratio_64 = ...  # a number: for the medians at d_k = 64
+#     median_ratio = ...  # a number: for the medians at d_k = 1024
+#     mean_ratio = ...  # a number: for the means at d_k = 1024
 # Your lines end.

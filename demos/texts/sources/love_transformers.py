@@ -139,15 +139,15 @@ SLIPS = (
         "printed weights exceed, and the variance would stay.",
     ),
     Slip(
-        "wrong",
-        "Xavier's weights are said to preserve the variance.",
+        "left open",
+        "Xavier's weights are said to preserve the variance, without a condition.",
         "They do so for inputs with mean 0; these have mean 4.5, and what W multiplies is their"
         " mean square, 26, and not their variance, 5.75.",
     ),
     Slip(
         "wrong",
         "The scale is said to give numerical stability.",
-        "Subtracting the maximum gives it.",
+        "Here subtracting the maximum gives it.",
     ),
     Slip(
         "wrong",
@@ -155,9 +155,10 @@ SLIPS = (
         "It does not: it is the same factor for every score.",
     ),
     Slip(
-        "wrong",
+        "left open",
         "Each row of a head is said to be a word in its context.",
-        "Head 2 is one-hot, although it is scaled, and its three printed rows are the same.",
+        "That is the method's purpose. Here head 2 is one-hot, although it is scaled, and its "
+        "three printed rows are the same.",
     ),
     Slip(
         "unclear",

@@ -100,9 +100,10 @@ SLIPS = (
         "2539 and 7616.",
     ),
     Slip(
-        "wrong",
+        "unclear",
         "d_model is called the positional embedding space.",
-        "There is no position in it: exchange two words, and their outputs are exchanged.",
+        "It is the width of token and position together. In this text no position is added: "
+        "exchange two words, and their outputs are exchanged.",
     ),
     Slip(
         "unclear",
