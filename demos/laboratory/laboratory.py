@@ -148,7 +148,7 @@ print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)
 marks.end()
 
 # %% Try it
-# - Add 0.25 to `EXPONENTS`: where is its slope in section 4, and which rates work in section 5? Run
-#   it with `--out out/quarter`, because the kept results belong to the old settings.
+# - Add 0.9 to `grid` in `_steps.py`: with which optimizer does the first step depend least on d_k
+#   there? Run it with `--out out/grid`, because the kept results belong to the old settings.
 # - Give `saturation` the setting `"keys": [1024]`, and add 2048 and 4096 to its `d_k`: at which d_k
 #   is half of the queries dead? Run it with `--out out/keys`.
