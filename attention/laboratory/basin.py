@@ -7,16 +7,17 @@ to answer with that key's value. Keys and values are drawn anew for each questio
 cannot hold the answers, and the head must find the pair. The rates at which it learns are its
 **basin**.
 
-The steps until 98 % of the questions are answered, mean ± spread of eight seeds. "Never" means not
-within 400 steps, "broke" that the loss became infinite or NaN, and "3 of 8" how many learned.
+The steps until 98 % of the questions are answered, mean ± spread of eight seeds, four at 2048.
+"Never" means not within 400 steps, "broke" that the loss became infinite or NaN, and "3 of 8" how
+many learned.
 
     SGD       d_k    rate .03        .1         .3         1          3          10
     a = 0       8         3 of 8     140 ± 23   56 ± 8     never      never      broke
     a = 0     512         4 of 8     7 of 8     205 ± 76   never      never      broke
-    a = 0    2048         3 of 8     7 of 8     never      never      -          -
+    a = 0    2048         1 of 4     3 of 4     never      never      -          -
     a = ½       8         never      200 ± 25   75 ± 8     37 ± 8     never      broke
     a = ½     512         never      181 ± 14   66 ± 8     28 ± 2     20 ± 2     broke
-    a = ½    2048         never      190 ± 18   73 ± 10    30 ± 4     -          -
+    a = ½    2048         never      192 ± 23   74 ± 14    28 ± 2     -          -
     a = 1       8         never      6 of 8     130 ± 11   47 ± 2     1 of 8     broke
     a = 1     512         never      never      never      231 ± 14   90 ± 5     34 ± 2
     a = 1*    512         never      295 ± 25   101 ± 11   39 ± 3     5 of 8     broke
@@ -87,30 +88,20 @@ step relative to the size of W_q moves with it. So with relative steps T5's star
 Adafactor's floor of .001. T5 was trained so. At widths that are powers of 4, where √d_k is a power
 of 2, not one bit differs:
 
-    >>> from attention.laboratory.basin import first_step, training
-    >>> def learns(optimizer, a, init):
+    >>> from attention.laboratory.basin import first_step
+    >>> def change(d_k, a, optimizer, init="unit"):
     ...     rng = np.random.default_rng(0)
-    ...     return training(64, a, lr=0.03, optimizer=optimizer, init=init, limit=60, rng=rng)
-    >>> scaled, t5 = learns("adafactor", 0.5, "unit"), learns("adafactor", 0, "t5")
-    >>> scaled.steps == t5.steps, scaled.accuracy == t5.accuracy, scaled.score_std == t5.score_std
-    (True, True, True)
-    >>> def rise(a, optimizer, init="unit"):                    # from d_k = 8 to 512
-    ...     small, large = (
-    ...         first_step(d_k, a, optimizer=optimizer, init=init, rng=np.random.default_rng(0))
-    ...         for d_k in (8, 512)
-    ...     )
-    ...     return large.change / small.change
-    >>> 0.6 < rise(0.5, "sgd") < 1.4, rise(0.5, "adam") > 4, 0.5 < rise(1, "adam") < 1
-    (True, True, True)
-    >>> f'{rise(0.5, "adafactor"):.6f}' == f'{rise(0, "adafactor", "t5"):.6f}'
+    ...     return first_step(d_k, a, optimizer=optimizer, init=init, rng=rng).change
+    >>> change(64, 0.5, "adafactor") == change(64, 0, "adafactor", "t5")
     True
+    >>> [round(change(512, 0, o, "t5") / change(512, 0.5, o)) for o in ("sgd", "adam", "adafactor")]
+    [250, 12, 1]
 
 With SGD and Adam T5's values repair the softmax and not the step.
 
-In large models scores grow while they learn, up to weights of almost no entropy and a loss that
-diverges. Dehghani et al. 2023 met this in a vision model and normalised q and k, Wortsman et al.
-2023 found it in small models at high rates, and Zhai et al. 2023 find low entropy together with
-unstable training in many tasks, and normalise all matrices.
+In large models scores grow while they learn, until weights have almost no entropy and the loss
+diverges (Dehghani et al. 2023; Zhai et al. 2023; Wortsman et al. 2023, who find it in small models
+at high rates). The remedy of the first and the third is to normalise q and k.
 
 Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
 one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)

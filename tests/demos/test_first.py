@@ -118,7 +118,7 @@ TYPED = {
     "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
     "digits": ["10 %"],  # chance among ten
-    "recall": ["0.1", "1.0"],  # learning rates
+    "recall": ["0.1", "1.0", "16.5"],  # learning rates; a chapter
     "sky_is_blue": [".9", "0.001"],  # limits: what is decided, what is called dead
     "sort": ["10 %"],
     "two_moons": ["60 %", "75 %", "90 %"],  # guesses

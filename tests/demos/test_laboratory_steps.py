@@ -24,7 +24,7 @@ class Judged:
 @pytest.fixture(scope="module")
 def measured():
     """The default run, with fewer repeats."""
-    least = {"sharpness 256": 5, "sharpness 8192": 3, "first steps": 3, "first steps of T5": 3}
+    least = {"sharpness 256": 5, "sharpness 8192": 2, "first steps": 2, "first steps of T5": 2}
     return {
         name: [row for _, row in sweep(f, given, seed=0, repeats=least.get(name, 1), paired=pairs)]
         for name, (f, given, _, pairs) in sweeps("default").items()
