@@ -214,9 +214,7 @@ def trained(a, lr, *last, part="weights", texts=16, broke_at=None, learned=2.0):
     ends = lambda y: [4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0]
     back = 32 ** (a - 0.5)  # every temperature found the way back
     return [
-        Recovery(
-            a, part, texts, "adam", lr, [3, 3], ends(learned), ends(y), 1, [back] * 16, broke_at
-        )
+        Recovery(a, part, texts, "adam", lr, [3, 3], ends(learned), ends(y), [back] * 16, broke_at)
         for y in last
     ]
 
