@@ -164,8 +164,8 @@ class Recovered:
             "*From too sharp, W_Q and W_K generalise worse.* With more texts, of which each is "
             f"used once, the same start wins back {self.won_back((*many, 0.0, 'adam')):.0%} on "
             f"other texts in the same {self.steps} steps. So the few texts are one reason, and not "
-            "the only one. An earlier version of this page looked at the other texts alone and "
-            "said that W_Q and W_K hardly learn: they learn, and something else.",
+            "the only one. If you look at the other texts alone, W_Q and W_K seem not to learn: "
+            "they learn, and something else.",
             "This is one model and few steps: nothing is said of a longer training.",
         )
         if full is not None:

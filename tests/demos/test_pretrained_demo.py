@@ -587,7 +587,7 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     assert "no scale               100/100     15/55    72/100      8/90" in printed
     assert "0: all keys alike      100/100      4/55    11/100      0/90" in printed
     judged = re.findall(r"^   +(.+): expected .+, got \S+: (\w+)$", printed, re.MULTILINE)
-    assert len(judged) == 29 and {verdict for _, verdict in judged} == {"passed"}
+    assert len(judged) == 35 and {verdict for _, verdict in judged} == {"passed"}
     page = (folder / "index.html").read_text("utf-8")
     assert page.count("What do you expect?") == 4 and "MIT licence" in page
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
