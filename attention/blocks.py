@@ -2,10 +2,23 @@
 
 What is around attention in a Transformer? Attention moves information between positions; a
 feed-forward network works within each position and moves nothing. A block is one after the other,
-each with the same two things around it. The **residual** x + f(x) has the derivative 1 + f′:
-whatever f does, one summand of the gradient passes unchanged (chapter 3.1, `add`). The
-**normalisation** (LN, layer norm) gives the next layer inputs of the same size at any depth. The
-place of the norm decides whether a gradient can pass unchanged from the last block to the first:
+each with a sum and a normalisation (LN, layer norm) around it. In its simplest form a block is the
+two lines below that begin with x = x:
+
+    >>> rng = np.random.default_rng(0)
+    >>> norm_1, norm_2 = LayerNorm(6), LayerNorm(6)
+    >>> attend, feed = MultiHeadAttention(6, 2, rng=rng), FeedForward(6, 24, rng=rng)
+    >>> given = x = Tensor(rng.standard_normal((2, 5, 6)))
+    >>> x = x + attend(norm_1(x))
+    >>> x = x + feed(norm_2(x))
+    >>> block = Block(attend, feed, norm_first=True)
+    >>> x.shape, np.array_equal(block(given).data, x.data)  # `Block` gives the same numbers
+    ((2, 5, 6), True)
+
+The **residual** x + f(x) has the derivative 1 + f′: whatever f does, one summand of the gradient
+passes unchanged (chapter 3.1, `add`). The **normalisation** gives the next layer inputs of the same
+size at any depth. The place of the norm decides whether a gradient can pass unchanged from the last
+block to the first:
 
     post-LN   norm(x + f(x))      the paper's. Each block's norm also rescales the gradient on its
                                   way back. The gradient of the last block's weights does not
@@ -16,16 +29,10 @@ place of the norm decides whether a gradient can pass unchanged from the last bl
                                   block's weights halves: the sum x has grown, and one more norm,
                                   after the last block, divides by its size
 
-(Xiong et al. 2020 derive both.)
+(Xiong et al. 2020 derive both.) The class `Block` is post-LN unless norm_first=True. It also takes
+masks and dropout, and can look at an encoder's output (cross-attention).
 
 Legend: B batch, T positions, S positions of the memory, d_model features, d_ff inner features.
-
-    >>> rng = np.random.default_rng(0)
-    >>> block = Block(MultiHeadAttention(6, 2, rng=rng), FeedForward(6, 24, rng=rng))
-    >>> block(Tensor(rng.standard_normal((2, 5, 6)))).shape
-    (2, 5, 6)
-    >>> [name for name, _ in block.named_parameters()][:2]
-    ['attention.w_q.weight', 'attention.w_k.weight']
 
 Exercise 24 of `python -m demos learn`: a block of your own rules learns to write backwards.
 """
@@ -185,6 +192,10 @@ class Block(Module):
         if self.dropout is not None:
             added = self.dropout(added)
         return x + added if self.norm_first else norm(x + added)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the weights of a stack of blocks, and refusals.
 
 
 def block_weights(

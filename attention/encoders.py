@@ -119,7 +119,16 @@ def bert(
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    The encoder may be an `Encoder`, for vectors, or a `TextEncoder`, for tokens.
+    Classifier(encoder, d_model, num_classes, *, rng, dtype=float)
+
+    encoder      a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
+                 (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
+    d_model      the number of features in the encoder's result
+    num_classes  C, the number of classes
+
+    The scores are for `cross_entropy` (chapter 6.4); the largest is the answer. With a padding mask
+    (B, 1, S) (chapter 11.1) no position looks at padding, and the mean leaves it out. A call raises
+    ValueError if d_model is not that of the encoder's result; other errors are the encoder's.
     """
 
     def __init__(

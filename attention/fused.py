@@ -40,7 +40,7 @@ minus itself. The second sum leaves a rounding error, about 1e-16 of ∂L/∂P (
 
 So where one block holds all keys, the code takes the first sum, and divides E by l: it rounds as
 the definition does. Where there are several blocks, it takes the second sum, and divides the rows
-of G and D by l instead of those of E. They are smaller, which saves about 4 % of the time:
+of G and D by l instead of those of E. G and D are smaller, which saves about 4 % of the time:
 
     ∂L/∂V = Eᵀ (G/l)        ∂L/∂Z = E ⊙ ((G/l) Vᵀ - D/l)
 
@@ -53,8 +53,7 @@ a NaN has no effect if its whole block is skipped. In a block that is computed, 
 key still has y = 0, but ∂L/∂Q and ∂L/∂K become NaN, where those of the definition can be finite.
 
 The definition has the steps of chapter 11's `attention`. It computes the second derivatives, and
-everything under `unfused()` (chapter 1.3). (Other derivatives are in `minigrad/ops/`. This one is
-here because its reader needs it here.)
+everything under `unfused()` (chapter 1.3).
 
 **In the cache.** A processor multiplies numbers faster than its memory delivers them. So an array
 of scores has about 2¹⁶ elements, which fit into the processor's cache, and each step writes into

@@ -87,28 +87,6 @@ def _read_only(mask: Mask) -> Mask:
     return mask
 
 
-# Reference: no demo uses what follows.
-
-
-def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
-    """Query t may look at the last `size` keys up to its own position.   → (T, S)
-
-    A sliding window. Each layer reaches size - 1 positions further back, so an output of n layers
-    depends on 1 + n (size - 1) positions (Beltagy et al. 2020, section 3.1).
-
-    >>> window_mask(4, size=2).astype(int)
-    array([[1, 0, 0, 0],
-           [1, 1, 0, 0],
-           [0, 1, 1, 0],
-           [0, 0, 1, 1]])
-    """
-    S = T if S is None else S
-    if operator.index(size) < 1:
-        raise ValueError(f"a window holds at least one key: got size={size}")
-    too_far_back = np.tri(T, S, S - T - size, dtype=bool)  # (T, S)
-    return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)
-
-
 def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     """The mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
 
@@ -129,3 +107,25 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     number = np.maximum(kept.sum(axis=-2), 1).astype(wide.dtype)  # (B, 1)
     average = where(kept, wide, 0).sum(axis=-2) / number  # (B, d_model)
     return average if wide is x else average.astype(x.dtype)  # type: ignore[no-any-return]
+
+
+# Reference: no demo uses what follows.
+
+
+def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
+    """Query t may look at the last `size` keys up to its own position.   → (T, S)
+
+    A sliding window. Each layer reaches size - 1 positions further back, so an output of n layers
+    depends on 1 + n (size - 1) positions (Beltagy et al. 2020, section 3.1).
+
+    >>> window_mask(4, size=2).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    S = T if S is None else S
+    if operator.index(size) < 1:
+        raise ValueError(f"a window holds at least one key: got size={size}")
+    too_far_back = np.tri(T, S, S - T - size, dtype=bool)  # (T, S)
+    return _read_only(causal_mask(T, S) & ~too_far_back)  # (T, S)

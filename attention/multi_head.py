@@ -21,6 +21,24 @@ computes all heads' queries at once, side by side too:
 options to it. If queries, keys and values all come from one sequence it is **self-attention**. If
 the keys and values come from another one, called the memory, it is **cross-attention**.
 
+**The way back** through one head of self-attention adds nothing new to chapter 11. There stand the
+gradients of Q, K and V. As Q = X W_Q is a matrix product (chapter 3.5),
+
+    ∂L/∂W_Q = Xᵀ (∂L/∂Q)
+
+and likewise for K and V. X is used three times. So its gradient is the sum of three contributions:
+
+    ∂L/∂X = (∂L/∂Q) W_Qᵀ + (∂L/∂K) W_Kᵀ + (∂L/∂V) W_Vᵀ
+
+    >>> from minigrad import gradients
+    >>> rng = np.random.default_rng(0)
+    >>> x, *ws = (Tensor(rng.standard_normal((5, 5)), requires_grad=True) for _ in range(4))
+    >>> q, k, v = (x @ w for w in ws)
+    >>> of_x, of_q, of_k, of_v = gradients((attention(q, k, v) ** 2).sum(), [x, q, k, v])
+    >>> parts = [g @ w.data.T for g, w in zip((of_q, of_k, of_v), ws)]
+    >>> np.allclose(of_x, sum(parts))
+    True
+
 Legend: B batch, T queries, S keys, H heads, H_kv heads of keys and values; d_model features of a
 position; d_k features of a query or key in one head, d_v of a value.
 
@@ -105,9 +123,9 @@ def multi_head_attention(
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    This is `multi_head_attention` with its parameters, and with five things more: fewer heads of
-    keys and values than of queries, rotated positions, dropout, another function in the place of
-    `attention`, and a cache for generation.
+    This is `multi_head_attention` with its parameters, and with six things more: biases, fewer
+    heads of keys and values than of queries, rotated positions, dropout, another function in the
+    place of `attention`, and a cache for generation.
 
     MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
                        scale=None, dropout=0.0, rotate=None, attend=None, rng, dtype=float)
@@ -123,10 +141,10 @@ class MultiHeadAttention(Module):
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
     attend    the function that each head computes: it is always called with mask=, score_bias=,
-              scale= and drop=, each None where it is not used. None for chapter 12's
-              `fused_attention`, whose results are those of chapter 11's `attention`, but for
-              rounding. (Inside `unfused()`, for a drawing, it takes the steps of `attention`.) It
-              may be set later, and is the place to look at scores, as below
+              scale= and drop=. (None is no mask, no bias, 1/√d_k, and no dropping.) By default
+              chapter 12's `fused_attention`, whose results are those of chapter 11's `attention`,
+              but for rounding. (Inside `unfused()`, for a drawing, it takes the steps of
+              `attention`.) It may be set later, and is the place to look at scores, as below
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look

@@ -51,11 +51,11 @@ row of P ⊙ ∂L/∂P:
 
     ∂L/∂Z = P ⊙ (∂L/∂P - rowsum(P ⊙ ∂L/∂P))
 
-Z = scale · Q Kᵀ is a product again. Its factors are Q and Kᵀ, so chapter 3.5 gives ∂L/∂Z K for the
-left one and Qᵀ ∂L/∂Z for the right one, which is Kᵀ. K's gradient is the transpose of that. Both
-are multiplied by the scale, as Z was:
+Z = scale · Q Kᵀ is a product again. Its factors are Q and Kᵀ, so chapter 3.5 gives (∂L/∂Z) K for
+the left one and Qᵀ (∂L/∂Z) for the right one, which is Kᵀ. K's gradient is the transpose of that.
+Both are multiplied by the scale, as Z was:
 
-    ∂L/∂Q = scale · ∂L/∂Z K
+    ∂L/∂Q = scale · (∂L/∂Z) K
     ∂L/∂K = scale · (∂L/∂Z)ᵀ Q
 
 These five lines are the way back through attention. `attention_backward` has them in code.
@@ -196,11 +196,11 @@ def attention(
 def attention_backward(
     Q: Any, K: Any, V: Any, G: Any, *, scale: float, may_look: Any = None
 ) -> tuple[Any, Any, Any]:
-    """Return ∂L/∂Q, ∂L/∂K and ∂L/∂V of `attention`, given G = ∂L/∂O: the way back, by hand.
+    """Return ∂L/∂Q, ∂L/∂K and ∂L/∂V of `attention`, from G = ∂L/∂O: the way back, by hand.
 
     Q (…, T, d_k), K (…, S, d_k), V (…, S, d_v) and G (…, T, d_v) are arrays with the same batch
-    axes (…), and each gradient has its array's shape. may_look is the mask of `attention`. The
-    engine never calls this function.
+    axes (…), and each gradient has its array's shape. may_look is what `attention` calls mask. (It
+    has no score_bias and no drop.) The engine never calls this function.
     """
     Z = scale * Q @ K.mT  # (…, T, S)
     P = over_keys(Z, may_look)  # (…, T, S)
@@ -223,7 +223,7 @@ def unit_length(x: Tensor) -> Tensor:
 
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
-    """What the scores of q and k, which must fit together, are multiplied by."""
+    """Return the factor of the scores of q and k, which must fit together."""
     check_tensors(q=q, k=k)
     if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
         what = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
@@ -258,7 +258,7 @@ def check_values(k: Tensor, v: Tensor) -> None:
 
 
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
-    """The mask as a boolean array, or one sentence on what is wrong with it.
+    """Return the mask as a boolean array; refuse anything else in one sentence.
 
     The backward pass needs the mask as it was in the forward pass. So it is copied, unless it is
     read-only and not a view, as the masks of chapter 11.1 are.
@@ -282,7 +282,7 @@ def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
 
 
 def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
-    """The score_bias as a Tensor, or one sentence on what is wrong with it."""
+    """Return the score_bias as a Tensor; refuse what does not fit in one sentence."""
     refuse_masked(score_bias, "score_bias=")
     values: Any = score_bias if isinstance(score_bias, Tensor) else np.asarray(score_bias)
     if values.dtype.kind != "f":
@@ -312,8 +312,8 @@ def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
 
     A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
     softmax stays nearly uniform unless the scale is large. Pass a learned scale,
-    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k. The options go to `attend`: a layer
-    calls it with mask=, score_bias=, scale= and drop= (chapter 13).
+    `scale=Tensor(10.0, requires_grad=True)`, instead of 1/√d_k. A layer always passes all four
+    options (chapter 13), and they go on to `attend`.
 
     >>> q, k, v = Tensor([[30.0, 0.0]]), Tensor([[5.0, 0.0], [0.0, 7.0]]), Tensor([[1.0], [5.0]])
     >>> qk_norm()(q, k, v, scale=np.log(3.0))                # cosines 1 and 0

@@ -66,11 +66,12 @@ def options(
 ) -> argparse.Namespace:
     """The options that every demo takes, from the command line.
 
-    Every demo has `--out`, `--seed` and `--quick`, which enforces no pass mark. A demo that trains
-    also has `--steps`, whose default is `steps`, and `--resume`, which continues a stopped run.
-    With `--quick` it takes `quick` steps; `quick` is True if something else is smaller then. Such a
-    run has a folder of its own, so that it replaces nothing. The result has the attributes `steps`
-    and `quick` always. `add` is a function that adds a demo's own options to the parser.
+    Every demo has `--out`, `--seed`, `--marks`, which prints each check with its pass mark, and
+    `--quick`, which enforces no pass mark. A demo that trains also has `--steps`, whose default is
+    `steps`, and `--resume`, which continues a stopped run. With `--quick` it takes `quick` steps;
+    `quick` is True if something else is smaller then. Such a run has a folder of its own, so that
+    it replaces nothing. The result has the attributes `steps` and `quick` always. `add` is a
+    function that adds a demo's own options to the parser.
     """
     global running
     file = sys._getframe(1).f_globals.get("__file__") or str(files()[name])  # (a notebook has none)
@@ -81,6 +82,9 @@ def options(
     parser.add_argument("--seed", type=int, default=0, help="seed of every draw (%(default)s)")
     parser.add_argument(
         "--quick", action="store_true", help="only test whether everything runs; no pass marks"
+    )
+    parser.add_argument(
+        "--marks", action="store_true", help="print each check and its pass mark, not only a count"
     )
     if steps:
         parser.add_argument("--steps", type=int, help=f"training steps ({steps})")
@@ -100,7 +104,7 @@ def options(
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # the page shows the changes at its end
-    words = [word for word in sys.argv[1:] if word != "--resume"]
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--marks")]
     chosen.command = shlex.join(["python", "-m", "demos", name, *words])
     chosen.begun = None  # the run that is resumed knows
     if not getattr(chosen, "resume", False):

@@ -50,7 +50,9 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     known = files()
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print("python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--resume]")
+        print(
+            "python -m demos NAME [--out DIR] [--seed N] [--steps N] [--quick] [--marks] [--resume]"
+        )
         for kind in KINDS:
             print(f"\n{said(Path(__file__).parent / kind / '__init__.py').partition(' · ')[2]}\n")
             for name, path in known.items():

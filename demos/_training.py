@@ -181,11 +181,13 @@ def refuse_to_lose(folder: Path) -> None:
 class Marks:
     """What a demo claims: scores that must be reached, and ablations that must not reach theirs.
 
-    With `enforced=False` (--quick) everything is printed and nothing fails.
+    chosen    the demo's options. With --quick nothing fails. With --marks each mark is printed with
+              its verdict; otherwise those that were missed, and at the end how many passed
+    findings  whether the scores are what the demo has to say: then each is printed in any case
     """
 
-    def __init__(self, *, enforced: bool) -> None:
-        self.enforced = enforced
+    def __init__(self, chosen: Namespace, *, findings: bool = False) -> None:
+        self.enforced, self.every, self.findings = not chosen.quick, chosen.marks, findings
         self.failed: list[str] = []
         self.rows: list[list[str]] = []
 
@@ -205,7 +207,10 @@ class Marks:
     def _judge(self, what: str, got: float, expected: str, passed: bool, form: str) -> None:
         verdict = "passed" if passed else "FAILED" if self.enforced else "not reached (--quick)"
         line = f"{what}: expected {expected}, got {got:{form}}: {verdict}"
-        print(f"   {line}")
+        if self.every or not passed:
+            print(f"   {line}")
+        elif self.findings:
+            print(f"   {what}: {got:{form}}")
         self.rows.append([what, f"{got:{form}}", expected, verdict])
         if not passed:
             self.failed.append(line)
@@ -222,7 +227,10 @@ class Marks:
         return says.format(failed, len(self.rows)) if failed else ""
 
     def end(self) -> None:
-        """Leave with exit code 1 if a mark was failed."""
+        """Say how many marks were passed, and leave with exit code 1 if one was failed."""
+        passed = sum(row[-1] == "passed" for row in self.rows)
+        shows = "" if self.every else "; --marks shows them"
+        print(f"\n{passed} of {len(self.rows)} checks passed{shows}")
         if self.failed and self.enforced:
             print("\nFailed:", *self.failed, sep="\n   ", file=sys.stderr)
             raise SystemExit(1)

@@ -8,7 +8,7 @@ Three things are enough. A **value** remembers its inputs. For each input it kee
 **VJP**, which takes g, the gradient of the value, and returns what this value contributes to the
 gradient of the input: one step of the chain rule. And a loop goes from L back to older and older
 values. (VJP is short for vector-Jacobian product. The vector is g. The Jacobian is the table of all
-slopes ∂yᵢ/∂xⱼ of a value y, and a VJP multiplies g by it without building it: chapter 2.1.)
+slopes ∂yᵢ/∂xⱼ of a value y, and a VJP multiplies g by this table without building it: chapter 2.1.)
 
 That is all of it, and it runs:
 
@@ -120,7 +120,7 @@ def attention_weights(q: Value, k: Value) -> Value:
 
 
 def main() -> None:
-    """Minus the gradient of README's first block, and the same by moving each element of q."""
+    """Print minus the gradient of README's first block, and the same by moving q's elements."""
     draws = np.random.default_rng(0)
     q, k = Value(draws.standard_normal((1, 4))), Value(draws.standard_normal((3, 4)))
     pick_2 = Value([[0.0], [0.0], [1.0]])  # weights @ pick_2 is the weight of key 2

@@ -309,6 +309,8 @@ bert(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in t
 bert(19, 11, **SIZES).maps([[1, 2]], mask=yes(1, 1, 3)) → ValueError: mask of shape (1, 1, 3) does…
 bert(19, 11, **SIZES).maps([[1, 2]], kinds=[[0, 2]])
     → ValueError: embedding: 2 is not between 0 and 1
+Classifier(bert(19, 11, **SIZES), 13, 2, rng=SIZES["rng"])([[1]])
+    → ValueError: Linear takes 13 features on the last axis: got (1, …)
 Block(32, 2) → TypeError: Block takes layers: Block(MultiHeadAttention(32, 2, rng=rng),
     FeedForward(32, 128, rng=rng)); got 32 and 2
 block(dropout=0.1) → TypeError: …dropout needs rng=np.random.default_rng…

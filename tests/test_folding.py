@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from attention import (
     Block,
+    Classifier,
     MultiHeadAttention,
     Transformer,
     attention,
@@ -91,14 +92,15 @@ def test_each_operation_is_in_one_box_and_every_path_leads_to_the_result(make, d
 
 @models
 @depths
-def test_the_boxes_of_a_frame_stand_together(make, depth):
+def test_the_boxes_of_a_frame_stand_together_and_no_layer_below_the_depth_is_a_frame(make, depth):
     loss, steps = make()
     frames = [box.frame for box in graph(loss, steps=steps, depth=depth).boxes]
     for frame in set(frames) - {()}:
         inside = [f[: len(frame)] == frame for f in frames]
         assert inside[inside.index(True) :].index(False) == sum(inside)  # (the loss stands outside)
     if depth is not None:
-        assert max(map(len, frames)) <= depth
+        counted = [[name for name in f if name not in ("encoder", "decoder")] for f in frames]
+        assert max(map(len, counted)) <= depth
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -154,6 +156,25 @@ def test_a_gpt_of_any_size_opens_with_fifteen_boxes_and_its_first_attention_with
     assert len(opened.boxes) <= 60
     assert any(box.frame[-1:] == ("blocks.0.attention",) for box in opened.boxes)
     assert len(graph(loss, steps=steps, depth=None).boxes) > 12 * blocks
+
+
+@pytest.mark.parametrize("blocks", [1, 2, 12])
+@pytest.mark.parametrize("inside", [0, 1], ids=["bert", "bert in a classifier"])
+def test_a_picture_opens_the_first_block_wherever_the_blocks_are(inside, blocks):
+    model = sized(bert, num_blocks=blocks)
+    model = Classifier(model, 8, 2, rng=rng) if inside else model
+    loss, steps = passed(model, WORDS)
+    around = "encoder." * (1 + inside)
+    drawings = [graph(loss, steps=steps, depth=depth) for depth in (0, 1, 2)]
+    none, first, opened = (
+        {f.removeprefix(around) for box in drawing.boxes for f in box.frame if "blocks" in f}
+        for drawing in drawings
+    )
+    assert (none, first) == (set(), {"blocks.0"})
+    assert opened >= {"blocks.0", "blocks.0.attention"}
+    closed = [box.title for box in drawings[1].boxes if box.of_several]
+    others = ["blocks.1", "blocks.2 … blocks.11"][: (blocks > 1) + (blocks > 2)]
+    assert closed == ["attention", "feed_forward", *others]
 
 
 def test_a_layers_parameters_stand_inside_with_their_own_gradients():

@@ -94,7 +94,7 @@ def test_value_and_gradients_are_those_of_the_definition(mask, block):
 def test_the_gradients_written_by_hand_are_those_that_the_engine_derives(mask):
     """With create_graph=True it goes back to the definition, and otherwise asks the rule.
 
-    Both are chapter 11's way back.
+    Chapter 11's way back, on paper, is a third one.
     """
     inputs = qkv(B, H)
     y = fused_attention(*inputs, mask=mask, block=2)

@@ -119,7 +119,7 @@ def test_the_way_back_by_hand_is_that_of_the_engine(mask, keys):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-14)
 
 
-def test_after_a_step_a_query_looks_less_at_keys_whose_values_raise_the_loss_above_average():
+def test_a_step_moves_a_query_away_from_keys_whose_values_raise_the_loss_above_average():
     """One key moves the query at a time: the keys are a basis, so no other score changes."""
     q, k, v = random.standard_normal((1, S)), np.eye(S), random.standard_normal((S, D_V))
     g = random.standard_normal((1, D_V))

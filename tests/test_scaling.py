@@ -134,7 +134,7 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
     assert mean[1024] < 1.2 * mean[256]
 
 
-def test_with_the_scale_the_tenths_share_falls_and_without_it_it_rises(swept):
+def test_the_tenths_share_falls_with_the_scale_and_rises_without(swept):
     for d_k, a, told in ((4, 0.5, 0.40), (1024, 0.5, 0.25), (64, 0, 0.59), (1024, 0, 0.93)):
         rng = np.random.default_rng(d_k)
         found = [saturation(d_k, a, rng=rng).top_tenth_share for _ in range(12)]

@@ -123,6 +123,20 @@ def test_a_pre_norm_block_has_four_sums_and_x_times_x_has_one(attend):
     assert (second.position, second.nth, second.of) == (1, 2, 2)
 
 
+def test_a_result_that_no_variable_names_is_printed_with_its_layer_and_operation():
+    model = gpt()
+    with Steps(model) as steps:
+        loss = cross_entropy(model(WORDS), WORDS)
+    steps.backward(loss)
+    backward = str(steps).partition("\nbackward\n")[2]
+    assert re.search(r" blocks\.1\.norm_feed_forward: layer_norm \(t\d+\) → x#\d", backward)
+    assert re.search(r" blocks\.1\.attention\.w_q: linear \(t\d+\) → weight: ", backward)
+    for layer, operation, number in re.findall(r"(?:([\w.]+): )?(\w+) \(t(\d+)\)", backward):
+        v = steps.vertices[int(number)]
+        assert v.operation == operation and (not layer or v.modules[-1].path == layer)
+    assert not re.search(r"(^ +\d+\.|→) t\d", backward, re.M)
+
+
 def test_the_record_is_kept_and_may_be_replayed_again():
     x = leaf(3)
     with Steps() as steps:

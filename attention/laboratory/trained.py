@@ -182,8 +182,8 @@ class Look:
 
         ValueError for a score_bias= or a drop= that is not None, as the measured model has neither.
         """
-        if any(option is not None for option in others.values()):
-            raise ValueError(f"Look computes with mask= and scale= only: got {', '.join(others)}")
+        if given := [name for name, option in others.items() if option is not None]:
+            raise ValueError(f"Look computes with mask= and scale= only: got {', '.join(given)}")
         self.q = q
         self.scores = self.factor * scale_factor(q, k, scale) * (q @ k.mT)  # (…, T, S)
         self.p = over_keys(self.scores, mask)  # (…, T, S)

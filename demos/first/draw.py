@@ -21,7 +21,7 @@ from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, soft
 from minigrad.optim import Adam
 
 chosen = options("draw", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 
 def save(drawing, name):

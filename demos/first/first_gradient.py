@@ -1,10 +1,9 @@
 """One query, two keys, two values: the way back through attention, number by number.
 
-Claim. The way back through attention is the rules of its steps, one after the other. For one query
-and two keys each number can be checked in the head. The engine, which knows only the rules of
-single operations, the five lines of chapter 11, and finite differences, which use no rule, give the
-same sixteen gradients. A step against them moves the query away from the key whose value raises the
-loss.
+Claim. To go back through attention, apply the rules of its steps, the last one first. Three ways
+give the same sixteen numbers: the engine, which knows only the rules of single operations; the five
+lines of chapter 11; and finite differences, which use no rule. Steps against the gradient move the
+query away from the key whose value raises the loss.
 
     python -m demos first_gradient [--out DIR]  # 1 s
 """
@@ -21,7 +20,7 @@ from minigrad import Steps, Tensor, gradcheck, gradients, graph, numerical_gradi
 from minigrad.graphs.render import described
 
 chosen = options("first_gradient", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 
 def shown(x):
@@ -64,14 +63,14 @@ drawing.save(chosen.out / "graph.svg")
 print(f"The graph: {picture}\n")
 
 # %% Backward, step by step
-# Each result hands to its inputs what its rule makes of its own gradient.
+# The rule of each result turns the gradient of the result into the gradients of its inputs.
 
 of_o, of_p, of_z = (x[0] for x in gradients(L, [o, p, z], retain_graph=True))
 average = float(p.data[0] @ of_p)
 print("Backward")
 rows = [
     ["∂L/∂o", "g: o₁ raises the loss, o₂ lowers it", shown(of_o)],
-    ["∂L/∂p", "G Vᵀ: how much more of each value raises the loss", shown(of_p)],
+    ["∂L/∂p", "G Vᵀ: how fast the loss rises with each weight", shown(of_p)],
     ["", "their average under the weights, g·o", shown(average)],
     ["∂L/∂z", "weight times (its own minus the average)", shown(of_z)],
 ]
@@ -161,15 +160,15 @@ marks.at_most("∂L/∂scale and Σⱼ ∂L/∂zⱼ q·kⱼ", abs(of_scale - of_
 
 page = Page(
     "The way back through attention, number by number",
-    claim="The way back through attention is the rules of its steps, one after the other. For one "
-    "query and two keys, each number can be checked in the head.",
+    claim="To go back through attention, apply the rules of its steps, the last one first. For one "
+    "query and two keys, each number can be checked without a calculator.",
 )
 page.say(
     f"One query q = ({shown(q.data)}) looks at two keys, k₁ = ({shown(k.data[0])}) and "
     f"k₂ = ({shown(k.data[1])}), whose values are v₁ = ({shown(v.data[0])}) and "
-    f"v₂ = ({shown(v.data[1])}). The scale is 1/√d_k = {shown(SCALE)}. The scores are "
-    f"ln 3 and 0, the weights {shown(p.data)}, and the output o = ({shown(o.data)}). The loss is "
-    f"L = o₁ - o₂ = {shown(L.data)}: value 1 raises it, and value 2 lowers it.",
+    f"v₂ = ({shown(v.data[1])}). The scale is {shown(SCALE)}, which is 1/√d_k, the scores are "
+    f"{shown(z.data)}, the weights {shown(p.data)}, and the output o = ({shown(o.data)}). The loss "
+    f"is L = g·o = {shown(L.data)} with g = ({shown(g)}): value 1 raises it, value 2 lowers it.",
 )
 page.ask(
     "Before you go back step by step: a step of descent moves q against its gradient. Does q move "
@@ -223,13 +222,14 @@ page.ask(
 )
 page.conclude(
     "The five lines on paper give what the engine puts together from the rules of single "
-    "operations, and the finite differences agree as far as they can.",
+    "operations, and the finite differences agree to nine decimals.",
     try_it(chosen.file),
 )
 print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it
-# - Set `g` to [[1.0, 1.0]]: both values are then equally good. What is ∂L/∂q, and why?
+# - Set `g` to [[1.0, 1.0]]: both values then raise the loss equally. What is ∂L/∂q, and why? (The
+#   last mark fails then, since no step moves q.)
 # - Set `SCALE` to 1.0, as if there were no 1/√d_k. The gradients of the scores become about half as
 #   large. Why does the gradient of q hardly change?

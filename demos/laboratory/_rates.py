@@ -147,7 +147,6 @@ class Rates:
         self.table.print("SGD")
         for a in self.table.exponents:
             print(f"   Rates at which every training learned. {self.table.said(a)}")
-        print()
         both = [self.table.at(0.5, d_k, self.shown_rate).steps_mean for d_k in self.table.d_ks]
         apart = max(both) / min(both) if None not in both else np.inf
         what = f"1/√d_k, rate {self.shown_rate:g}: steps at one width over those at another"

@@ -46,7 +46,7 @@ def add(parser):
 
 
 chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 EXPONENTS = [0.0, 0.5, 1.0]  # a of the scale d_k^-a
 KEYS = [64, 1024, 131_072]  # of chapter 16.3

@@ -32,7 +32,7 @@ from demos._training import Marks
 from demos.laboratory.explorable import D_KS, EXPONENTS, FOLDER, FROM, apart, draws, measure
 
 chosen = options("why_half", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 # %% What minigrad measures
 # The page measures in the browser. Here the same draws go through this project's engine: attention
@@ -62,7 +62,6 @@ print("apart the medians from d_k = 16 to 1024 are, and at d_k = 1024 mean and d
 widths = [max(len(name), 7) + 2 for name in HEADER]
 for row in [HEADER, *rows]:
     print("".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)))
-print()
 flattest = min(spread, key=spread.get)
 at_64, at_1024 = D_KS.index(64), D_KS.index(1024)
 marks.at_most("distance of the flattest exponent from ½", abs(flattest - 0.5), 0.051, ".2f")

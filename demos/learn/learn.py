@@ -318,7 +318,7 @@ def former(folder, rest=""):
     if left:
         say(
             f"Files of an earlier version, which no exercise uses any more: {', '.join(left)}. "
-            f"They stay as they are, and e16_double.py is now called e12_double.py. {rest}"
+            f"They stay as they are. (Exercise 16 of that version is exercise 12 now.) {rest}"
         )
 
 

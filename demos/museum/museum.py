@@ -32,7 +32,7 @@ chosen = options(
     ),
 )
 asked = [word.casefold() for word in chosen.names]
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 for name in asked:
     if name not in NAMES:
         close = difflib.get_close_matches(name, NAMES, n=1)

@@ -113,7 +113,6 @@ class Agreement:
                 f"   {language}: logits differ by {w.logits:.0e}; {w.arrays} arrays of gradients, "
                 f"of at most {w.largest:.2f}, by {w.gradients:.0e}; {w.greedy} tokens alike"
             )
-        print()
         furthest = max(found.logits for found in [*calculated, *written])
         marks.at_most("largest difference of a logit, of all six models", furthest, 1e-9, ".0e")
         furthest = max(found.gradients for found in written)

@@ -73,7 +73,6 @@ class Arithmetic:
         for said in SCALES:
             cells = [f"{self.right[said, name]}/{len(PROBLEMS[name])}" for name in PROBLEMS]
             print(f"   {said:20}" + "".join(f"{cell:>10}" for cell in cells))
-        print()
         trained, away, _, flat = SCALES
         total = sum(self.right[trained, name] for name in PROBLEMS)
         marks.at_least("right with the trained scale", total, 345, "d")

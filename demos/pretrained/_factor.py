@@ -56,7 +56,6 @@ class OverFactor:
         print(f"   {'factor':24}" + "".join(f"{factor:>7.2f}" for factor in FACTORS))
         for name, losses in self.losses.items():
             print(f"   {name:24}" + "".join(f"{loss:>7.3f}" for loss in losses))
-        print()
         off = abs(self.smallest(BOOK) - 1)
         marks.at_most(
             "“Alice”: distance from 1 of the factor with the smallest loss", off, 0.0, ".2f"

@@ -91,7 +91,7 @@ class TwoModels:
         for first, *cells in (COLUMNS, *self.table()):
             print(f"   {first:20}" + "".join(f"{cell:>8}" for cell in cells))
         print("   (falls, grows: the median and the mean of ‖∂L/∂q‖ without any scale; then if a")
-        print("   head alone loses its scale)\n")
+        print("   head alone loses its scale)")
         what = "glassllm's ratios from those that are kept, at most so many standard errors"
         marks.at_most(what, self.furthest(median, mean), 4.0, ".1f")
         self.judge(marks)

@@ -93,7 +93,7 @@ class Recovered:
             print(f"   {cells[0]:{WIDTHS[0]}}" + _line(cells[1:]))
         on_learned, on_others = self.trained()
         print(f"\n   with the trained scale: {on_learned:.3f} on the learned texts, ", end="")
-        print(f"{on_others:.3f} on the others\n")
+        print(f"{on_others:.3f} on the others")
         few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
         for a, least in ((0.0, 0.3), (1.0, 0.1)):
             what = f"{STARTS[a]}, W_Q and W_K: learned texts' loss below the trained model's"

@@ -63,7 +63,7 @@ def add(parser):
 
 
 chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
 

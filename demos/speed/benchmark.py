@@ -171,7 +171,8 @@ else:
 # %% What came of it
 
 print(f"\n{text}\n")
-marks = Marks(enforced=not data["quick"])
+chosen.quick = data["quick"]  # (with --from, that of the measurement)
+marks = Marks(chosen)
 marks.at_least("rows in which all compute the same", number, len(data["rows"]), "d")
 if chosen.json:
     content = json.dumps(data, indent=1, ensure_ascii=False) + "\n"

@@ -29,7 +29,7 @@ from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("addition", __doc__.splitlines()[0], steps=1000, quick=10)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 PLUS, EQUALS, BATCH = 10, 11, 32
 PROMPT, LENGTH = 8, 12  # abc+def= and the four digits of the sum
 D_MODEL, HEADS, BLOCKS = 64, 4, 2

@@ -44,7 +44,7 @@ from minigrad import cross_entropy, gradients, log_softmax, no_grad, recompute
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("charlm", __doc__.splitlines()[0], steps=400, quick=8)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 T, BATCH, D_MODEL, HEADS, BLOCKS = 64, 16, 96, 4, 2
 
 # %% The text: what `help("while")` and its like show in every Python

@@ -27,7 +27,7 @@ from minigrad.nn import Linear, Module
 from minigrad.optim import AdamW, warmup_cosine
 
 chosen = options("digits", __doc__.splitlines()[0], steps=600, quick=10)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 ROWS, D_MODEL, HEADS, BLOCKS, BATCH = 8, 48, 4, 2, 32
 
 # %% The data: 1,797 images of 8 × 8 pixels, from scikit-learn

@@ -30,7 +30,7 @@ from minigrad.nn import Embedding, LayerNorm, Linear
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("induction", __doc__.splitlines()[0], steps=500, quick=10)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 VOCAB_SIZE, LENGTH, D_MODEL, BATCH = 32, 24, 64, 32
 
 # %% The data: random tokens that start again after 6 to 12 of them

@@ -24,7 +24,7 @@ from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
 chosen = options("recall", __doc__.splitlines()[0], steps=600, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 KEYS, VALUES, PAIRS = 16, 16, 8  # how many keys and values there are, and pairs in a sequence
 D_MODEL, D_K, BATCH = 32, 512, 64
 

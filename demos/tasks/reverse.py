@@ -23,7 +23,7 @@ from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
 
 chosen = options("reverse", __doc__.splitlines()[0], steps=500, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 LENGTH, VOCAB_SIZE, D_MODEL, BATCH = 10, 10, 32, 64
 
 # %% The model: embeddings, positions, one block, and a score for each token

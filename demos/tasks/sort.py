@@ -23,7 +23,7 @@ from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
 
 chosen = options("sort", __doc__.splitlines()[0], steps=900, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 LENGTH, DIGITS, D_MODEL, HEADS, BATCH = 10, 10, 32, 2, 64
 
 

@@ -26,7 +26,7 @@ from minigrad import cross_entropy, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("translate", __doc__.splitlines()[0], steps=400, quick=10)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 PAD, START, END = 0, 1, 2
 D_MODEL, HEADS, BLOCKS, BATCH = 64, 4, 2, 32
 

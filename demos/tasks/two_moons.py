@@ -22,7 +22,7 @@ from minigrad.nn import Linear, Sequential
 from minigrad.optim import Adam
 
 chosen = options("two_moons", __doc__.splitlines()[0], steps=600, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen, findings=True)
 
 # %% The data: two half circles with noise, and the half circle of each point
 

@@ -104,7 +104,6 @@ def report(found: Found, marks: Marks) -> None:
     header = "", "adds to a score", "‖∂L/∂b‖", "a weight by", "a context by", "steps: b by"
     for cells in [header, *rows(found)]:
         print("   {:5}{:18}{:>9}{:>14}{:>15}{:>17}".format(*cells))
-    print()
     (g_q, g_k, _), (w_q, w_k, w_v) = found.gradients, found.weights
     marks.at_most("‖∂L/∂b_k‖ / ‖∂L/∂b_q‖", g_k / g_q, 1e-12, ".0e")
     marks.at_least("b_q longer: a weight moves by", w_q, 0.1, ".2f")

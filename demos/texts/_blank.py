@@ -58,7 +58,6 @@ def ask(marks: Marks) -> Answers:
     print(f"\n   bits for each character{'n = 1':>9}{f'n = {ORDERS}':>9}")
     for word, bits in by_characters.items():
         print(f"   {word:23}{bits[1]:9.2f}{bits[ORDERS]:9.2f}")
-    print()
     marks.at_most("documentation: places that speak of a sky", words.count("sky"), 0, "d")
     never, half, sure = (counts["blue"] / counts.total() for counts in by_words.values())
     marks.at_most('documentation: "blue" after "is"', never, 0)

@@ -110,7 +110,6 @@ def report_loops(seconds: Mapping[int, Mapping[str, float]], marks: Marks, *, se
     print("\n   All scores by loops: how many times as long as one product they take\n")
     for cells in [["words", *WAYS], *loop_rows(seconds)]:
         print(f"   {cells[0]:>5}" + "".join(f"{cell:>22}" for cell in cells[1:]))
-    print()
     marks.at_most("scores by loops and by the product: apart", loops_apart(seed=seed), 1e-14, ".0e")
 
 
@@ -228,7 +227,6 @@ def report_trainings(draws: Draws, marks: Marks) -> None:
     print(f"\n   {DRAWS} draws, {STEPS} steps of Adam; losses are divided by a constant answer's\n")
     for cells in [TRAINED, *training_rows(draws)]:
         print("   {:16}{:>14}{:>14}{:>20}".format(*cells))
-    print()
     for said, judge, limit in (("softmax", marks.at_most, 0.2), ("divided", marks.at_least, 10)):
         losses, steep = np.concatenate([draws[name, said] for name in ("V1", "V2")]).T
         judge(f"{said}: loss / a constant's, median of both", np.median(losses), 0.45, ".2f")

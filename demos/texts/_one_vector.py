@@ -85,7 +85,6 @@ def report(right: Shares, known: dict[tuple[int, str], float], marks: Marks) -> 
         kinds = ((right[T, kind].mean(), known[T, kind]) for kind in ("all", "last"))
         cells = (f"{share:10.1%}, {number:4.1f}" for share, number in kinds)
         print(f"   {T:>8}  {'  '.join(cells)}")
-    print()
     least = min(right[T, "all"].mean() for T in LENGTHS)
     marks.at_least("all states, any length", least, 0.99)
     marks.at_least("2 words, the last state: they fit", right[2, "last"].mean(), 0.99)

@@ -146,7 +146,6 @@ def compare(marks: Marks, *, seed: int, steps: int) -> list[Tried]:
         "One head makes one average p a + q b of the places before and after: one equation for two "
         "unknowns. Two heads make two."
     )
-    print()
     one, longer, wider, *several = tried
     marks.at_least("one head: lost", min(one.lost), 0.49)
     marks.at_least("one head, five times as long: lost", min(longer.lost), 0.49)

@@ -48,7 +48,7 @@ from minigrad.nn import Embedding, xavier_uniform
 from minigrad.optim import SGD, Adam
 
 chosen = options("love_transformers", __doc__.splitlines()[0], steps=500, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 rng = np.random.default_rng(chosen.seed)
 WORDS, H = source.WORDS, 2
 x, layer = source.layer()
@@ -187,6 +187,7 @@ tell.end()
 print("\n3 · The steps it leaves undone\n")
 apart = np.abs(sum(source.one_head(layer, h)(x).data for h in range(H)) - ours["output"]).max()
 marks.at_most("the layer and the sum of its heads: apart", apart, 1e-13, ".0e")
+print(f"   The layer and the sum of its heads are {apart:.0e} apart.")
 
 # %%
 # The embedding is a table of three words, and X is its rows 0, 1, 2. In the reversed sentence each
@@ -200,6 +201,7 @@ for name, places in (("without", np.zeros((3, 4))), ("with", sinusoidal(3, 4))):
     moved = np.abs(forward - backward[::-1]).max()
     judge, limit = (marks.at_least, 1.0) if places.any() else (marks.at_most, 1e-13)
     judge(f"in reverse, {name} positions: an output moves by", moved, limit, ".1g")
+    print(f"   With the words in reverse, {name} positions, an output moves by {moved:.1g}.")
 
 # %% 4 · The way back
 # L is the sum of one head's output. Each head is taken alone, because in one sum head 2's gradients

@@ -49,7 +49,7 @@ from minigrad import Steps, Tensor, gradcheck, graph, softmax
 from minigrad.graphs.render import described
 
 chosen = options("love_you", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 
 
 # %% 1 · What it prints, and ours

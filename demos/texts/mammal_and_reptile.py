@@ -52,7 +52,7 @@ from minigrad.graphs.render import described
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("mammal_and_reptile", __doc__.splitlines()[0], steps=3000, quick=20)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 NOISE = 0.3
 animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
 ASKED = ("mammal", "reptile")
@@ -258,9 +258,10 @@ titles = ("as drawn, asked from 0", "trained, asked from the average")
 known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
 unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
 marks.at_least("mammal looks at the whale, which is most like it", trained[5, 3], 0.5)
-print(f"   The distance of reptile to its nearest animal is {unknown:.1f}.")
 marks.at_most("the largest distance of a held-out question", known, unknown / 2, ".1f")
-print("   So the training says nothing about the answer to reptile.")
+print(f"""
+   The distance of reptile to its nearest animal is {unknown:.1f}. That of a held-out question to
+   its own is {known:.1f} at most. So the training says nothing about the answer to reptile.""")
 maps = np.stack([untrained, trained])
 save_figure(plot_heads(maps, everyone, NAMES, titles=titles), chosen.out / "weights")
 save_figure(plot_heads(of_three, everyone, NAMES), chosen.out / "heads")

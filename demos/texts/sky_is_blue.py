@@ -56,7 +56,7 @@ from minigrad import Steps, Tensor, gradcheck, gradients, graph, softmax
 from minigrad.graphs.render import described
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0], quick=True)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 SENTENCE = source.REPAIRED  # line 1 of section 2 is why it is not source.SENTENCE
 WIDTH = source.D_MODEL  # of the many draws; d_k too, as there is one head
 DRAWS = max(2_000 * 32**2 // WIDTH**2 // (20 if chosen.quick else 1), 2)
@@ -108,7 +108,6 @@ say(
     f"{WIDTH} in every draw, to {off:.0e}: see 2, 5."
 )
 say(f"Lost are {source.LOST}.")
-print()
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
 marks.at_most(f"ratio of our variances, from {WIDTH} in any draw", off, 1e-10, ".0e")
 marks.at_least("draws above the text's variance: it is ordinary", min(above, 1 - above), 0.05)
@@ -260,10 +259,13 @@ alone = [
 together = multi.w_o(Tensor(np.concatenate(alone, axis=-1)))
 apart = np.abs((together - multi(x, mask=causal)).data).max()
 marks.at_most("four heads, one by one, against the layer", apart, 1e-12, ".0e")
+print(f"   Four heads, one by one, and the layer are {apart:.0e} apart.")
 for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
     moved = np.array([moved_by(word, x) for word in layer(x, mask=causal)[0]])  # (T, S)
-    marks.at_most(f"{name}: what a later word moves", moved[~causal].max(), 0, "g")
-    marks.at_least(f"{name}: what an earlier one moves", moved[causal].min(), 1e-4, ".0e")
+    later, earlier = moved[~causal].max(), moved[causal].min()
+    marks.at_most(f"{name}: what a later word moves", later, 0, "g")
+    marks.at_least(f"{name}: what an earlier one moves", earlier, 1e-4, ".0e")
+    print(f"   {name}, causal: a later word moves {later:g}, an earlier one {earlier:.0e} or more.")
 
 # %%
 # The text says that one head has a limited capacity. A task shows it (demos/texts/_two_places.py).
@@ -299,6 +301,7 @@ for name, f, at in (
     report = gradcheck(f, *at)
     total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
+    print(f"   {name}: {agree} of {total} derivatives agree.")
 
 # %%
 # All agree, and nothing seems wrong with the first example. But the largest terms dominate a sum
@@ -352,7 +355,6 @@ for paragraph in (
 ):
     print()
     say(paragraph)
-print()
 marks.at_least("its recipe, scaled: variance of scores", scaled.variance.mean(), 900, ".0f")
 marks.at_least("its recipe, scaled: dead queries", scaled.dead(), 0.5)
 marks.at_least("its recipe, scaled: largest weight", scaled.largest, 0.75, ".2f")

@@ -26,7 +26,7 @@ from demos.texts.sources import (
 )
 
 chosen = options("texts", __doc__.splitlines()[0])
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 TEXTS = (love_transformers, love_you, sky_is_blue, your_journey, mammal_and_reptile)
 
 

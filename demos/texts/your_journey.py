@@ -58,7 +58,7 @@ from minigrad.graphs.render import described
 from minigrad.nn import Dropout, Sequential
 
 chosen = options("your_journey", __doc__.splitlines()[0], steps=200, quick=5)
-marks = Marks(enforced=not chosen.quick)
+marks = Marks(chosen)
 x = Tensor(INPUTS, requires_grad=True, name="X")
 one, two = source.version_1(), source.version_2()
 
@@ -93,7 +93,6 @@ for name, array in ours.items():
         print(f"   {name} {array.shape}: {array.size} of {array.size} agree")
     else:
         print(beside(name, PRINTED[name], array, texts))
-print()
 marks.at_least("numbers that are the same text", *counted(source), "d")
 
 # %%
@@ -278,6 +277,7 @@ for name, f, weights in (
     every, coarse = report.comparisons, report.unresolved
     sure, wanted = len(every) - len(coarse), 6 if name == "V2, scale 128" else len(every)
     marks.at_least(f"{name}: of {len(every)} derivatives confirmed", sure, wanted, "d")
+    print(f"   {name}: {sure} of {len(every)} derivatives confirmed")
     if coarse:
         seen = np.max([(c.error, c.resolution) for c in coarse])
         print(f"     the {len(coarse)} others: no difference contradicts them")
@@ -351,7 +351,6 @@ for name, (recipe, _) in RECIPES.items():
     through = [np.mean([reached(head, scale) for head in heads]) for scale in (1.0, None)]
     print(f"   {name}: {row(through, '.1e')}")
     gained[name] = through[1] / through[0]
-print()
 marks.at_least("V1's recipe: times as much with the scale", gained["V1"], 100, ".0f")
 marks.at_most("V2's recipe: times as much with the scale", gained["V2"], 1, ".2f")
 marks.at_most("V1's recipe, d_k = 2048, 1/√d_k", wide["V1", "1/√d_k"][-1], 0.45, ".3f")

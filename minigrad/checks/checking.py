@@ -1,8 +1,8 @@
 """4.3 · Gradient check: believe no derivative you have not tested.
 
 How many evaluations does it take to test a million derivatives? As many as to test one. Move all
-inputs at once, along a **random direction** u, and compare two slopes: the one that the gradient
-claims, ⟨∂f, u⟩, and the one that a difference sees. In its simplest form:
+elements of an input at once, along a **random direction** u, and compare two slopes: the one that
+the gradient claims, ⟨∂f, u⟩, and the one that a difference sees. In its simplest form:
 
     >>> from minigrad import grad, primitive
     >>> def agrees(f, x, h=1e-5):
@@ -17,12 +17,14 @@ claims, ⟨∂f, u⟩, and the one that a difference sees. In its simplest form:
 
 This form has one step h for all sizes of x, and does not know how far a difference can be believed:
 its 1e-6 is a guess. It tests one input of a scalar f, and no second derivative. It does not say
-which rule is wrong, or where. `gradcheck` below does all of this, and compares in the same way.
+which rule is wrong, or where. `gradcheck` below does what this form leaves out, and compares in the
+same way.
 
-Can u hide an error? If the gradient is off by e, the two slopes differ by ⟨e, u⟩. For a Gaussian u
-(each element scaled by how far it may move, chapter 4.1), ⟨e, u⟩ is Gaussian with standard
-deviation ‖e‖. It comes out below ‖e‖/100 in 8 draws of 1,000, so all three of our draws miss an
-error only once in two million. Single elements are needed only to say *where* a gradient is wrong.
+Can u hide an error? If the gradient is off by e, the two slopes differ by ⟨e, u⟩. For a Gaussian u,
+⟨e, u⟩ is Gaussian with standard deviation ‖e‖. It comes out below ‖e‖/100 in 8 draws of 1,000, so
+all three of our draws miss an error only once in two million. (`gradcheck` also scales each element
+of u by how far it may move, chapter 4.1.) Single elements are needed only to say *where* a gradient
+is wrong.
 
 A wrong element can hide behind right ones that are a billion times larger, because its error is
 then nothing beside the slope. So if a gradient's elements differ much in size, those of similar

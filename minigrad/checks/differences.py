@@ -89,7 +89,7 @@ def slopes(
     result, and the sum is its resolution.
 
     phi        point → (n,), the value of every function
-    u          the direction, as long as a step may be: the first is u / 8
+    u          the direction; the first step is u / 8
     magnitude  (n,), the size of what is added up in each φ: it rounds by at least eps of this
                (eps = 2⁻⁵² is the distance from 1 to the next number)
 

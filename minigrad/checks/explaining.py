@@ -1,8 +1,7 @@
 """4.10 · Explaining: what gradcheck says when it fails.
 
 What does somebody need who has made a mistake? Which rule it is in, which of the rule's VJPs, and
-what kind of mistake; then the numbers, to look closer. (If each wrong element has an *input* above
-2, the VJP may have forgotten a limit at 2.) The message has these parts in this order.
+what kind of mistake; then the numbers, to look closer. The message has these parts in this order.
 Chapter 4.4 finds the rule, chapters 4.5 to 4.8 each try some mistakes, and 4.9 says where the check
 itself cannot be trusted. Of the mistakes that fit, the more specific ones are said first. If none
 fits, none is said.
@@ -24,6 +23,9 @@ fits, none is said.
            index       analytic      numerical     difference     resolution          input
              [1]   3.416198e-01   1.181568e+00        8.4e-01        ...                  1
              [0]   6.889329e-02   8.553410e-01        7.9e-01        ...                0.5
+
+(The last column is the element of the input. If it is above 2 in every row, the VJP may have
+forgotten a limit at 2.)
 """
 
 from __future__ import annotations

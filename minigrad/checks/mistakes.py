@@ -180,7 +180,7 @@ def not_finite(case: Case) -> Iterator[Diagnosis]:
 
 
 def ignores_g(case: Case) -> Iterator[Diagnosis]:
-    """c stays what it is, or is not multiplied by -2, when g is."""
+    """c does not change with g, or does not become -2c for -2g."""
     others = [np.random.default_rng(1).standard_normal(t.g.shape) for t in case.trials]
     pairs = list(zip(case.trials, others, strict=True))
     if all(not t.claimed.any() and not case.claim(t, -t.g).any() for t in case.trials):

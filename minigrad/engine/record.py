@@ -7,12 +7,11 @@ ran (the formula and its derivatives, chapter 1.3), on which inputs, and how to 
 `Node`. Its `vjps` are the way back: for each input one VJP, a function that is given g = ∂L/∂y, the
 gradient that arrives at the output y, and returns ∂L/∂input, the gradient that leaves. It is given
 y too, because some derivatives are shortest when they are written with y: for y = exp(x), ∂y/∂x is
-y. (VJP is short for vector-Jacobian product. The vector is g; chapter 2.1 says what the Jacobian
-is.) A node does not need to know L: g is all that a rule needs of it.
+y. A node does not need to know L: g is all that a rule needs of it.
 
 The record is nothing but these nodes. Each tensor holds the node that describes how it was made,
-and the node is freed with that tensor. Chapter 1.3 makes a node for each operation. Inside a
-`no_grad` block it makes none.
+and the node is freed with that tensor. Chapter 1.3 makes a node for each operation with an
+input that requires a gradient. Inside a `no_grad` block it makes none.
 
     >>> import numpy as np
     >>> from minigrad import Tensor
@@ -40,8 +39,7 @@ if TYPE_CHECKING:
 class Node:
     """One entry of the record: an operation's rule, inputs and options, and a VJP for each input.
 
-    `inputs` are Tensors; a number or an array became a constant one. `vjps` is a tuple with one VJP
-    for each input.
+    `inputs` are Tensors; a number or an array became a constant one.
 
     The node does not hold its own output: the output holds the node. References then lead only
     from results to what they were made of, never in a circle, and Python frees a record as soon as
@@ -62,7 +60,7 @@ class Node:
         self.inputs = inputs
         self.options = options
         self.vjps = vjps
-        self.spent: Any = None  # (these two: below the line at which a first reading may stop)
+        self.spent: Any = None  # (explained below the reading line, with `watch`)
         self.watch: Any = None
 
     @property
@@ -90,9 +88,10 @@ class no_grad:
     # Ctrl-C in the very instant in which a block ends can leave the record off.
     #
     # And three things of a `Node` that the lesson left out. A fused rule (chapter 1.3) has in
-    # `vjps` one function `backward(g, y, needs)` in place of the tuple. `spent` is the backward
-    # pass that has dropped the node's inputs, an object that knows whether it finished; before, it
-    # is None. `watch` is what `detect_anomaly` noted when the node was made (chapter 2.5).
+    # `vjps` one function `backward(g, y, needs)` in place of the tuple. `spent` is None until a
+    # backward pass drops the node's inputs. Then it is an object for that pass, whose `finished`
+    # says whether the pass reached its end. `watch` is what `detect_anomaly` noted when the node
+    # was made (chapter 2.5).
 
     def __new__(cls, function: Any = None) -> Any:
         """`@no_grad` and `@no_grad()` are the same decorator."""
@@ -163,7 +162,7 @@ _pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
 
 
 def is_recording() -> bool:
-    """Whether operations on what requires a gradient leave a node: outside of no_grad() blocks."""
+    """Return whether operations leave a node now: outside of no_grad() blocks."""
     return not any(_pauses.get())
 
 

@@ -9,7 +9,7 @@ of an array with more axes as laid out in one row.) The chain rule is a product 
     ∂L/∂x = ∂L/∂y · ∂y/∂h · ∂h/∂x
 
 and a product can be taken from either end. L is one number, so ∂L/∂y is one row. From the left,
-(∂L/∂y · ∂y/∂h) · ∂h/∂x, everything carried along stays one row, no longer than the tensor it
+(∂L/∂y · ∂y/∂h) · ∂h/∂x, everything carried along stays one row, as long as the tensor it
 belongs to. From the right it would be a matrix with a column for every element of x. And from the
 left no Jacobian is ever built: a rule needs only the product of a row g with its Jacobian, and has
 a formula for that product. The formula is called a **VJP**, short for vector-Jacobian product,
@@ -18,9 +18,9 @@ million parameters.
 
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
-So it is with an element that NumPy copies to many places: in x + b with x of shape (2, 3) and b of
-shape (3,), g has the shape (2, 3), and ∂L/∂b = g.sum(axis=0). This is **un-broadcasting**, in the
-function `_fitted` below.
+The same holds for an element that NumPy copies to many places: in x + b with x of shape (2, 3) and
+b of shape (3,), g has the shape (2, 3), and ∂L/∂b = g.sum(axis=0). This is **un-broadcasting**, in
+the function `_fitted` below.
 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than
@@ -37,9 +37,9 @@ is the gradient of b complete, and b sends to a. (If b were taken before c, it w
 little.)
 
 Why is the newest always complete? Let t be the newest result that waits. Only a newer result can
-still send to t. The newer ones that had a gradient have passed it on, since none of them waits. The
-newer ones that had none could get one only from results that are newer still, and these have
-nothing left to send, for the same reason. So t is complete.
+still send to t, and none of the newer ones waits: each has passed its gradient on, or never had
+one. Go through them from the newest down. The first has nothing to send, and can get nothing, since
+no result is newer. So the second cannot get anything either, and so on down to t: t is complete.
 
 Leaves pass nothing on, they only collect. The pass starts with the seed ∂L/∂L = 1 at the loss,
 which is its **root**, and ends when no result is waiting. In its simplest form, for results without
@@ -67,7 +67,7 @@ broadcasting, constants or fused rules, the loop is
     16.0
 
 `replay` is this loop with a heap, which finds the newest without looking at all that wait. It also
-computes only what is asked for, and frees the record on the way:
+computes only what is asked for, un-broadcasts, and frees the record on the way:
 
     >>> from minigrad.engine.replay import replay
     >>> float(replay(d, np.array(1.0))[a])
@@ -92,6 +92,10 @@ import numpy as np
 
 from minigrad.engine.record import Node, recording
 from minigrad.engine.tensor import Tensor, describe
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: the loop with a heap and its options, un-broadcasting, how a VJP is called,
+# gradients that can be differentiated again, fused rules, and records that were dropped before.
 
 Sent = Iterator[tuple[Tensor, int, Any]]  # inputs, their positions, and their contributions
 Observer = Callable[[Tensor, Sent, dict[Tensor, Any]], Sent]
@@ -119,7 +123,6 @@ def replay(
     observe       a function that is given what t sends, before it is sent, and hands it on
                   (chapter 5.14)
     """
-    # (The helpers below, such as `contributions`, are defined after the reading line.)
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
     gradients: dict[Tensor, Any] = {root: seed}  # (a Tensor's hash is its identity)
     waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, result): the newest comes out first
@@ -156,11 +159,9 @@ def replay(
 def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     """Bring a VJP's result to the shape and dtype of its input x: the one un-broadcast.
 
-    Broadcasting copies one element to many places; the gradient of a copy is summed over the
-    places (∂L/∂x = Σ ∂L/∂copy). Rules leave that to this function. (Three of them never make the
-    stretched gradient: the product of a stack with one matrix in chapter 3.5, `einsum` in 3.8, and
-    the score_bias of chapter 12.) A shape that broadcasting cannot explain is the rule's mistake,
-    and a sum would hide the mistake.
+    Rules leave the sum over what was stretched to this function, except for a few that sum while
+    they multiply (as in chapter 3.5). A shape that broadcasting cannot explain is the rule's
+    mistake, and a sum would hide the mistake.
     """
     _refuse_wrong_result(g, x, t, i, create_graph)
     extra = g.ndim - x.ndim
@@ -170,11 +171,6 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     if stretched:
         g = g.sum(axis=tuple(stretched), keepdims=True)
     return g if g.dtype == x.dtype else g.astype(x.dtype)
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: how a VJP is called, gradients that can be differentiated again, fused rules, passes
-# that are wanted for some tensors only, and records that another pass has dropped.
 
 
 def contributions(

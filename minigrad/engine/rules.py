@@ -76,12 +76,8 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     closure need not keep y alive.
 
     If broadcasting stretched an input, say from (3,) to the output's shape (2, 3), its VJP may
-    return the gradient in the stretched shape. The engine then sums this gradient back to the
-    input's shape (chapter 2.1), so rules do not do that themselves. The stretched shape is always
-    the output's: the engine sums only over axes that the output has. In a rule for
-    `(x * w).sum(-1)`, with x of shape (2, 3) and w of shape (3,), the output has shape (2,). A
-    gradient of w with shape (2, 3) has more axes than the output and is an error. There the VJP
-    itself has to sum.
+    return a gradient of the output's shape: the engine sums it back to the input's shape (chapter
+    2.1). Over axes that the output does not have, the VJP itself has to sum.
 
     The value must be an array of the rule's own, or one of its inputs, because the result becomes
     read-only. Called with arrays only, the operation returns an array. Numbers take the dtype of
@@ -110,7 +106,7 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
 
 
 def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tensor]:
-    """The function that computes and records. Every operation of every model passes here."""
+    """Return the function that computes and records. Every operation of every model is one."""
     parameters = inspect.signature(rule).parameters.values()
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
@@ -181,7 +177,8 @@ def fused(
     >>> y, x.grad
     (Tensor(12., node=fast_scaled_sum), array(4.))
 
-    `gradcheck` (chapter 4.3) compares the rule with its definition, in values and derivatives:
+    `gradcheck` (chapter 4.3) compares the rule's value with its definition's, and its derivatives
+    with finite differences:
 
     >>> from minigrad import gradcheck
     >>> bool(gradcheck(fast_scaled_sum, 3.0, 5.0))

@@ -9,9 +9,8 @@ without a node: usually the ones that you made yourself. Chapter 1.3 writes the 
 follows them backwards, and that is all of backpropagation.
 
 The last result of a record is usually one number, the **loss** L, which says how wrong a model is.
-∂L/∂x is the slope of L when x moves and all else stays. If x is an array, ∂L/∂x is an array of the
-same shape, with one slope for each element: the **gradient** of L with respect to x, or for short
-the gradient of x.
+∂L/∂x is the **gradient** of x (chapter 0): an array of the shape of x, with one slope for each
+element.
 
     >>> import numpy as np
     >>> from minigrad import Tensor, no_grad
@@ -120,7 +119,6 @@ class Tensor(Words):
                     "Tensor(t) would cut t out of its record: use t itself, or t.detach()"
                 )
             values = values._array
-        # (`read_only`, `real_array`, `frozen`, `result` and the clock `now` end this file.)
         self._array = read_only(real_array(values, "Tensor", dtype))
         self._time = now()
         self._requires_grad = False
@@ -159,9 +157,9 @@ class Tensor(Words):
 
     # ------------------------------------------------ A first reading may stop here.
     # What follows: which arrays a leaf can be given, shapes and dtypes, conversions (those that
-    # would lose the record raise an error), and the helpers used above. `now` is the clock;
-    # `real_array`, `frozen`, `read_only` and `result` make arrays that nobody can write to, and
-    # tensors of them.
+    # would lose the record raise an error), and the helpers used above. `now` is the clock,
+    # `real_array` checks values, `frozen` and `read_only` make arrays that nobody can write to, and
+    # `result` makes a tensor of an array.
 
     def _checked(self, values: Any) -> Array:
         """Return the values as an array, if this tensor can be given them.
@@ -285,7 +283,7 @@ class Tensor(Words):
         )
 
     def __reduce__(self) -> Any:
-        """How a leaf is copied and pickled.
+        """Copy and pickle a leaf; refuse a result.
 
         A copied result would hold copies of its leaves, and backward() would fill the `.grad` of
         those copies, not of your leaves.
@@ -326,7 +324,7 @@ def _restored(
 
 
 def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
-    """What `t -= other` does, for one of the operators.
+    """Return the method that `t -= other` calls, for one of the operators.
 
     `loss += term` gives the name `loss` to a new, recorded tensor. For a leaf that requires a
     gradient this would be a mistake: the model or the optimizer still holds the leaf, and would
@@ -447,6 +445,6 @@ def as_operand(x: Any, asked: str) -> Any:
 
 
 def describe(x: Any) -> str:
-    """How errors name a tensor: by the name its owner gave it, and by its shape."""
+    """Return the words by which errors name a tensor: its owner's name for it, and its shape."""
     name = getattr(x, "name", None)
     return f"{name!r} {np.shape(x)}" if name else f"{np.shape(x)}"

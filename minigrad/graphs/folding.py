@@ -9,7 +9,8 @@ Half of them tell the reader nothing. So a drawing has fewer boxes than the reco
   and where a closed box tells how many operations it stands for, they are not counted.
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps` (chapter 5.14), each layer that was called is a frame down to a depth, and below it
-  one box.
+  one box. For the first of numbered layers, such as blocks.0, the layers around it do not count.
+  So one block is opened, wherever the blocks are.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
   the others, with a strip of the gradients at the output of each.
 - If there are still more than 150 boxes, any operations that are repeated are drawn once.
@@ -32,6 +33,7 @@ operations, one arrow comes from each source.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,6 +45,7 @@ from minigrad.graphs.repeats import Run, alike, runs
 from minigrad.graphs.scale import lost
 
 READABLE = 150  # boxes; above it, repeated operations are folded
+NUMBERED = re.compile(r"\.\d+$")  # the name of a layer that is one of a list
 SIGNS = {  # how a constant is written that is the first input, or the second
     "add": ("+ {}", "+ {}"),
     "divide": ("{} /", "/ {}"),
@@ -148,6 +151,7 @@ class Folding:
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
+        self.later: set[int] = set()  # the ids of blocks that come after an opened one
         self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
@@ -211,15 +215,28 @@ class Folding:
             return
         numbers = inside(item)
         name = item.name_within(parent)
+        level += id(item) in self.later
         if len(numbers) == 1:  # a layer of one operation is a box with the layer's name
             self._operation(self.vertices[numbers[0]], frame, name)
             return
         assert item.scope is not None
         if self.depth is None or level < self.depth:
-            self._emit(item, (*frame, item.scope.path), level + 1)
+            around_blocks = self._holds_blocks(item, numbers)
+            if around_blocks:
+                blocks = [x for x in item.items if isinstance(x, Group) and NUMBERED.search(x.path)]
+                self.later |= set(map(id, blocks[1:]))
+            self._emit(item, (*frame, item.scope.path), level + (not around_blocks))
         else:
             detail = f"{item.scope.kind}: {len(numbers)} operations"
             self._closed("module", name, detail, numbers, frame)
+
+    def _holds_blocks(self, group: Group, numbers: list[int]) -> bool:
+        """Return whether numbered layers of several operations are inside, such as blocks.0."""
+        if NUMBERED.search(group.path):
+            return False
+        layers = [scope.layer for n in numbers for scope in self.vertices[n].modules]
+        inside = Counter(layer for layer in layers if layer.startswith(f"{group.path}."))
+        return any(count > 1 and NUMBERED.search(layer) for layer, count in inside.items())
 
     def _operation(self, v: Vertex, frame: tuple[str, ...], layer: str = "") -> None:
         self._add(

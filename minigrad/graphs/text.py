@@ -12,7 +12,8 @@ the inputs are in their order.
     t2 = mean(t1)        ()    grad 1
 
 The passes that `Steps` notes (chapter 5.14) are written in the same way: forward a line for each
-operation, with its number, and backward a line for each contribution.
+operation, with its number, and backward a line for each contribution. There a result that no
+variable names has its layer and its operation before its number: blocks.1: add (t99) → x#4.
 """
 
 from __future__ import annotations
@@ -154,13 +155,26 @@ def backward_lines(
     """The contributions of a backward pass, a line for each."""
     names = unique_names(vertices)
     for n, c in enumerate(contributions, 1):
+        target = vertices[c.target]
         if c.source is None:
-            yield f"{n:5}. {names[c.target]} receives {c.after}"
+            yield f"{n:5}. {_in_layer(target, names)} receives {c.after}"
             continue
-        uses = vertices[c.source].inputs.count(c.target)
+        source = vertices[c.source]
+        said = source.modules[-1:] if not source.named else ()  # the layer that the line names
+        uses = source.inputs.count(c.target)
         which = f", input {c.position}" if uses > 1 else ""
         count = f", {nth_of(c.nth, c.of)}" if c.of > 1 else ""
-        yield f"{n:5}. {names[c.source]} → {names[c.target]}{which}{count}: {_total(c)}"
+        names_both = f"{_in_layer(source, names)} → {_in_layer(target, names, *said)}"
+        yield f"{n:5}. {names_both}{which}{count}: {_total(c)}"
+
+
+def _in_layer(v: Vertex, names: list[str], said: Scope | None = None) -> str:
+    """Return a tensor's name; for a result without one its operation, and its layer if not said."""
+    if v.named or not v.operation:
+        return names[v.number].removeprefix(f"{said.layer}." if said else "")
+    layer = v.modules[-1] if v.modules else said
+    place = f"{layer.path}: " if layer and layer != said else ""
+    return f"{place}{v.operation} ({names[v.number]})"
 
 
 def _total(c: Contribution) -> str:

@@ -141,8 +141,8 @@ def maximum(a, b, /):
     """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
 
     At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
-    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)`, which
-    networks call relu, has slope ½ at exactly 0.
+    of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
+    slope ½ at exactly 0. (The `relu` of chapter 6.1 has the same values, and the slope 0 there.)
 
     >>> maximum(2.0, 5.0)
     array(5.)
@@ -169,7 +169,8 @@ def power(a, b, /):
         ∂y/∂a = y · b/a = b aᵇ⁻¹        ∂y/∂b = y log a
 
     At a = 0 the formulas give 0 · ∞ in two cases: ∂y/∂a if b = 0, and ∂y/∂b if b > 0. In both the
-    function is constant in that input, so the rule returns 0, at every order.
+    function is constant in that input, so the rule returns 0, at every order. (At a = b = 0 it
+    returns 0 for ∂y/∂b too, where 0ᵇ jumps.)
     `x**0.5` keeps its infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
 
     >>> power(3.0, 2.0)
@@ -218,7 +219,7 @@ def remainder(a, b, /):
 
 @primitive
 def expm1(x, /):
-    """y = exp(x) - 1: f′ = exp(x) = y + 1. All digits are kept near 0, where 1s cancel.
+    """y = exp(x) - 1: f′ = exp(x) = y + 1. Near 0, where exp(x) - 1 cancels, it keeps all digits.
 
     >>> expm1(0.0), expm1(1e-20)
     (array(0.), array(1.e-20))

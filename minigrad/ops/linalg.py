@@ -36,7 +36,7 @@ def matmul(a: Any, b: Any) -> Tensor:
 
     With n, k and m different the shapes allow no other product of the two: G is (n, m), so an
     (n, k) result needs (m, k) on the right, which is Bᵀ. Where broadcasting used one matrix for a
-    whole stack, the engine sums its gradient over the stack.
+    whole stack, its gradient is summed over the stack.
 
     Axes before the last two are a stack of matrices and broadcast. A vector is treated as in
     NumPy: on the left it becomes a matrix with one row, on the right a matrix with one column, and
@@ -85,7 +85,7 @@ def _of_a_vector(a: Any, b: Any) -> Tensor:
 
 @primitive(name="matmul")
 def _rows_matmul(a, b, /):
-    """The same for one matrix b and a stack a: the rows of all matrices of a form one matrix.
+    """Multiply a stack a by one matrix b: the rows of all matrices of a form one matrix.
 
     One large product is several times faster than many small ones. Aᵀ G of the large matrices is
     already the sum over the stack; otherwise the engine would add up one gradient for each matrix.

@@ -3,9 +3,9 @@
 In chapter 0: `e = np.exp(x)`.
 
 Why derive by hand what could be composed? Composed of `exp`, `sum` and `log`, the three operations
-here would be right, and so would their gradients. But the composed record keeps three to five nodes
-where one formula suffices, exp overflows at 710 (in float32 at 89), and above all the formula shows
-what the composed record hides: when attention stops learning.
+here would be right on paper, and so would their gradients. But the composed record keeps three to
+five nodes where one formula suffices, exp overflows at 710 (in float32 at 89), and above all the
+formula shows what the composed record hides: when attention stops learning.
 
 All three subtract the largest element first. That changes nothing in the result, since
 exp(xᵢ - m) / Σ exp(xⱼ - m) has exp(-m) above and below, and it keeps every exponent at or
@@ -75,7 +75,7 @@ def log_softmax(x, /, axis=-1):
 
     The usual loss for guessing the true class c is L = -y_c (cross-entropy). Then g is -1 at c
     and 0 elsewhere, and ∂L/∂x = p - onehot(c), where onehot(c) is 1 at c and 0 elsewhere:
-    prediction minus truth. It never dies while they differ.
+    prediction minus truth. This gradient is 0 only where the two are equal.
 
     >>> np.exp(log_softmax([0.0, np.log(3.0)]))
     array([0.25, 0.75])

@@ -296,7 +296,7 @@ WRONG |= {
         ),
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 26, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
+            "line 25, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
             "operand 1 has a mismatch",
         ),
         (

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -89,13 +90,13 @@ def test_a_demo_runs_quickly_and_leaves_its_pictures_and_its_trainings(name, qui
     expected |= {"weights.gif"} if name in ANIMATED else set()
     assert {path.name for path in folder.iterdir()} == expected
     assert_light(folder)
-    assert re.search(r"expected at (least|most) \S+, got \S+: (passed|not reached)", done.stdout)
+    assert re.search(r"\n\d+ of \d+ checks passed; --marks shows them\n$", done.stdout)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", each())
+@pytest.mark.parametrize("name", each("--marks"))
 def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, run_once):
-    folder, done = run_once(name)
+    folder, done = run_once(name, "--marks")
     print(done.stdout)
     assert done.returncode == 0, done.stderr[done.stderr.rfind("\nFailed:") :]
     assert_light(folder)
@@ -111,8 +112,8 @@ def test_recomputing_the_blocks_of_charlm_saves_memory_and_keeps_the_gradients(q
     form = r"One training step: (\S+) MB in \d+ ms. With recomputed blocks: (\S+) MB in \d+ ms"
     plain, recomputed = map(float, re.search(form, done.stdout).groups())
     assert recomputed < 0.6 * plain  # one block's record instead of two, and a tenth
-    judged = r"(memory with recompute|largest difference of the gradients), .+: passed$"
-    assert len(re.findall(judged, done.stdout, re.MULTILINE)) == 2
+    reached = r"^   (memory with recompute|largest difference of the gradients), [^:]+: \S+$"
+    assert len(re.findall(reached, done.stdout, re.MULTILINE)) == 2
 
 
 def test_the_smoothed_loss_does_not_lag():
@@ -197,14 +198,30 @@ def test_a_slider_shows_the_frames_of_the_animation_one_by_one(name, quick, visi
     assert not page.locator("input").is_visible()
 
 
+@pytest.mark.parametrize("every", [False, True], ids=["", "--marks"])
+@pytest.mark.parametrize("findings", [False, True], ids=["", "findings"])
+def test_a_mark_that_passed_is_counted_and_one_that_was_missed_is_shown(every, findings, capsys):
+    marks = Marks(Namespace(quick=False, marks=every), findings=findings)
+    marks.at_most("error", 0.25, 0.5, ".2f")
+    marks.at_least("score", 0.5, 0.9)
+    with pytest.raises(SystemExit, match="^1$"):
+        marks.end()
+    first = "   error: 0.25\n" if findings else ""
+    first = "   error: expected at most 0.50, got 0.25: passed\n" if every else first
+    out, err = capsys.readouterr()
+    second = "   score: expected at least 90.0%, got 50.0%: FAILED\n"
+    hint = "" if every else "; --marks shows them"
+    assert (out, err) == (f"{first}{second}\n1 of 2 checks passed{hint}\n", f"\nFailed:\n{second}")
+
+
 def test_the_page_of_a_run_that_failed_a_mark_says_so(tmp_path):
-    marks = Marks(enforced=True)
+    marks = Marks(Namespace(quick=False, marks=False))
     marks.at_least("score", 0.5, 0.9)
     folder = tmp_path / "one"
     folder.mkdir()
     page = Page("Title", claim="Claim").write(folder, note=marks.note)
     assert "This run failed 1 of its 1 marks" in page.read_text("utf-8")
-    assert Marks(enforced=False).note == ""
+    assert Marks(Namespace(quick=True, marks=False)).note == ""
 
 
 # ---------------------------------------------------------------- law: the same seed, the same bits

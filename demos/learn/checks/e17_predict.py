@@ -16,9 +16,9 @@ HINTS = (
     "There are two kinds of queries. In most of them one weight is nearly 1. In a few the two "
     "largest scores are nearly equal: J is not small there, and the columns of Kᵀ, which nothing "
     "shrinks, have length √d_k. Which of the two decides the median, and which the mean?",
-    "Without a scale few queries have nearly all of the gradient: they become rarer as it becomes "
-    "longer, so the mean rises a little at most. The median falls, and at d_k = 1024 it is some 40 "
-    "times smaller than the scaled one.",
+    "Without a scale few queries have nearly all of the gradient. Such queries become rarer as "
+    "their gradient becomes longer, so the mean rises a little at most. The median falls, and at "
+    "d_k = 1024 it is some 40 times smaller than the scaled one.",
 )
 REPEATS = 4
 WORD, NUMBER = "'rises', 'stays' or 'falls'", "a number above 0"

@@ -52,7 +52,7 @@ def right_scores(scores_back, Z, V, G):
         seen,
     )
 
-    @primitive
+    @primitive(name="scores_back")
     def read(Z, /):
         P = softmax(Z)
         return P @ V, lambda G, y: scores_back(P, V, G)
@@ -113,4 +113,4 @@ def masked(backward, rng):
 def arrays(asked, found, inputs):
     """The three gradients; Unsolved unless each is an array of the shape of its input."""
     pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
-    return tuple(array(f"{name} of {asked}", gradient, x.shape) for name, gradient, x in pairs)
+    return tuple(array(f"{name}, {asked},", gradient, x.shape) for name, gradient, x in pairs)

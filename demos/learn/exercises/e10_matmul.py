@@ -3,8 +3,7 @@
 Write the rule of C = A B. Follow one element of A: which elements of C does
 it reach, and how strongly? Its gradient gathers what comes back from these.
 Do the same for B. Axes before the last two are a stack of matrices. Where a
-stack was broadcast, the engine sums your gradient over it, as you did in
-exercise 9.
+stack was broadcast, the engine sums your gradient over it (exercise 9).
 
     a    (n, k), or a stack of them, (…, n, k)
     b    (k, m), or (…, k, m)

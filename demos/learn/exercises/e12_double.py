@@ -3,8 +3,9 @@
 The length of a vector is y = √Σ x². The rule below gets its gradient right,
 and every training with it works. But the derivative of that gradient is
 wrong. For a second derivative the engine calls the rule once more, now with a
-Tensor x, and records all that the VJP computes. Find out what is not
-recorded, and change the rule so that its second derivative is right, too.
+Tensor x, and records what the VJP computes with Tensors. Find out what it
+computes with arrays, and change the rule so that its second derivative is
+right, too.
 
     x    vectors, as rows: an array (…, d), and a Tensor the second time
     y    their lengths: (…, 1)

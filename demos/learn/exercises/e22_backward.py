@@ -4,9 +4,9 @@ The way forward has three steps: the scores Z = scale · Q Kᵀ, the weights
 P = softmax(Z) of each row, and the output O = P V. `weights` gives P, and G
 is ∂L/∂O. Write the way back. `scores_back` goes through the last two steps,
 from G to ∂L/∂Z. `backward` has ∂L/∂Z, and needs three more products. Decide
-for each which factor is transposed and on which side it stands, also where
-T = S and every order fits. A forbidden key has the weight 0 and needs no line
-of its own: why?
+for each which factor is transposed, and on which side it stands. The shapes
+tell, except where T = S: there think of what the rows mean. A forbidden key
+has the weight 0 and needs no line of its own: why?
 
     Q, K, V      arrays (…, T, d_k), (…, S, d_k) and (…, S, d_v)
     P, G         (…, T, S) and (…, T, d_v); … are the same batch axes in all
