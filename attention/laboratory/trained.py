@@ -363,8 +363,7 @@ def measured(
             "gradients to measure"
         )
     at = [look.q, look.scores]  # (B, H, 1, d_k), (B, H, 1, n)
-    found = [*gradients(loss * len(answer), at[:1], retain_graph=True)]
-    found += gradients(look.output, at, g)
+    found = gradients(loss * len(answer), at[:1], retain_graph=True) + gradients(look.output, at, g)
     dead, passed, passed_scores = (np.linalg.norm(x.astype(float), axis=-1) for x in found)
     variance = look.scores.data.astype(float).var(axis=-1)  # (B, H, 1)
     return Heads(
@@ -398,7 +397,7 @@ def steps_of_second_task(
 def steps_over_rates(
     rows: Iterable[TrainedHeads], change: str, slowed: float = 1.0
 ) -> dict[float, float]:
-    """Return rate → the median of the second task's steps over trainings; infinite is never."""
+    """Return rate → the median over trainings of the second task's steps; infinite is never."""
     steps: dict[float, list[float]] = {}
     for task in (task for row in rows for task in row.second):
         if (task.change, task.slowed) == (change, slowed):

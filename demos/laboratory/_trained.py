@@ -100,7 +100,6 @@ class AllTrained:
         header, *rows = rate_rows(self.of_kept)
         for cells in (header, *rows):
             print("   " + f"{cells[0]!s:6}" + "".join(f"{cell!s:>22}" for cell in cells[1:]))
-        print()
         judge(marks, self.found)
         judge_kept(marks, self.of_kept)
         self.heads.judge(marks)

@@ -91,7 +91,7 @@ class TwoModels:
         for first, *cells in (COLUMNS, *self.table()):
             print(f"   {first:20}" + "".join(f"{cell:>8}" for cell in cells))
         print("   (falls, grows: the median and the mean of ‖∂L/∂q‖ without any scale; then if a")
-        print("   head alone loses its scale)\n")
+        print("   head alone loses its scale)")
         what = "glassllm's ratios from those that are kept, at most so many standard errors"
         marks.at_most(what, self.furthest(median, mean), 4.0, ".1f")
         self.judge(marks)
@@ -123,5 +123,8 @@ class TwoModels:
             f"There the median falls in {self.count('median', -1, of=diffuse)} of {len(diffuse)} "
             "*diffuse* heads. So “decided heads lose their typical gradient, diffuse ones gain” "
             "is a property of the first model. What holds in both is that the mean grows: in "
-            f"{self.count('mean', 1)} of all {len(self.rows)} heads.",
+            f"{self.count('mean', 1)} of all {len(self.rows)} heads. A head's inputs change too if "
+            "all heads lose their scale. If a head alone loses its scale, its mean grows in "
+            f"{self.count('alone_mean', 1)} of the heads, and its median falls in "
+            f"{self.count('alone_median', -1)}.",
         )

@@ -93,7 +93,7 @@ class Recovered:
             print(f"   {cells[0]:{WIDTHS[0]}}" + _line(cells[1:]))
         on_learned, on_others = self.trained()
         print(f"\n   with the trained scale: {on_learned:.3f} on the learned texts, ", end="")
-        print(f"{on_others:.3f} on the others\n")
+        print(f"{on_others:.3f} on the others")
         few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
         for a, least in ((0.0, 0.3), (1.0, 0.1)):
             what = f"{STARTS[a]}, W_Q and W_K: learned texts' loss below the trained model's"
@@ -125,7 +125,7 @@ class Recovered:
             "1/d_k, √d_k times too small, and one with no scale, √d_k times too large. In each, "
             f"W_Q and W_K alone are trained on {LEARNED} texts that the model wrote itself. Does "
             "the second one learn? And do 16 numbers that multiply the scores of the 16 heads do "
-            "better or worse than the 131,072 numbers in W_Q and W_K?",
+            "better or worse than all the numbers in W_Q and W_K?",
             f"It learns these {LEARNED} texts by heart: there its loss falls to {end:.2f}, below "
             f"the {on_learned:.2f} of the model with its trained scale. On {OTHERS} other texts of "
             f"the same kind it wins back {self.won_back(sharp):.0%} of what the lost scale costs, "
@@ -164,8 +164,8 @@ class Recovered:
             "*From too sharp, W_Q and W_K generalise worse.* With more texts, of which each is "
             f"used once, the same start wins back {self.won_back((*many, 0.0, 'adam')):.0%} on "
             f"other texts in the same {self.steps} steps. So the few texts are one reason, and not "
-            "the only one. An earlier version of this page looked at the other texts alone and "
-            "said that W_Q and W_K hardly learn: they learn, and something else.",
+            "the only one. If you look at the other texts alone, W_Q and W_K seem not to learn: "
+            "they learn, and something else.",
             "This is one model and few steps: nothing is said of a longer training.",
         )
         if full is not None:

@@ -24,7 +24,7 @@ import numpy as np
 from attention import GPT, attention, generate
 from attention.scaled_dot_product import scale_factor
 from demos.pretrained._loading import WeightsError, origin, tokenizer, writer
-from minigrad import Tensor, cross_entropy, exp, gradients, keep_memory, no_grad
+from minigrad import Tensor, cross_entropy, exp, keep_memory, no_grad
 from minigrad.optim import SGD, Adam
 
 OPTIMIZERS = {"sgd": SGD, "adam": Adam}
@@ -45,7 +45,6 @@ class Recovery:
     trained: list[float]  # with 1/√d_k, before any step: the losses on learned and on other texts
     learned: list[float]  # with d_k^-a, on 16 of the learned texts, after the steps of LOOKS
     others: list[float]  # the same on the other texts
-    gradient: float  # ‖∂L/∂(what learns)‖ over these 16 texts, before any step
     temperatures: list[float]  # of all heads, after the last step
     broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
 
@@ -95,8 +94,6 @@ def recovery(
         with multiplied(model.blocks, temperatures()):
             return tuple(loss_on(model, each) for each in judged)
 
-    with multiplied(model.blocks, temperatures()):
-        found = gradients(loss_of(model, learned[:LEARNED]), moving)
     losses, broke_at = [both()], None
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, steps + 1):
@@ -122,7 +119,6 @@ def recovery(
         trained=trained,
         learned=of_learned,
         others=of_others,
-        gradient=math.sqrt(sum(float((g**2).sum()) for g in found)),
         temperatures=[float(t) for each in temperatures() for t in each.data],
         broke_at=broke_at,
     )

@@ -215,9 +215,7 @@ def trained(a, lr, *last, part="weights", texts=16, broke_at=None, learned=2.0):
     ends = lambda y: [4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0]
     back = 32 ** (a - 0.5)  # every temperature found the way back
     return [
-        Recovery(
-            a, part, texts, "adam", lr, [3, 3], ends(learned), ends(y), 1, [back] * 16, broke_at
-        )
+        Recovery(a, part, texts, "adam", lr, [3, 3], ends(learned), ends(y), [back] * 16, broke_at)
         for y in last
     ]
 
@@ -589,7 +587,7 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     assert_light(folder)
     assert "no scale               100/100     15/55    72/100      8/90" in printed
     assert "0: all keys alike      100/100      4/55    11/100      0/90" in printed
-    assert printed.endswith("\n29 of 29 checks passed; --marks shows them\n")
+    assert printed.endswith("\n35 of 35 checks passed; --marks shows them\n")
     page = (folder / "index.html").read_text("utf-8")
     assert page.count("What do you expect?") == 4 and "MIT licence" in page
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
