@@ -177,6 +177,7 @@ def saturation(
     """
     at_least(1, d_k=d_k)
     at_least(2, keys=keys)
+    real(deviation=deviation)
     if not dead >= 0:
         raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
     scores, weights, norms = heads(

@@ -6,6 +6,7 @@ from attention.figures import plot_distributions, plot_hill, plot_map, save_figu
 from attention.scaling import heads, ratios
 
 POINTS = ((64, 64), (64, 1024), (512, 5))  # d_k and keys of figure 2
+LARGER, UNEQUAL, FLAT, TOP = 1.5, 1.1, 1.4, 1.5  # the marks of what is claimed
 GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial weights
 
 
@@ -43,12 +44,14 @@ class Map:
         print(f"   standard error of log₁₀, where the ratio is above .01: at most {error:.2f}")
         usual, _ = self.range_of("median", self.usual)
         marks.at_least(
-            "smallest ratio of medians, d_k 16 to 128, 64 keys or more", usual, 1.5, ".2f"
+            "smallest ratio of medians, d_k 16 to 128, 64 keys or more", usual, LARGER, ".2f"
         )
         marks.at_most("smallest ratio of medians on the map", self.extreme.median, 0.1, ".1e")
         mean, _ = self.range_of("mean", self.cells)
         marks.at_least("smallest ratio of means on the map", mean, 1.0, ".2f")
-        marks.at_least("smallest ratio of the tenth's shares, d_k ≥ 16", min(self.more), 1.1, ".2f")
+        marks.at_least(
+            "smallest ratio of the tenth's shares, d_k ≥ 16", min(self.more), UNEQUAL, ".2f"
+        )
         real, _ = self.range_of("median", [c for c in self.of_gpt2 if c.keys >= 64])
         marks.at_least(
             "smallest ratio of medians, GPT-2's weights, 64 keys or more", real, 1.0, ".2f"
@@ -78,14 +81,14 @@ class Map:
                 f"{usual:.1f} to {most:.0f} times; {self.extreme.median:.0e} at d_k = "
                 f"{self.extreme.d_k} with {self.extreme.keys} keys",
                 repeats,
-                "a ratio below 1.5 in one of these cells, at unit variance; or below 1 at GPT-2's "
-                "initial weights",
+                f"a ratio below {LARGER} in one of these cells, at unit variance; or below 1 at "
+                "GPT-2's initial weights",
             ],
             [
                 "Gradients become unequal, for d_k ≥ 16",
                 f"the tenth's share is {min(self.more):.1f} to {max(self.more):.1f} times as large",
                 repeats,
-                "a cell in which it is less than 1.1 times as large",
+                f"a cell in which it is less than {UNEQUAL} times as large",
             ],
         ]
 
@@ -194,10 +197,10 @@ class Hill:
                 f"   {n:>6,} keys: the top is near s = {top:.1f}, {top / line:.1f} freezing lines"
             )
         marks.at_most(
-            "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, 1.4, ".2f"
+            "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, FLAT, ".2f"
         )
         marks.at_least(
-            "the lowest top of a hill, as a spread s", min(self.tops.values()), 1.5, ".1f"
+            "the lowest top of a hill, as a spread s", min(self.tops.values()), TOP, ".1f"
         )
 
     def draw(self, folder):
@@ -214,8 +217,8 @@ class Hill:
                 "s = 1 is not the top of the hill",
                 f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at {tops}",
                 f"{len(self.scaled)} scaled measurements",
-                "scaled medians more than 1.4 times apart at one number of keys, or a top below "
-                "s = 1.5",
+                f"scaled medians more than {FLAT} times apart at one number of keys, or a top "
+                f"below s = {TOP}",
             ]
         ]
 

@@ -29,6 +29,7 @@ from demos.pretrained._kept_heads import TwoModels, kept_heads
 KEPT = Path(__file__).with_name("results_full_trained.json")
 HEADER = ["trained with", "d_k", "then", "right", "loss", "dead for L", "dead for g", "2nd task"]
 RATES = ["d_k", "scale", "W_Q, W_K"]
+LOST, SLOWER = 0.05, 1.2  # the marks of what is claimed
 NAMES = {0.5: "1/√d_k", 0.0: "no scale"}
 
 
@@ -117,8 +118,8 @@ class AllTrained:
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
                 trainings,
-                "more than 5 % of the answers lost, or a rate of four at which the second task "
-                "takes less than 1.2 times the steps",
+                f"more than {LOST:.0%} of the answers lost, or a rate of four at which the second "
+                f"task takes less than {SLOWER} times the steps",
             ],
             [
                 "Queries that are dead for a random g tell saturated heads from finished ones",
@@ -266,7 +267,7 @@ def judge(marks, found):
     d_k = min(d_k for _, d_k in found)
     scaled, raw = found[0.5, d_k], found[0.0, d_k]
     kept, removed = (scaled.ends("accuracy", c).mean() for c in ("as trained", "no scale"))
-    marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, 0.05)
+    marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, LOST)
     slower = scaled.second("no scale") / scaled.second()
     marks.at_least("  and the steps of the second task, times (medians)", slower, 1.5, ".1f")
     slowed = scaled.second("no scale", SLOWED) / scaled.second("no scale")
@@ -298,7 +299,7 @@ def judge_kept(marks, found):
         )
         slower = min(removed[lr] / steps for lr, steps in scaled.items())
         what = f"--full, d_k = {d_k}: no scale, times the steps, least over rates: {len(scaled)}"
-        marks.at_least(what, slower, 1.2, ".1f")
+        marks.at_least(what, slower, SLOWER, ".1f")
         if len(scaled) > 1:
             best = min([*removed.values(), *slowed.values()]) / min(scaled.values())
             what = "  and at each one's best rate, with W_Q and W_K slowed or not"

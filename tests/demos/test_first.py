@@ -113,7 +113,6 @@ MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.
 # of the guesses that a question offers.
 TYPED = {
     # Forms of numbers; what is called dead, and learned; chapters.
-    "laboratory/_gradients": ["16.2"],
     "laboratory/_steps": ["98 %", "16.5"],
     "why_half": ["0.001"],  # what is called dead
     "charlm": ["0.8", "2.4"],  # a temperature; a chapter
@@ -123,7 +122,8 @@ TYPED = {
     "sort": ["10 %"],
     "two_moons": ["60 %", "75 %", "90 %"],  # guesses
     "texts/_seven_words": [".999"],  # a limit
-    "laboratory/_trained": ["0.001", "16.6", "98 %"],  # of the laboratory
+    "laboratory/_trained": [".001", "98 %"],  # what is called dead, and learned
+    "pretrained/_kept_heads": ["2.0", "22.6"],  # a version, and millions of parameters
     "love_transformers": [
         "0.001",
         "4.5",
