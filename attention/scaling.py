@@ -177,6 +177,7 @@ def saturation(
     """
     at_least(1, d_k=d_k)
     at_least(2, keys=keys)
+    real(deviation=deviation)
     if not dead >= 0:
         raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
     scores, weights, norms = heads(
@@ -196,6 +197,12 @@ def saturation(
         dead_share=float((norms < dead).mean()),
         top_tenth_share=top_tenth(norms),
     )
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, the query
+# that is drawn, and what the measurements of chapters 16 to 16.7 refuse. A wrong size must not
+# change what is measured, and NaN, which is below no limit, must not count as alive.
 
 
 def entropies(p: Array) -> Array:
@@ -280,11 +287,6 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
         found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top, *dead))
     return found
 
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: means over repeats, the query that is drawn, and what the measurements of chapters
-# 16 to 16.7 refuse, each in one sentence. A wrong size must not change what is measured, and NaN,
-# which is below no limit, must not count as alive.
 
 MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 

@@ -5,7 +5,7 @@ import pytest
 
 from attention import additive_attention, attention_weights, qk_norm
 from attention.laboratory import WAYS, neighbour
-from minigrad import Tensor, gradients, softmax
+from minigrad import Tensor, softmax
 
 T, S, D_K, D_MODEL = 3, 5, 7, 11
 
@@ -36,7 +36,6 @@ def test_the_scores_are_those_of_the_layers_that_have_them(way):
         "1/d_k": lambda d_k: 1 / d_k,
         "1/√d_model": 1 / np.sqrt(D_MODEL),
         "log n": np.log(S) / np.log(512) / np.sqrt(D_K),
-        "learned": 1.0,
         "0.02": 1.0,
         "T5": 1.0,
     }
@@ -127,16 +126,6 @@ def test_small_initial_weights_hide_that_a_scale_is_missing():
     mean, error, _ = over_seeds(64, "0.02", "score_std")
     assert abs(mean - 2.5) < 0.05 + 3 * error < 0.2
     assert over_seeds(64, "0.02", "dead_share")[0] == 0 < over_seeds(64, "none", "dead_share")[0]
-
-
-def test_a_learned_scale_is_at_the_start_what_it_was_set_to_and_has_a_gradient():
-    learned, none = (vars(one(64, way)) for way in ("learned", "none"))
-    assert {**learned, "way": ""} == {**none, "way": ""}
-    rng = np.random.default_rng(0)
-    q, k = (Tensor(rng.standard_normal((rows, D_K)), requires_grad=True) for rows in (T, S))
-    scores = WAYS["learned"].scores(q, k, Tensor(np.zeros(D_K)), D_MODEL, S)
-    (scale,) = [x for x in scores.node.inputs if x.shape == ()]
-    assert gradients(softmax(scores), [scale], rng.standard_normal((T, S)))[0] != 0
 
 
 def test_when_the_matrices_grow_only_qk_norm_and_additive_attention_keep_their_scores():

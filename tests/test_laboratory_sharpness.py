@@ -1,11 +1,15 @@
 """Chapter 16.4 · Sharpness: Lanczos's method, and the slopes of the sharpness against d_k."""
 
 import functools
+import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, qk_norm
+from attention import attention, attention_weights
+from attention.laboratory import sharpness
 from attention.laboratory.sharpness import (
     INITIAL,
     head_sharpness,
@@ -202,13 +206,33 @@ def test_the_same_generator_gives_the_same_number_and_another_scale_the_same_dat
     assert raw.score_std == pytest.approx(one.score_std * 13**0.5)
 
 
-def test_a_function_of_d_k_and_another_attention_are_taken():
+def test_a_function_of_d_k_is_taken_as_the_scale():
     def tenth(d_k):
         return 0.1
 
-    found = head_sharpness(13, tenth, attend=qk_norm(), rng=np.random.default_rng(0))
-    assert found.a == "tenth"
-    assert found.score_std < 0.1  # cosines, a tenth of them
+    found = head_sharpness(13, tenth, rng=np.random.default_rng(0))
+    assert found.a == "tenth" and found.queries == 256
+    assert found.score_std == pytest.approx(0.1 * 13**0.5, rel=0.2)
+
+
+def test_without_a_scale_the_slope_falls_with_the_number_of_queries():
+    def one(d_k, seed):
+        rng = np.random.default_rng([seed, d_k])
+        return head_sharpness(d_k, 0, sequences=1024, rng=rng).sharpness
+
+    found, error = slope((8, 512), [[one(8, seed), one(512, seed)] for seed in range(3)])
+    assert abs(found - 0.78) < 0.06 and error < 0.03
+
+
+def test_the_slopes_of_many_queries_are_those_of_the_run_with_full():
+    path = Path(__file__).parents[1] / "demos" / "laboratory" / "results_full_steps.json"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    found = {key: value for kind, key, value in lines if kind == "sharpness"}
+    queries, slopes = re.findall(r"^    (?:queries|slope)  +(.+)$", sharpness.__doc__, re.MULTILINE)
+    assert [int(n.replace(",", "")) for n in queries.split()] == sorted(found)
+    said = re.findall(r"(\.\d\d) ± (\.\d\d)", slopes)
+    assert [(f"{s:.2f}"[1:], f"{e:.2f}"[1:]) for _, (s, e) in sorted(found.items())] == said
+    assert said == sorted(said, reverse=True)
 
 
 # ------------------------------------------------------------------ refusal

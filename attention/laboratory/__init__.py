@@ -10,14 +10,16 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         What does the number n of keys change? Without the scale softmax freezes near d_k = 2 ln n,
         in a wide crossover. With it, weights thin out as n grows.
     chapter 16.4, sharpness: `head_sharpness`, `largest_eigenvalue`, `largest_of_hessian`
-        How large a step is stable? The largest eigenvalue of the Hessian with respect to W_q and
-        W_k goes nearly like d_k^(1-2a), so only at ½ does one learning rate suit every width.
-    chapter 16.5, basin: `training`, `outcomes`, `recall_sharpness`, `score_change`
-        Is that so in a whole training? With SGD for ½ and 1, and not for 0. With Adam, whose first
-        step moves a score like d_k^(1-a), the exponent that suits every width is 1.
-    chapter 16.6, trained: `trained_heads`, `over_heads`, `Look`
+        How curved is the loss where a training begins? The largest eigenvalue of the Hessian with
+        respect to W_q and W_k goes nearly like d_k^(1-2a) for ½ and 1. Without a scale the power is
+        between ½, over many queries, and 1, over few.
+    chapter 16.5, basin: `training`, `outcomes`, `first_step`, `Adafactor`
+        Which rates work? At one rate for all weights the first step moves a score the same at every
+        width with ½ for SGD and with 1 for Adam. But scale and rate are one number, and T5's
+        initial values with its relative steps are 1/√d_k.
+    chapter 16.6, trained: `trained_heads`, `Look`
         What does a trained model lose with its scale? No answers. But two thirds of its queries get
-        no gradient then, whatever the task, and a second task needs three times as many steps.
+        no gradient then, whatever the task, and a second task needs more steps at every rate.
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
@@ -40,11 +42,12 @@ results of several generators into means and spreads.
 
 # ruff: noqa: RUF022 (the order is the lesson's, not the alphabet's)
 from attention.laboratory.basin import (
+    Adafactor,
+    FirstStep,
     Outcome,
     Training,
+    first_step,
     outcomes,
-    recall_sharpness,
-    score_change,
     training,
 )
 from attention.laboratory.chain import (
@@ -74,14 +77,7 @@ from attention.laboratory.sharpness import (
     slope,
 )
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import (
-    Head,
-    Look,
-    SecondTask,
-    TrainedHeads,
-    over_heads,
-    trained_heads,
-)
+from attention.laboratory.trained import Heads, Look, SecondTask, TrainedHeads, trained_heads
 
 __all__ = [
     "Factors",
@@ -106,14 +102,14 @@ __all__ = [
     "Outcome",
     "training",
     "outcomes",
-    "recall_sharpness",
-    "score_change",
-    "Head",
+    "FirstStep",
+    "first_step",
+    "Adafactor",
+    "Heads",
     "SecondTask",
     "TrainedHeads",
     "Look",
     "trained_heads",
-    "over_heads",
     "Neighbour",
     "WAYS",
     "neighbour",

@@ -1,82 +1,113 @@
 """16.5 · The basin: which learning rates work at which width.
 
-Chapter 16.4 looked at the start of a training and predicts that one learning rate suits every d_k
-only if the scores are multiplied by d_k^-½. Is that so in a whole training? This chapter trains one
-head again and again, with many rates, widths and exponents, on **associative recall**: the head
-gets 8 pairs of a key and a value and then one of the keys, and has to answer with that key's value.
-Keys and values are drawn anew for each question, so the weights cannot hold the answers, and the
-head must find the pair. The rates at which it learns are its **basin**.
+Chapter 16.4 looked at how curved the loss is where a training begins. What happens in a whole
+training? This chapter trains one head again and again, with many rates, widths and exponents, on
+**associative recall**: the head gets 8 pairs of a key and a value and then one of the keys, and has
+to answer with that key's value. Keys and values are drawn anew for each question, so the weights
+cannot hold the answers, and the head must find the pair. The rates at which it learns are its
+**basin**.
 
-The steps until 98 % of the questions are answered, mean ± spread of five seeds. "Never" means not
-within 400 steps, and "broke" means that the loss became infinite or NaN.
+The steps until 98 % of the questions are answered, mean ± spread of eight seeds, four at 2048.
+"Never" means not within 400 steps, "broke" that the loss became infinite or NaN, and "3 of 8" how
+many learned.
 
-    SGD       d_k    rate .1       .3            1             3             10
-    a = 0       8    135 ± 24      56 ± 8        never         never         broke
-    a = 0     128    196 ± 58      136 ± 72      never         never         broke
-    a = 0     512    220 ± 46      180 ± 55      never         never         broke
-    a = ½       8    193 ± 29      71 ± 11       35 ± 6        never         broke
-    a = ½     128    184 ± 18      69 ± 7        28 ± 2        21 ± 4        broke
-    a = ½     512    177 ± 13      66 ± 5        28 ± 2        19 ± 2        broke
-    a = 1       8    332 ± 37      122 ± 14      44 ± 4        never         broke
-    a = 1     128    never         4 of 5        125 ± 8       49 ± 3        25 ± 1
-    a = 1     512    never         never         223 ± 7       82 ± 3        33 ± 1
+    SGD       d_k    rate .03        .1         .3         1          3          10
+    a = 0       8         3 of 8     140 ± 23   56 ± 8     never      never      broke
+    a = 0     512         4 of 8     7 of 8     205 ± 76   never      never      broke
+    a = 0    2048         1 of 4     3 of 4     never      never      -          -
+    a = ½       8         never      200 ± 25   75 ± 8     37 ± 8     never      broke
+    a = ½     512         never      181 ± 14   66 ± 8     28 ± 2     20 ± 2     broke
+    a = ½    2048         never      192 ± 23   74 ± 14    28 ± 2     -          -
+    a = 1       8         never      6 of 8     130 ± 11   47 ± 2     1 of 8     broke
+    a = 1     512         never      never      never      231 ± 14   90 ± 5     34 ± 2
+    a = 1*    512         never      295 ± 25   101 ± 11   39 ± 3     5 of 8     broke
 
-With a = ½ a rate between .1 and 1 needs about the same number of steps at every width. With 1/d_k
-the right rate grows with d_k: at a rate of 1, 44 steps become 223. Without a scale a rate of 1 is
-too large at every width. Rates of .1 and .3 work at each of these widths, but at .3 the wide head
-needs three times as many steps as the narrow one, and its seeds differ more. (`python -m demos
-laboratory --full` goes on to d_k = 2048.)
+**Each at its best rate.** At d_k = 512 the scaled head needs 20 steps, and the raw head 205, ten
+times as many; at 8 they need 37 and 56. The raw head's basin lies lower: at .03 it learns in some
+trainings, and the scaled head in none, and a rate of 1 is too large for it at every width. At 2048
+it also shrinks from above, where .3 is too much. With 1/√d_k a rate between .1 and 1 needs about
+the same number of steps at every width, and with 1/d_k the right rate grows with d_k.
 
-So the prediction is right for ½ and 1, and wrong for 0. At d_k = 512 the sharpness of the
-unscaled head is about 230 (`recall_sharpness` over all weights: the mean of twelve draws, which go
-from 108 to 398), so the largest stable rate should be about 2/λ = .009. A rate of .3 is 30 times as
-much, and learns. The parabola behind 2/λ is true only very near. Along its sharpest direction the
-loss depends on a few undecided queries, and a short step decides them. At a distance of .1 the
-parabola has risen by 1 and the loss by less than .1; at a distance of 1 it is 100 against less than
-.3. So a step that is too long does little harm: it makes the training slow and does not break it.
+Why slow? At d_k = 512 the scaled head's weights start with .8 of the largest entropy: it looks at
+all pairs, and narrows down to the right one. The raw head starts with .04: it looks at a single
+pair before it has learned anything, and has to be moved away from it. A step that is too long does
+little harm. There λ over all weights is between 100 and 450, so that 2/λ is .02 at most, and a rate
+of .3 learns nevertheless. Along its sharpest direction the loss depends on a few undecided queries,
+and a short step decides them: at a distance of .1 the parabola has risen by 1 and the loss by less
+than .1; at a distance of 1 it is 100 against less than .3.
 
-The **entropy** of the weights shows why it is slow. At d_k = 512 the scaled head starts with .8 of
-the largest entropy: it looks at all pairs, and narrows down to the right one. The unscaled head
-starts with .04: it looks at a single pair before it has learned anything, and has to be moved away
-from it.
+**The first step.** By how much does one step move the scores? A score is d_k^-a · q·k. SGD moves q
+by the rate times a gradient that is d_k^-a · k times a number, so it moves the score in proportion
+to d_k^-2a ‖k‖², which is d_k^(1 - 2a). Adam's first step divides each element of the gradient by
+its own size. Where that is far above its ε only signs are left, those of k, so it moves the score
+in proportion to d_k^-a Σ |kᵢ|, which is d_k^(1 - a). A **relative step** (Adafactor, Shazeer &
+Stern 2018) is much like Adam's, times the size of the weights. Measured, the power of d_k is
+(`first_step`, d_k from 8 to 512, 40 draws; the standard errors are below .02)
 
-Why may this not be noticed? **Smaller initial weights** hide the slow learning. With GPT-2's or
-T5's (chapter 16.4) the unscaled head with 512 features learns at a rate of .1 in 114 steps, sooner
-than the scaled one. But a rate of 1 is still too large at every width.
+            SGD      Adam     relative steps
+    a = 0     .69      .88      .81
+    a = ½    -.08      .39      .32
+    a = ¾    -.59      .14      .08
+    a = 1   -1.07     -.10     -.16
+    T5        .86      .82      .32
 
-**Adam** does not hide the scale. With Adam another exponent is right.
+So at one rate for all weights, the first step depends least on the width with ½ for SGD and with 1
+for Adam, of the exponents tried. (Raw SGD has less than 1 since most of its queries are decided and
+do not push.)
 
-    Adam      d_k    rate .003     .01           .03
-    a = 0       8    138 ± 21      63 ± 15       65 ± 18
-    a = 0     128    175 ± 26      226 ± 64      never
-    a = 0     512    248 ± 32      never         never
-    a = ½       8    132 ± 16      56 ± 8        34 ± 6
-    a = ½     128    95 ± 13       43 ± 3        41 ± 10
-    a = ½     512    89 ± 7        49 ± 9        3 of 5
-    a = 1       8    148 ± 10      62 ± 5        35 ± 4
-    a = 1     128    136 ± 6       57 ± 4        31 ± 2
-    a = 1     512    128 ± 4       54 ± 3        29 ± 2
+**Scale × rate is one number.** Only "at one rate for all weights" makes one exponent right. Let
+W_q and W_k have a rate of their own (`follow`). In the rows with a star it is the rate times d_k/8
+for SGD, above, and times (d_k/8)^-½ for Adam:
 
-Why 1? A score is d_k^-a · q·k. SGD moves q by the rate times a gradient that is d_k^-a · k times a
-number, so it moves the score in proportion to d_k^-2a ‖k‖², which is d_k^(1 - 2a). Adam's first
-step divides each element of the gradient by its own size. Only signs are left, those of k, so it
-moves the score in proportion to d_k^-a Σ |kᵢ|, which is d_k^(1 - a). The first is the same at every
-d_k if a = ½, and the second if a = 1. (`score_change` measures both.) This is the reason for 1/d_k
-in models that are made wider while Adam's rate is kept (Yang et al. 2022). With Adam and the
-paper's ½ the first softmax is right at every width, but the largest rate falls as d_k grows.
+    Adam      d_k    rate .003       .01        .03        .1
+    a = 0       8         141 ± 11   59 ± 6     70 ± 17    never
+    a = 0     512         6 of 8     never      never      never
+    a = ½       8         130 ± 7    55 ± 5     35 ± 4     never
+    a = ½     512         90 ± 12    51 ± 11    7 of 8     never
+    a = ¾       8         136 ± 7    58 ± 5     36 ± 3     never
+    a = ¾     512         95 ± 10    41 ± 4     25 ± 3     never
+    a = 1       8         149 ± 9    62 ± 5     36 ± 4     2 of 8
+    a = 1     512         131 ± 7    55 ± 2     29 ± 2     4 of 8
+    a = ½*    512         124 ± 10   52 ± 3     28 ± 2     31 ± 10
 
-    >>> from attention.laboratory.basin import score_change
-    >>> def rise(a, optimizer):                                 # from d_k = 8 to 512
-    ...     small, large = (score_change(d_k, a, optimizer=optimizer, rng=np.random.default_rng(0))
-    ...                     for d_k in (8, 512))
-    ...     return large / small
-    >>> 0.7 < rise(0.5, "sgd") < 1.4, rise(0.5, "adam") > 4, 0.6 < rise(1, "adam") < 1
-    (True, True, True)
+At 512 and rates up to .03 the star needs the steps of 1/d_k, to 6 %. SGD's star makes 1/d_k need
+nearly the same steps at both widths (47 and 39 at a rate of 1, without it 47 and 231). Where a
+basin ends they differ, since the first scores do. Nor is 1 the best exponent for Adam: up to a rate
+of .03 no cell of ¾ needs more steps than that of 1, and most need fewer.
+
+That a factor can be moved between the scale, the initial values and the rate is known for any layer
+(Yang & Hu 2021; Everett et al. 2024 for SGD, Adam and Adafactor; we read their abstracts, and of
+this point summaries). Everett et al. find, in models of up to 27 billion weights, that each way to
+share it can keep the best rate at every width. Anson & Aitchison 2025 give W_q and W_k rates of
+their own, so that a step cannot change the scores too much. μP's 1/d_k has another reason, for any
+optimizer: aligned q and k (chapter 16.7).
+
+**T5's initial values** (no scale, W_q divided by √d_k) move the factor from the scale into W_q. A
+step relative to the size of W_q moves with it. So with relative steps T5's start is the scale
+1/√d_k: the same scores and the same steps, as long as the root mean square of W_q is above
+Adafactor's floor of .001. T5 was trained so. At widths that are powers of 4, where √d_k is a power
+of 2, not one bit differs:
+
+    >>> from attention.laboratory.basin import first_step
+    >>> def change(d_k, a, optimizer, init="unit"):
+    ...     rng = np.random.default_rng(0)
+    ...     return first_step(d_k, a, optimizer=optimizer, init=init, rng=rng).change
+    >>> change(64, 0.5, "adafactor") == change(64, 0, "adafactor", "t5")
+    True
+    >>> [round(change(512, 0, o, "t5") / change(512, 0.5, o)) for o in ("sgd", "adam", "adafactor")]
+    [250, 12, 1]
+
+With SGD and Adam T5's values repair the softmax and not the step.
+
+In large models scores grow while they learn, until weights have almost no entropy and the loss
+diverges (Dehghani et al. 2023; Zhai et al. 2023; Wortsman et al. 2023, who find it in small models
+at high rates). The remedy of the first and the third is to normalise q and k.
 
 Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
 one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)
 have variance 1/d_model, so raw scores have the standard deviation √d_k. All weights learn, in
-float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay.
+float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay. The
+tables are of a run of the demo `laboratory` with `--full`, which keeps them in a file beside it.
 
 Legend: B questions with n pairs each.
 """
@@ -89,13 +120,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention.laboratory.sharpness import Sharpness, initial_weights, largest_of_hessian
+from attention.laboratory.sharpness import initial_weights, slope
 from attention.scaling import (
     Array,
     Exponent,
     at_least,
     deviation,
     entropies,
+    finite,
     named,
     power,
     real,
@@ -104,9 +136,43 @@ from minigrad import Tensor, cross_entropy, embedding, softmax
 from minigrad.optim import SGD, Adam, Optimizer
 
 SYMBOLS = 16  # keys, and as many values
-OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {"sgd": SGD, "adam": Adam}
+NARROW = 8  # the d_k at which `follow` changes nothing
 SMALL = 1e-5  # a rate at which one step changes next to nothing
 LEARNED, WINDOW = 0.98, 10  # what counts as learned: this share of the questions of ten batches
+KEPT = 50  # how many steps a training goes on after that, to see whether it stays
+
+
+class Adafactor(Optimizer):
+    """Relative steps: a step's size is a share of the size of the weights (Shazeer & Stern 2018).
+
+    As Adam's, a step divides each element of the gradient by its recent size, here estimated from
+    the rows and columns of the matrix. The result has a size of about 1, at most, and is multiplied
+    by lr and by the root of the mean square of the weights, or by .001 if that is larger.
+    """
+
+    remembers = ("rows", "columns")
+
+    def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
+        """Move one matrix."""
+        kept = 1 - self.steps**-0.8  # 0 at the first step
+        for name, axis in (("rows", -1), ("columns", -2)):
+            now = (g**2 + 1e-30).mean(axis=axis, keepdims=True)
+            memory[name] = kept * memory.get(name, now) + (1 - kept) * now
+        step = g / np.sqrt(memory["rows"] * memory["columns"] / memory["rows"].mean())
+        step = step / max(1.0, rms(step))
+        self.give(p, p.data - self.lr * max(1e-3, rms(p.data)) * step)
+
+
+def rms(x: Array) -> float:
+    """The root of the mean square."""
+    return float(np.sqrt(np.mean(x**2)))
+
+
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "sgd": SGD,
+    "adam": Adam,
+    "adafactor": Adafactor,
+}
 
 
 @dataclass(frozen=True)
@@ -116,14 +182,14 @@ class Training:
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     lr: float
-    optimizer: str  # "sgd" or "adam"
+    optimizer: str  # "sgd", "adam" or "adafactor"
     init: str  # how W_q and W_k are drawn: see chapter 16.4's `INITIAL`
+    follow: float  # the rate of W_q and W_k is lr (d_k/8)^follow
     score_std: float  # at the start, the standard deviation of the scores that softmax sees
+    entropy: float  # at the start, mean over a batch of Σ -p log p / log n
     steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
     broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
     accuracy: float  # share of the last ten batches' questions; 0 if it broke
-    entropy_at: list[int]  # the steps 1, 2, 4, 8, …
-    entropy: list[float]  # at those steps, mean over a batch of Σ -p log p / log n
 
     @property
     def learned(self) -> bool:
@@ -138,29 +204,31 @@ def training(
     lr: float,
     optimizer: str = "sgd",
     init: str = "unit",
+    follow: float = 0.0,
     limit: int = 400,
     batch: int = 64,
     pairs: int = 8,
     d_model: int = 32,
     rng: np.random.Generator,
 ) -> Training:
-    """Train a head with the scale d_k^-a for `limit` steps, in float32, and say what came of it.
+    """Train a head with the scale d_k^-a, in float32, and say what came of it.
+
+    The training ends 50 steps after it learned the task, or after `limit` steps. The rate is lr,
+    but that of W_q and W_k is lr (d_k/8)^follow.
 
     Every batch is new, so the share that is right before a step is measured on questions that the
     model has not seen. The result depends on the arguments and on nothing else, bit for bit, if
     BLAS uses one thread: sums of float32 in another order differ in the last digit.
     """
     at_least(1, limit=limit)
-    real(lr=lr)
+    real(lr=lr, follow=follow)
     weights = {
         name: Tensor(w, requires_grad=True, dtype=np.float32)
         for name, w in initial_model(d_k, init, d_model=d_model, rng=rng).items()
     }
-    stepper = _optimizer(optimizer)(weights.values(), lr)
+    steppers = _steppers(optimizer, weights, lr, lr * (d_k / NARROW) ** follow)
     right: list[float] = []
-    entropy_at: list[int] = []
-    entropy: list[float] = []
-    learned_at, broke_at, score_std = None, None, math.nan
+    learned_at, broke_at, score_std, entropy = None, None, math.nan, math.nan
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, limit + 1):
             *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
@@ -168,31 +236,33 @@ def training(
             loss = cross_entropy(logits, answer)
             if step == 1:
                 score_std = float(scores.data.std())
-                refuse_overflow(score_std, d_k, a)
+                entropy = float(entropies(p.data.astype(float)).mean())
             if not np.isfinite(loss.item()):
                 broke_at = step
                 break
-            if step & (step - 1) == 0:  # a power of 2
-                entropy_at.append(step)
-                entropy.append(float(entropies(p.data.astype(float)).mean()))
             right.append(float(np.mean(logits.data.argmax(axis=-1) == answer)))
             if learned_at is None and step >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
                 learned_at = step
-            stepper.zero_grad()
+            if learned_at is not None and step == learned_at + KEPT:
+                break
+            for stepper in steppers:
+                stepper.zero_grad()
             loss.backward()
-            stepper.step()
-    return Training(
+            for stepper in steppers:
+                stepper.step()
+    return finite(
+        Training,
         d_k=d_k,
         a=named(a),
         lr=lr,
         optimizer=optimizer,
         init=init,
+        follow=follow,
         score_std=score_std,
+        entropy=entropy,
         steps=learned_at,
         broke_at=broke_at,
         accuracy=float(np.mean(right[-WINDOW:])) if broke_at is None else 0.0,
-        entropy_at=entropy_at,
-        entropy=entropy,
     )
 
 
@@ -250,38 +320,21 @@ def look_up(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the sharpness and the first step on this task, and what became of many trainings.
+# What follows: the first step on this task, and what became of many trainings.
 
 
-def recall_sharpness(
-    d_k: int,
-    a: Exponent,
-    *,
-    of: tuple[str, ...] = ("w_q", "w_k"),
-    init: str = "unit",
-    batch: int = 64,
-    pairs: int = 8,
-    d_model: int = 32,
-    rng: np.random.Generator,
-) -> Sharpness:
-    """Chapter 16.4's sharpness of this task's loss before the first step, in float64.
+@dataclass(frozen=True)
+class FirstStep:
+    """How far the first step of a training moves the scores."""
 
-    `of` names the weights that the Hessian is taken with respect to: see `initial_model`.
-    """
-    start = initial_model(d_k, init, d_model=d_model, rng=rng)
-    *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
-    fixed = {name: Tensor(w) for name, w in start.items()}
-
-    def loss(*moving: Tensor) -> Tensor:
-        weights = fixed | dict(zip(of, moving, strict=True))
-        return cross_entropy(look_up(*question, **weights, scale=power(a)(d_k))[2], answer)
-
-    found = largest_of_hessian(loss, [start[name] for name in of], rng=rng)
-    scores, _, _ = look_up(*question, **fixed, scale=power(a)(d_k))
-    return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
+    d_k: int
+    a: float | str
+    optimizer: str
+    init: str
+    change: float  # root of the mean squared change of new questions' scores, over the rate
 
 
-def score_change(
+def first_step(
     d_k: int,
     a: Exponent,
     *,
@@ -291,31 +344,39 @@ def score_change(
     pairs: int = 8,
     d_model: int = 32,
     rng: np.random.Generator,
-) -> float:
-    """By how much the first step moves the scores of new questions, for each unit of the rate.
+) -> FirstStep:
+    """Measure how far the first step moves the scores of new questions, for each unit of the rate.
 
-    It is the root of the mean squared change, in float64, after a step so small that the change
-    is proportional to it.
+    In float64, after a step so small that the change is proportional to it. All weights have one
+    rate.
     """
     start = initial_model(d_k, init, d_model=d_model, rng=rng)
     weights = {name: Tensor(w, requires_grad=True) for name, w in start.items()}
-    stepper = _optimizer(optimizer)(weights.values(), SMALL)
+    steppers = _steppers(optimizer, weights, SMALL, SMALL)
     *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
     scale = power(a)(d_k)
     cross_entropy(look_up(*question, **weights, scale=scale)[2], answer).backward()
     *new, _ = recall_batch(batch, pairs=pairs, rng=rng)
     before = look_up(*new, **weights, scale=scale)[0].data
-    stepper.step()
+    for stepper in steppers:
+        stepper.step()
     after = look_up(*new, **weights, scale=scale)[0].data
-    change = float(np.sqrt(np.mean((after - before) ** 2)) / SMALL)
-    refuse_overflow(change, d_k, a)
-    return change
+    change = rms(after - before) / SMALL
+    return finite(FirstStep, d_k=d_k, a=named(a), optimizer=optimizer, init=init, change=change)
 
 
-def refuse_overflow(score: float, d_k: int, a: Exponent) -> None:
-    """Refuse a scale with which the scores at the start are infinite or NaN."""
-    if not math.isfinite(score):
-        raise ValueError(f"the scores at the start are not finite at d_k={d_k}, a={named(a)}")
+def step_exponents(
+    rows: Iterable[FirstStep],
+) -> dict[tuple[str, str, float | str], tuple[float, float]]:
+    """(optimizer, init, a) → the exponent of d_k in the first step's change, and its error.
+
+    The rows of a setting are as many for each d_k: one of each is a repeat (chapter 16.4's slope).
+    """
+    groups: dict[tuple[str, str, float | str], dict[int, list[float]]] = {}
+    for row in rows:
+        of_width = groups.setdefault((row.optimizer, row.init, row.a), {})
+        of_width.setdefault(row.d_k, []).append(row.change)
+    return {key: slope(list(of), np.array(list(of.values())).T) for key, of in groups.items()}
 
 
 @dataclass(frozen=True)
@@ -342,13 +403,14 @@ class Outcome:
         return f"{self.steps_mean:.0f}{spread}{few}"
 
 
-def outcomes(
-    trainings: Iterable[Training],
-) -> dict[tuple[str, str, float | str, int, float], Outcome]:
-    """(optimizer, init, a, d_k, lr) → what became of the trainings with these settings."""
-    groups: dict[tuple[str, str, float | str, int, float], list[Training]] = {}
+Setting = tuple[str, str, float | str, float, int, float]  # optimizer, init, a, follow, d_k, lr
+
+
+def outcomes(trainings: Iterable[Training]) -> dict[Setting, Outcome]:
+    """Each setting → what became of the trainings with it."""
+    groups: dict[Setting, list[Training]] = {}
     for t in trainings:
-        groups.setdefault((t.optimizer, t.init, t.a, t.d_k, t.lr), []).append(t)
+        groups.setdefault((t.optimizer, t.init, t.a, t.follow, t.d_k, t.lr), []).append(t)
     found = {}
     for key, group in groups.items():
         steps = [t.steps for t in group if t.learned and t.steps is not None]
@@ -362,7 +424,12 @@ def outcomes(
     return found
 
 
-def _optimizer(name: str) -> Callable[..., Optimizer]:
+def _steppers(
+    name: str, weights: dict[str, Tensor], lr: float, of_scores: float
+) -> list[Optimizer]:
+    """One optimizer for W_q and W_k, which make the scores, and one for all other weights."""
     if not isinstance(name, str) or name not in OPTIMIZERS:
         raise ValueError(f"optimizer is one of {', '.join(OPTIMIZERS)}: got {name!r}")
-    return OPTIMIZERS[name]
+    both = [weights["w_q"], weights["w_k"]]
+    others = [w for key, w in weights.items() if key not in ("w_q", "w_k")]
+    return [OPTIMIZERS[name](both, of_scores), OPTIMIZERS[name](others, lr)]

@@ -13,29 +13,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.figures import (
-    HALFWAY,
     KINDS,
-    MODEL,
     REFERENCE,
+    SCALED,
     UNSCALED,
     exponents_of,
     name_ends,
-    name_place,
     new_figure,
     of_scale,
 )
-from attention.laboratory.basin import Outcome, Training
+from attention.laboratory.basin import FirstStep, Outcome, Setting, step_exponents
 from attention.laboratory.chain import Factors
-from attention.laboratory.freezing import Collapse, Lookup, freezing_line, limit
-from attention.laboratory.sharpness import Sharpness, slope
-from attention.laboratory.trained import TrainedHeads, over_heads
-from attention.scaling import deviation, summary
+from attention.laboratory.trained import SLOWED, TrainedHeads, steps_over_rates
+from attention.scaling import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FLOOR = 1e-12  # what is below is drawn here
-FEW, MANY = 10, 400  # steps until a task is learned, from the palest cell to the darkest
+NAMES = {"sgd": "SGD", "adam": "Adam", "adafactor": "relative steps"}  # of the optimizers
 
 
 def plot_factors(rows: Sequence[Factors]) -> Figure:
@@ -74,252 +70,145 @@ def plot_factors(rows: Sequence[Factors]) -> Figure:
     return figure
 
 
-def plot_freezing(rows: Sequence[Collapse]) -> Figure:
-    """Chapter 16.3: the entropy of n Gaussian scores over their spread, and the limit n → ∞."""
-    figure = new_figure(7.4, 4.0)
-    panel = figure.subplots()
-    by_n: dict[int, list[Collapse]] = {}
-    for row in rows:
-        by_n.setdefault(row.n, []).append(row)
-    ends = []
-    for (n, group), colour in zip(sorted(by_n.items()), KINDS, strict=False):
-        group = sorted(group, key=lambda row: row.s)
-        x = [row.s / freezing_line(n) for row in group]
-        panel.plot(x, [row.entropy for row in group], "o-", color=colour, markersize=4)
-        ends.append((group[-1].entropy, f"{n:,} keys", colour))
-    part = np.linspace(0, max(row.s / freezing_line(row.n) for row in rows), 100)
-    panel.plot(part, [limit(64, s * freezing_line(64)) for s in part], ":", color=REFERENCE)
-    ends.append((0.0, "limit n → ∞", REFERENCE))
-    panel.set(xlabel="s / √(2 ln n)", ylabel="entropy / log n", ylim=(-0.03, 1.03))
-    panel.grid(alpha=0.25)
-    name_place(panel, 1.0, "freezing line")
-    nearest = [
-        min(group, key=lambda row: abs(row.s - freezing_line(row.n)))
-        for _, group in sorted(by_n.items())
-    ]
-    left = ", ".join(f"{row.entropy:.2f}" for row in nearest)
-    panel.set_title(f"On the line {left} of the entropy log n are left", fontsize=10, pad=18)
-    name_ends(panel, ends)
-    return figure
-
-
-def plot_lookup(rows: Sequence[Lookup]) -> Figure:
-    """Chapter 16.3: what more keys do to the entropy, and to a key that stands out."""
-    figure = new_figure(7.4, 5.6)
-    names = {0.0: "1/√d_k", 0.5: "times √log n", 1.0: "times log n"}
-    for panel, (field, axis) in zip(
-        figure.subplots(2, 1, sharex=True),
-        {"found": "weight of the key 6σ above", "entropy": "entropy / log n"}.items(),
-        strict=True,
-    ):
-        ends, changes = [], []
-        for b, colour, style in zip(sorted(names), (MODEL, HALFWAY, KINDS[4]), "os^", strict=True):
-            group = sorted((row for row in rows if row.b == b), key=lambda row: row.n)
-            values = np.array([getattr(row, field) for row in group])
-            error = np.array([getattr(row, f"{field}_error") for row in group])
-            _line(panel, [row.n for row in group], values, error, colour, f"{style}-")
-            ends.append((values[-1], names[b], colour))
-            changes.append(f"{values[0]:.2f} → {values[-1]:.2g} ({names[b]})")
-        panel.set(ylabel=axis, ylim=(-0.03, 1.03), xscale="log")
-        panel.set_title(", ".join(changes), fontsize=10)
-        name_ends(panel, ends)
-    panel.set_xlabel("n, the number of keys")
-    numbers = [row.n for row in rows]
-    figure.suptitle(f"From {min(numbers)} to {max(numbers):,} keys:", fontsize=11)
-    return figure
-
-
-def plot_sharpness(rows: Sequence[Sharpness]) -> Figure:
-    """Chapter 16.4: the largest eigenvalue of the Hessian over d_k, for each exponent."""
-    figure = new_figure(7.4, 4.4)
-    panel = figure.subplots()
-    found = summary(rows, by=("d_k", "a", "init"))
-    (init,) = {row.init for row in rows}
-    d_ks, ends, changes = sorted({row.d_k for row in rows}), [], []
-    for a in exponents_of(rows):
-        colour, name, style = of_scale(a)
-        mean, spread = np.array([found[d_k, a, init]["sharpness"] for d_k in d_ks]).T
-        _line(panel, d_ks, mean, spread, colour, style)
-        rise, error = slope(d_ks, by_repeat(rows, a))
-        ends.append((mean[-1], f"{name}\nslope {rise:.2f} ± {error:.2f}", colour))
-        changes.append(f"{mean[-1] / mean[0]:.2g} ({name})")
-    panel.set_yscale("log")
-    told = f"From d_k = {d_ks[0]} to {d_ks[-1]} λ becomes {', '.join(changes)} times as large"
-    panel.set_title(told, fontsize=10)
-    panel.set(ylabel="largest eigenvalue with respect to W_q, W_k")
-    _widths(panel, d_ks)
-    name_ends(panel, ends)
-    return figure
-
-
-def by_repeat(rows: Sequence[Sharpness], a: float | str) -> np.ndarray[Any, Any]:
-    """The sharpness at one exponent: a row for each repeat, a column for each d_k."""
-    d_ks = sorted({row.d_k for row in rows})
-    return np.array([[r.sharpness for r in rows if (r.d_k, r.a) == (d, a)] for d in d_ks]).T
-
-
-def plot_basin(
-    found: Mapping[tuple[str, str, float | str, int, float], Outcome], *, optimizer: str = "sgd"
+def plot_steps(
+    first: Sequence[FirstStep], found: Mapping[Setting, Outcome], *, d_k: int = 512
 ) -> Figure:
-    """Chapter 16.5: steps until the task is learned, over learning rate and d_k, for each scale.
+    """Chapter 16.5: how far a first step goes, and the steps until a task is learned, at each rate.
 
-    A cell has the mean number of steps, and a small number of how many trainings learned if not
-    all did. Hatched: none learned; with ✕: all of them broke.
+    Above, the exponent of d_k with which the first step's change of the scores grows, over the
+    exponent *a* of the scale; dotted what is derived for SGD and for Adam. A star is T5: no scale,
+    but its initial values. Below, a panel for each optimizer of `found`, at one width: a ring is
+    the best rate, and an empty marker a rate at which not every training learned.
     """
-    from matplotlib.colors import LogNorm
-    from matplotlib.patches import Rectangle
-
-    cells = {
-        (a, d_k, lr): outcome
-        for (with_optimizer, _, a, d_k, lr), outcome in found.items()
-        if with_optimizer == optimizer
-    }
-    exponents = sorted({a for a, _, _ in cells}, key=lambda a: (isinstance(a, str), a))
-    d_ks, rates = sorted({d_k for _, d_k, _ in cells}), sorted({lr for *_, lr in cells})
-    figure = new_figure(7.6, 0.9 + 0.42 * len(d_ks) * len(exponents) + 0.35 * len(exponents))
-    panels = figure.subplots(len(exponents), 1, sharex=True, squeeze=False)[:, 0]
-    for panel, a in zip(panels, exponents, strict=True):
-        steps = np.full((len(d_ks), len(rates)), np.nan)
-        for i, d_k in enumerate(d_ks):
-            for j, lr in enumerate(rates):
-                each = cells.get((a, d_k, lr))
-                if each is None:
-                    continue
-                if each.learned:
-                    steps[i, j] = each.steps_mean
-                    few = (
-                        ""
-                        if each.learned == each.trainings
-                        else f"\n{each.learned} of {each.trainings}"
-                    )
-                    dark = np.log(steps[i, j] / FEW) < 0.5 * np.log(MANY / FEW)
-                    colour = "white" if dark else "black"
-                    text = f"{steps[i, j]:.0f}{few}"
-                    panel.text(j, i, text, color=colour, fontsize=8, ha="center", va="center")
-                else:
-                    hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0}
-                    panel.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, fill=False, **hatched))
-                    if each.broke == each.trainings:
-                        panel.text(j, i, "✕", color=UNSCALED, ha="center", va="center")
-        panel.imshow(
-            np.ma.masked_invalid(steps), cmap="Blues_r", norm=LogNorm(FEW, MANY), aspect="auto"
-        )
-        panel.set_yticks(range(len(d_ks)), [f"d_k = {d_k}" for d_k in d_ks], fontsize=9)
-        panel.set_xticks(range(len(rates)), [f"{lr:g}" for lr in rates], fontsize=9)
-        learned = [
-            f"{lr:g}"
-            for lr in rates
-            if all(
-                (each := cells.get((a, d_k, lr))) and each.learned == each.trainings for d_k in d_ks
-            )
-        ]
-        told = f"every training learned at {', '.join(learned)}" if learned else "none works always"
-        panel.set_title(f"{of_scale(a)[1]}: {told}", fontsize=10)
-    panels[-1].set_xlabel("learning rate")
-    return figure
-
-
-def plot_entropies(trainings: Sequence[Training]) -> Figure:
-    """Chapter 16.5: the entropy of the weights while a head learns, a line for each scale.
-
-    The trainings have one d_k and one learning rate.
-    """
-    figure = new_figure(7.4, 4.0)
-    panel = figure.subplots()
-    ends, starts = [], []
-    for a in exponents_of(trainings):
-        colour, name, style = of_scale(a)
-        group = [t for t in trainings if t.a == a]
-        last = min(len(t.entropy) for t in group)
-        values = np.array([t.entropy[:last] for t in group])
-        steps = group[0].entropy_at[:last]
-        _line(panel, steps, values.mean(axis=0), deviation(values), colour, style)
-        ends.append((values[:, -1].mean(), name, colour))
-        starts.append(f"{values[:, 0].mean():.2f} ({name})")
-    panel.set_title(f"At the first step the entropy is {', '.join(starts)}", fontsize=10)
-    panel.set(xlabel="step", ylabel="entropy / log n", xscale="log", ylim=(-0.03, 1.03))
+    found = {key: each for key, each in found.items() if key[4] == d_k}
+    optimizers = [name for name in NAMES if any(key[0] == name for key in found)]
+    figure = new_figure(7.4, 3.6 + 3.2 * len(optimizers))
+    panel, *others = figure.subplots(1 + len(optimizers), 1)
+    rises, ends, nearest = step_exponents(first), [], []
+    for (optimizer, name), colour in zip(NAMES.items(), KINDS, strict=False):
+        of_unit = [key for key in rises if key[:2] == (optimizer, "unit")]
+        line = {float(a): rises[optimizer, init, a][0] for _, init, a in of_unit}
+        panel.plot(list(line), list(line.values()), "o-", color=colour, markersize=4)
+        if t5 := rises.get((optimizer, "t5", 0.0)):
+            panel.plot(0, t5[0], "*", color=colour, markersize=11)
+        ends.append((list(line.values())[-1], name, colour))
+        nearest.append(f"{min(line, key=lambda a: abs(line[a])):g} ({name})")
+        if optimizer != "adafactor":
+            derived = [1 - (2 if optimizer == "sgd" else 1) * a for a in line]
+            panel.plot(list(line), derived, ":", color=REFERENCE)
+    panel.axhline(0, color=REFERENCE, linewidth=0.8)
+    panel.set(xlabel="a of the scale d_k^-a   (★ T5)", ylabel="power of d_k in the first step")
+    panel.set_title(f"The first step depends least on d_k at a = {', '.join(nearest)}", fontsize=10)
     panel.grid(alpha=0.25)
     name_ends(panel, ends)
-    return figure
-
-
-def plot_heads_learning(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: each head's entropy, and its weight on the right pair, while a model learns.
-
-    The trainings have one d_k. The heads of a training are sorted by that weight, so a line is the
-    mean of the trainings' best heads, second heads, …
-    """
-    figure = new_figure(7.4, 6.4)
-    panels = {
-        "entropy": ("entropy / log n", "Without the scale the entropy is {:.2f} from the start …"),
-        "on_pair": ("weight on the right pair", "… with {:.2f} of the weight on the right pair"),
-    }
-    raw = [row for row in rows if row.a == 0]
-    for panel, (name, (axis, title)) in zip(
-        figure.subplots(2, 1, sharex=True), panels.items(), strict=True
-    ):
-        first = np.mean(over_heads(raw, name, step=0, change="as trained"))
-        ends = []
-        for a in exponents_of(rows):
-            colour, scale, style = of_scale(a)
-            group = [row for row in rows if row.a == a]
-            steps = sorted({head.step for head in group[0].heads})
-            values = np.array(
-                [over_heads(group, name, step=step, change="as trained") for step in steps]
-            )  # (steps, trainings, heads)
-            mean, spread = values.mean(axis=1), deviation(values.swapaxes(0, 1))
-            last = mean.shape[1] - 1
-            for rank in range(last + 1):
-                outer = rank in (0, last)
-                band = spread[:, rank] if outer else np.zeros(len(steps))
-                _line(panel, steps, mean[:, rank], band, colour, style if outer else style[0] + ":")
-            ends.append((mean[-1, 0], f"{scale}, best head", colour))
-            ends.append((mean[-1, last], f"{scale}, worst head", colour))
-        panel.set(ylabel=axis, ylim=(-0.03, 1.03))
-        panel.set_title(title.format(first), fontsize=10)
-        _steps(panel, steps)
+    for panel, optimizer in zip(others, optimizers, strict=True):
+        ends, best = [], []
+        for a, follow in sorted({key[2:4] for key in found if key[:2] == (optimizer, "unit")}):
+            of_rate = {lr: found.get((optimizer, "unit", a, follow, d_k, lr)) for *_, lr in found}
+            some = [(lr, each) for lr, each in sorted(of_rate.items()) if each and each.learned]
+            if not some:
+                continue
+            colour, name, style = of_scale(a)
+            name = f"{name}, other rate" if follow else name
+            rates, steps = [lr for lr, _ in some], [each.steps_mean or 0.0 for _, each in some]
+            panel.plot(rates, steps, ":" if follow else "-", color=colour)
+            whole = [each.learned == each.trainings for _, each in some]
+            faces = [colour if each else "white" for each in whole]
+            panel.scatter(rates, steps, 24, faces, marker=style[0], edgecolors=colour, zorder=3)
+            ends.append((steps[-1], name, colour))
+            if fewest := min(
+                zip(np.array(steps)[whole], np.array(rates)[whole], strict=True), default=()
+            ):
+                panel.scatter(*fewest[::-1], 120, "none", edgecolors=colour, zorder=3)
+                best.append(f"{fewest[0]:.0f} ({name})")
+        panel.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="steps")
+        rates = sorted({key[5] for key in found if key[0] == optimizer})
+        panel.set_xticks(rates, [f"{lr:g}" for lr in rates])
+        panel.set_yticks([20, 50, 100, 200, 400], ["20", "50", "100", "200", "400"])
+        panel.minorticks_off()
+        told = f"{NAMES[optimizer]}, d_k = {d_k}, steps at the best rate:"
+        panel.set_title(f"{told}\n{', '.join(best)}", fontsize=10)
+        panel.grid(alpha=0.25)
         name_ends(panel, ends)
-    panel.set_xlabel("steps of the training")
     return figure
 
 
-def plot_changed_scale(rows: Sequence[TrainedHeads]) -> Figure:
-    """Chapter 16.6: what reaches q at each checkpoint, with the scale as trained, and changed.
+def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
+    """Chapter 16.6: what is dead after a training, the second task's steps, and real heads.
 
-    The trainings have one d_k. A line is the median over the heads of all trainings.
+    rows   trainings; the middle panel has those with every_rate=, at 1/√d_k
+    heads  of real models: each has its entropy, and median and mean, the logarithms of ‖∂L/∂q‖
+           without the scale over that with it, with their errors
     """
-    exponents = exponents_of(rows)[::-1]
-    figure = new_figure(7.4, 3.4 * len(exponents))
-    panels = figure.subplots(len(exponents), 2, sharex=True, sharey=True, squeeze=False)
-    fields = {
-        "gradient_median": ("‖∂L/∂q‖, median", "{}: {:.1g} from the loss …"),
-        "passed_median": ("‖∂⟨g, output⟩/∂q‖, median", "… and {1:.1g} from a random g"),
+    figure = new_figure(10.4, 4.0)
+    dead, steps, real = figure.subplots(1, 3)
+    looks = {
+        1.0: (SCALED, "s", "1/√d_k"),
+        2.0: (REFERENCE, "^", "doubled"),
+        0.0: (UNSCALED, "o", "no scale"),
     }
-    for line, a in zip(panels, exponents, strict=True):
-        group = [row for row in rows if row.a == a]
-        steps = sorted({head.step for head in group[0].heads})
-        own, name, style = of_scale(a)
-        looks = {"as trained": (own, style), "doubled": (REFERENCE, "^:")}
-        looks |= {name: (colour, line) for colour, name, line in map(of_scale, (0.0, 0.5))}
-        for panel, (field, (axis, title)) in zip(line, fields.items(), strict=True):
-            ends = []
-            for change in dict.fromkeys(head.change for head in group[0].heads):
-                medians = [
-                    np.median(over_heads(group, field, step=step, change=change)) for step in steps
-                ]
-                values = np.maximum(medians, FLOOR)
-                panel.plot(steps, values, looks[change][1], color=looks[change][0], markersize=4)
-                ends.append((values[-1], change, looks[change][0]))
-            how = f"trained with {name}" if a else "trained without a scale"
-            panel.set_title(title.format(how, ends[0][0]), fontsize=10)
-            panel.set_yscale("log")
-            panel.set_ylim(FLOOR / 2, 10)
-            panel.grid(alpha=0.25)
-            panel.set_ylabel(axis, fontsize=9)
-            _steps(panel, steps)
-            name_ends(panel, ends)
-    for panel in panels[-1]:
-        panel.set_xlabel("steps of the training")
+    shares: dict[float, list[float]] = {key: [] for key in looks}
+    for row in rows:
+        for end in row.end:
+            away = end.change == "no scale" or (row.a == 0 and end.change == "as trained")
+            key = 2.0 if end.change == "doubled" else 0.0 if away else 1.0
+            colour, marker, _ = looks[key]
+            face = colour if row.a else "none"
+            dead.plot(end.dead, end.passed_dead, marker, color=colour, markerfacecolor=face)
+            shares[key].append(end.passed_dead)
+    for colour, marker, name in looks.values():
+        dead.plot([], [], marker, color=colour, label=name)
+    dead.set(xlabel="dead for the task's gradient", ylabel="dead for a random g")
+    dead.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    dead.legend(fontsize=8, frameon=False, loc="upper left")
+    means = [float(np.mean(shares[key])) for key in (1.0, 0.0)]
+    dead.set_title(
+        f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it", fontsize=10
+    )
+    every = [row for row in rows if row.a and len({task.lr for task in row.second}) > 1]
+    medians = {
+        (change, slowed): steps_over_rates(every, change, slowed)
+        for change in ("as trained", "no scale")
+        for slowed in (1.0, SLOWED)
+    }
+    never = 2 * max(y for line in medians.values() for y in line.values() if np.isfinite(y))
+    for (change, slowed), line in medians.items():
+        colour, name, style = of_scale(0.5 if change == "as trained" else 0.0)
+        style = style if slowed == 1 else style[0] + ":"
+        name += "" if slowed == 1 else f", W_Q and W_K at 1/{slowed:.0f}"
+        face = colour if slowed == 1 else "none"
+        at = np.minimum(list(line.values()), never)
+        steps.plot(list(line), at, style, color=colour, markerfacecolor=face, label=name)
+    times = [medians["no scale", 1.0][lr] / y for lr, y in medians["as trained", 1.0].items()]
+    steps.axhline(never, color=REFERENCE, linestyle=":", linewidth=1)
+    steps.annotate(
+        "never", (1.0, never), (2, 2), ("axes fraction", "data"), "offset points", fontsize=8
+    )
+    steps.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="steps of the second task")
+    steps.legend(fontsize=7, frameon=False, loc="lower left")
+    finite = [each for each in times if np.isfinite(each)]
+    steps.set_title(
+        f"Without the scale {min(finite):.1f} to {max(finite):.1f} times\nthe steps, or never",
+        fontsize=10,
+    )
+    entropy = [head.entropy for head in heads]
+    for name, marker, face in (("mean", "^", "none"), ("median", "o", UNSCALED)):
+        ratio = np.exp([getattr(head, name)[0] for head in heads])
+        real.plot(
+            entropy, ratio, marker, color=UNSCALED, markerfacecolor=face, markersize=4, label=name
+        )
+    grows = [sum(getattr(head, name)[0] > 0 for head in heads) for name in ("mean", "median")]
+    real.axhline(1.0, color=REFERENCE, linewidth=1)
+    real.set(
+        yscale="log", xlabel="entropy / log n with the scale", ylabel="‖∂L/∂q‖: no scale / scale"
+    )
+    real.legend(fontsize=8, frameon=False, loc="lower right")
+    real.set_title(
+        f"{len(heads)} real heads: the mean grows in {grows[0]},\nthe median in {grows[1]}",
+        fontsize=10,
+    )
+    for panel in (dead, steps, real):
+        panel.grid(alpha=0.25)
     return figure
 
 
@@ -340,11 +229,3 @@ def _widths(panel: Any, d_ks: Sequence[int]) -> None:
     panel.set_xscale("log", base=2)
     panel.set_xticks(d_ks, [str(d_k) for d_k in d_ks])
     panel.set_xlabel("d_k")
-
-
-def _steps(panel: Any, steps: Sequence[int]) -> None:
-    """The lower axis, where it is the step of a training, from 0 on."""
-    panel.set_xscale("symlog", linthresh=1, linscale=0.4)
-    panel.set_xlim(-0.15, steps[-1] * 1.2)
-    panel.set_xticks(steps, [str(step) for step in steps])
-    panel.minorticks_off()

@@ -8,9 +8,13 @@ for attention). As n → ∞ its answer is
 
     entropy / log n = 1 - (s/s₀)²   up to   s₀ = √(2 ln n),   and 0 beyond
 
-Up to s₀ the weight is shared by about n^(1 - (s/s₀)²) keys, and beyond it a few keys have all,
-however large n is: the model is frozen. Without the scale s = √d_k, so attention freezes at
-d_k = 2 ln n. That is early, and n hardly matters:
+Up to s₀ the weight is shared by about n^(1 - (s/s₀)²) keys. Beyond it a number of keys that does
+not grow with n has nearly all of it: the model is frozen. The number is not small at once. As
+n → ∞ the mean of Σ p², the chance that two keys drawn by p are the same one, becomes 1 - s₀/s. At
+s = 1.1 s₀ that is .09, as if eleven keys shared the weight.
+
+Without the scale s = √d_k, so attention freezes at d_k = 2 ln n. That is early, and n hardly
+matters:
 
     >>> from attention.laboratory import freezing_line
     >>> [round(freezing_line(n) ** 2, 1) for n in (64, 1024, 131_072)]       # d_k = 2 ln n
@@ -41,10 +45,19 @@ and a wide one. Here are entropy / log n at s = s₀/2, s₀ and 2 s₀, and slo
       1024 0.76 0.37 0.14 -0.63 -0.42
     131072 0.75 0.30 0.09 -0.72 -0.43
 
-For n → ∞ it would be 0.75, 0, 0, -1.8 and 0. On the line, entropy / log n falls only about like
-1/√(ln n): it is 0.455 for 64 keys, 0.376 for 1024 and 0.298 for 131,072 (± 0.002). So the line
-gives the order of magnitude at which raw attention collapses, and no point at which anything
-happens.
+For n → ∞ it would be 0.75, 0, 0, -1.8 and 0. How slowly is the 0 on the line reached? The entropy
+is log Z - s Σ pᵢ xᵢ. Of all Gaussian numbers those near s have the weight exp(s x) in the sum Z,
+spread around s with variance 1. At s = s₀ the largest of n numbers is near s₀ too, so only the
+lower half of them exists: Z ≈ ½ n exp(s₀²/2), and x is s₀ - |z| under the weights, for a Gaussian z
+of variance 1. So
+
+    log Z ≈ ln n + s₀²/2 - ln 2        entropy ≈ s₀ E|z| - ln 2
+
+since s₀² = 2 ln n. With E|z| = √(2/π) the entropy / log n goes like 2/√(π ln n) = 1.13/√(ln n) as
+n → ∞. Measured, it is 0.455 for 64 keys, 0.376 for 1024 and 0.298 for 131,072 (± 0.002), which is
+.93, .99 and 1.02 over √(ln n). So the line gives the order of magnitude at which raw attention
+collapses, and no point at which anything happens. Nor are eleven keys reached: 1 / Σ p² at 1.1 s₀
+is 2.8, 3.4 and 4.1 keys.
 
 Legend: n keys; x standard Gaussian numbers, s their factor, so that s x are the scores.
 """
@@ -163,11 +176,21 @@ def lookup(
     0.5 entropy 0.89, found 0.793; entropy 0.88, found 0.043;
     1 entropy 0.89, found 0.793; entropy 0.67, found 0.771;
 
-    Two things can be kept as n grows, by two different powers. The square root, b = ½, keeps
-    entropy / log n of random keys, which depends on s²/(2 ln n). The logarithm, b = 1, keeps a key
-    that stands out: the others together weigh n exp(s²/2) against its exp(s · margin), and with s
-    like ln n the second exponent keeps up with ln n. The margin has to be large for that. With a
-    margin of 4 instead of 6 the key's weight is 0.35 among 64 keys and 0.01 among 131,072.
+    The square root, b = ½, keeps entropy / log n of random keys, which depends on s²/(2 ln n). The
+    logarithm, b = 1, keeps a key that stands out, for a while. With s = c ln n, where c is 1/ln n₀,
+    the other keys together weigh n exp(s²/2), and the key that stands out by m weighs exp(s m):
+
+        its weight ≈ 1 / (1 + exp(ln n + s²/2 - s m))
+
+    This is near 1 as long as ln n + s²/2 is below s m, which after division by ln n is
+
+        1 + ½ c² ln n < c m
+
+    The left side grows with n: for m = 6 and n₀ = 64 the limit is n = 4.5 million. Up to some 2,000
+    keys the weight even rises, and then it falls: .79, .85 (2,048 keys), .77 (131,072), .51 (four
+    million). With a margin of 4 the inequality never holds: the weight is 0.35 among 64 keys and
+    0.01 among 131,072. And no factor at all helps once √(2 ln n) > m, as a random key is then
+    likely to stand out further.
 
     So for random keys log n scaling keeps neither the entropy nor entropy / log n. Which power is
     right depends on how the scores of the other keys lie: Hayase & Karakida 2026 find √(log n),

@@ -14,7 +14,6 @@ says otherwise. `WAYS` has
     1/d_k       μP (Yang et al. 2022)
     1/√d_model  a mistake: the width of the model where that of a head belongs
     log n       1/√d_k · log n / log 512 (Su 2021, chapter 16.3)
-    learned     a parameter that starts at 1, as in Keras's Attention(use_scale=True)
     QK-norm     q and k of length 1, and a scale that starts at log₂(n² - n) (Henry et al. 2020)
     0.02        no scale, but matrices of standard deviation 0.02, which is GPT-2's
     GPT-2       0.02, and 1/√d_k too
@@ -41,17 +40,15 @@ become 3 times larger; and the score of a token with itself after W_k has become
     1/d_k      0.25  0.06 1.00   0.008 0.008 0.00   0.008    0.56    0.99
     1/√d_model 0.14  0.57 0.96   0.080 0.082 0.00   0.080    5.13    9.14
     log n      0.66  0.66 0.95   0.096 0.099 0.00   0.095    5.92   10.56
-    learned    3.96 15.80 0.06   0.326 1.857 0.19   0.315  142.16  253.42
     QK-norm    2.97  0.74 0.94   0.111 0.115 0.00   0.112    0.74   11.98
     0.02       1.22  4.85 0.25   1.772 2.262 0.00   0.990   43.67   77.85
     GPT-2      0.30  0.30 0.99   0.070 0.071 0.00   0.039    2.73    4.87
     T5         0.99  0.99 0.89   2.687 2.833 0.00   0.166    8.89   15.84
     additive   0.49  0.52 0.97   0.043 0.044 0.00   0.043    0.69   -0.05
 
-(These are 256 queries of one generator. Over 40 generators the two medians of the rows `none` and
-`learned` have a standard deviation of 30 %, and their mean is .22, so the .326 here is unusually
-large. The other numbers of these rows spread by up to 12 %, those of `0.02` by up to 7 %, and all
-others by up to 4 %. Shares of dead queries below .01, and the own score of `additive`, are near 0.)
+(These are 256 queries of one generator. Over 40 generators the two medians of the row `none` have
+a standard deviation of 30 %, and their mean is .22, so the .326 here is unusually large. The other
+numbers of this row spread by up to 12 %, those of `0.02` by up to 7 %, all others by up to 4 %.)
 
 **The same at every width.** Five ways start with scores that do not depend on d_k: 1/√d_k, log n,
 GPT-2, T5 and additive. The last has no scale, but it has a √d_k in the variance of w, and tanh
@@ -61,7 +58,8 @@ and none with additive attention.
 
 **Hidden in the initial values.** T5 has the scores of 1/√d_k, and the same gradient at the token.
 Its ∂L/∂q is √d_k = 16 times longer only because its q is 16 times shorter. So ‖∂L/∂q‖ may be
-compared between ways if q is equally long. And small initial weights hide that a scale is missing:
+compared between ways if q is equally long. (With the relative steps that T5 was trained with, the
+two are one model: chapter 16.5.) And small initial weights hide that a scale is missing:
 at d_k = 64, the width of GPT-2's heads, the raw scores have the standard deviation 2.5 and not 8,
 and no query is dead.
 
@@ -71,9 +69,8 @@ has its own dependence on d_k, though: cosines of random vectors have the standa
 
 **When q and k are alike.** The √ in 1/√d_k belongs to independent q and k. If training aligns them,
 q·k grows like d_k and not like √d_k: a token's score with itself is √d_k = 16 with 1/√d_k, and 1 at
-every width with 1/d_k. That is μP's reason for 1/d_k. Its price is the small gradient at the start.
-
-A learned scale is at the start what it was set to. From 1 that is no scale.
+every width with 1/d_k. That is μP's reason for 1/d_k, and it is one for every optimizer. Its price
+is the small gradient at the start.
 """
 
 from __future__ import annotations
@@ -100,7 +97,7 @@ class Way:
     std: Callable[[int, int], tuple[float, float]] = lambda d_model, d_k: (d_model**-0.5,) * 2
 
 
-def times(scale: Callable[[int, int, int], float | Tensor]) -> Callable[..., Tensor]:
+def times(scale: Callable[[int, int, int], float]) -> Callable[..., Tensor]:
     """Products q·k times a scale that may depend on d_model, d_k and n."""
     return lambda q, k, w, d_model, n: scale(d_model, q.shape[-1], n) * (q @ k.mT)
 
@@ -127,7 +124,6 @@ WAYS = {
     "1/d_k": Way(times(lambda d_model, d_k, n: 1 / d_k)),
     "1/√d_model": Way(times(lambda d_model, d_k, n: d_model**-0.5)),
     "log n": Way(times(lambda d_model, d_k, n: d_k**-0.5 * float(np.log(n) / np.log(512)))),
-    "learned": Way(times(lambda d_model, d_k, n: Tensor(1.0, requires_grad=True))),
     "QK-norm": Way(cosines),
     "0.02": Way(times(lambda d_model, d_k, n: 1.0), lambda d_model, d_k: (0.02, 0.02)),
     "GPT-2": Way(times(root), lambda d_model, d_k: (0.02, 0.02)),

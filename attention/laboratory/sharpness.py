@@ -1,13 +1,18 @@
-"""16.4 · Sharpness: how large a step the scale allows.
+"""16.4 · Sharpness: how curved the loss is where a training begins.
 
-How large may a learning rate be? Let H be the Hessian of the loss L at the weights w, and v an
-eigenvector of H of length 1 with eigenvalue λ > 0. Along v the loss is a parabola,
+How far does a step of gradient descent carry before it goes wrong? Let H be the Hessian of the loss
+L at the weights w, and v an eigenvector of H of length 1 with eigenvalue λ > 0. Along v, very near
+w, the loss is a parabola,
 
     L(w + t v) ≈ L(w) + ⟨∂L/∂w, v⟩ t + ½ λ t²
 
-and a step of gradient descent with rate lr multiplies the distance to the parabola's lowest point
-by 1 - lr λ. The distance shrinks if lr < 2/λ, and each step enlarges it if lr > 2/λ. So the
-largest eigenvalue, the **sharpness**, says which rate is the largest stable one: 2/λ.
+and a step with rate lr multiplies the distance to the parabola's lowest point by 1 - lr λ. On a
+parabola the distance shrinks if lr < 2/λ, and grows if lr > 2/λ. A network's loss is a parabola
+only very near, and rates beyond 2/λ may work: the loss may rise at first and the weights move to a
+flatter place (the catapult of Lewkowycz et al. 2020), and long trainings with full batches settle
+where λ is about 2/lr (the edge of stability, Cohen et al. 2021). So the largest eigenvalue, the
+**sharpness**, compares how curved two beginnings are. The largest rate that works is measured by
+training (chapter 16.5).
 
 How does the sharpness depend on d_k, if the scores are multiplied by d_k^-a? A score is
 s = d_k^-a · (x W_q)·(y W_k), for the vectors x of the query's position and y of the key's. With
@@ -15,15 +20,26 @@ k = y W_k its derivative with respect to W_q is d_k^-a · x kᵀ, whose squared 
 
     d_k^-2a ‖x‖² ‖k‖²        ‖k‖² ≈ d_k        together ∝ d_k^(1 - 2a)
 
-The Hessian with respect to W_q contains this square times the second derivative of L with respect
-to s. So log λ against log d_k should be a line of slope 1 - 2a: 1 without a scale, 0 for the
-paper's ½, and -1 for 1/d_k. Only with a = ½ can gradient descent keep its rate at every width.
+The Hessian with respect to W_q contains this square times L″(s), the second derivative of the loss
+with respect to the score. If L″(s) did not depend on d_k, log λ against log d_k would be a line of
+slope 1 - 2a. With a ≥ ½ softmax is not saturated, and so it is: for ½ and 1 the slopes are
+-.08 ± .01 and -1.07 ± .01 (`head_sharpness`, d_k from 8 to 512, 20 repeats), and from d_k = 32 on
+the first is 0 ± .02.
 
-Measured (`head_sharpness`, d_k from 8 to 512, 20 repeats) the slopes are .87 ± .02, -.08 ± .01 and
--1.07 ± .01, so the prediction is right to .13. From d_k = 32 on the middle slope is 0 ± .02.
-Without the scale λ grows almost like d_k although most queries are saturated (chapter 16). The few
-undecided ones are enough: without the more decided half of the queries λ at d_k = 512 is the same
-to 1 %.
+Without a scale saturation makes L″(s) nearly 0 for most queries. A query counts only if two keys
+share its weight, and the share of these undecided queries falls like d_k^-½, since its raw scores
+are √d_k apart (chapter 16). One undecided query alone has a curvature ∝ d_k, and the mean over all
+queries, with their share, goes like d_k^½. The largest eigenvalue of a small batch is made by a
+single undecided query, and more queries bring it nearer to the mean. So the slope of the raw head
+depends on the number of queries in the batch. It is measured from d_k = 8 to 512, with eight
+repeats, three of the largest:
+
+    queries       256          8,192        32,768       131,072
+    slope         .90 ± .04    .78 ± .01    .65 ± .01    .51 ± .01
+
+The few undecided queries are enough: without the more decided half of 256 queries λ at d_k = 512 is
+the same to 1 %. And ½ is not the end. At d_k = 512 the product of λ and the number of queries still
+grows from column to column, so that few queries make λ there, and larger batches may fall further.
 
     >>> from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue
     >>> def rise(a):                                # from d_k = 8 to 512, which is 64 times as wide
@@ -33,11 +49,14 @@ to 1 %.
     >>> 30 < rise(0) < 100, 0.5 < rise(0.5) < 1.5, 1 / 150 < rise(1) < 1 / 50
     (True, True, True)
 
-Why may this not be noticed? GPT-2's small initial weights give smaller scores and a smaller λ, but
-the slope stays (.90 ± .02). T5 leaves the scale out and divides W_q by √d_k at the start instead.
-Its scores have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the
-derivative with respect to W_q contains keys that are as long as before. T5's choice repairs the
-softmax and not the step size.
+GPT-2's small initial weights give smaller scores and a smaller λ, but the slope stays (.90 ± .02
+with 256 queries). T5 leaves the scale out and divides W_q by √d_k at the start instead. Its scores
+have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the derivative with
+respect to W_q contains keys that are as long as before. For SGD this choice repairs the softmax and
+not the step; for the optimizer that T5 was trained with, both (chapter 16.5).
+
+In these measurements the tokens have d_model = 32 features. Where d_k is larger, q and k fill only
+32 of its dimensions: q·k is x (W_q W_kᵀ) y, and that is how it is computed.
 
 **How is an eigenvalue found if the matrix does not fit into memory?** At d_k = 512 and d_model = 32
 W_q and W_k have 32,768 elements, and H as an array would take 8.6 GB. But chapter 2.3's `hvp`
@@ -70,9 +89,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import attention
 from attention.scaling import Array, Exponent, at_least, finite, named, power, real
-from minigrad import Tensor, cross_entropy, hvp
+from minigrad import Tensor, cross_entropy, hvp, softmax
 
 
 @dataclass(frozen=True)
@@ -82,6 +100,7 @@ class Sharpness:
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     init: str  # how W_q and W_k are drawn: see `INITIAL`
+    queries: int  # over which the loss is a mean
     score_std: float  # standard deviation of the scores that softmax sees
     sharpness: float  # λ, the algebraically largest eigenvalue
     residual: float  # ‖Hv - λv‖ for the v that was found, of length 1
@@ -90,12 +109,13 @@ class Sharpness:
 
     @classmethod
     def of(cls, found: Largest, scores: Tensor, *, d_k: int, a: Exponent, init: str) -> Sharpness:
-        """The row of an eigenvalue that was found, and of the scores that softmax saw."""
+        """Make the row of an eigenvalue that was found, and of the scores (…, n) of the queries."""
         return finite(
             cls,
             d_k=d_k,
             a=named(a),
             init=init,
+            queries=scores.data[..., 0].size,
             score_std=float(scores.data.std()),
             sharpness=found.value,
             residual=found.residual,
@@ -114,15 +134,13 @@ def head_sharpness(
     keys: int = 8,
     d_model: int = 32,
     classes: int = 8,
-    attend: Callable[..., Tensor] = attention,
     rng: np.random.Generator,
 ) -> Sharpness:
     """Measure the sharpness of one head on random data, in float64.
 
     The vectors x of the queries' positions (B, T, d_model), those of the keys' y (B, S, d_model)
     and the values (B, S, classes) have independent entries N(0, 1). The head's output is taken for
-    logits, the right classes are drawn evenly, and the loss is the mean cross-entropy. `attend` is
-    a function like `attention`, such as `qk_norm()`.
+    logits, the right classes are drawn evenly, and the loss is the mean cross-entropy.
     """
     at_least(1, d_k=d_k, sequences=sequences, queries=queries, d_model=d_model, classes=classes)
     at_least(2, keys=keys)
@@ -132,13 +150,15 @@ def head_sharpness(
     right = rng.integers(0, classes, (sequences, queries))
     w_q, w_k = initial_weights(d_model, d_k, init, rng=rng)
 
+    def scores_of(w_q: Tensor, w_k: Tensor) -> Tensor:
+        # q·k = x (W_q W_kᵀ) yᵀ: the inner matrix is d_model × d_model, however large d_k is
+        return power(a)(d_k) * (x @ (w_q @ w_k.mT) @ y.mT)  # (B, T, S)
+
     def loss(w_q: Tensor, w_k: Tensor) -> Tensor:
-        return cross_entropy(attend(x @ w_q, y @ w_k, v, scale=power(a)), right)
+        return cross_entropy(softmax(scores_of(w_q, w_k)) @ v, right)
 
     found = largest_of_hessian(loss, (w_q, w_k), rng=rng)
-    prepare = getattr(attend, "prepare", lambda heads: heads)  # what `qk_norm` does to q and k
-    q, k = prepare(x @ w_q), prepare(y @ w_k)
-    scores = power(a)(d_k) * (q @ k.mT)  # (B, T, S)
+    scores = scores_of(Tensor(w_q), Tensor(w_k))
     return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
 
 

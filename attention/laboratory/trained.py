@@ -2,97 +2,100 @@
 
 Chapters 16 to 16.4 look at random weights. What does the scale do in a model that has learned? This
 chapter trains a layer of four heads on chapter 16.5's task, then multiplies its scores by another
-factor, and looks at each head: how decided it is, and what gradient its queries get. The layer is
-chapter 13's, unchanged. Its `attend` may be any function of q, k and v, so one that keeps what it
-computes shows the inside of every head (`Look`).
+factor, and looks at its queries: do they still get a gradient? The layer is chapter 13's. Its
+`attend` may be any function, so one that keeps what it computes shows the heads' inside (`Look`).
 
-After 300 steps at a rate of .3, with d_k = 64: mean ± spread of ten seeds. (Dead: ‖∂L/∂q‖ < .001.)
+The tables are of 10 trainings with each scale at d_k = 64, and 8 at d_k = 512: 300 steps at a rate
+of .3, mean ± one standard deviation. **Dead** means ‖∂L/∂q‖ < .001, an absolute number.
 
-    trained with   then         right      loss    dead for L   dead for g   second task
-    1/√d_k         as trained   100.0 %    .003    76 ± 4 %     0 ± 0 %      50 ± 9
-    1/√d_k         doubled      100.0 %    .001    93 ± 2 %     6 ± 2 %      68 ± 11
-    1/√d_k         no scale     100.0 %    .001    95 ± 3 %     66 ± 8 %     146 ± 48
-    no scale       as trained   100.0 %    .005    90 ± 3 %     58 ± 6 %     122 ± 35
-    no scale       doubled      99.9 %     .005    93 ± 2 %     76 ± 5 %     214 ± 64
-    no scale       1/√d_k       99.7 %     .030    45 ± 17 %    3 ± 5 %      49 ± 10
+    trained with   d_k   then         right    loss    dead for L   dead for g   second task
+    1/√d_k         64    as trained   100.0%   0.003   76% ± 3%     0% ± 0%      54 ± 9
+    1/√d_k         64    doubled      100.0%   0.001   93% ± 3%     7% ± 2%      64 ± 12
+    1/√d_k         64    no scale     100.0%   0.002   94% ± 2%     65% ± 9%     139 ± 67
+    no scale       64    as trained   100.0%   0.004   92% ± 2%     59% ± 6%     118 ± 30
+    no scale       64    doubled      100.0%   0.004   94% ± 1%     77% ± 6%     229 ± 79
+    no scale       64    1/√d_k       99.7%    0.042   38% ± 10%    0% ± 0%      44 ± 9
+    1/√d_k         512   as trained   100.0%   0.003   76% ± 3%     0% ± 0%      50 ± 8
+    1/√d_k         512   doubled      100.0%   0.001   92% ± 3%     5% ± 1%      66 ± 11
+    1/√d_k         512   no scale     100.0%   0.003   96% ± 2%     79% ± 7%     235 ± 73
+    no scale       512   as trained   99.5%    0.026   96% ± 1%     87% ± 2%     420 ± 189
+    no scale       512   doubled      99.5%    0.027   98% ± 1%     93% ± 1%     614 ± 317 (6 of 8)
+    no scale       512   1/√d_k       99.7%    0.017   75% ± 8%     6% ± 2%      89 ± 31
 
 **The answers do not need the scale.** Without it the trained model answers all questions as before,
 and its loss even falls. The right pair has the largest score already, and a positive factor does
-not change which score is the largest. A factor of 8 only makes the model more sure. So if you
-remove the scale from a trained model and look at its answers, you find nothing.
+not change which score is the largest. So if you remove the scale from a trained model and look at
+its answers, you find nothing.
 
 **Finished or saturated?** With the scale 76 % of the queries are dead at the end. At the start none
 was. Did softmax saturate? There are two ways to get no gradient: nothing is wrong any more, or what
 is wrong does not get through. The loss's gradient cannot tell them apart. So we send something
 else: a random g with entries N(0, 1) at each head's output, whose size does not depend on what the
-model has learned, and measure ‖∂⟨g, output⟩/∂q‖ (`passed_median`, `passed_dead`). With the scale g
-reaches every query, and the median is .56, at the start .82: the heads have *finished*. Without the
-scale 58 % of the queries get nothing from g either: these heads are *saturated*. At the start that
-was 8 %, since d_k = 64 is not wide. The training itself made the scores larger: in the best head
-their standard deviation rose from 7 to 24 ± 13, and with the scale from .9 to 2.5.
+model has learned, and measure ‖∂⟨g, output⟩/∂q‖. With the scale g reaches every query: the heads
+have *finished*. Without the scale 59 % of the queries get nothing from g either: these heads are
+*saturated*. At the start that was 9 %, since d_k = 64 is not wide. (The limit .001 does not decide
+this, although ∂L/∂q has the scale as a factor: if the gradients with respect to the scores are
+compared with it, 0 % and 66 % are dead for g.)
 
 **What saturation costs** shows when there is something else to learn. The second task asks for
 another pair: the question is no longer the pair's key but the key three further on. (Another W_Q
-is enough for that.) The model with the scale learns it in 50 steps. If the scale is removed first,
-it needs 146, about three times as many. The model that was trained without the scale needs 122. If
-it gets the scale after its training it needs 49, as many as the model that always had it.
+is enough for that.) At the rate .3 the model with the scale learns it in 54 steps, and in 139 if
+the scale is removed first; at d_k = 512 in 50 and 235. If the model that was trained without the
+scale gets one after its training, it needs 44, fewer than the model that always had it. The share
+that is dead for L does not tell these models apart: 93 % in the model whose scale was doubled,
+which needs 64 steps, and 92 % in the model without a scale, which needs 118. The share that is dead
+for g does: 7 % and 59 %.
 
-At d_k = 512 there are larger differences (five seeds). The columns are the same.
-
-    1/√d_k         as trained   100.0 %    .003    75 ± 2 %     0 ± 0 %      52 ± 12
-    1/√d_k         no scale     100.0 %    .002    98 ± 1 %     89 ± 5 %     400 ± 136
-    no scale       as trained   99.5 %     .021    96 ± 1 %     89 ± 3 %     351 ± 58
-    no scale       1/√d_k       99.8 %     .014    72 ± 3 %     7 ± 2 %      77 ± 25
-
-Without the scale the second task's steps differ more between seeds than five of them show: a sixth
-model had not learned it after 600 steps.
-
-    >>> from attention.laboratory.trained import over_heads, trained_heads
-    >>> model = trained_heads(64, 0.5, rng=np.random.default_rng(0))
-    >>> steps = {each.change: each.steps for each in model.second}
+    >>> from attention.laboratory.trained import trained_heads
+    >>> model = trained_heads(64, 0.5, second_limit=400, rng=np.random.default_rng(0))
+    >>> steps = {each.change: each.steps for each in model.second if each.slowed == 1}
     >>> steps["no scale"] > 2 * steps["as trained"]
     True
-    >>> for change in ("as trained", "no scale"):
-    ...     right, for_l, for_g = (
-    ...         np.mean(over_heads([model], name, step=300, change=change))
-    ...         for name in ("accuracy", "dead_share", "passed_dead")
-    ...     )
-    ...     print(right > 0.99, for_l > 0.5, for_g > 0.5)       # right; dead for L; dead for g
-    True True False
-    True True True
+    >>> for end in model.end:                                   # right; dead for L; dead for g
+    ...     print(end.change, end.accuracy > 0.99, end.dead > 0.5, end.passed_dead > 0.5)
+    as trained True True False
+    doubled True True False
+    no scale True True True
 
-**The heads do not share the work equally.** One would be enough for this task. The heads of a
-training, sorted by the weight on the right pair, at the start and after 300 steps:
+**Is the step too long?** Without the scale softmax is saturated, and also a step of W_Q and W_K
+moves the scores d_k times as far for the same gradient (chapter 16.5). Two controls tell these
+causes apart: other rates, and a smaller rate for W_Q and W_K alone, which the third column says.
+Steps of the second task, after a training with 1/√d_k; an empty place was not measured:
 
-    entropy / log n        best head    second       third        worst
-    1/√d_k, start          .84 ± .02    .84 ± .02    .85 ± .02    .84 ± .02
-    1/√d_k, trained        .16 ± .03    .37 ± .11    .55 ± .09    .74 ± .07
-    no scale, start        .17 ± .02    .17 ± .03    .17 ± .02    .17 ± .02
-    no scale, trained      .00 ± .00    .02 ± .03    .07 ± .03    .10 ± .02
+    d_k  scale     W_Q, W_K  rate .03              .1                   .3         1
+    64   1/√d_k              367 ± 72              127 ± 26             54 ± 9     29 ± 2
+    64   no scale            592 ± 241             210 ± 87             139 ± 67   never
+    64   1/√d_k    1/8       1370 ± 84 (4 of 10)   522 ± 118            184 ± 43   66 ± 11
+    64   no scale  1/8       1299 ± 235 (5 of 10)  582 ± 267 (9 of 10)  274 ± 148  144 ± 98
+    64   no scale  1/64                                                 678 ± 398
+    512  1/√d_k                                                         50 ± 8
+    512  no scale                                                       235 ± 73
+    512  1/√d_k    1/8                                                  171 ± 18
+    512  no scale  1/8                                                  273 ± 76
 
-    weight on the right pair
-    1/√d_k, start          .16 ± .02    .13 ± .01    .12 ± .01    .10 ± .01
-    1/√d_k, trained        .93 ± .02    .77 ± .11    .59 ± .12    .33 ± .12
-    no scale, start        .20 ± .03    .14 ± .02    .11 ± .03    .09 ± .03
-    no scale, trained      1.00 ± .00   .90 ± .13    .67 ± .18    .35 ± .20
-
-The entropy falls in 78 of the 80 heads, but it says something else with the scale and without. With
-the scale it falls as a head learns where to look. Without, every head looks at one or two pairs
-from the first step on, and the right one is among them by chance: one of 8 has .125. A low entropy
-shows that a head is decided. It does not show that the head is right.
+At every rate the model without the scale is slower. At the rate 1 its steps are too long: it never
+learns, and with W_Q and W_K at an eighth it does. At the smaller rates an eighth only costs steps,
+with the scale and without. If W_Q and W_K are slowed 64 times, a step moves the scores as far as
+with the scale for the same gradient, and the second task takes 678 steps in place of 54: most
+queries pass no gradient on. At the best of these rates the model without the scale needs 139 steps,
+and with it 29. So too long a step is a cause at the rate 1, and it does not explain the rest.
 
 What does all this not show? **That a model needs the scale.** W_Q can absorb any factor, so a
 worse result after a change shows what the weights were trained for. The model that was trained
-without a scale at d_k = 64 has the loss .005, and .030 when it gets one. Nor does the second task
-separate two causes: without the scale softmax is saturated, and also a step moves the scores up to
-d_k times as far (chapter 16.5). And this is a small task. A deep model on real text may be
-different.
+without a scale at d_k = 64 has the loss .004, and .042 when it gets one. And this is a small task.
+A deep model on real text may be different. There, scores that grow until the weights are nearly
+one-hot made large vision models diverge (Dehghani et al. 2023: a summary was read), which also
+happens in small models at high rates (Wortsman et al. 2023), and a low entropy goes with an
+unstable training (Zhai et al. 2023). Weights that are too even are the other end: without skip
+connections and feed-forward layers the output tends to rank 1 with depth (Dong et al. 2021), which
+hinders the training (Noci et al. 2022: the introduction was read). Of the others the abstract was.
 
 Legend: B questions about n pairs each, H heads; T = 1 query, S = n keys.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -113,13 +116,15 @@ from attention.scaling import (
     named,
     power,
     real,
-    top_tenth,
 )
 from minigrad import Tensor, cross_entropy, gradients
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
-CHECKPOINTS = (0, 1, 3, 10, 30, 100, 300, 1000)  # steps of the training at which heads are measured
+RATES, SLOWED = (
+    (0.03, 0.1, 0.3, 1.0),
+    8.0,
+)  # of the second task; and of W_Q and W_K: a rate's eighth
 SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
 
 
@@ -201,28 +206,22 @@ def changes(d_k: int, a: Exponent) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Head:
-    """One head of a model at one checkpoint of its training, with one change of the scale.
+class Heads:
+    """All heads of a model, with one change of its scale: means over its heads.
 
     The gradients are those of 512 questions, one query each, and each is the gradient of that
-    question's own loss, not of the mean over the batch.
+    question's own loss, not of the mean over the batch. Dead: shorter than DEAD = .001.
     """
 
-    step: int  # how many steps the model was trained before
     change: str  # of the scale, after the training: see `changes`
-    factor: float  # what the scale was multiplied by
-    head: int
     accuracy: float  # share of the questions that the whole model answers
     loss: float  # of the whole model, mean cross-entropy
     score_std: float  # over the keys of a query: √ of the mean variance
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
-    on_pair: float  # mean weight of the pair that was asked for
-    gradient_mean: float  # over queries, of ‖∂L/∂q‖
-    gradient_median: float
-    dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
-    top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
-    passed_median: float  # over queries, of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
-    passed_dead: float  # share of queries for which it is < DEAD
+    dead: float  # share of queries whose ‖∂L/∂q‖ is dead
+    passed: float  # median over queries of ‖∂⟨g, output⟩/∂q‖ for a g drawn from N(0, 1)
+    passed_dead: float  # share of queries for which that is dead
+    passed_dead_scores: float  # the same with respect to the scores, not q: without Kᵀ and scale
 
 
 @dataclass(frozen=True)
@@ -230,18 +229,21 @@ class SecondTask:
     """How a trained model learns another task, after a change of its scale."""
 
     change: str  # see `changes`
+    lr: float
+    slowed: float  # the rate of W_Q and W_K is lr / slowed
     steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
 
 
 @dataclass(frozen=True)
 class TrainedHeads:
-    """One training of a model of several heads, its heads on the way, and what it learns next."""
+    """One training of a model, what reaches the queries of its heads, and what it learns next."""
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
     lr: float
-    heads: list[Head]  # by checkpoint, change and number of the head
-    second: list[SecondTask]  # by change
+    start: Heads  # before the training
+    end: list[Heads]  # after it, for each change of the scale
+    second: list[SecondTask]
 
 
 def trained_heads(
@@ -249,66 +251,94 @@ def trained_heads(
     a: Exponent,
     *,
     lr: float = 0.3,
+    every_rate: bool = False,
     num_heads: int = 4,
     limit: int = 300,
-    second_limit: int = 600,
+    second_limit: int = 1500,
     batch: int = 64,
     questions: int = 512,
     rng: np.random.Generator,
 ) -> TrainedHeads:
-    """Train a model with the scale d_k^-a by SGD, in float32, and measure its heads on the way.
+    """Train a model with the scale d_k^-a by SGD, in float32, and measure it before and after.
 
-    The questions that measure, and g, are drawn once: all checkpoints and all changes of the scale
-    see the same ones. Exponents see the same ones too, if their generators are equal.
+    The questions that measure, and g, are drawn once: all changes of the scale see the same ones.
+    Exponents see the same ones too, if their generators are equal.
 
     The trained model then learns a second task, once for each change of the scale: the question
     is no longer the key of the pair, but the key three further on (to ask for 0 one says 3), so
-    every head has to look at another pair. Nothing else changes.
+    every head has to look at another pair. Nothing else changes. As trained and without the scale
+    it learns the task once more with W_Q and W_K slowed, and with every_rate= at each of RATES.
     """
     at_least(1, d_k=d_k, num_heads=num_heads, second_limit=second_limit, batch=batch)
     at_least(1, questions=questions)
     at_least(0, limit=limit)
     real(lr=lr)
     model = Recall(num_heads, d_k=d_k, scale=power(a)(d_k), rng=rng).astype(np.float32)
-    optimizer = SGD(model.parameters(), lr)
     test = recall_batch(questions, rng=rng)
     d_v = model.attention.w_v.weight.shape[-1] // num_heads
     g = rng.standard_normal((questions, num_heads, 1, d_v)).astype(np.float32)
-    heads: list[Head] = []
-    done = 0
-    for checkpoint in (step for step in CHECKPOINTS if step <= limit):
-        for _ in range(checkpoint - done):
-            train_step(model, optimizer, recall_batch(batch, rng=rng))
-        done = checkpoint
-        for change, factor in changes(d_k, a).items():
-            heads += measured(model, test, g, step=done, change=change, factor=factor)
+    start = measured(model, test, g, change="as trained", factor=1.0)
+    optimizers = steppers(model, lr)
+    for _ in range(limit):
+        train_step(model, optimizers, recall_batch(batch, rng=rng))
+    factors = changes(d_k, a)
+    end = [measured(model, test, g, change=name, factor=by) for name, by in factors.items()]
     seed = int(rng.integers(2**32))  # every change sees the same questions of the second task
     trained = [parameter.data for parameter in model.parameters()]
     second = []
-    for change, factor in changes(d_k, a).items():
+    for change, at, slowed in second_tasks(factors, lr, d_k if every_rate else 0):
         for parameter, data in zip(model.parameters(), trained, strict=True):
             parameter.data = data
-        model.attention.attend = Look(factor)
+        model.attention.attend = Look(factors[change])
         steps = steps_of_second_task(
-            model, optimizer, limit=second_limit, batch=batch, rng=np.random.default_rng(seed)
+            model,
+            steppers(model, at, slowed),
+            limit=second_limit,
+            batch=batch,
+            rng=np.random.default_rng(seed),
         )
-        second.append(SecondTask(change, steps))
-    return TrainedHeads(d_k=d_k, a=named(a), lr=lr, heads=heads, second=second)
+        second.append(SecondTask(change, at, slowed, steps))
+    return TrainedHeads(d_k=d_k, a=named(a), lr=lr, start=start, end=end, second=second)
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: one step, the measurement of all heads, the second task, and many trainings at once.
+# What follows: which second tasks, one step, the measurement of all heads, and the second task.
+
+
+def second_tasks(factors: Iterable[str], lr: float, d_k: int) -> list[tuple[str, float, float]]:
+    """The change of the scale, the rate, and what W_Q's and W_K's rate is divided by, of each.
+
+    If d_k is not 0, each of RATES is among them, and W_Q and W_K slowed d_k times.
+    """
+    found = [(change, lr, 1.0) for change in factors]
+    control = [change for change in ("as trained", "no scale") if change in factors]
+    if len(control) == 2:
+        found += [(change, lr, SLOWED) for change in control]
+        if d_k:
+            found.append(("no scale", lr, float(d_k)))
+            others = [rate for rate in RATES if rate != lr]
+            found += itertools.product(control, others, (1.0, SLOWED))
+    return found
+
+
+def steppers(model: Recall, lr: float, slowed: float = 1.0) -> list[SGD]:
+    """SGD for W_Q and W_K, at the rate lr / slowed, and SGD for all other weights."""
+    scoring = [model.attention.w_q.weight, model.attention.w_k.weight]
+    others = [p for p in model.parameters() if all(p is not w for w in scoring)]
+    return [SGD(scoring, lr / slowed), SGD(others, lr)]
 
 
 def train_step(
-    model: Recall, optimizer: SGD, questions: tuple[Array, Array, Array, Array]
+    model: Recall, optimizers: list[SGD], questions: tuple[Array, Array, Array, Array]
 ) -> float:
     """One step on a batch of questions: the share that was right before it."""
     *question, answer = questions
     logits = model(*question)
-    optimizer.zero_grad()
+    for optimizer in optimizers:
+        optimizer.zero_grad()
     cross_entropy(logits, answer).backward()
-    optimizer.step()
+    for optimizer in optimizers:
+        optimizer.step()
     return float(np.mean(logits.data.argmax(axis=-1) == answer))
 
 
@@ -317,13 +347,11 @@ def measured(
     questions: tuple[Array, Array, Array, Array],
     g: Array,
     *,
-    step: int,
     change: str,
     factor: float,
-) -> list[Head]:
-    """Every head, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
+) -> Heads:
+    """All heads, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
     *question, answer = questions
-    asked, keys, _ = question
     look = Look(factor)
     before, model.attention.attend = model.attention.attend, look
     logits = model(*question)
@@ -331,66 +359,47 @@ def measured(
     loss = cross_entropy(logits, answer)  # the mean: times B it is the sum of the questions' losses
     if not math.isfinite(loss.item()):
         raise ValueError(
-            f"the loss is {loss.item()} after {step} steps (scale: {change}): the training broke, "
-            "and there are no gradients to measure"
+            f"the loss is {loss.item()} (scale: {change}): the training broke, and there are no "
+            "gradients to measure"
         )
-    (of_loss,) = gradients(loss * len(answer), [look.q], retain_graph=True)  # (B, H, 1, d_k)
-    (of_g,) = gradients(look.output, [look.q], g)
-    lengths = np.linalg.norm(of_loss[:, :, 0].astype(float), axis=-1).T  # (H, B)
-    passed = np.linalg.norm(of_g[:, :, 0].astype(float), axis=-1).T
-    p = look.p.data[:, :, 0].astype(float).swapaxes(0, 1)  # (H, B, n)
-    variance = look.scores.data[:, :, 0].astype(float).var(axis=-1).T
-    return [
-        Head(
-            step=step,
-            change=change,
-            factor=factor,
-            head=head,
-            accuracy=float(np.mean(logits.data.argmax(axis=-1) == answer)),
-            loss=loss.item(),
-            score_std=float(np.sqrt(variance[head].mean())),
-            entropy=float(entropies(p[head]).mean()),
-            on_pair=float(p[head][asked == keys].mean()),
-            gradient_mean=float(lengths[head].mean()),
-            gradient_median=float(np.median(lengths[head])),
-            dead_share=float((lengths[head] < DEAD).mean()),
-            top_tenth_share=top_tenth(lengths[head]),
-            passed_median=float(np.median(passed[head])),
-            passed_dead=float((passed[head] < DEAD).mean()),
-        )
-        for head in range(len(p))
-    ]
+    at = [look.q, look.scores]  # (B, H, 1, d_k), (B, H, 1, n)
+    found = gradients(loss * len(answer), at[:1], retain_graph=True) + gradients(look.output, at, g)
+    dead, passed, passed_scores = (np.linalg.norm(x.astype(float), axis=-1) for x in found)
+    variance = look.scores.data.astype(float).var(axis=-1)  # (B, H, 1)
+    return Heads(
+        change=change,
+        accuracy=float(np.mean(logits.data.argmax(axis=-1) == answer)),
+        loss=loss.item(),
+        score_std=float(np.sqrt(variance.mean(axis=0)).mean()),
+        entropy=float(entropies(look.p.data.astype(float)).mean()),
+        dead=float((dead < DEAD).mean()),
+        passed=float(np.median(passed)),
+        passed_dead=float((passed < DEAD).mean()),
+        passed_dead_scores=float((passed_scores < DEAD).mean()),
+    )
 
 
 def steps_of_second_task(
-    model: Recall, optimizer: SGD, *, limit: int, batch: int, rng: np.random.Generator
+    model: Recall, optimizers: list[SGD], *, limit: int, batch: int, rng: np.random.Generator
 ) -> int | None:
     """The steps until 98 % of ten batches are right; None if `limit` steps are not enough."""
     right: list[float] = []
-    while len(right) < limit:
-        asked, keys, values, answer = recall_batch(batch, rng=rng)
-        question = (asked + SHIFT) % SYMBOLS
-        right.append(train_step(model, optimizer, (question, keys, values, answer)))
-        if len(right) >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
-            return len(right)
+    with np.errstate(over="ignore", invalid="ignore"):  # a rate may be too large
+        while len(right) < limit:
+            asked, keys, values, answer = recall_batch(batch, rng=rng)
+            question = (asked + SHIFT) % SYMBOLS
+            right.append(train_step(model, optimizers, (question, keys, values, answer)))
+            if len(right) >= WINDOW and np.mean(right[-WINDOW:]) >= LEARNED:
+                return len(right)
     return None
 
 
-def over_heads(
-    rows: Iterable[TrainedHeads], name: str, *, step: int, change: str
-) -> list[list[float]]:
-    """One number of the heads at one checkpoint: a list for each training, a number for each head.
-
-    A head has no number that means anything across trainings: head 0 of one is not head 0 of
-    another. So the numbers of a training are sorted, from the head with the most weight on the
-    pair that was asked for (at that checkpoint, as trained) to the head with the least.
-    """
-    found = []
-    for row in rows:
-        at = [head for head in row.heads if head.step == step]
-        best = sorted(
-            (head for head in at if head.change == "as trained"), key=lambda head: -head.on_pair
-        )
-        of = {head.head: getattr(head, name) for head in at if head.change == change}
-        found.append([of[head.head] for head in best])
-    return found
+def steps_over_rates(
+    rows: Iterable[TrainedHeads], change: str, slowed: float = 1.0
+) -> dict[float, float]:
+    """Return rate → the median over trainings of the second task's steps; infinite is never."""
+    steps: dict[float, list[float]] = {}
+    for task in (task for row in rows for task in row.second):
+        if (task.change, task.slowed) == (change, slowed):
+            steps.setdefault(task.lr, []).append(math.inf if task.steps is None else task.steps)
+    return {lr: float(np.median(found)) for lr, found in sorted(steps.items())}

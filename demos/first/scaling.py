@@ -1,10 +1,10 @@
 """Why √d_k: the gradients of a head with and without it, one sweep, and one worked example.
 
-Claim. Without the scale 1/√d_k the scores of attention grow with d_k and softmax becomes one-hot.
-At d_k = 1024 nearly half of the queries then get almost no gradient while a few get far too much,
-and one average over all queries hides this. The scale does not guarantee a gradient either: the
-worked example below is scaled, and nevertheless W_Q and W_K of one of its two heads get almost
-none.
+Claim. Without the scale 1/√d_k gradients do not simply vanish, they become unequal: a tenth of the
+queries gets more than half of the squared gradient. Whether a typical query gets less or more
+depends on d_k and on the number of keys: at d_k = 64 with 64 keys it gets some 5 times more. The
+scale does not guarantee a gradient either: the worked example below is scaled, and nevertheless
+W_Q and W_K of one of its two heads get almost none.
 
     python -m demos scaling [--out DIR] [--seed N]  # 4 s
 """
@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from attention import MultiHeadAttention, attention
 from attention.figures import plot_sweep, save_figure
-from attention.scaling import DEAD, MEASURED, summary, sweep, typical_query
+from attention.scaling import DEAD, MEASURED, ratios, summary, sweep, typical_query
 from demos import options
 from demos._markup import plus_minus
 from demos._page import Page, try_it
@@ -36,9 +36,12 @@ D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 # This is one query over 5 keys at d_k = 512. Its gradient without the scale is the median of 1001
 # random queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the
 # gradient there. Finite differences, element by element, show whether a small gradient is true.
+# So few keys and so wide a head are the extreme. What other heads get comes after it.
 
 D_K, KEYS, LIMITS = 512, 5, (1e-6, 1.0)
 MANY, REPEATS = 64, 5  # keys of the sweep, and how often it measures
+CELLS = ((D_K, KEYS), (64, 64), (64, 1024))  # d_k and keys of the comparison
+SEEDS = 100  # how many other typical queries are drawn
 
 
 def times(ratio):
@@ -117,26 +120,36 @@ print(f"1 · One typical query over {KEYS} keys, d_k = {D_K}: norms of the gradi
 print("\n".join(f"   {line}" for line in compared))
 
 # %%
-# How many times smaller a gradient is without the scale depends on the number of keys. So here are
-# medians over many queries, for as few keys as in the pictures, and for as many as in the sweep.
-# Single samples of 512 queries differ, and `ranges` says by how much.
+# Is that so everywhere? Three cells of the map of chapter 16: the extreme of the pictures, and the
+# width of the paper's heads with 64 and with 1,024 keys. Medians over 512 queries, in repeats.
+
+
+def of_seed(seed):
+    """How many times smaller ∂L/∂q of a typical query is without the scale."""
+    q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(seed))
+    norms = []
+    for scale in (None, 1.0):
+        x = Tensor(q, requires_grad=True)
+        (of_x,) = gradients(attention(x, Tensor(k), Tensor(v), scale=scale), [x], g)
+        norms.append(np.linalg.norm(of_x))
+    return norms[0] / norms[1]
+
 
 apart = of_q[0] / of_q[1]
-print(f"\n   Its ∂L/∂q is {times(apart)} without the scale. Medians of ‖∂L/∂q‖ over 512 queries,")
-print(f"   mean of {REPEATS} repeats:")
-medians, ranges = [], []
-for keys in (KEYS, MANY):
-    measurements = list(sweep((D_K,), repeats=REPEATS, keys=keys, seed=chosen.seed))
-    of_raw = [row.gradient_median for row in measurements if row.a == 0]
-    ranges.append(f"{min(of_raw):.2g} to {max(of_raw):.2g}")
-    by_a = summary(measurements)
-    with_it, without = (by_a[D_K, a]["gradient_median"][0] for a in (0.5, 0.0))
-    left = 1 - by_a[D_K, 0.0]["largest_weight"][0]  # for all other keys together
-    medians.append((with_it, without, with_it / without, left))
+low, high = np.quantile([of_seed([chosen.seed, i]) for i in range(SEEDS)], (0.1, 0.9))
+drawn = f"from {low:,.0f} to {high:,.0f} times in the middle 8 of 10 of {SEEDS} other draws"
+print(f"\n   Its ∂L/∂q is {times(apart)} without the scale ({drawn}).")
+print(f"\n   ‖∂L/∂q‖ without the scale over with it, {REPEATS} repeats of 512 queries:\n")
+print("      d_k    keys    median    (± factor)    mean    tenth's share: without, with")
+compared_cells = []
+for d_k, keys in CELLS:
+    (cell,) = ratios(sweep((d_k,), repeats=REPEATS, keys=keys, seed=chosen.seed))
+    compared_cells.append(cell)
     print(
-        f"     {keys:2} keys: {with_it:.2g} with it, {without:.2g} without, "
-        f"which is {times(with_it / without)}"
+        f"   {d_k:6} {keys:7,} {cell.median:9.2g} {10**cell.error:11.2f} {cell.mean:9.2g}"
+        f"{cell.top_tenth_without:15.0%}{cell.top_tenth_with:9.0%}"
     )
+extreme, usual, longer = compared_cells
 
 # %% 2 · A sweep: what √d_k does to scores, weights and gradients
 # The queries and keys are random, of unit variance, and so is ∂L/∂(weights). There are 64 keys. A
@@ -276,15 +289,17 @@ else:
 page = Page(
     "What √d_k does to gradients",
     claim="Attention multiplies its scores by 1/√d_k before softmax. Without that number "
-    f"{lost:.0%} of the queries get almost no gradient at d_k = {D_KS[-1]}, and with it "
-    f"{alive:.0%} of them.",
+    f"gradients become unequal: at d_k = {usual.d_k} with {usual.keys} keys a tenth of the queries "
+    f"has {usual.top_tenth_without:.0%} of the squared gradient, and with it "
+    f"{usual.top_tenth_with:.0%}. A typical query's gradient does not vanish there: it is "
+    f"{usual.median:.1f} times larger without the scale.",
 )
 page.say(
     "This page shows one head with and without the scale, a sweep over d_k, and a worked example, "
     f"all computed by minigrad (seed {chosen.seed}). Chapters 11 and 16 of the project have the "
     "code and the reasons.",
 )
-page.section(f"1 · One head, with and without the scale, at d_k = {D_K}")
+page.section(f"1 · The extreme: one head over {KEYS} keys at d_k = {D_K}")
 page.figures(
     [
         (path, f"One head, {title}: {described(drawing)}.", caption)
@@ -299,27 +314,39 @@ page.say(
     "The two heads differ in one number, the scale. The box g is a random ∂L/∂output, from which "
     "the way back begins: L = ⟨g, output⟩. A box is a tensor, and its colour is the RMS of the "
     "gradient there: the root of the mean of its squared elements, the size of a typical one.",
-    f"The gradient of q is {times(apart)} on the right. It is the same at the weights, "
+    f"The gradient of q is {times(apart)} on the right ({drawn}). It is the same at the weights, "
     + ("but softmax passes almost none of it on to the scores. " if apart > 100 else "")
     + ("so softmax makes the difference. " if apart <= 100 else "")
     + "Finite differences find the same gradients, so they are true and not a bug. The query is "
     "one of 1001 random ones: the one whose ‖∂L/∂q‖ without the scale is the median of all, so it "
     "is neither the best case nor the worst.",
 )
-(_, _, few_apart, few_left), (with_it, without, many_apart, many_left) = medians
-verdict = "about as many times" if 0.5 < many_apart / few_apart < 2 else "fewer times"
-verdict = "more times" if many_apart >= 2 * few_apart else verdict
-verdict = verdict if many_apart >= 1 else "neither"
 page.ask(
-    f"Here the query looks at {KEYS} keys, and a median one gets a gradient that is "
-    f"{times(few_apart)} without the scale. Take {MANY} keys at the same d_k = {D_K}. Is it "
-    "smaller there, too: about as many times, more times, or fewer?",
-    f"{verdict.capitalize()}: it is {times(many_apart)}. The medians are {with_it:.2g} with the "
-    f"scale and {without:.2g} without it, each the mean of {REPEATS} repeats. (Without the scale "
-    f"single repeats have {ranges[1]}.) Among many keys the second best is closer to the best, so "
-    "softmax is less one-hot: without the scale a median query leaves "
-    f"{many_left:.1g} of its weight to all keys but one, and with {KEYS} keys {few_left:.1g}.",
+    f"Here a typical query's gradient is far smaller without the scale, and at d_k = {usual.d_k} "
+    f"with {usual.keys} keys it is larger. What do {longer.keys:,} keys change at that width? And "
+    "the mean over all queries: in which of the three cases is it larger?",
+    f"With {longer.keys:,} keys the median is {longer.median:.0f} times larger without the scale. "
+    f"(With {extreme.keys} keys at d_k = {extreme.d_k} it is {1 / extreme.median:,.0f} times "
+    f"smaller.) The mean is larger in all three cases: {extreme.mean:.1f}, {usual.mean:.1f} and "
+    f"{longer.mean:.0f} times. Chapter 16 has more widths and numbers of keys.",
 )
+with page.folded("The three cases in numbers"):
+    page.table(
+        ["d_k", "keys", "median", "mean", "tenth's share without", "with"],
+        [
+            [
+                f"{cell.d_k}",
+                f"{cell.keys:,}",
+                f"{cell.median:.2g}",
+                f"{cell.mean:.2g}",
+                f"{cell.top_tenth_without:.0%}",
+                f"{cell.top_tenth_with:.0%}",
+            ]
+            for cell in compared_cells
+        ],
+        caption="‖∂L/∂q‖ without the scale, divided by that with it; and how much of the squared "
+        "gradient the tenth of the queries with the longest gradients has",
+    )
 page.fold("Norms of the gradient, and finite differences", "\n".join(compared))
 page.head("Both heads, step by step")
 page.say("One slider moves both. On the way back, the arrow in use says how far the two are apart.")
@@ -331,9 +358,10 @@ page.say(
     "the six panels hardly change. The sixth is the share of the tenth with the longest gradients: "
     f"it falls from {measured('top_tenth_share', D_KS[0], 0.5):.0%} to "
     f"{measured('top_tenth_share', D_KS[-1], 0.5):.0%}, because the lengths of short vectors vary "
-    f"more. There are {MANY} keys; the shaded band is ± one standard deviation of {REPEATS} "
-    f"repeats. A query is called dead if its ‖∂L/∂q‖ is below {DEAD}: less than a hundredth of the "
-    f"{with_it:.2f} that a median query gets with the scale.",
+    "more. At d_k = 64 the median is larger without the scale, and beyond 256 smaller. There are "
+    f"{MANY} keys; the shaded band is ± one standard deviation of {REPEATS} repeats. A query is "
+    f"called dead if its ‖∂L/∂q‖ is below {DEAD}: less than a hundredth of the "
+    f"{measured('gradient_median', 64, 0.5):.2f} that a median query gets with the scale.",
     "Each demo draws its own random numbers, so `laboratory` and `why_half` show other numbers at "
     "the same seed.",
 )
@@ -366,9 +394,10 @@ page.say(
 )
 page.fold("The gradients of the two heads", "\n".join([*backward, "", *checked]))
 page.conclude(
-    "The scale keeps softmax where it passes gradients on. It is not needed where something else "
-    "does, such as small initial weights, and it is not enough where scores are large for another "
-    "reason, as with the worked example's own inputs from 0 to 9.",
+    "With the scale a head of any width starts at the same place, and all of its queries get "
+    "gradients of much the same size. It is not needed where something else keeps scores small, "
+    "such as small initial weights, and it is not enough where they are large for another reason, "
+    "as with the worked example's own inputs from 0 to 9.",
     try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick)

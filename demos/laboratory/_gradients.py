@@ -1,230 +1,242 @@
-"""Sections 1 to 3 of the laboratory: the gradient of a typical query, its factors, more keys."""
-
-from collections import defaultdict
+"""Figures 1 to 3 of the laboratory: the map, distributions, and one hill for all widths."""
 
 import numpy as np
 
-from attention.figures import of_scale, plot_sweep, save_figure
-from attention.laboratory.figures import plot_factors, plot_freezing, plot_lookup
-from attention.laboratory.freezing import freezing_line
-from attention.scaling import DEAD, summary
-from demos._markup import plus_minus
+from attention.figures import plot_distributions, plot_hill, plot_map, save_figure
+from attention.scaling import heads, ratios
+
+POINTS = ((64, 64), (64, 1024), (512, 5))  # d_k and keys of figure 2
+LARGER, UNEQUAL, FLAT, TOP = 1.5, 1.1, 1.4, 1.5  # the marks of what is claimed
+GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial weights
 
 
-class Gradients:
-    """Section 1: chapter 16's sweep."""
+class Map:
+    """Figure 1: the median without the scale over with it, over d_k and the number of keys."""
 
-    heading, name = "Without the scale a typical query of a wide head gets nothing", "gradients"
+    heading, name = "What happens without the scale depends on d_k and on the number of keys", "map"
 
-    def __init__(self, rows):
-        self.rows, self.found = rows, summary(rows)
-        self.d_ks = sorted({row.d_k for row in rows})
-        self.exponents = sorted({row.a for row in rows})
-        self.widest = self.d_ks[-1]
-        self.risen, self.fallen = (
-            self.mean(name, self.widest, 0.0) / self.mean(name, 64, 0.0)
-            for name in ("gradient_mean", "gradient_median")
-        )
-        self.dead = self.mean("dead_share", self.widest, 0.0)
+    def __init__(self, rows, of_gpt2):
+        self.cells, self.of_gpt2 = ratios(rows), ratios(of_gpt2)
+        self.repeats, self.queries = self.cells[0].repeats, rows[0].queries
+        self.usual = [c for c in self.cells if 16 <= c.d_k <= 128 and c.keys >= 64]
+        self.wide = [c for c in self.cells if c.d_k >= 16]
+        self.extreme = min(self.cells, key=lambda c: c.median)
 
-    def mean(self, name, d_k, a):
-        """Chapter 16's measurement, the mean over the repeats."""
-        return self.found[d_k, a][name][0]
+    def range_of(self, name, cells):
+        """The smallest and the largest value of a ratio's field in some cells."""
+        found = [getattr(c, name) for c in cells]
+        return min(found), max(found)
 
     @property
-    def range_of_medians(self):
-        """How far the medians of several samples are apart."""
-        raw = [row for row in self.rows if (row.d_k, row.a) == (self.widest, 0.0)]
-        medians = [row.gradient_median for row in raw]
-        return (
-            f"Without a scale the median of ‖∂L/∂q‖ at d_k = {self.widest} went from "
-            f"{min(medians):.2g} to {max(medians):.2g} in {len(raw)} samples of {raw[0].queries} "
-            "queries."
-        )
+    def more(self):
+        """How many times as large the tenth's share is without the scale, in each wide cell."""
+        return [c.top_tenth_without / c.top_tenth_with for c in self.wide]
 
     def print(self, marks):
-        """What must be so."""
-        errors = [self.mean("score_variance", d_k, 0.0) / d_k - 1 for d_k in self.d_ks]
-        far = np.abs(errors).max()
-        marks.at_most("variance of the raw scores over d_k, largest distance from 1", far, 0.15)
-        marks.at_least("dead queries at the largest d_k, no scale", self.dead, 0.3)
-        scaled = self.mean("dead_share", self.widest, 0.5)
-        marks.at_most("dead queries at the largest d_k, 1/√d_k", scaled, 0.01)
-        over = f"no scale, {self.widest} over 64:"
-        marks.at_least(f"{over} mean ‖∂L/∂q‖", self.risen, 0.5, ".2f")
-        marks.at_most(f"{over} median ‖∂L/∂q‖", self.fallen, 0.1, ".4f")
+        """The map as a table, and what must be so."""
+        d_ks, ns = (sorted({getattr(c, name) for c in self.cells}) for name in ("d_k", "keys"))
+        by = {(c.d_k, c.keys): c for c in self.cells}
+        print("   median ‖∂L/∂q‖ without the scale over with it")
+        print("      d_k" + "".join(f"{n:>9,} keys" for n in ns))
+        for d_k in d_ks:
+            print(f"   {d_k:>6}" + "".join(f"{by[d_k, n].median:>14.2g}" for n in ns))
+        error = max((c.error for c in self.wide if c.median > 0.01), default=0.0)
+        print(f"   standard error of log₁₀, where the ratio is above .01: at most {error:.2f}")
+        usual, _ = self.range_of("median", self.usual)
+        marks.at_least(
+            "smallest ratio of medians, d_k 16 to 128, 64 keys or more", usual, LARGER, ".2f"
+        )
+        marks.at_most("smallest ratio of medians on the map", self.extreme.median, 0.1, ".1e")
+        mean, _ = self.range_of("mean", self.cells)
+        marks.at_least("smallest ratio of means on the map", mean, 1.0, ".2f")
+        marks.at_least(
+            "smallest ratio of the tenth's shares, d_k ≥ 16", min(self.more), UNEQUAL, ".2f"
+        )
+        real, _ = self.range_of("median", [c for c in self.of_gpt2 if c.keys >= 64])
+        marks.at_least(
+            "smallest ratio of medians, GPT-2's weights, 64 keys or more", real, 1.0, ".2f"
+        )
 
     def draw(self, folder):
-        """The six panels, without 1/d_k."""
-        save_figure(plot_sweep([row for row in self.rows if row.a < 1]), folder / "sweep")
+        """Both maps."""
+        maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
+        save_figure(plot_map(maps), folder / "map")
 
-    def show(self, page, folder):
-        """The section of the page."""
-        top = self.mean("top_tenth_share", self.widest, 0.0)
-        keys = " and ".join(f"{n:,}" for n in sorted({row.keys for row in self.rows}))
-        page.ask(
-            f"A head has no scale, and d_k grows from 64 to {self.widest}. What happens to "
-            "‖∂L/∂q‖: does its mean over all queries fall, and does its median?",
-            f"The mean does not fall: at d_k = {self.widest} it is {self.risen:.2g} times that at "
-            f"64. The median is {1 / self.fallen:.0f} times smaller. {self.dead:.0%} of the "
-            f"queries have less than {DEAD:g}, and the tenth of all queries with the longest "
-            f"gradients holds {top:.0%} of the squared gradient.",
-        )
-        page.figure(
-            folder / "sweep.svg",
-            alt=f"Six measurements over d_k. Without the scale {self.dead:.0%} of the queries are "
-            f"dead at d_k = {self.widest}; with 1/√d_k the scores, the weights and the median "
-            "gradient hardly depend on d_k.",
-            caption=f"{keys} keys, {self.rows[0].queries} queries a repeat (chapter 16)",
-        )
-        header = ["scale", "d_k", "variance of scores", "entropy / log n", "median ‖∂L/∂q‖"]
-        page.table(
-            [*header, "mean", "dead"],
+    @property
+    def claims(self):
+        """Rows of the report's table: claim, effect, repeats, what would falsify it."""
+        repeats = f"{len(self.cells)} cells × {self.repeats} × {self.queries} queries"
+        low, high = self.range_of("mean", self.cells)
+        usual, most = self.range_of("median", self.usual)
+        return [
             [
-                [
-                    of_scale(a)[1],
-                    d_k,
-                    plus_minus(*self.found[d_k, a]["score_variance"]),
-                    plus_minus(*self.found[d_k, a]["entropy"]),
-                    plus_minus(*self.found[d_k, a]["gradient_median"]),
-                    plus_minus(*self.found[d_k, a]["gradient_mean"]),
-                    f"{self.mean('dead_share', d_k, a):.0%}",
-                ]
-                for a in self.exponents
-                for d_k in sorted(
-                    {self.d_ks[0], 64, *(d for d in self.d_ks if d >= 1024), self.widest}
-                )
+                "The mean of ‖∂L/∂q‖ grows without the scale",
+                f"{low:.1f} to {high:.0f} times",
+                repeats,
+                "a cell of the map with a ratio of means below 1",
             ],
-            caption="The same in numbers, with 1/d_k; a query is dead if ‖∂L/∂q‖ is below "
-            f"{DEAD:g}",
-        )
-
-
-class Factors:
-    """Section 2: the gains of the chain."""
-
-    heading, name = "Softmax's Jacobian is the factor that becomes small", "factors"
-
-    def __init__(self, rows):
-        self.rows, self.found = rows, summary(rows)
-        self.first, self.last = min(row.d_k for row in rows), max(row.d_k for row in rows)
-
-    def kept(self, a):
-        """J's gain at the largest d_k over that at the smallest."""
-        last, first = (self.found[d_k, a]["gain_j"][0] for d_k in (self.last, self.first))
-        return last / first
-
-    def print(self, marks):
-        """What must be so."""
-        over = f"J's gain at {self.last} over that at {self.first}"
-        marks.at_most(f"no scale: {over}", self.kept(0.0), 0.01, ".1e")
-        marks.at_least(f"1/√d_k: {over}", self.kept(0.5), 0.8, ".2f")
-
-    def draw(self, folder):
-        """The gains over d_k."""
-        save_figure(plot_factors(self.rows), folder / "factors")
-
-    def show(self, page, folder):
-        """The section of the page."""
-        page.say(
-            "On its way from the output back to a query the gradient is multiplied by four "
-            "factors: ∂L/∂q = Kᵀ · scale · J V g, where J = diag(p) - p pᵀ belongs to softmax. A "
-            "factor's gain is how much longer it makes the gradient.",
-        )
-        page.figure(
-            folder / "factors.svg",
-            alt=f"Gains over d_k. Without a scale J's gain falls {1 / self.kept(0.0):,.0f} times "
-            f"from d_k = {self.first} to {self.last}; with 1/√d_k no factor depends on d_k.",
-            caption="Medians over 512 queries (chapter 16.2). V gains √n at every d_k, and is not "
-            "drawn",
-        )
-        page.say(
-            "If a is below ½, J's gain falls as d_k grows. If a is above ½, the scale becomes "
-            "smaller than Kᵀ can make up for. Only at ½ does neither depend on d_k.",
-        )
-
-
-class Keys:
-    """Section 3: another number of keys."""
-
-    heading, name = "Among more keys the weights freeze a little later", "freezing"
-
-    def __init__(self, rows, lookups, of_saturation):
-        self.rows, self.lookups = rows, lookups
-        by_n = defaultdict(list)
-        for row in rows:
-            by_n[row.n].append(row)
-        self.on_line = {
-            n: min(group, key=lambda row: abs(row.s - freezing_line(row.n)))
-            for n, group in by_n.items()
-        }
-        self.gradients = Gradients(of_saturation)
-
-    def print(self, marks):
-        """The entropy on the line, and what must be so."""
-        for n, row in self.on_line.items():
-            print(
-                f"   {n:>7} keys: on the line, at d_k = 2 ln n = {freezing_line(n) ** 2:.1f}, "
-                f"entropy / log n is {row.entropy:.3f} ± {row.entropy_error:.3f} (standard error)"
-            )
-        least = min(row.entropy for row in self.on_line.values())
-        marks.at_least("on the line: entropy / log n, the smallest", least, 0.2, ".2f")
-
-    def draw(self, folder):
-        """The entropy over the spread of the scores, and look-ups over the number of keys."""
-        save_figure(plot_freezing(self.rows), folder / "freezing")
-        save_figure(plot_lookup(self.lookups), folder / "lookups")
-
-    def lasting(self):
-        """Between which d_k the raw median falls below the scaled one."""
-        found = self.gradients
-        below = [
-            d_k
-            for d_k in found.d_ks
-            if found.mean("gradient_median", d_k, 0.0) < found.mean("gradient_median", d_k, 0.5)
+            [
+                "The median grows at d_k 16 to 128 with 64 keys or more, and dies only in wide "
+                "heads with few keys",
+                f"{usual:.1f} to {most:.0f} times; {self.extreme.median:.0e} at d_k = "
+                f"{self.extreme.d_k} with {self.extreme.keys} keys",
+                repeats,
+                f"a ratio below {LARGER} in one of these cells, at unit variance; or below 1 at "
+                "GPT-2's initial weights",
+            ],
+            [
+                "Gradients become unequal, for d_k ≥ 16",
+                f"the tenth's share is {min(self.more):.1f} to {max(self.more):.1f} times as large",
+                repeats,
+                f"a cell in which it is less than {UNEQUAL} times as large",
+            ],
         ]
-        keys = f"among {found.rows[0].keys:,} keys the median of ‖∂L/∂q‖"
-        if not below or below[0] == found.d_ks[0]:
-            return f"{keys} does not cross the scaled one between the d_k that were measured."
-        before = found.d_ks[found.d_ks.index(below[0]) - 1]
-        return f"{keys} falls below the scaled one only between d_k = {before} and {below[0]}."
+
+    def show(self, page, folder):
+        """The section of the page."""
+        low, high = self.range_of("median", self.usual)
+        page.ask(
+            "A head has no scale. As the number of keys grows at one width, does the gradient of a "
+            "typical query become smaller or larger, compared with the scale 1/√d_k?",
+            "Larger. Among more keys the second best key is nearer to the best, so fewer queries "
+            "are decided. With the scale, on the other hand, the weights thin out, and so do the "
+            "gradients.",
+        )
+        page.figure(
+            folder / "map.svg",
+            alt="Two maps over d_k and the number of keys. At unit variance the median without the "
+            f"scale is {low:.1f} to {high:.0f} times the one with it at d_k from 16 to 128 with 64 "
+            f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
+            f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
+            caption="Figure 1. Median ‖∂L/∂q‖ without the scale, divided by that with it. Orange: "
+            "larger without the scale; blue: smaller; the line: equal; dotted: the freezing line. "
+            f"{self.repeats} repeats of {self.queries} queries (on the right one of 256). The "
+            "triangles are the d_k and the trained context of three models, whose q and k do not "
+            "have unit variance: on the right they are as GPT-2's initial weights make them",
+        )
+
+
+class Distributions:
+    """Figure 2: how ‖∂L/∂q‖ is distributed at three points of the map."""
+
+    heading, name = "Unequal: few queries have nearly all of the gradient", "distributions"
+
+    def __init__(self, seed, *, queries):
+        self.points = []
+        for d_k, keys in POINTS:
+            both = [
+                heads(
+                    d_k, a, keys=keys, queries=queries, rng=np.random.default_rng([seed, d_k, keys])
+                )
+                for a in (0.0, 0.5)
+            ]
+            self.points.append((f"d_k = {d_k}, {keys:,} keys", *(norms for _, _, norms in both)))
+        self.smaller = [float((raw < scaled).mean()) for _, raw, scaled in self.points]
+
+    def print(self, marks):
+        """Which share of the queries has the smaller gradient without the scale."""
+        for (title, _, _), share in zip(self.points, self.smaller, strict=True):
+            print(
+                f"   {title}: {share:.0%} of the queries have a smaller gradient without the scale"
+            )
+        marks.at_most("that share at d_k = 64 with 1,024 keys", self.smaller[1], 0.2)
+
+    def draw(self, folder):
+        """Three distributions."""
+        save_figure(plot_distributions(self.points), folder / "distributions")
+
+    @property
+    def claims(self):
+        """(The map has the claim.)"""
+        return []
+
+    def show(self, page, folder):
+        """The section of the page."""
+        page.figure(
+            folder / "distributions.svg",
+            alt="The share of queries below each length of the gradient at three points. With the "
+            "scale all lengths are within a factor of about ten; without it they spread over many "
+            "powers of ten.",
+            caption="Figure 2. With the scale (solid) all queries have gradients of much the same "
+            "size; without it (dashed) some have far more, and some have none. Circles are means. "
+            "The share of queries whose own gradient is smaller without the scale: "
+            + ", ".join(f"{share:.0%}" for share in self.smaller),
+        )
+
+
+class Hill:
+    """Figure 3: the median over the spread of the scores."""
+
+    heading, name = "One hill for all widths, and 1/√d_k is not its top", "hill"
+
+    def __init__(self, rows, raw):
+        self.lines = [(row.d_k ** (0.5 - row.a), row) for row in rows]
+        self.raw = [row for row in raw if row.a == 0 and row.d_k >= 16]
+        self.scaled = [row for row in raw if row.a == 0.5 and row.d_k >= 16]
+        self.keys = sorted({row.keys for row in rows})
+        self.tops = {n: max(self.line(n), key=lambda point: point[1])[0] for n in self.keys}
+
+    def line(self, n):
+        """(s, median) for a number of keys."""
+        return [(s, row.gradient_median) for s, row in self.lines if row.keys == n]
+
+    @property
+    def flatness(self):
+        """The largest over the smallest median with 1/√d_k, over the widths, at the worst n."""
+        found = []
+        for n in {row.keys for row in self.scaled}:
+            medians = [row.gradient_median for row in self.scaled if row.keys == n]
+            found.append(max(medians) / min(medians))
+        return max(found)
+
+    def print(self, marks):
+        """Where the tops are, and what must be so."""
+        for n, top in self.tops.items():
+            line = (2 * np.log(n)) ** 0.5
+            print(
+                f"   {n:>6,} keys: the top is near s = {top:.1f}, {top / line:.1f} freezing lines"
+            )
+        marks.at_most(
+            "scaled medians over d_k ≥ 16, largest over smallest", self.flatness, FLAT, ".2f"
+        )
+        marks.at_least(
+            "the lowest top of a hill, as a spread s", min(self.tops.values()), TOP, ".1f"
+        )
+
+    def draw(self, folder):
+        """The hill."""
+        save_figure(plot_hill(self.lines, self.raw), folder / "hill")
+
+    @property
+    def claims(self):
+        """A row of the report's table."""
+        tops = ", ".join(f"{top:.1f} with {n:,} keys" for n, top in self.tops.items())
+        return [
+            [
+                "d_k and the scale matter through the spread s of the scores alone, and the scaled "
+                "s = 1 is not the top of the hill",
+                f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at {tops}",
+                f"{len(self.scaled)} scaled measurements",
+                f"scaled medians more than {FLAT} times apart at one number of keys, or a top "
+                f"below s = {TOP}",
+            ]
+        ]
 
     def show(self, page, folder):
         """The section of the page."""
         page.say(
-            "Without the scale the scores of n keys have the standard deviation s = √d_k. In the "
-            "limit of many keys softmax freezes at s = √(2 ln n): a few keys have all the weight. "
-            "This line is at "
-            + ", ".join(f"d_k = {freezing_line(n) ** 2:.1f} for {n:,} keys" for n in self.on_line)
-            + ". With a finite number of keys there is no such point, but a wide crossover.",
-            "At this d_k the weight begins to lie on a few keys. Gradients last longer: "
-            f"{self.lasting()}",
+            "With independent entries of variance 1 softmax's Jacobian J depends on the scores "
+            "alone, and scale · Kᵀ makes J g about s = scale · √d_k times as long. So the median "
+            "is one function of s for each number of keys. That ½ is the one exponent at which s "
+            "does not depend on d_k is algebra; what is measured here tests the code and the "
+            "assumption.",
         )
         page.figure(
-            folder / "freezing.svg",
-            alt="Entropy over the spread of the scores for three numbers of keys: on the freezing "
-            "line it is "
-            + ", ".join(f"{row.entropy:.2f}" for row in self.on_line.values())
-            + " of log n, and no line has a kink.",
-            caption="Entropy of softmax over n Gaussian scores (chapter 16.3)",
-        )
-        few, many = (f({row.n for row in self.lookups}) for f in (min, max))
-        weight = {(row.n, row.b): row.found for row in self.lookups}
-        page.say(
-            "1/√d_k settles the width of a head, and not the number of its keys. With it the "
-            "scores of random keys have the standard deviation σ = 1 however many keys there are, "
-            "so each weight becomes smaller as n grows. One more key fits the query: its score is "
-            f"6σ above the mean of the others. Among {few} keys it has {weight[few, 0.0]:.2f} of "
-            f"the weight, and among {many:,} {weight[many, 0.0]:.3f}. If the scores are also "
-            f"multiplied by log n / log {few}, it keeps {weight[many, 1.0]:.2f}. The square root "
-            "of that factor keeps something else: the entropy / log n of the random keys.",
-        )
-        page.figure(
-            folder / "lookups.svg",
-            alt=f"With more keys a key that stands out loses its weight if the scale is fixed: "
-            f"{weight[many, 0.0]:.3f} is left among {many:,}. If scores are multiplied by log n it "
-            f"keeps {weight[many, 1.0]:.2f}. The entropy over log n stays if they are multiplied "
-            "by √log n.",
-            caption=f"Longer sequences: 1/√d_k, and the same times (log n / log {few})^b with "
-            "b = ½ and b = 1 (chapter 16.3)",
+            folder / "hill.svg",
+            alt="The median gradient over the spread s of the scores is a hill for each number of "
+            "keys, with its top at "
+            + ", ".join(f"s = {top:.1f} for {n:,} keys" for n, top in self.tops.items())
+            + ". The points of all widths without a scale lie on it.",
+            caption="Figure 3. Lines: d_k = 256 with many scales. Points: all widths without a "
+            "scale, each at s = √d_k",
         )

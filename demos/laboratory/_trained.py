@@ -1,27 +1,54 @@
-"""Section 6 of the laboratory: a trained model whose scale is removed, doubled or given."""
+"""Section of the laboratory: a trained model whose scale is removed, and heads of real models.
 
-from statistics import median
+This run trains a few models at d_k = 64. The figure and the second table are of a run with
+`--full`, kept in results_full_trained.json, whose first line says how it was made.
+"""
+
+import json
+import math
+from collections import Counter
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
 from attention.figures import save_figure
-from attention.laboratory.figures import plot_changed_scale, plot_heads_learning
-from attention.laboratory.trained import over_heads
+from attention.laboratory.figures import plot_trained
+from attention.laboratory.trained import (
+    SLOWED,
+    Heads,
+    SecondTask,
+    TrainedHeads,
+    steps_over_rates,
+    trained_heads,
+)
 from attention.scaling import deviation
+from demos.pretrained._kept_heads import TwoModels, kept_heads
 
-HEADER = [
-    "trained with",
-    "d_k",
-    "then",
-    "right",
-    "loss",
-    "‖∂L/∂q‖",
-    "dead",
-    "g passed on",
-    "dead",
-    "2nd task",
-]
+KEPT = Path(__file__).with_name("results_full_trained.json")
+HEADER = ["trained with", "d_k", "then", "right", "loss", "dead for L", "dead for g", "2nd task"]
+RATES = ["d_k", "scale", "W_Q, W_K"]
+LOST, SLOWER = 0.05, 1.2  # the marks of what is claimed
 NAMES = {0.5: "1/√d_k", 0.0: "no scale"}
+
+
+def sweeps(size):
+    """What is measured in a run: a name, and the arguments of its sweep."""
+    each = {
+        "quick": {"trained": ([8], False, 1, {"limit": [3], "second_limit": [3]})},
+        "default": {"trained": ([64], False, 3, {})},
+        "full": {"trained": ([64], True, 10, {}), "trained wide": ([512], False, 8, {})},
+    }
+    return {
+        name: (
+            trained_heads,
+            {"d_k": d_ks, "a": [0.0, 0.5], "every_rate": [every], **limits},
+            repeats,
+            ["a", "every_rate"],  # (a default run's trainings are the first of a full run's)
+        )
+        for name, (d_ks, every, repeats, limits) in each[size].items()
+    }
 
 
 class Trained:
@@ -29,24 +56,24 @@ class Trained:
 
     def __init__(self, rows, a, d_k):
         self.rows = [row for row in rows if (row.d_k, row.a) == (d_k, a)]
-        self.a, self.d_k = a, d_k
-        self.steps = sorted({head.step for head in self.rows[0].heads})
-        self.changes = [each.change for each in self.rows[0].second]
+        self.a, self.d_k, self.lr = a, d_k, self.rows[0].lr
+        self.changes = [end.change for end in self.rows[0].end]
 
-    def heads(self, name, change="as trained", step=None):
-        """One number of all heads: (trainings, heads), the head that looks best first."""
-        step = self.steps[-1] if step is None else step
-        return np.array(over_heads(self.rows, name, step=step, change=change))
+    def ends(self, name, change="as trained"):
+        """Return one number of each training, after it."""
+        found = [end for row in self.rows for end in row.end if end.change == change]
+        return np.array([getattr(end, name) for end in found])
 
-    def second(self, change="as trained"):
-        """Steps until the second task is learned, of each training; infinite for never."""
-        each = [each.steps for row in self.rows for each in row.second if each.change == change]
-        return [np.inf if steps is None else steps for steps in each]
+    def second(self, change="as trained", slowed=1.0):
+        """Return the median of the second task's steps, at the rate of the training."""
+        return steps_over_rates(self.rows, change, slowed)[self.lr]
 
-    def second_said(self, change="as trained"):
-        """The same as in a table."""
-        every = self.second(change)
-        steps = [each for each in every if each < np.inf]
+    def said(self, change="as trained", slowed=1.0, lr=None):
+        """Return the second task's steps as in a table: of those that learned it, and how many."""
+        wanted = (change, slowed, self.lr if lr is None else lr)
+        found = [task for row in self.rows for task in row.second]
+        every = [t.steps for t in found if (t.change, t.slowed, t.lr) == wanted]
+        steps = [each for each in every if each is not None]
         if not steps:
             return "never"
         spread = f" ± {deviation(steps):.0f}" if len(steps) > 1 else ""
@@ -55,125 +82,261 @@ class Trained:
 
 
 class AllTrained:
-    """Section 6, all of it."""
+    """All of the section: this run's trainings, those that are kept, and the real heads."""
 
     heading = "Without its scale a trained model answers, and learns slowly"
     name = "trained"
 
-    def __init__(self, rows):
-        d_ks = sorted({row.d_k for row in rows})
-        self.found = {(a, d_k): Trained(rows, a, d_k) for d_k in d_ks for a in NAMES}
-        self.widest = [row for row in rows if row.d_k == d_ks[-1]]
-        self.rows = table_rows(self.found)
+    def __init__(self, rows, kept=None, heads=None):
+        self.rows = rows
+        self.about, self.kept = kept_rows() if kept is None else kept
+        self.found, self.of_kept = grouped(rows), grouped(self.kept)
+        self.heads = TwoModels(kept_heads()[1] if heads is None else heads)
 
     def print(self, marks):
-        """The table, and what must be so."""
-        printed(self.rows, self.found, marks)
+        """Print both tables, and judge."""
+        for cells in (HEADER, *table_rows(self.found)):
+            print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>15}" for cell in cells[1:]))
+        print(f"\n   The second task over the rate, {self.source()}")
+        header, *rows = rate_rows(self.of_kept)
+        for cells in (header, *rows):
+            print("   " + f"{cells[0]!s:6}" + "".join(f"{cell!s:>22}" for cell in cells[1:]))
+        judge(marks, self.found)
+        judge_kept(marks, self.of_kept)
+        self.heads.judge(marks)
+
+    @property
+    def claims(self):
+        """Rows of the report's table: claim, effect, repeats, what would falsify it."""
+        scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
+        trainings = f"{len(scaled.rows)} trainings (--full)"
+        real, grows = len(self.heads.rows), self.heads.count("mean", 1)
+        return [
+            [
+                "A trained model keeps its answers without the scale, and learns a second task "
+                "more slowly at every rate tried",
+                f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
+                f"{scaled.said('no scale')} steps against {scaled.said()}",
+                trainings,
+                f"more than {LOST:.0%} of the answers lost, or a rate of four at which the second "
+                f"task takes less than {SLOWER} times the steps",
+            ],
+            [
+                "Queries that are dead for a random g tell saturated heads from finished ones",
+                f"{scaled.ends('passed_dead').mean():.0%} with 1/√d_k and "
+                f"{raw.ends('passed_dead').mean():.0%} without, where "
+                f"{scaled.ends('dead').mean():.0%} and {raw.ends('dead').mean():.0%} are dead for "
+                "the loss",
+                trainings,
+                "a model dead for g that learns the second task as fast as one that is not",
+            ],
+            [
+                "In trained heads the mean grows without the scale, and the median splits",
+                f"the mean in {grows} of {real}, the median in {self.heads.count('median', 1)}; it "
+                f"falls in {self.heads.count('median', -1)}",
+                "two models, by two standard errors",
+                "a model in which the mean grows in a minority of its heads",
+            ],
+        ]
+
+    def source(self):
+        """Say which run the kept rows are from."""
+        trainings = Counter(row.d_k for row in self.kept if row.a)
+        said = ", ".join(f"{count} at d_k = {d_k}" for d_k, count in trainings.items())
+        return (
+            f"from a run with --full of {self.about['date']} (seed {self.about['seed']}, NumPy "
+            f"{self.about['numpy']}; trainings: {said})"
+        )
 
     def draw(self, folder):
-        """The heads while they learn, and what a change of the scale does."""
-        save_figure(plot_heads_learning(self.widest), folder / "heads")
-        save_figure(plot_changed_scale(self.widest), folder / "changed")
+        """Draw figure 5."""
+        save_figure(plot_trained(self.kept, self.heads.rows), folder / "trained")
 
     def show(self, page, folder):
-        """The section of the page."""
-        section(page, folder, self.rows, self.found)
+        """Add the section to the page."""
+        d_k = min(d_k for _, d_k in self.found)
+        scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
+        page.ask(
+            "A model of four heads has learned to look up a value by its key, with 1/√d_k, at "
+            "d_k = 64. Now the scale is removed. How many of its answers become wrong? And how "
+            "much longer does it take to learn another task? Would smaller steps of W_Q and W_K "
+            "help, since without the scale a step changes the scores more?",
+            f"It answers {scaled.ends('accuracy', 'no scale').mean():.1%} of the questions, and "
+            f"before {scaled.ends('accuracy').mean():.1%}: a positive factor does not change "
+            "which score is the largest. The second task needs "
+            f"{scaled.said('no scale')} steps, and with the scale {scaled.said()}. With W_Q and "
+            f"W_K at an eighth of the rate it needs {scaled.said('no scale', SLOWED)}. At the rate "
+            "1 it does help: there the second "
+            f"task is {scaled.said('no scale', lr=1.0)} learned without the scale, and in "
+            f"{scaled.said('no scale', SLOWED, 1.0)} steps with W_Q and W_K slowed. (With the "
+            f"scale it takes {scaled.said(lr=1.0)}.) So at a large rate the step is too long, and "
+            "at smaller ones it is not: there softmax is saturated.",
+        )
+        page.figure(
+            folder / "trained.svg",
+            alt="Left: with the scale queries are dead for the loss and alive for a random g; "
+            "without it they are dead for both. Middle: the second task takes more steps without "
+            "the scale at every rate, and still more with W_Q and W_K slowed. Right: in real heads "
+            "the mean gradient grows without the scale, and the median falls in some.",
+            caption=f"Left and middle: {self.source()}. Left: each point is a training and what "
+            "was done to its scale; filled, trained with 1/√d_k; open, without. Middle: medians at "
+            f"d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo `pretrained`)",
+        )
+        page.table(
+            HEADER,
+            table_rows(self.of_kept),
+            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. Dead: "
+            "shorter than .001 (an absolute number), of the gradient of a question's loss with "
+            "respect to q, and of ⟨g, output⟩. 2nd task: steps to 98 %, mean ± one standard "
+            "deviation of the trainings that learned it",
+        )
+        header, *rows = rate_rows(self.of_kept)
+        page.table(
+            header,
+            rows,
+            caption="The second task over the learning rate, after a training with 1/√d_k. "
+            f"1/8: W_Q and W_K move at an eighth of the rate. {self.source().capitalize()}",
+        )
+        page.table(
+            HEADER,
+            table_rows(self.found),
+            caption=f"This run, d_k = {d_k}: {len(self.rows) // 2} trainings with each scale",
+        )
+        page.say(
+            "A small gradient of the loss has two causes. A head may have *finished*, so that "
+            "little is wrong. Or it is *saturated*, so that softmax passes nothing on. A random g "
+            "at the head's output tells them apart, because its size does not depend on what is "
+            "wrong. With 1/√d_k "
+            f"{scaled.ends('dead').mean():.0%} of the queries are dead for the loss, and "
+            f"{scaled.ends('passed_dead').mean():.0%} for g. Without a scale it is "
+            f"{raw.ends('dead').mean():.0%} and {raw.ends('passed_dead').mean():.0%}. The share "
+            "that is dead for the loss does not say how fast a model learns the next task; the "
+            "share that is dead for g does.",
+            "Taking the scale away says nothing about a model that never had one: W_Q can absorb "
+            "any factor. In two real models "
+            f"({len(self.heads.rows)} heads) the mean of ‖∂L/∂q‖ grows without the scale in "
+            f"{self.heads.count('mean', 1)} heads, and the median falls in "
+            f"{self.heads.count('median', -1)} and grows in {self.heads.count('median', 1)}, each "
+            "by more than two standard errors.",
+        )
+
+
+def grouped(rows):
+    """Return the trainings by scale and d_k."""
+    d_ks = sorted({row.d_k for row in rows})
+    return {(a, d_k): Trained(rows, a, d_k) for d_k in d_ks for a in (0.5, 0.0)}
 
 
 def table_rows(found):
-    """The table: for each scale and width, each change of the scale after the training."""
+    """Return a row for each scale and width, and each change of the scale after the training."""
+    percent = lambda x: f"{x.mean():.0%}" + (f" ± {deviation(x):.0%}" if len(x) > 1 else "")
     return [
         [
             NAMES[a],
             d_k,
             change,
-            f"{each.heads('accuracy', change).mean():.1%}",
-            f"{each.heads('loss', change).mean():.3f}",
-            f"{np.median(each.heads('gradient_median', change)):.1g}",
-            f"{each.heads('dead_share', change).mean():.0%}",
-            f"{np.median(each.heads('passed_median', change)):.1g}",
-            f"{each.heads('passed_dead', change).mean():.0%}",
-            each.second_said(change),
+            f"{each.ends('accuracy', change).mean():.1%}",
+            f"{each.ends('loss', change).mean():.3f}",
+            percent(each.ends("dead", change)),
+            percent(each.ends("passed_dead", change)),
+            each.said(change),
         ]
         for (a, d_k), each in found.items()
         for change in each.changes
     ]
 
 
-def printed(rows, found, marks):
-    """The table on the terminal, and what must be so."""
-    for cells in (HEADER, *rows):
-        print("   " + f"{cells[0]:14}" + "".join(f"{cell!s:>13}" for cell in cells[1:]))
-    widest = max(d_k for _, d_k in found)
-    scaled, raw = found[0.5, widest], found[0.0, widest]
-    kept, removed = (scaled.heads("accuracy", c).mean() for c in ("as trained", "no scale"))
-    marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, 0.05)
-    removed = scaled.heads("passed_dead", "no scale").mean()
-    marks.at_least("  and queries that no g reaches then", removed, 0.3)
-    slower = median(scaled.second("no scale")) / median(scaled.second())
-    if len(scaled.rows) > 2:  # (of one training the quotient is known only to a third of itself)
-        marks.at_least("  and the steps of the second task, times", slower, 1.2, ".1f")
-    else:
-        print(f"\n   trained with 1/√d_k: steps of the second task without it, times {slower:.1f}")
-    dead = [each.heads("passed_dead").mean() for each in (scaled, raw)]
+def rate_rows(found):
+    """Return the names of the columns, and a row for each width, scale and rate of W_Q and W_K."""
+    rates = sorted({task.lr for each in found.values() for r in each.rows for task in r.second})
+    rows = []
+    for (a, d_k), each in found.items():
+        tasks = dict.fromkeys((t.change, t.slowed) for r in each.rows for t in r.second)
+        for change, slowed in tasks:
+            if not a or change == "doubled":
+                continue
+            name = "1/√d_k" if change == "as trained" else change
+            known = steps_over_rates(each.rows, change, slowed)
+            cells = [each.said(change, slowed, lr) if lr in known else "" for lr in rates]
+            rows.append([d_k, name, "" if slowed == 1 else f"1/{slowed:.0f}", *cells])
+    return [[*RATES, *(f"{lr:g}" for lr in rates)], *rows]
+
+
+def judge(marks, found):
+    """Judge this run's trainings, at the narrowest width."""
+    d_k = min(d_k for _, d_k in found)
+    scaled, raw = found[0.5, d_k], found[0.0, d_k]
+    kept, removed = (scaled.ends("accuracy", c).mean() for c in ("as trained", "no scale"))
+    marks.at_most("trained with 1/√d_k: right answers lost without it", kept - removed, LOST)
+    slower = scaled.second("no scale") / scaled.second()
+    marks.at_least("  and the steps of the second task, times (medians)", slower, 1.5, ".1f")
+    slowed = scaled.second("no scale", SLOWED) / scaled.second("no scale")
+    what = f"  and with W_Q and W_K at 1/{SLOWED:.0f} of this rate, times those steps"
+    marks.at_least(what, slowed, 1.1, ".1f")
+    dead = [each.ends("passed_dead").mean() for each in (scaled, raw)]
     marks.at_most("trained with 1/√d_k: queries that no g reaches", dead[0], 0.05)
     marks.at_least("trained with no scale: queries that no g reaches", dead[1], 0.3)
+    steps = {
+        (a, change): (each.ends("passed_dead", change).mean(), each.second(change))
+        for (a, width), each in found.items()
+        if width == d_k
+        for change in each.changes
+    }
+    fast = max((steps for dead, steps in steps.values() if dead < 0.25), default=math.nan)
+    slow = min((steps for dead, steps in steps.values() if dead > 0.4), default=math.nan)
+    what = "second task: the fastest model that is dead for g, over the slowest that is not"
+    marks.at_least(what, slow / fast, 1.2, ".1f")
 
 
-def section(page, folder, rows, found):
-    """The section of the page."""
-    widest = max(d_k for _, d_k in found)
-    scaled, raw = found[0.5, widest], found[0.0, widest]
-    passes = {c: np.median(scaled.heads("passed_median", c)) for c in scaled.changes}
-    page.ask(
-        f"A model of four heads has learned the same task with 1/√d_k, at d_k = {widest}. Now the "
-        "scale is removed. How many of its answers become wrong? And how much longer does it take "
-        "to learn another task?",
-        f"It answers {scaled.heads('accuracy', 'no scale').mean():.1%} of the questions, and "
-        f"before {scaled.heads('accuracy').mean():.1%}. The right pair already has the largest "
-        "score, and no positive factor changes which score is the largest. But a random gradient "
-        "g at the output of a head gave a typical query a gradient of length "
-        f"{passes['as trained']:.1g}, and now it gives {passes['no scale']:.1g}. The second task "
-        f"needs {scaled.second_said('no scale')} steps, and with the scale "
-        f"{scaled.second_said()}.",
-    )
-    page.figure(
-        folder / "changed.svg",
-        alt="What reaches q over the steps of the training, with the scale as trained, doubled, "
-        f"and removed or given. At the end, trained with 1/√d_k: {passes['as trained']:.1g} of a "
-        f"random g as trained, {passes['no scale']:.1g} without the scale.",
-        caption=f"d_k = {widest}. Left: the loss's gradient, which also falls because the answers "
-        "become right. Right: a random gradient g at the head's output, whose size stays",
-    )
-    page.table(
-        HEADER,
-        rows,
-        caption=f"After {scaled.steps[-1]} steps at a rate of {scaled.rows[0].lr:g}; medians and "
-        "shares over the heads of all trainings. Dead: less than 0.001 of the gradient before it. "
-        "2nd task: steps to 98 % (chapter 16.6)",
-    )
-    page.say(
-        "A small gradient of the loss has two causes. A head may have *finished*, so that little "
-        "is wrong. Or it is *saturated*, so that softmax passes nothing on. A random g at the "
-        "head's output tells them apart, because it does not become smaller when the answers "
-        "become right: a query that is dead for g as well is saturated. With 1/√d_k "
-        f"{scaled.heads('dead_share').mean():.0%} of the queries are dead for the loss, and "
-        f"{scaled.heads('passed_dead').mean():.0%} for g. Without a scale it is "
-        f"{raw.heads('dead_share').mean():.0%} and {raw.heads('passed_dead').mean():.0%}.",
-    )
-    page.figure(
-        folder / "heads.svg",
-        alt="Each head's entropy and its weight on the right pair over the steps of the training. "
-        + " ".join(
-            f"{NAMES[a]}: the entropy begins at {each.heads('entropy', step=0).mean():.2f}, and "
-            f"ends between {each.heads('entropy').mean(axis=0).min():.2f} and "
-            f"{each.heads('entropy').mean(axis=0).max():.2f}."
-            for a, each in ((0.5, scaled), (0.0, raw))
-        ),
-        caption=f"d_k = {widest}: four heads, sorted by their weight on the right pair",
-    )
-    page.say(
-        "This does not show that a model needs the scale, since W_Q can absorb any factor. It "
-        "shows what the weights were trained for. If a model has learned its task, its answers "
-        "hide that a scale is missing. A new task shows it.",
-    )
+def judge_kept(marks, found):
+    """Judge the kept trainings: every rate, W_Q and W_K slowed, and the wide heads."""
+    for (a, d_k), each in found.items():
+        if not a:
+            continue
+        scaled, removed, slowed = (
+            steps_over_rates(each.rows, *of)
+            for of in (("as trained",), ("no scale",), ("no scale", SLOWED))
+        )
+        slower = min(removed[lr] / steps for lr, steps in scaled.items())
+        what = f"--full, d_k = {d_k}: no scale, times the steps, least over rates: {len(scaled)}"
+        marks.at_least(what, slower, SLOWER, ".1f")
+        if len(scaled) > 1:
+            best = min([*removed.values(), *slowed.values()]) / min(scaled.values())
+            what = "  and at each one's best rate, with W_Q and W_K slowed or not"
+            marks.at_least(what, best, 2.0, ".1f")
+        if far := steps_over_rates(each.rows, "no scale", float(d_k)):
+            what = f"  and with W_Q and W_K at 1/{d_k} of the rate"
+            marks.at_least(what, far[each.lr] / scaled[each.lr], 4.0, ".1f")
+
+
+def kept_rows():
+    """Return how the kept trainings were made, and the trainings."""
+    about, *rows = map(json.loads, KEPT.read_text("utf-8").splitlines())
+    return about, [
+        TrainedHeads(
+            **row
+            | {
+                "start": Heads(**row["start"]),
+                "end": [Heads(**end) for end in row["end"]],
+                "second": [SecondTask(**task) for task in row["second"]],
+            }
+        )
+        for row in rows
+    ]
+
+
+def keep(path, rows, *, command, seed):
+    """Write the trainings of a run with --full, with four digits, to be committed."""
+    about = {"command": command, "seed": seed, "numpy": np.__version__}
+    about["date"] = str(datetime.now(UTC).date())
+    lines = [json.dumps(each) for each in (about, *(shortened(asdict(row)) for row in rows))]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def shortened(x):
+    """Return a structure whose floats have four digits."""
+    if isinstance(x, dict):
+        return {name: shortened(value) for name, value in x.items()}
+    if isinstance(x, list):
+        return [shortened(value) for value in x]
+    return float(f"{x:.4g}") if isinstance(x, float) else x

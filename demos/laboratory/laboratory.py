@@ -1,38 +1,34 @@
-"""The laboratory: eight measurements of what the scale does, and why its lack may not be noticed.
+"""Unequal, not vanishing: a report of what 1/√d_k does to the gradients of attention.
 
-Claim. The scale d_k^-½ is the one power of d_k with which nothing that decides how a head begins to
-learn depends on its width: not the scores, not the gradient of a typical query, and nearly not the
-largest stable step. Without a scale a typical query of a wide head gets no gradient, and the wider
-the head, the more steps it needs. Reasons why this may not be noticed are measured too: means,
-small widths, Adam, small initial weights, and the answers of a trained model.
+Claim. Without the scale gradients do not simply vanish. The mean grows at every width and number of
+keys; the median grows at the widths in use, and dies only in wide heads with few keys. What the
+scale always changes is how unequal the gradients are. Which power of d_k suits a step depends on
+the optimizer, as long as one rate is kept for all weights. And a trained model that loses its scale
+keeps its answers, but learns the next task more slowly.
 
 Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
-A run that was stopped continues there. With `--full` there are more widths, rates and seeds.
+A run that was stopped continues there. Numbers that only `--full` can show are read from small
+files that a run with `--full` wrote, and are marked so.
 
-    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 80 s
+    python -m demos laboratory [--out DIR] [--seed N] [--full] [--jobs N] [--dask ADDRESS]  # 100 s
 """
 
 # %% Set-up
 
-import numpy as np
+import math
 
-from attention.laboratory.basin import training
-from attention.laboratory.chain import factors
-from attention.laboratory.freezing import collapse, freezing_line, lookup
-from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.results import SweepError
-from attention.laboratory.sharpness import head_sharpness
 from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import trained_heads
 from attention.laboratory.workers import workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._page import Page, try_it
 from demos._training import Marks
-from demos.laboratory._gradients import Factors, Gradients, Keys
-from demos.laboratory._hidden import Hidden, Neighbours
-from demos.laboratory._rates import Rates, Steps
-from demos.laboratory._trained import AllTrained
+from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
+from demos.laboratory._steps import FULL, Steps
+from demos.laboratory._steps import sweeps as sweeps_of_steps
+from demos.laboratory._trained import KEPT, AllTrained, keep
+from demos.laboratory._trained import sweeps as sweeps_of_trained
 
 
 def add(parser):
@@ -40,7 +36,7 @@ def add(parser):
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more widths, rates and seeds: some 10 minutes with --jobs 2",
+        help="more repeats, rates and seeds: some 30 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
@@ -49,8 +45,6 @@ def add(parser):
 chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
 marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
-EXPONENTS = [0.0, 0.5, 1.0]  # a of the scale d_k^-a
-KEYS = [64, 1024, 131_072]  # of chapter 16.3
 
 
 def sized(quick, default, full):
@@ -58,83 +52,29 @@ def sized(quick, default, full):
     return {"quick": quick, "default": default, "full": full}[size]
 
 
-LIMIT = sized(20, 400, 400)  # steps of a training
-SWEEPS = {
-    "saturation": (
-        saturation,
-        {"d_k": sized([4, 64], [2**n for n in range(2, 11)], [2**n for n in range(2, 11)])},
-        sized(1, 5, 20),
-    ),
-    "factors": (
-        factors,
-        {"d_k": sized([4, 64], [4, 16, 64, 256, 1024], [2**n for n in range(2, 11)])},
-        sized(1, 3, 10),
-    ),
-    "sharpness": (
-        head_sharpness,
-        {"d_k": sized([8, 16], [8, 16, 32, 64, 128, 256, 512], [8, 16, 32, 64, 128, 256, 512])},
-        sized(2, 5, 10),
-    ),
-    "basin": (
-        training,
-        {
-            "d_k": sized([8], [8, 64, 256], [8, 32, 128, 512, 2048]),
-            "lr": sized([0.1], [0.1, 0.3, 1.0, 3.0], [0.03, 0.1, 0.3, 1.0, 3.0]),
-            "optimizer": ["sgd"],
-            "limit": [LIMIT],
-        },
-        sized(1, 2, 5),
-    ),
-    "basin of Adam": (
-        training,
-        {
-            "d_k": sized([8], [8, 512], [8, 32, 128, 512]),
-            "lr": sized([0.01], [0.01, 0.03], [0.001, 0.003, 0.01, 0.03, 0.1]),
-            "optimizer": ["adam"],
-            "limit": [LIMIT],
-        },
-        sized(1, 2, 5),
-    ),
-    "small weights": (
-        training,
-        {
-            "d_k": sized([8], [8, 512], [8, 32, 128, 512]),
-            "lr": sized([0.1], [0.1], [0.1, 0.3, 1.0]),
-            "init": ["gpt2"],
-            "limit": [LIMIT],
-        },
-        sized(1, 3, 5),
-    ),
-}
-
-
 # %% Everything is measured
-# A cell is one combination of settings. The exponents of a combination see the same draws.
+# A cell is one combination of settings. What is compared sees the same draws. The map takes the
+# scale and its lack at each d_k and number of keys; the hill takes one d_k and many scales.
 
+D_KS = sized([16, 512], [4, 16, 64, 128, 256, 512, 1024, 2048], [2**n for n in range(2, 12)])
+NS = sized([5, 64], [5, 16, 64, 256, 1024, 4096], [5, 16, 64, 256, 1024, 4096])
+both = {"d_k": D_KS, "keys": NS, "a": [0.0, 0.5]}
+spreads = sized([1.0, 3.0], [2.0**n for n in (-2, -1, 0, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5)], None)
+spreads = spreads or [2.0 ** (n / 4) for n in range(-8, 21)]
+scales = [round(0.5 - math.log(s) / math.log(256), 9) for s in spreads]
+small = {"queries": [sized(32, 128, 512)], "deviation": [GPT2]}
+hill = {"d_k": [256], "keys": NS[::2], "queries": [sized(64, 1024, 4096)], "a": scales}
 runs = {
-    name: (measure, settings | {"a": EXPONENTS}, repeats, "a")
-    for name, (measure, settings, repeats) in SWEEPS.items()
+    "map": (saturation, both, sized(1, 2, 20), ["a"]),
+    "map of GPT-2": (saturation, both | small, 1, ["a"]),
+    "hill": (saturation, hill, 1, ["a"]),
 }
-for n, samples in zip(KEYS, sized((9, 9, 2), (500, 200, 16), (4000, 1000, 100)), strict=True):
-    spreads = [round(part * freezing_line(n), 6) for part in np.arange(0.2, 2.01, 0.2)]
-    given = {"n": [n], "s": spreads, "samples": [samples]}
-    runs[f"{n} keys"] = (collapse, given, 1, "s")
-given = {"n": [64, 512, 4096, 32_768], "b": [0.0, 0.5, 1.0], "samples": [sized(8, 100, 500)]}
-runs["lookups"] = (lookup, given, 1, "b")
-given = {"d_k": sized([16], [16, 64, 256], [16, 64, 256, 1024]), "way": list(WAYS)}
-runs["neighbours"] = (neighbour, given, sized(1, 2, 5), "way")
-given = {
-    "d_k": sized([8], [64], [64, 512]),
-    "a": [0.0, 0.5],
-    "limit": [sized(3, 300, 300)],
-    "second_limit": [sized(3, 600, 600)],
-}
-runs["trained"] = (trained_heads, given, sized(1, 1, 5), "a")
+runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
 
 measured = {}
 try:
     with workers(chosen.jobs, chosen.dask) as executor:
-        for number, (name, (measure, settings, repeats, pair)) in enumerate(runs.items(), 1):
+        for number, (name, (measure, settings, repeats, paired)) in enumerate(runs.items(), 1):
             with progress(f"{name} ({number} of {len(runs)})") as shown:
                 file = f"{name.replace(' ', '_')}_{size}_seed_{chosen.seed}.jsonl"
                 found = sweep(
@@ -142,7 +82,7 @@ try:
                     settings,
                     seed=chosen.seed,
                     repeats=repeats,
-                    paired=[pair],
+                    paired=paired,
                     executor=executor,
                     path=chosen.out / file,
                     shown=shown,
@@ -151,61 +91,102 @@ try:
 except SweepError as error:
     stop(f"laboratory: {error}")
 
-# %% What was found, in the order of the page
+# %% What was found: five figures
 
+trained = [row for name in sweeps_of_trained(size) for row in measured[name]]
 SECTIONS = [
-    Gradients(measured["saturation"]),
-    Factors(measured["factors"]),
-    Keys(
-        [row for n in KEYS for row in measured[f"{n} keys"]],
-        measured["lookups"],
-        measured["saturation"],
-    ),
-    Steps(measured["sharpness"]),
-    Rates(measured["basin"], measured["sharpness"], limit=LIMIT),
-    AllTrained(measured["trained"]),
-    Hidden(measured, limit=LIMIT),
-    Neighbours(measured["neighbours"]),
+    the_map := Map(measured["map"], measured["map of GPT-2"]),
+    Distributions(chosen.seed, queries=sized(64, 1024, 4096)),
+    Hill(measured["hill"], measured["map"]),
+    steps := Steps(measured, seed=chosen.seed, size=size),
+    AllTrained(trained),
 ]
+if chosen.full:
+    steps.run.write(chosen.out / FULL.name)
+    command = "python -m demos laboratory --full"
+    keep(chosen.out / KEPT.name, trained, command=command, seed=chosen.seed)
 print(f"\nThe laboratory, seed {chosen.seed}, in its {size} size")
 for number, section in enumerate(SECTIONS, start=1):
     print(f"\n{number} · {section.heading}\n")
     section.print(marks)
     section.draw(chosen.out)
+CLAIMS = [claim for section in SECTIONS for claim in section.claims]
 
-# %% The page: a report to be projected, one claim and one picture at a time
+# %% The report
 
+REFERENCES = [
+    "Vaswani et al. 2017, Attention Is All You Need, section 3.2.1 and its footnote 4: the "
+    "suspicion that large dot products push softmax into regions of extremely small gradients.",
+    "Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333): the "
+    "nearest prior work. They derive, by the Random Energy Model, how signals pass whole blocks at "
+    "initialisation, and where gradients vanish. Here single queries are counted.",
+    "Dong et al. 2021 and Noci et al. 2022 (neither read here beyond its abstract): the other end, "
+    "rank collapse. Weights that are too flat let the gradients of queries and keys vanish in deep "
+    "stacks.",
+    "Yang & Hu 2021 and Everett et al. 2024 (neither read here beyond its abstract): scale, rate "
+    "and initial values are one symmetry of a parametrisation.",
+    "Anson & Aitchison 2025, Controlling changes to attention logits (arXiv 2511.21377): rates of "
+    "their own for W_Q and W_K, which control the change of the scores.",
+    "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse: "
+    "low entropy goes with instability; Dehghani et al. 2023 and Wortsman et al. 2023 (not read "
+    "here): the growth of logits at high rates, and QK norm.",
+    "Lewkowycz et al. 2020 and Cohen et al. 2021 (chapter 16.4): steps beyond 2/λ work, too.",
+    "Shazeer & Stern 2018 (chapter 16.4): the relative steps with which T5 was trained.",
+]
+low, high = the_map.range_of("mean", the_map.cells)
+usual, most = the_map.range_of("median", the_map.usual)
 page = Page(
-    "The √d_k laboratory",
-    claim="With 1/√d_k, and with no other power of d_k, a head of any width starts with the same "
-    "scores, the same gradients and nearly the same largest stable step.",
+    "Unequal, not vanishing: what 1/√d_k does to the gradients of attention",
+    claim="Without the scale a few queries get most of the gradient. A typical query's gradient "
+    f"becomes {usual:.1f} to {most:.0f} times larger at d_k from 16 to 128 with 64 keys or more, "
+    "and dies only in wide heads with few keys.",
 )
+page.head("Abstract")
 page.say(
-    "Everything on this page was measured by minigrad with random queries and keys of variance 1, "
-    f"or with one head that learns to look up a value by its key (seed {chosen.seed}). The scale "
-    "is written as d_k^-a: a = 0 is no scale, ½ is the paper's, 1 is 1/d_k. Numbers after ± are "
-    "standard deviations over repeats, if nothing else is said.",
-    "Each demo draws its own random numbers, so `scaling` and `why_half` show other numbers at the "
-    f"same seed. {SECTIONS[0].range_of_medians}",
+    "The scale 1/√d_k of attention is said to prevent vanishing gradients. We measure the gradient "
+    "of each query through one softmax. Without the scale the mean over the queries grows at every "
+    f"width and number of keys measured, {low:.1f} to {high:.0f} times. At the widths in use the "
+    "median grows, too; it dies where d_k is an order of magnitude above 2 ln n and beyond. What "
+    "the scale changes at every width from 16 on is equality: the tenth of the queries with the "
+    f"longest gradients has {min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a "
+    "share of the squared gradient without it. All widths lie on one hill, and 1/√d_k puts them at "
+    "one place, which is not its top. Which power of d_k keeps a step the same depends on the "
+    "optimizer only while one rate is kept for all weights. A trained model that loses its scale "
+    "keeps its answers, but learns a second task more slowly at every rate tried.",
 )
 for number, section in enumerate(SECTIONS, start=1):
     page.section(f"{number} · {section.heading}", name=section.name)
     section.show(page, chosen.out)
-page.conclude(
-    "The scale is not about numerical stability, which softmax's subtraction of the maximum "
-    "provides. It decides how many queries get a gradient, and how large a step may be. At the "
-    "exponent ½ alone the gradient does not depend on the width, and the step of gradient descent "
-    "hardly does. It does not follow that a model without the scale ends with a worse loss: small "
-    "initial weights, a small width or a smaller rate can make up for it.",
-    try_it(chosen.file),
+page.section(f"{len(SECTIONS) + 1} · Claims, and what would falsify them", name="claims")
+page.table(
+    ["claim", "effect", "repeats", "falsified by"],
+    CLAIMS,
+    caption="Each falsifier is a mark of this command, and a test fails it on purpose",
 )
 with page.folded("All marks of this run"):
     marks.table(page, "Scores beside their pass marks")
+page.section(f"{len(SECTIONS) + 2} · Limits", name="limits")
+page.say(
+    "Queries, keys and the gradient at the weights are independent and random, but for figure 5. "
+    "There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k a "
+    f"deviation of {GPT2:.2f}, so its map is another one. The tasks are toys, and two small models "
+    "stand for the trained ones.",
+)
+page.section(f"{len(SECTIONS) + 3} · References", name="references")
+page.list(REFERENCES)
+page.conclude(
+    "With 1/√d_k heads of all widths start at one place, and all of their queries get gradients of "
+    "much the same size. The scale is not about numerical stability, which softmax's subtraction "
+    "of the maximum provides. To reproduce: `python -m demos laboratory`, and with `--full` what "
+    f"is marked so (seed {chosen.seed}). Each demo draws its own numbers, so `scaling` and "
+    "`why_half` show others.",
+    try_it(chosen.file),
+)
 print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
 marks.end()
 
 # %% Try it
-# - Add 0.25 to `EXPONENTS`: where is its slope in section 4, and which rates work in section 5? Run
-#   it with `--out out/quarter`, because the kept results belong to the old settings.
-# - Give `saturation` the setting `"keys": [1024]`, and add 2048 and 4096 to its `d_k`: at which d_k
-#   is half of the queries dead? Run it with `--out out/keys`.
+# - Set `deviation` in `small` to 2.0: which cells of the second map change their colour? Run it
+#   with `--out out/wider`, because the kept results belong to the old settings.
+# - Give `D_KS` the value 8192 and `NS` 16 alone: how small does the median become, and what has the
+#   mean done? Run it with `--out out/wide`.

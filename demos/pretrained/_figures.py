@@ -7,19 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention.figures import (
-    OF_SCALE,
-    REFERENCE,
-    SCALED,
-    UNSCALED,
-    name_ends,
-    new_figure,
-)
+from attention.figures import OF_SCALE, REFERENCE, SCALED, UNSCALED, name_ends, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-OPTIMIZERS = {"sgd": "SGD", "adam": "Adam"}
 
 
 def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]]) -> Figure:
@@ -76,68 +67,36 @@ def plot_ratios(
 
 
 def plot_recovery(
-    losses: Mapping[tuple[str, float], Any], looks: Sequence[int], trained: float
+    losses: Mapping[tuple[str, int, float], Any], looks: Sequence[int], trained: Sequence[float]
 ) -> Figure:
-    """The loss while W_Q and W_K learn, at the best rate of each start and optimizer.
+    """Both losses over the steps, a line for each part that learns and each start.
 
-    losses   (optimizer, a): an array (repeats, looks)
-    looks    the steps after which it was taken; trained is the loss with the trained scale
+    losses   (part, texts, a): an array (2, seeds, looks), of the learned texts and of others
+    looks    the steps after which they were taken; trained are the losses with the trained scale
     """
-    figure = new_figure(7.6, 3.7)
-    panels = figure.subplots(1, len(OPTIMIZERS), sharey=True, squeeze=False)[0]
-    for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
-        panel.axhline(trained, color=SCALED, linewidth=1.2)
-        ends = [(trained, "1/√d_k, as it was", SCALED)]
-        for a in (1.0, 0.0):
-            values = np.asarray(losses[optimizer, a])
-            colour, name, style = OF_SCALE[a]
+    figure = new_figure(8.6, 4.2)
+    panels = figure.subplots(1, 2, sharey=True)
+    least = min(texts for _, texts, _ in losses)
+    for panel, values_of, line, title in zip(
+        panels, (0, 1), trained, ("learned texts", "other texts"), strict=True
+    ):
+        panel.axhline(line, color=SCALED, linewidth=1.2)
+        ends = [(line, "1/√d_k, as it was", SCALED)]
+        for (part, texts, a), both in losses.items():
+            values = np.asarray(both)[values_of]
             steps = looks[: values.shape[1]]
+            style = "^:" if part == "temperatures" else "o-" if texts == least else "s--"
+            colour, start, _ = OF_SCALE[a]
+            name = "temperatures" if part == "temperatures" else f"W_Q, W_K, {texts} texts"
             panel.plot(steps, values.mean(axis=0), style, color=colour, markersize=4)
-            panel.fill_between(
-                steps, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.15, linewidth=0
-            )
-            ends.append((values[:, -1].mean(), name, colour))
+            ends.append((values[:, -1].mean(), f"{start}: {name}", colour))
         panel.set(xlabel="step")
-        panel.set_title(title, fontsize=10)
-        panel.grid(alpha=0.25)
-        name_ends(panel, ends)
-    panels[0].set_ylabel("loss on other texts")
-    figure.suptitle("From too flat W_Q and W_K learn; from too sharp they hardly do", fontsize=10)
-    return figure
-
-
-def plot_rates(
-    after: Mapping[tuple[str, float, float], Sequence[float]],
-    before: Mapping[float, float],
-    trained: float,
-) -> Figure:
-    """The loss after the last step over the rate, for both starts and both optimizers.
-
-    after    (optimizer, a, rate): the losses of all repeats
-    before   the mean loss of each start, before any step; trained is that of the trained scale
-    """
-    figure = new_figure(7.6, 3.9)
-    panels = figure.subplots(1, len(OPTIMIZERS), sharey=True, squeeze=False)[0]
-    for panel, (optimizer, title) in zip(panels, OPTIMIZERS.items(), strict=True):
-        panel.set_xscale("log")
-        panel.axhline(trained, color=SCALED, linewidth=1.2)
-        ends = [(trained, "1/√d_k, as it was", SCALED)]
-        for a in (1.0, 0.0):
-            colour, name, style = OF_SCALE[a]
-            rates = sorted(lr for kind, b, lr in after if (kind, b) == (optimizer, a))
-            values = [np.array(after[optimizer, a, lr]) for lr in rates]
-            middle = [v.mean() for v in values]
-            low, high = ([f(v) for v in values] for f in (np.min, np.max))
-            panel.axhline(before[a], color=colour, linestyle=":", linewidth=1.2)
-            panel.plot(rates, middle, style, color=colour, markersize=4)
-            panel.fill_between(rates, low, high, color=colour, alpha=0.15, linewidth=0)
-            ends.append((before[a], f"{name}, before", colour))
-        panel.set_ylim(trained - 0.08, max(before.values()) + 0.35)
-        panel.set(xlabel="learning rate")
-        panel.set_title(title, fontsize=10)
+        panel.set_title(f"loss on {title}", fontsize=10)
         panel.grid(alpha=0.25)
         if panel is panels[-1]:
             name_ends(panel, ends)
-    panels[0].set_ylabel("loss on other texts, at the end")
-    figure.suptitle("Without a scale no rate helps much", fontsize=10)
+    panels[0].set_ylabel("loss")
+    figure.suptitle(
+        "W_Q and W_K learn a few texts by heart; temperatures learn the scale", fontsize=10
+    )
     return figure

@@ -138,11 +138,11 @@ class Gradients:
             "The scale is taken away in all heads, and the matrices stay as they were trained. "
             "‖∂L/∂q‖ is measured for each query of each head. Does its median over the queries "
             "fall? Does its mean? In which heads?",
-            f"The median falls in {self.falls[self.decided].sum()} of the {few} decided heads and "
-            f"grows in {self.grows[~self.decided].sum()} of the {many} diffuse ones; the mean "
-            f"grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by more than two "
-            f"standard errors. By chance alone about one head of {len(NAMES)} would change so "
-            "much.) The geometric mean over the decided heads is "
+            f"In this model the median falls in {self.falls[self.decided].sum()} of the {few} "
+            f"decided heads and grows in {self.grows[~self.decided].sum()} of the {many} diffuse "
+            f"ones; the mean grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by "
+            "more than two standard errors. By chance alone about one head of "
+            f"{len(NAMES)} would change so much.) The geometric mean over the decided heads is "
             f"× {np.exp(median):.2f} for the median and × {np.exp(mean):.1f} for the mean, with "
             f"standard errors of {error:.0%} and {mean_error:.0%}.",
         )

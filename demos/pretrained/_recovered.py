@@ -1,14 +1,19 @@
-"""Demos · Pretrained: what became of the trainings of W_Q and W_K.
+"""Demos · Pretrained: what became of the trainings of W_Q and W_K, and of the temperatures.
 
-A `--full` run takes eight rates of SGD, six of Adam, and five seeds. At the best rate of each start
-77 % (SGD) and 75 % (Adam) of what the wrong scale costs was won back from too flat, and 6 % from
-too sharp. No best rate is the smallest or the largest one, so others would hardly change this.
-(These are marks of a `--full` run.)
+The default run trains each part once, with Adam at one rate. `--full` takes five seeds, more rates
+and SGD, and its trainings are kept in results_full.jsonl, whose first line says how it was made:
+
+    python -m demos pretrained --full
+
+The page shows both, each under its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,157 +22,204 @@ import numpy as np
 from attention.figures import save_figure
 from demos._page import Page
 from demos._training import Marks
-from demos.pretrained._figures import OPTIMIZERS, plot_rates, plot_recovery
+from demos.pretrained._figures import plot_recovery
 from demos.pretrained._recovery import LEARNED, LOOKS, OTHERS, Recovery
 
+KEPT = Path(__file__).with_name("results_full.jsonl")
+MANY = 320  # texts, of which each is used once in 80 steps of 4
 STARTS = {1.0: "too flat: 1/d_k", 0.0: "too sharp: no scale"}
-HEADER = ["start", "‖gradient‖", "before", "optimizer", "best rate", "after", "won back"]
-EVERY = ["start", "optimizer", "rate", "before", *(f"{n} steps" for n in LOOKS[1:])]
+PARTS = {
+    ("weights", LEARNED): f"W_Q and W_K, {LEARNED} texts",
+    ("weights", MANY): f"W_Q and W_K, {MANY} texts",
+    ("temperatures", LEARNED): f"16 temperatures, {LEARNED} texts",
+}
+NAMES = {"adam": "Adam", "sgd": "SGD"}
+HEADER = ["what learns", "start", "optimizer", "rate", "before", "after", "won back"]
+HEADER += ["before", "after", "won back"]
+GROUPS = [("", 4), ("loss on 16 learned texts", 3), ("loss on 8 other texts", 3)]
+WIDTHS = 28, 22, 11, 8, 9, 16, 10, 9, 16, 10  # on the screen
+Key = tuple[str, int, float, str]  # what learns, from how many texts, the start, the optimizer
 
 
 class Recovered:
-    """All trainings, by optimizer, start and rate; and the best rate of each start."""
+    """All trainings of a run: for each part, start and optimizer those at the best rate.
 
-    def __init__(
-        self, results: Sequence[Recovery], rates: Mapping[str, Sequence[float]], steps: int
-    ) -> None:
-        self.rates, self.steps = rates, steps
-        self.of: dict[tuple[str, float, float], list[Recovery]] = {}
-        for each in results:
-            self.of.setdefault((each.optimizer, each.a, each.lr), []).append(each)
-        self.before, self.norm = (
-            {a: float(np.mean([value(r) for r in results if r.a == a])) for a in STARTS}
-            for value in (lambda r: r.losses[0], lambda r: r.gradient)
-        )
-        self.trained = float(np.mean([r.trained for r in results]))
-        self.best = {
-            (optimizer, a): min(given, key=lambda lr: np.mean(self.after(optimizer, a, lr)))
-            for optimizer, given in rates.items()
-            for a in STARTS
+    The best rate is the one with the smallest mean loss on the other texts after the last step.
+    """
+
+    def __init__(self, results: Sequence[Recovery]) -> None:
+        self.rates: dict[Key, dict[float, list[Recovery]]] = {}
+        for r in results:
+            key = (r.part, r.texts, r.a, r.optimizer)
+            self.rates.setdefault(key, {}).setdefault(r.lr, []).append(r)
+        self.of = {
+            key: min(rates.values(), key=lambda found: np.mean([_end(r.others, r) for r in found]))
+            for key, rates in self.rates.items()
         }
+        self.seeds = len(next(iter(self.of.values())))
+        self.steps = max(LOOKS[len(r.others) - 1] for r in results)
 
-    def after(self, optimizer: str, a: float, lr: float) -> Any:
-        """The loss of each repeat after the last step; infinite if the training broke."""
-        found = self.of[optimizer, a, lr]
-        return np.array([r.losses[-1] if r.broke_at is None else np.inf for r in found])
+    def won_back(self, key: Key, *, learned: bool = False) -> float:
+        """Return the share of what the wrong scale costs that the training won back."""
+        return float(np.mean([_won(r, learned) for r in self.of[key]]))
 
-    def won_back(self, optimizer: str, a: float) -> float:
-        """At the best rate: the share of what the wrong scale costs that the training won back."""
-        found = self.of[optimizer, a, self.best[optimizer, a]]
-        won, cost = np.transpose(
-            [(r.losses[0] - r.losses[-1], r.losses[0] - r.trained) for r in found]
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):  # (a scale that costs nothing: NaN)
-            return float(np.mean(won / cost))
+    def temperatures(self, a: float) -> Any:
+        """Return the temperatures after the training, over 1/√d_k or √d_k: 1 is the way back."""
+        found = self.of["temperatures", LEARNED, a, "adam"]
+        return np.mean([r.temperatures for r in found], axis=0) * 32 ** (0.5 - a)
 
     def rows(self) -> list[list[str]]:
-        """A row for each start and optimizer, at the best rate."""
+        """Return a row for each part, start and optimizer, at the best rate."""
         rows = []
-        for a, said in STARTS.items():
-            for optimizer, name in OPTIMIZERS.items():
-                lr = self.best[optimizer, a]
-                losses = self.after(optimizer, a, lr)
-                spread = f" ± {losses.std(ddof=1):.3f}" if len(losses) > 1 else ""
-                start = [said, f"{self.norm[a]:.2f}", f"{self.before[a]:.3f}"]
-                end = [f"{losses.mean():.3f}{spread}", f"{self.won_back(optimizer, a):.0%}"]
-                rows.append([*start, name, f"{lr:g}", *end])
+        for key, found in sorted(self.of.items(), key=lambda item: _order(item[0])):
+            part, texts, a, optimizer = key
+            cells = [PARTS[part, texts], STARTS[a], NAMES[optimizer], f"{found[0].lr:g}"]
+            for learned in (True, False):
+                values = [r.learned if learned else r.others for r in found]
+                before, after = np.array([[each[0], each[-1]] for each in values]).T
+                spread = f" ± {after.std(ddof=1):.3f}" if len(after) > 1 else ""
+                cells += [f"{before.mean():.3f}", f"{after.mean():.3f}{spread}"]
+                cells.append(f"{self.won_back(key, learned=learned):.0%}")
+            rows.append(cells)
         return rows
 
-    def every_row(self) -> list[list[str]]:
-        """A row for each start, optimizer and rate: the mean loss on the way."""
-        rows = []
-        for optimizer, a, lr in [
-            (o, a, lr) for o in self.rates for a in STARTS for lr in self.rates[o]
-        ]:
-            found = self.of[optimizer, a, lr]
-            whole = [r.losses for r in found if r.broke_at is None]
-            cells = [f"{loss:.3f}" for loss in np.mean(whole, axis=0)] if whole else ["broke"]
-            cells += [""] * (len(LOOKS) - len(cells))
-            rows.append([STARTS[a], OPTIMIZERS[optimizer], f"{lr:g}", *cells])
-        return rows
+    def below(self, key: Key) -> float:
+        """Return how far the loss on the learned texts ends below that of the trained model."""
+        return float(np.mean([r.trained[0] - r.learned[-1] for r in self.of[key]]))
 
-    def tell(self, marks: Marks, *, every: bool) -> None:
-        """Print the table, or both tables, and judge the shares."""
+    def tell(self, marks: Marks) -> None:
+        """Print the table, and judge."""
         for cells in (HEADER, *self.rows()):
-            print(f"   {cells[0]:20}" + "".join(f"{cell:>15}" for cell in cells[1:]))
-        print(f"   the trained scale, on the same texts: {self.trained:.3f}\n")
-        for cells in (EVERY, *self.every_row()) if every else ():
-            print(f"   {cells[0]:20}" + "".join(f"{cell:>10}" for cell in cells[1:]))
-        print("\n" * every, end="")
-        for optimizer, name in OPTIMIZERS.items():
-            what = f"{name}, at its best rate: won back from too"
-            flat, sharp = self.won_back(optimizer, 1.0), self.won_back(optimizer, 0.0)
-            marks.at_least(f"{what} flat", flat, 0.7 if every else 0.5)
-            marks.at_most(f"{what} sharp", sharp, 0.1 if every else 0.3)  # (one seed: up to 0.2)
-        if every:
-            inner = [lr in self.rates[o][1:-1] for (o, _), lr in self.best.items()]
-            marks.at_least("best rates with a smaller and a larger one", sum(inner), 4, "d")
-        what = "‖gradient‖ of the start that is too sharp, over that of the other"
-        marks.at_least(what, self.norm[0.0] / self.norm[1.0], 4.0, ".1f")
+            print(f"   {cells[0]:{WIDTHS[0]}}" + _line(cells[1:]))
+        on_learned, on_others = self.trained()
+        print(f"\n   with the trained scale: {on_learned:.3f} on the learned texts, ", end="")
+        print(f"{on_others:.3f} on the others")
+        few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
+        for a, least in ((0.0, 0.3), (1.0, 0.1)):
+            what = f"{STARTS[a]}, W_Q and W_K: learned texts' loss below the trained model's"
+            marks.at_least(what, self.below((*few, a, "adam")), least, ".2f")
+        flat, sharp = (self.won_back((*few, a, "adam")) for a in (1.0, 0.0))
+        marks.at_least("too flat, W_Q and W_K: won back on other texts", flat, 0.5)
+        marks.at_most("too sharp, W_Q and W_K: won back on other texts", sharp, 0.3)
+        more = self.won_back((*many, 0.0, "adam")) - sharp
+        marks.at_least(f"  and with {MANY} texts more than with {LEARNED}, by", more, 0.1)
+        for a in (0.0, 1.0):
+            won = self.won_back((*heads, a, "adam"))
+            marks.at_least(f"{STARTS[a]}, 16 temperatures: won back on other texts", won, 0.85)
+        middle = float(np.exp(np.abs(np.log(self.temperatures(0.0)).mean())))
+        what = "too sharp: geometric mean of the temperatures, from 1/√d_k by a factor of"
+        marks.at_most(what, middle, 1.5, ".2f")
 
-    def show(self, page: Page, out: Path, *, tenth: Sequence[float], full: bool) -> None:
-        """A question, pictures and tables; `tenth` is what a tenth of the queries has."""
-        shares = "; ".join(
-            f"{name} wins back {self.won_back(optimizer, 1.0):.0%} from too flat and "
-            f"{self.won_back(optimizer, 0.0):.0%} from too sharp"
-            for optimizer, name in OPTIMIZERS.items()
-        )
+    def trained(self) -> Any:
+        """Return the loss with the trained scale on the learned texts, and on the others."""
+        return np.mean([r.trained for found in self.of.values() for r in found], axis=0)
+
+    def show(self, page: Page, out: Path, *, full: tuple[dict[str, Any], Recovered] | None) -> None:
+        """A question, the picture and the tables; `full` is what a run with --full found."""
+        few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
+        sharp, flat = ((*few, a, "adam") for a in (0.0, 1.0))
+        on_learned, on_others = self.trained()
+        end = np.mean([r.learned[-1] for r in self.of[sharp]])
         page.ask(
             "Two models start with factors that are equally far from the trained scale: one with "
-            "1/d_k, √d_k times too small, and one with no scale, √d_k times too large. W_Q and W_K "
-            "alone are trained. "
-            f"The second has a gradient that is {self.norm[0.0] / self.norm[1.0]:.0f} times "
-            "longer. Which of them learns more?",
-            "The first. Won back is the share (before - after) / (before - loss with the trained "
-            f"scale), at the best rate of each: {shares}.",
+            "1/d_k, √d_k times too small, and one with no scale, √d_k times too large. In each, "
+            f"W_Q and W_K alone are trained on {LEARNED} texts that the model wrote itself. Does "
+            "the second one learn? And do 16 numbers that multiply the scores of the 16 heads do "
+            "better or worse than all the numbers in W_Q and W_K?",
+            f"It learns these {LEARNED} texts by heart: there its loss falls to {end:.2f}, below "
+            f"the {on_learned:.2f} of the model with its trained scale. On {OTHERS} other texts of "
+            f"the same kind it wins back {self.won_back(sharp):.0%} of what the lost scale costs, "
+            f"and the first model {self.won_back(flat):.0%}. The 16 temperatures win back "
+            f"{self.won_back((*heads, 0.0, 'adam')):.0%} from too sharp and "
+            f"{self.won_back((*heads, 1.0, 'adam')):.0%} from too flat. Won back is the share "
+            "(before - after) / (before - loss with the trained scale).",
         )
-        seeds = len(next(iter(self.of.values())))
-        on_the_way = {
-            start: [r.losses for r in self.of[(*start, lr)] if r.broke_at is None]
-            for start, lr in self.best.items()
-        }
-        save_figure(plot_recovery(on_the_way, LOOKS, self.trained), out / "recovery")
+        save_figure(plot_recovery(self.curves(), LOOKS, self.trained()), out / "recovery")
         page.figure(
             out / "recovery.svg",
-            alt="The loss over the steps, by SGD and by Adam. From 1/d_k it falls towards that of "
-            "the trained scale; without a scale it stays near its start.",
-            caption=f"Loss on {OTHERS} other texts, at the best rate of each start. "
-            + "Bands go from the smallest to the largest of the seeds. " * (seeds > 1)
-            + "The blue line is the model as it was, with its scale",
+            alt="The loss over the steps. On the learned texts W_Q and W_K fall below the trained "
+            "model from both starts. On other texts they hardly move from too sharp, and the "
+            "temperatures come back to the trained model.",
+            caption=f"Adam, seeds: {self.seeds}. Left: the {LEARNED} learned texts (for {MANY} "
+            f"texts the first {LEARNED} of them). Right: {OTHERS} other texts. The blue line is "
+            "the model with its trained scale",
         )
         page.table(
             HEADER,
             self.rows(),
-            caption=f"W_Q and W_K trained on {LEARNED} texts of 64 tokens, {self.steps} steps of 4 "
-            f"texts; seeds: {seeds}; rates: {len(self.rates['sgd'])} of SGD, "
-            f"{len(self.rates['adam'])} of Adam; loss of the trained model: {self.trained:.3f}",
+            groups=GROUPS,
+            caption=f"This run: texts of 64 tokens, {self.steps} steps of 4 texts; seeds: "
+            f"{self.seeds}. The model with its trained scale has the losses {on_learned:.3f} and "
+            f"{on_others:.3f}",
         )
-        if full:
-            after = {key: self.after(*key) for key in self.of}
-            save_figure(plot_rates(after, self.before, self.trained), out / "rates")
-            page.figure(
-                out / "rates.svg",
-                alt="The loss after the last step over the learning rate. At no rate does the "
-                "start without a scale come far below its first loss; at large rates it rises.",
-                caption=f"After {self.steps} steps, at every rate; dotted: before the training",
-            )
-        with page.folded("Every rate, and the loss on the way"):
-            caption = "Loss on the other texts, the mean over the seeds"
-            page.table(EVERY, self.every_row(), caption=caption)
+        of_sharp, of_flat = self.temperatures(0.0), self.temperatures(1.0)
         page.say(
-            "Why does a longer gradient teach less? Section 6 has a possible reason, which is not "
-            "tested here: without the scale the typical query of a decided head has next to no "
-            f"gradient, and on the model's own texts a tenth of the queries has "
-            f"{tenth[1]:.0%} of ‖∂L/∂q‖² in the decided heads (with the scale, {tenth[0]:.0%})."
-            + " At small rates the loss hardly moves, and larger ones make it worse."
-            * full,
-            "There is no hill in between. Dividing W_Q by a number is the same as a smaller "
-            "factor on the scale, so one way back is a straight line, and section 5 has the loss "
-            "along it: on the model's own texts it falls all the way from √d_k to 1.",
-            "The best rate is the one with the smallest loss on the other texts after the last step"
-            f", out of {len(self.rates['sgd'])} of SGD and {len(self.rates['adam'])} of Adam. "
-            "`--full` takes so many rates that no best one is the smallest or the largest, and "
-            "five seeds. These texts have 64 tokens, so their loss is not that of section 5. All "
-            f"this is about {self.steps} steps on {LEARNED} texts: nothing is said of a longer "
-            "training.",
+            "*The scale is easy to learn back.* The temperatures of the 16 heads come back to "
+            f"{of_sharp.min():.1f} to {of_sharp.max():.1f} times the trained factor from too sharp "
+            f"(geometric mean {np.exp(np.log(of_sharp).mean()):.2f}), and from too flat to "
+            f"{of_flat.min():.1f} to {of_flat.max():.1f} times. They are numbers by which the demo "
+            "multiplies each head's queries; `attention`'s scale is one number. So the gradients "
+            "that pass the sharp softmax suffice to find the way back, if the way back is all that "
+            "can be learned.",
+            "*From too sharp, W_Q and W_K generalise worse.* With more texts, of which each is "
+            f"used once, the same start wins back {self.won_back((*many, 0.0, 'adam')):.0%} on "
+            f"other texts in the same {self.steps} steps. So the few texts are one reason, and not "
+            "the only one. If you look at the other texts alone, W_Q and W_K seem not to learn: "
+            "they learn, and something else.",
+            "This is one model and few steps: nothing is said of a longer training.",
         )
+        if full is not None:
+            about, found = full
+            page.table(
+                HEADER,
+                found.rows(),
+                groups=GROUPS,
+                caption=f"From a run with --full of {about['date']} (`{about['command']}`, seed "
+                f"{about['seed']}, NumPy {about['numpy']}): {found.seeds} texts' and orders' "
+                "seeds, ± one standard deviation; each at the best of two or three rates",
+            )
+
+    def curves(self) -> dict[tuple[str, int, float], Any]:
+        """Return both losses over the steps with Adam: (2, seeds, looks) for each training."""
+        return {
+            key[:3]: np.array([[getattr(r, name) for r in found] for name in ("learned", "others")])
+            for key, found in self.of.items()
+            if key[3] == "adam" and all(r.broke_at is None for r in found)
+        }
+
+
+def kept() -> tuple[dict[str, Any], Recovered]:
+    """Return how the kept trainings of a run with --full were made, and the trainings."""
+    about, *rows = map(json.loads, KEPT.read_text("utf-8").splitlines())
+    return about, Recovered([Recovery(**row) for row in rows])
+
+
+def keep(path: Path, results: Sequence[Recovery], *, command: str, seed: int) -> None:
+    """Write the trainings of a run with --full, with four digits."""
+    about = {"command": command, "seed": seed, "numpy": np.__version__}
+    about["date"] = str(datetime.now(UTC).date())
+    short = lambda x: [short(y) for y in x] if isinstance(x, list) else float(f"{x:.4g}")
+    rows = [
+        {n: x if n in ("texts", "lr") or isinstance(x, str | None) else short(x) for n, x in r}
+        for r in (asdict(each).items() for each in results)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in (about, *rows)), "utf-8")
+
+
+def _order(key: Key) -> tuple[Any, ...]:
+    return list(PARTS).index(key[:2]), -key[2], key[3]
+
+
+def _end(losses: Sequence[float], r: Recovery) -> float:
+    """Return the last loss; infinite if the training broke."""
+    return losses[-1] if r.broke_at is None else np.inf
+
+
+def _won(r: Recovery, learned: bool) -> float:
+    losses, trained = (r.learned, r.trained[0]) if learned else (r.others, r.trained[1])
+    with np.errstate(divide="ignore", invalid="ignore"):  # (a scale that costs nothing: NaN)
+        return float(np.divide(losses[0] - losses[-1], losses[0] - trained))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS[1:], strict=True))

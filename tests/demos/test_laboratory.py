@@ -9,10 +9,7 @@ import pytest
 from tests.demos.running import assert_light, demo
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None
-PICTURES = {"sweep", "factors", "freezing", "lookups", "sharpness", "basin", "entropies"} | {
-    "heads",
-    "changed",
-}
+PICTURES = {"map", "distributions", "hill", "steps", "trained"}
 
 
 @pytest.fixture
@@ -31,7 +28,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
     assert_light(folder)
-    assert len(kept(folder)) == 12
+    assert len(kept(folder)) == 15
     for content in kept(folder).values():
         first, *rows = map(json.loads, content.decode().splitlines())
         assert first["sweep"]["seed"] == 0 and rows
@@ -39,7 +36,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     (judged,) = re.findall(r"\n\d+ of (\d+) checks passed; --marks shows them\n$", printed)
     verdicts = re.findall(r"<td[^>]*>(?:passed|not reached \(--quick\))</td></tr>", page)
     assert len(verdicts) == int(judged) >= 17
-    assert page.count("<svg") == len(PICTURES) and page.count("What do you expect?") >= 2
+    assert page.count("<svg") == len(PICTURES) and page.count("What do you expect?") >= 1
 
 
 def test_the_same_command_measures_nothing_again_and_writes_the_same_page(ran):
@@ -52,8 +49,8 @@ def test_the_same_command_measures_nothing_again_and_writes_the_same_page(ran):
 
 def test_two_processes_measure_the_same_bits_and_continue_a_torn_file(ran, tmp_path):
     folder, printed = ran
-    torn = kept(folder)["sharpness_quick_seed_0.jsonl"]
-    (tmp_path / "sharpness_quick_seed_0.jsonl").write_bytes(torn[: len(torn) // 2])
+    torn = kept(folder)["sharpness_256_quick_seed_0.jsonl"]
+    (tmp_path / "sharpness_256_quick_seed_0.jsonl").write_bytes(torn[: len(torn) // 2])
     done = demo("laboratory", "--quick", "--jobs", 2, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     unordered = lambda content: sorted(content.splitlines())
@@ -87,8 +84,8 @@ def test_workers_that_cannot_be_had_are_one_sentence(options, sentence, tmp_path
 
 
 def test_results_of_another_sweep_are_refused_and_stay_as_they_are(ran, tmp_path):
-    content = kept(ran[0])["saturation_quick_seed_0.jsonl"]
-    path = tmp_path / "saturation_quick_seed_1.jsonl"
+    content = kept(ran[0])["hill_quick_seed_0.jsonl"]
+    path = tmp_path / "hill_quick_seed_1.jsonl"
     path.write_bytes(content)
     done = demo("laboratory", "--quick", "--seed", 1, "--out", tmp_path)
     assert done.returncode == 2 and "belongs to another sweep" in done.stderr

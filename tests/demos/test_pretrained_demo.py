@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,21 @@ from attention.laboratory.sweeps import sweep
 from attention.mapping import llama_layout, to_theirs
 from attention.models import llama
 from demos._training import Marks
-from demos.pretrained import _arithmetic, _loading
+from demos.pretrained import _arithmetic, _loading, _recovery
 from demos.pretrained._gradients import Gradients
 from demos.pretrained._heads import Seen, see, sharpened
+from demos.pretrained._kept_heads import TwoModels, kept_heads
 from demos.pretrained._loading import WeightsError, calculator, folder_of, glass_layout, writer
-from demos.pretrained._recovered import Recovered
-from demos.pretrained._recovery import LOOKS, Recovery, loss_of, loss_on, recovery, set_scale
+from demos.pretrained._recovered import KEPT, Recovered, keep, kept
+from demos.pretrained._recovery import (
+    LOOKS,
+    Recovery,
+    loss_of,
+    loss_on,
+    multiplied,
+    recovery,
+    set_scale,
+)
 from minigrad import gradients
 from tests.demos.running import assert_light, demo_here, python, whole
 
@@ -200,45 +210,121 @@ def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_erro
     assert "the median falls in 1 of 2 decided heads" in capsys.readouterr().out
 
 
-def trained(a, lr, *last, optimizer="sgd", broke_at=None):
+def trained(a, lr, *last, part="weights", texts=16, broke_at=None, learned=2.0):
     """Trainings that begin at 4, with 3 for the trained scale, and end at these losses."""
-    losses = [[4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0] for y in last]
-    return [Recovery(a, optimizer, lr, 3.0, each, 1.0 + a, broke_at) for each in losses]
+    ends = lambda y: [4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0]
+    back = 32 ** (a - 0.5)  # every temperature found the way back
+    return [
+        Recovery(a, part, texts, "adam", lr, [3, 3], ends(learned), ends(y), [back] * 16, broke_at)
+        for y in last
+    ]
 
 
 def test_the_best_rate_of_each_start_is_that_with_the_smallest_mean_and_none_that_broke():
-    rates = {"sgd": [0.1, 1.0, 9.0], "adam": [0.1]}
     results = [
         *(*trained(0.0, 0.1, 3.9, 3.7), *trained(0.0, 1.0, 3.6, 4.2)),
         *(*trained(0.0, 9.0, 0.0, 0.0, broke_at=3), *trained(1.0, 9.0, 0.0, 0.0, broke_at=3)),
         *(*trained(1.0, 0.1, 3.5, 3.5), *trained(1.0, 1.0, 3.25, 3.25)),
-        *(each for a in (0.0, 1.0) for each in trained(a, 0.1, 4.0, 4.0, optimizer="adam")),
     ]
-    found = Recovered(results, rates, LOOKS[-1])
-    assert found.best == {
-        ("sgd", 1.0): 1.0,
-        ("sgd", 0.0): 0.1,
-        ("adam", 1.0): 0.1,
-        ("adam", 0.0): 0.1,
-    }
-    assert found.won_back("sgd", 1.0) == pytest.approx(0.75)
-    assert found.won_back("sgd", 0.0) == pytest.approx(0.2)
-    assert found.rows()[2] == [
-        "too sharp: no scale",
-        "1.00",
-        "4.000",
-        "SGD",
-        "0.1",
-        "3.800 ± 0.141",
-        "20%",
+    found = Recovered(results)
+    sharp, flat = (("weights", 16, a, "adam") for a in (0.0, 1.0))
+    assert [found.of[key][0].lr for key in (sharp, flat)] == [0.1, 1.0]
+    assert found.won_back(flat) == pytest.approx(0.75)
+    assert found.won_back(sharp) == pytest.approx(0.2)
+    assert found.won_back(sharp, learned=True) == pytest.approx(2) and found.below(sharp) == 1
+    row = found.rows()[1]
+    assert row[:4] == ["W_Q and W_K, 16 texts", "too sharp: no scale", "Adam", "0.1"]
+    assert row[4:] == ["4.000", "2.000 ± 0.000", "200%", "4.000", "3.800 ± 0.141", "20%"]
+
+
+RECOVERED = {  # losses on other texts at the end, of which the claim is true
+    ("weights", 16, 1.0): 3.3,
+    ("weights", 16, 0.0): 3.9,
+    ("weights", 320, 0.0): 3.6,
+    ("temperatures", 16, 0.0): 3.02,
+    ("temperatures", 16, 1.0): 3.02,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "failed"),
+    [
+        ({}, []),
+        ({("weights", 16, 0.0): 3.1, ("weights", 320, 0.0): 3.1}, [3, 4]),  # it generalises
+        ({("weights", 16, 1.0): 3.9}, [2]),
+        ({("weights", 320, 0.0): 3.9}, [4]),  # more texts are no help
+        ({("temperatures", 16, 0.0): 3.5}, [5]),
+        ({("temperatures", 16, 1.0): 3.5}, [6]),
+        ({"learned": 3.2}, [0, 1]),  # the learned texts are not fitted
+    ],
+)
+def test_each_mark_of_the_recovery_fails_when_its_effect_is_taken_out(changed, failed):
+    learned = changed.get("learned", 2.0)
+    rows = [
+        trained(a, 0.1, changed.get((part, texts, a), y), part=part, texts=texts, learned=learned)
+        for (part, texts, a), y in RECOVERED.items()
     ]
-    assert [row[3:] for row in found.every_row() if row[2] == "9"] == [["broke", *[""] * 5]] * 2
     marks = Marks(Namespace(quick=False, marks=False))
-    found.tell(marks, every=True)
-    verdicts = [row[3] for row in marks.rows]
-    # SGD's flat start passes; its sharp one won back too much; Adam learned nothing; only one of
-    # the four best rates is in the middle; and the gradients are too alike.
-    assert verdicts == ["passed", "FAILED", "FAILED", "passed", "FAILED", "FAILED"]
+    Recovered([row for each in rows for row in each]).tell(marks)
+    assert [i for i, row in enumerate(marks.rows) if row[3] == "FAILED"] == failed
+
+
+def test_the_kept_trainings_say_what_the_page_claims_and_come_back_as_they_were(tmp_path):
+    about, found = kept()
+    marks = Marks(Namespace(quick=False, marks=False))
+    found.tell(marks)
+    assert found.seeds == 5 and about["command"] == "python -m demos pretrained --full"
+    assert {row[3] for row in marks.rows} == {"passed"}
+    every = [r for rates in found.rates.values() for rows in rates.values() for r in rows]
+    keep(tmp_path / "again", every, command=about["command"], seed=about["seed"])
+    again, known = ((tmp_path / "again").read_text("utf-8"), KEPT.read_text("utf-8"))
+    assert sorted(again.splitlines()[1:]) == sorted(known.splitlines()[1:])
+
+
+@pytest.mark.parametrize("part", ["weights", "temperatures"])
+def test_one_part_alone_is_trained_and_both_losses_are_those_of_the_model(part, monkeypatch):
+    models = []
+    texts = np.random.default_rng(1).integers(0, 13, (24, 6))
+    monkeypatch.setattr(_recovery, "writer", lambda **_: models.append(tiny()) or models[-1])
+    monkeypatch.setattr(_recovery, "origin", lambda: "here")
+    monkeypatch.setattr(_recovery, "own_texts", lambda *_, **__: texts)
+    options = {"part": part, "optimizer": "adam", "lr": 0.1, "files": "here", "steps": 5}
+    found = recovery(0.0, **options, rng=np.random.default_rng(0))
+    judged = texts[:16], texts[16:]
+    assert found.trained == [loss_on(tiny(), each) for each in judged]
+    raw = tiny()
+    set_scale(raw, 1.0)
+    start = [loss_on(raw, each) for each in judged]
+    np.testing.assert_allclose([found.learned[0], found.others[0]], start, rtol=1e-6)
+    before, after = tiny().state_dict(), models[0].state_dict()
+    moved = {name for name in before if np.any(before[name] != after[name])}
+    scoring = {name for name in before if name.endswith(("w_q.weight", "w_k.weight"))}
+    assert moved == (scoring if part == "weights" else set())
+    temperatures = np.reshape(found.temperatures, (2, 3))
+    assert (temperatures == 1).all() == (part == "weights")
+    with multiplied(models[0].blocks, temperatures):
+        end = [loss_on(models[0], each) for each in judged]
+    np.testing.assert_allclose([found.learned[-1], found.others[-1]], end, rtol=1e-6)
+    assert found.learned[-1] < found.learned[0]
+
+
+# ------------------------------------------------------------------ two models' heads
+
+
+def test_what_the_kept_heads_of_two_models_say_and_what_would_falsify_it():
+    rows = kept_heads()[1]
+    assert [row.model for row in rows] == ["glassllm"] * 16 + ["MiniLM"] * 72
+    two, verdicts = TwoModels(rows), []
+    for changed in ({}, {"mean": [-1.0, 0.1]}, {"median": [1.0, 0.1]}, {"median": [0.0, 0.1]}):
+        marks = Marks(Namespace(quick=False, marks=False))
+        TwoModels([replace(row, **changed) for row in rows]).judge(marks)
+        verdicts.append([row[3] for row in marks.rows])
+    ok, no = "passed", "FAILED"
+    assert verdicts == [[ok, ok], [no, ok], [ok, no], [ok, no]]
+    known = np.array([[row.median[0], row.mean[0]] for row in rows[:16]]).T[:, None]
+    noise = 0.1 * np.array([-1, 1, -1, 1])[:, None]
+    assert two.furthest(*(known + noise)) == pytest.approx(0, abs=1e-9)
+    assert two.furthest(known[0] + noise, known[1] + noise + 1.0) > 4
 
 
 def test_a_table_of_trainings_names_each_file_that_its_model_came_from(fake, tmp_path, monkeypatch):
@@ -501,7 +587,7 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     assert_light(folder)
     assert "no scale               100/100     15/55    72/100      8/90" in printed
     assert "0: all keys alike      100/100      4/55    11/100      0/90" in printed
-    assert printed.endswith("\n29 of 29 checks passed; --marks shows them\n")
+    assert printed.endswith("\n35 of 35 checks passed; --marks shows them\n")
     page = (folder / "index.html").read_text("utf-8")
     assert page.count("What do you expect?") == 4 and "MIT licence" in page
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
