@@ -113,9 +113,6 @@ def bert(
     )
 
 
-# Reference: no demo uses what follows.
-
-
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
