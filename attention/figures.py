@@ -139,7 +139,14 @@ def plot_map(maps: Sequence[tuple[str, float, Sequence[Ratio]]]) -> Figure:
         for cell in cells:
             place = ns.index(cell.keys), d_ks.index(cell.d_k)
             logs[place] = np.log10(cell.median)
-            panel.text(*place[::-1], ratio_in_words(cell.median), ha="center", va="center", size=8)
+            panel.text(
+                place[1],
+                place[0] - 0.14,
+                ratio_in_words(cell.median),
+                ha="center",
+                va="center",
+                size=8,
+            )
         shade = _from_blue_to_orange()
         panel.pcolormesh(np.clip(logs, -2, 2), cmap=shade, vmin=-2, vmax=2, shading="nearest")
         panel.contour(logs, levels=[0.0], colors=[SCALED_TWICE], linewidths=1.6)
@@ -152,8 +159,8 @@ def plot_map(maps: Sequence[tuple[str, float, Sequence[Ratio]]]) -> Figure:
                     float(np.interp(np.log(at), np.log(each), np.arange(len(each))))
                     for at, each in ((d_k, d_ks), (n, ns))
                 )
-                panel.plot(x, y + 0.27, "v", color=SCALED_TWICE, markersize=4)
-                above = (name, (x, y + 0.27), (4, 1), "data", "offset points")
+                panel.plot(x, y + 0.1, "o", color=SCALED_TWICE, markersize=3)
+                above = (name, (x, y + 0.1), (4, 1), "data", "offset points")
                 panel.annotate(*above, size=7, color=SCALED_TWICE)
         panel.set_xticks(np.arange(len(d_ks)), [str(d_k) for d_k in d_ks], size=8)
         panel.set_yticks(np.arange(len(ns)), [f"{n:,}" for n in ns], size=8)

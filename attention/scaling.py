@@ -40,12 +40,12 @@ heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 tim
 spread like √d_k, so the best two are less than 1 apart only with a chance of about 1/√d_k. As d_k
 grows, undecided queries become rare. But their gradients grow like √d_k, and the mean stays.
 
-**What the scale always changes** is how unequal the gradients are. The tenth of the queries with
-the longest gradients has half to nearly all of the squared gradient in these twelve cells without
-the scale, and 17 to 36 % with it.
+**What the scale changes everywhere**, but for very narrow heads, is how unequal the gradients are.
+The tenth of the queries with the longest gradients has half to nearly all of the squared gradient
+in these twelve cells without the scale, and 17 to 36 % with it.
 
-What is the scale for, then? With it a head of any width starts at the same place, and all of its
-queries get a gradient of much the same size. That no other power of d_k does this is algebra: only
+What is the scale for, then? With it a head of any width starts at the same place, and the gradients
+of its queries are much more alike. That no other power of d_k does this is algebra: only
 with a = ½ is s = d_k^(½ - a) the same for all d_k. So the measurement tests the code and the
 assumption, which is that entries of q and k are independent and have variance 1.
 

@@ -137,7 +137,7 @@ def of_seed(seed):
 
 apart = of_q[0] / of_q[1]
 low, high = np.quantile([of_seed([chosen.seed, i]) for i in range(SEEDS)], (0.1, 0.9))
-drawn = f"from {low:,.0f} to {high:,.0f} times in the middle 8 of 10 of {SEEDS} other draws"
+drawn = f"in 80 % of {SEEDS} other draws from {low:,.0f} to {high:,.0f} times"
 print(f"\n   Its ∂L/∂q is {times(apart)} without the scale ({drawn}).")
 print(f"\n   ‖∂L/∂q‖ without the scale over with it, {REPEATS} repeats of 512 queries:\n")
 print("      d_k    keys    median    (± factor)    mean    tenth's share: without, with")
@@ -394,8 +394,8 @@ page.say(
 )
 page.fold("The gradients of the two heads", "\n".join([*backward, "", *checked]))
 page.conclude(
-    "With the scale a head of any width starts at the same place, and all of its queries get "
-    "gradients of much the same size. It is not needed where something else keeps scores small, "
+    "With the scale a head of any width starts at the same place, and the gradients of its queries "
+    "are much more alike. It is not needed where something else keeps scores small, "
     "such as small initial weights, and it is not enough where they are large for another reason, "
     "as with the worked example's own inputs from 0 to 9.",
     try_it(chosen.file),

@@ -109,9 +109,12 @@ class Map:
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
             caption="Figure 1. Median ‖∂L/∂q‖ without the scale, divided by that with it. Orange: "
-            "larger without the scale; blue: smaller; the line: equal; dotted: the freezing line. "
+            "larger without the scale; blue: smaller; the line: equal; dotted: the freezing "
+            "line, where "
+            "scores without a scale spread by √(2 ln n) and a few keys begin to have all weight. "
             f"{self.repeats} repeats of {self.queries} queries (on the right one of 256). The "
-            "triangles are the d_k and the trained context of three models, whose q and k do not "
+            "small points are the d_k and the trained context of three models, whose q and k do "
+            "not "
             "have unit variance: on the right they are as GPT-2's initial weights make them",
         )
 
@@ -157,10 +160,15 @@ class Distributions:
             alt="The share of queries below each length of the gradient at three points. With the "
             "scale all lengths are within a factor of about ten; without it they spread over many "
             "powers of ten.",
-            caption="Figure 2. With the scale (solid) all queries have gradients of much the same "
-            "size; without it (dashed) some have far more, and some have none. Circles are means. "
+            caption="Figure 2. With the scale (solid) the gradients of all queries are within a "
+            "factor "
+            "of about ten; without it (dashed) some have far more, and some have none. Circles "
+            "are means. "
             "The share of queries whose own gradient is smaller without the scale: "
-            + ", ".join(f"{share:.0%}" for share in self.smaller),
+            + ", ".join(
+                f"{share:.0%} at {title}"
+                for (title, *_), share in zip(self.points, self.smaller, strict=True)
+            ),
         )
 
 
@@ -213,8 +221,8 @@ class Hill:
         tops = ", ".join(f"{top:.1f} with {n:,} keys" for n, top in self.tops.items())
         return [
             [
-                "d_k and the scale matter through the spread s of the scores alone, and the scaled "
-                "s = 1 is not the top of the hill",
+                "For each number of keys the median is a hill over the spread s of the scores, and "
+                "1/√d_k puts every width at s = 1, which is not its top",
                 f"scaled medians {self.flatness:.2f} times apart from d_k = 16 on; tops at {tops}",
                 f"{len(self.scaled)} scaled measurements",
                 f"scaled medians more than {FLAT} times apart at one number of keys, or a top "
@@ -238,5 +246,6 @@ class Hill:
             + ", ".join(f"s = {top:.1f} for {n:,} keys" for n, top in self.tops.items())
             + ". The points of all widths without a scale lie on it.",
             caption="Figure 3. Lines: d_k = 256 with many scales. Points: all widths without a "
-            "scale, each at s = √d_k",
+            "scale, each at s = √d_k, one for each repeat. In the far tail, where the median is "
+            "below a thousandth, single medians vary by a factor of ten",
         )

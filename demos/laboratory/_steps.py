@@ -259,8 +259,9 @@ class Steps:
         rates = sorted({key[5] for key in full.outcomes if key[0] == "sgd"})
         return [
             [
-                "At one rate for all weights the exponent that keeps the first step is ½ for SGD "
-                "and 1 for Adam",
+                "At one rate for all weights the exponent with which the first step changes "
+                "least is "
+                "½ for SGD and 1 for Adam",
                 f"the step goes with d_k to the power of {rise('sgd', 'unit', 0.5)} and "
                 f"{rise('adam', 'unit', 1.0)}, d_k from 8 to 512",
                 f"{times['first steps']} draws",
@@ -282,7 +283,8 @@ class Steps:
                 "one bit of difference",
             ],
             [
-                "Without the scale a head needs some ten times the steps, each at its best rate",
+                "Without the scale a head of 512 needs some ten times the steps, each at its "
+                "best rate",
                 f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",

@@ -114,7 +114,7 @@ class AllTrained:
         return [
             [
                 "A trained model keeps its answers without the scale, and learns a second task "
-                "more slowly at every rate tried",
+                "more slowly at each of four rates (one for all weights)",
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
                 trainings,
@@ -178,7 +178,8 @@ class AllTrained:
             "without it they are dead for both. Middle: the second task takes more steps without "
             "the scale at every rate, and still more with W_Q and W_K slowed. Right: in real heads "
             "the mean gradient grows without the scale, and the median falls in some.",
-            caption=f"Left and middle: {self.source()}. Left: each point is a training and what "
+            caption=f"Figure 5. Left and middle: {self.source()}. Left: each point is a training "
+            "and what "
             "was done to its scale; filled, trained with 1/√d_k; open, without. Middle: medians at "
             f"d_k = 64. Right: {len(self.heads.rows)} heads of two real models (demo `pretrained`)",
         )

@@ -146,13 +146,15 @@ page.say(
     "The scale 1/√d_k of attention is said to prevent vanishing gradients. We measure the gradient "
     "of each query through one softmax. Without the scale the mean over the queries grows at every "
     f"width and number of keys measured, {low:.1f} to {high:.0f} times. At the widths in use the "
-    "median grows, too; it dies where d_k is an order of magnitude above 2 ln n and beyond. What "
-    "the scale changes at every width from 16 on is equality: the tenth of the queries with the "
+    "median grows, too; it falls below the scaled one beyond a d_k that grows with the number of "
+    "keys. What the scale changes at every width from 16 on is equality: the tenth of the "
+    "queries with the "
     f"longest gradients has {min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a "
-    "share of the squared gradient without it. All widths lie on one hill, and 1/√d_k puts them at "
-    "one place, which is not its top. Which power of d_k keeps a step the same depends on the "
+    "share of the squared gradient without it. For each number of keys all widths lie on one hill, "
+    "and 1/√d_k puts them at one place, which is not its top. Which power of d_k keeps a step "
+    "the same depends on the "
     "optimizer only while one rate is kept for all weights. A trained model that loses its scale "
-    "keeps its answers, but learns a second task more slowly at every rate tried.",
+    "keeps its answers, but learns a second task more slowly at each of four rates.",
 )
 for number, section in enumerate(SECTIONS, start=1):
     page.section(f"{number} · {section.heading}", name=section.name)
@@ -175,8 +177,8 @@ page.say(
 page.section(f"{len(SECTIONS) + 3} · References", name="references")
 page.list(REFERENCES)
 page.conclude(
-    "With 1/√d_k heads of all widths start at one place, and all of their queries get gradients of "
-    "much the same size. The scale is not about numerical stability, which softmax's subtraction "
+    "With 1/√d_k heads of all widths start at one place, and the gradients of their queries are "
+    "much more alike. The scale is not about numerical stability, which softmax's subtraction "
     "of the maximum provides. To reproduce: `python -m demos laboratory`, and with `--full` what "
     f"is marked so (seed {chosen.seed}). Each demo draws its own numbers, so `scaling` and "
     "`why_half` show others.",
