@@ -6,13 +6,13 @@ of the scores. So only a = ½ can give a typical query the same gradient at ever
 algebra. The measurement tests the code and the assumption: from d_k = 16 to 1024 the medians at ½
 must be equal, and they are, to 11 %.
 
-What the scale changes is how unequal the gradients are, and not whether they vanish. At d_k = 64
-the tenth of the queries with the longest gradients has 60 % of the squared gradient without a scale
-(a = 0), and 24 % with ½. A typical query's gradient may be longer or shorter without a scale. The
-page has 64 keys, which are one row of the map in chapter 16. In that row the median is 5 times
-larger without a scale at d_k = 64, and falls more than twentyfold from there to 1024, while the
-mean stays between half and double. At d_k = 64 with 1,024 keys the median is 27 times larger
-without a scale, and with 5 keys it is smaller.
+Without a scale (a = 0) gradients are unequal: at d_k = 64 the tenth of the queries with the longest
+ones has 60 % of the squared gradient, and 24 % with a = ½. Whether a typical query's gradient is
+larger or smaller without a scale depends on d_k and on the number of keys. The page has 64 keys,
+which are one row of the map in chapter 16. In that row the median is 5 times larger without a scale
+at d_k = 64, and falls more than twentyfold from there to 1024, while the mean stays between half
+and double. At d_k = 64 with 1,024 keys it is 27 times larger without a scale, and with 5 keys it is
+smaller.
 
 The page computes in the browser, at each move. It works without a network, and can be mailed.
 
@@ -241,7 +241,7 @@ page.say(
     "So it is algebra that the exponent is ½. It follows if the entries of q and k are independent "
     "and have variance 1, and the measurement tests the code and this assumption: from d_k = 16 to "
     f"1024 the medians at ½ must be the same, and they are, to {spread[0.5] - 1:.0%}.",
-    "That place is not the top. At d_k = 64 the median is "
+    "s = 1 is not the top of the hill. At d_k = 64 the median is "
     f"{median[0.0][at_64] / median[0.5][at_64]:.1f} times larger without a scale. What ½ gives is "
     "that the width does not matter. (At d_k = 4 and 8 the median is a little lower at ½ too: a "
     "gradient of so few numbers varies more in length from query to query. Flatness is therefore "
@@ -254,10 +254,10 @@ page.say(
 page.conclude(
     "With 1/√d_k a head of any width starts with the same spread of scores, the same weights and "
     "the same gradients. Without a scale the gradients are more unequal, and whether a typical one "
-    "is larger or smaller depends on d_k and on the number of keys: it dies only if the head is "
-    "wide enough for its keys. An exponent above ½ weakens all queries alike. This holds at the "
-    "start of a training, for independent entries of variance 1: chapter 16 has the measurements, "
-    "and `python -m demos recall` trains a head with and without the scale.",
+    "is larger or smaller depends on d_k and on the number of keys: it vanishes only where d_k is "
+    "large for that number. An exponent above ½ weakens all queries alike. This holds at the start "
+    "of a training, for independent entries of variance 1: chapter 16 has the measurements, and "
+    "`python -m demos recall` trains a head with and without the scale.",
     try_it(chosen.file),
 )
 written = page.write(chosen.out, quick=chosen.quick, note=marks.note)
