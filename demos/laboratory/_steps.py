@@ -290,8 +290,7 @@ class Steps:
                 f"a rate at which it needs less than {SLOWER} times the steps",
             ],
             [
-                "The power of d_k in the raw head's sharpness falls with the batch, from nearly 1 "
-                "to ½",
+                "The power of d_k in the raw head's sharpness falls as the batch grows",
                 "; ".join(slopes),
                 "; ".join(str(n) for name, n in times.items() if name.startswith("sharpness")),
                 "a slope that does not fall with the number of queries",
