@@ -38,8 +38,7 @@ here from d_k = 8 to 512, with eight repeats (three of the largest batch):
     slope         .90 ± .04    .78 ± .01    .65 ± .01    .51 ± .01
 
 The few undecided queries are enough: without the more decided half of 256 queries λ at d_k = 512 is
-the same to 1 %. And .51 is not a limit. At d_k = 512 the product of λ and the number of queries
-still grows from column to column, so few queries make λ even there.
+the same to 1 %. Nothing says that .51 is a limit: larger batches may fall further.
 
     >>> from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue
     >>> def rise(a):                                # from d_k = 8 to 512, which is 64 times as wide
@@ -53,7 +52,7 @@ GPT-2's small initial weights give smaller scores and a smaller λ, but the slop
 with 256 queries). T5 leaves the scale out and divides W_q by √d_k at the start instead. Its scores
 have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the derivative with
 respect to W_q contains keys that are as long as before. For SGD this choice repairs the softmax and
-not the step; for the optimizer that T5 was trained with, both (chapter 16.5).
+not the step. For the optimizer that T5 was trained with it is the scale 1/√d_k (chapter 16.5).
 
 In these measurements the tokens have d_model = 32 features. Where d_k is larger, q and k fill only
 32 of its dimensions: q·k is x (W_q W_kᵀ) y, and that is how it is computed.
