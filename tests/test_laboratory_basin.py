@@ -4,10 +4,7 @@ import dataclasses
 import functools
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +31,9 @@ ROOT = Path(__file__).parents[1]
 
 
 @functools.cache
-def trained(d_k, a, lr, optimizer="sgd", init="unit", seed=0, limit=100, follow=0.0):
+def trained(d_k, a, lr, optimizer="sgd", init="unit", seed=0, limit=100):
     rng = np.random.default_rng(seed)
-    way = {"optimizer": optimizer, "init": init, "follow": follow}
-    return training(d_k, a, lr=lr, **way, limit=limit, rng=rng)
+    return training(d_k, a, lr=lr, optimizer=optimizer, init=init, limit=limit, rng=rng)
 
 
 # ------------------------------------------------------------------ value
@@ -113,31 +109,6 @@ def test_outcomes_count_and_average_those_that_learned():
     assert alone.steps_std is None and str(alone) == f"{steps[0]} (1 of 2)"
 
 
-CELL = """
-import sys
-import numpy as np
-from attention.laboratory.basin import training
-for d_k, a, optimizer in ((16, 0.0, "sgd"), (128, 0.5, "adam")):
-    rng = np.random.default_rng(3)
-    print(training(d_k, a, lr=0.1, optimizer=optimizer, limit=40, rng=rng))
-"""
-
-
-def test_two_processes_on_one_blas_thread_give_the_same_training_bit_for_bit():
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", CELL],
-            cwd=ROOT,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]
-    assert said[0] == said[1] and said[0].count("entropy=0.") == 2
-
-
 # ------------------------------------------------------------------ law
 
 
@@ -148,9 +119,8 @@ def test_with_the_papers_scale_a_rate_of_1_needs_the_same_steps_at_every_width()
 
 def test_without_a_scale_a_rate_of_1_is_too_large_at_every_width():
     for d_k, limit in ((8, 100), (512, 60)):  # as long as the scaled head needs twice
-        for init in ("unit", "gpt2", "t5"):
-            found = trained(d_k, 0, 1.0, init=init, limit=limit)
-            assert found.steps is None and found.accuracy < 0.9
+        found = trained(d_k, 0, 1.0, limit=limit)
+        assert found.steps is None and found.accuracy < 0.9
 
 
 def test_without_a_scale_a_small_rate_works_at_every_width_and_a_wide_head_is_slow():
@@ -159,28 +129,6 @@ def test_without_a_scale_a_small_rate_works_at_every_width_and_a_wide_head_is_sl
     assert wide.steps > 2 * narrow.steps
     assert wide.entropy < 0.1 < 0.3 < narrow.entropy
     assert trained(512, 0.5, 1.0, limit=60).entropy > 0.75
-
-
-def test_with_1_over_d_k_the_right_rate_grows_with_d_k():
-    assert trained(8, 1, 1.0).steps < 60
-    assert trained(512, 1, 1.0).accuracy < 0.7
-    assert trained(8, 1, 10.0).broke_at is not None
-    assert trained(512, 1, 10.0).steps < 50
-
-
-def test_small_initial_weights_hide_how_slow_a_wide_head_without_a_scale_is():
-    assert trained(512, 0, 0.1, limit=150).steps is None
-    for init, std in (("gpt2", 7), ("t5", 1)):
-        found = trained(512, 0, 0.1, init=init, limit=150)
-        assert abs(found.steps - 114) < 2 * 20  # five seeds spread by 20
-        assert found.score_std == pytest.approx(std, rel=0.3)
-
-
-def test_with_adam_1_over_d_k_needs_the_same_steps_at_every_width():
-    steps = [trained(d_k, 1, 0.03, "adam", limit=60).steps for d_k in (8, 512)]
-    assert max(steps) < 1.5 * min(steps)
-    assert trained(8, 0, 0.01, "adam").learned
-    assert trained(512, 0, 0.01, "adam").accuracy < 0.9
 
 
 @functools.cache
@@ -208,12 +156,6 @@ def test_the_first_step_moves_scores_by_1_minus_2a_with_sgd_and_1_minus_a_with_a
 def test_without_a_scale_the_first_step_of_sgd_grows_less_than_the_prediction():
     found, error = rise("sgd", 0)  # most queries are decided, and do not push
     assert 0.3 < found < 1 - 2 * error
-
-
-def test_t5s_values_have_the_first_step_of_the_scale_with_relative_steps_alone():
-    assert rise("adafactor", 0, "t5") == pytest.approx(rise("adafactor", 0.5), abs=1e-9)
-    for optimizer in ("sgd", "adam"):
-        assert rise(optimizer, 0, "t5")[0] > rise(optimizer, 0.5)[0] + 0.3
 
 
 @pytest.mark.parametrize("d_k", [64, 256])
@@ -250,16 +192,6 @@ def test_relative_steps_are_torchs():
         stepper.step()
         other.step()
         assert ours.data == pytest.approx(theirs.detach().numpy(), rel=1e-9)
-
-
-def test_a_rate_of_w_q_and_w_k_that_follows_d_k_makes_up_for_the_scale():
-    narrow, wide = (trained(d_k, 1, 1.0, follow=1.0) for d_k in (8, 512))
-    assert narrow == dataclasses.replace(trained(8, 1, 1.0), follow=1.0)
-    assert max(wide.steps, narrow.steps) < 1.5 * min(wide.steps, narrow.steps)  # 47 and 39 ± 3
-    assert trained(512, 1, 1.0).steps is None
-    one, other = trained(512, 1, 0.03, "adam"), trained(512, 0.5, 0.03, "adam", follow=-0.5)
-    assert max(one.steps, other.steps) < 1.3 * min(one.steps, other.steps)
-    assert (trained(512, 0.5, 0.03, "adam").steps or 100) > 1.5 * one.steps
 
 
 WEIGHTS = initial_model(2, "unit", rng=np.random.default_rng(0))

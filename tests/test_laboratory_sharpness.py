@@ -215,15 +215,6 @@ def test_a_function_of_d_k_is_taken_as_the_scale():
     assert found.score_std == pytest.approx(0.1 * 13**0.5, rel=0.2)
 
 
-def test_without_a_scale_the_slope_falls_with_the_number_of_queries():
-    def one(d_k, seed):
-        rng = np.random.default_rng([seed, d_k])
-        return head_sharpness(d_k, 0, sequences=1024, rng=rng).sharpness
-
-    found, error = slope((8, 512), [[one(8, seed), one(512, seed)] for seed in range(3)])
-    assert abs(found - 0.78) < 0.06 and error < 0.03
-
-
 def test_the_slopes_of_many_queries_are_those_of_the_run_with_full():
     path = Path(__file__).parents[1] / "demos" / "laboratory" / "results_full_steps.json"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

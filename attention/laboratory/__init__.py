@@ -11,8 +11,8 @@ Each has a chapter, functions that measure one setting and return plain numbers,
         in a wide crossover. With it, weights thin out as n grows.
     chapter 16.4, sharpness: `head_sharpness`, `largest_eigenvalue`, `largest_of_hessian`
         How curved is the loss where a training begins? The largest eigenvalue of the Hessian with
-        respect to W_q and W_k goes nearly like d_k^(1-2a) for ½ and 1. Without a scale the power is
-        between ½, over many queries, and 1, over few.
+        respect to W_q and W_k goes nearly like d_k^(1-2a) for ½ and 1. Without a scale the power
+        falls with the number of queries in the batch.
     chapter 16.5, basin: `training`, `outcomes`, `first_step`, `Adafactor`
         Which rates work? At one rate for all weights the first step moves a score the same at every
         width with ½ for SGD and with 1 for Adam. But scale and rate are one number, and T5's

@@ -114,7 +114,8 @@ def plot_steps(
             panel.plot(rates, steps, ":" if follow else "-", color=colour)
             whole = [each.learned == each.trainings for _, each in some]
             faces = [colour if each else "white" for each in whole]
-            panel.scatter(rates, steps, 24, faces, marker=style[0], edgecolors=colour, zorder=3)
+            marker = style[0].replace("x", "v")  # (a cross cannot be empty)
+            panel.scatter(rates, steps, 24, faces, marker=marker, edgecolors=colour, zorder=3)
             ends.append((steps[-1], name, colour))
             if fewest := min(
                 zip(np.array(steps)[whole], np.array(rates)[whole], strict=True), default=()

@@ -28,18 +28,17 @@ the first is 0 ± .02.
 
 Without a scale saturation makes L″(s) nearly 0 for most queries. A query counts only if two keys
 share its weight, and the share of these undecided queries falls like d_k^-½, since its raw scores
-are √d_k apart (chapter 16). One undecided query alone has a curvature ∝ d_k, and the mean over all
-queries, with their share, goes like d_k^½. The largest eigenvalue of a small batch is made by a
-single undecided query, and more queries bring it nearer to the mean. So the slope of the raw head
-depends on the number of queries in the batch. It is measured from d_k = 8 to 512, with eight
-repeats, three of the largest:
+are √d_k apart (chapter 16). One undecided query alone has a curvature ∝ d_k. The mean over all
+queries, with the share of the undecided, goes like d_k^½, and it is spread over many directions.
+The largest eigenvalue of a small batch is made by a single undecided query, and more queries bring
+it nearer to the mean's. So the slope of the raw head depends on the number of queries in the batch,
+here from d_k = 8 to 512, with eight repeats (three of the largest batch):
 
     queries       256          8,192        32,768       131,072
     slope         .90 ± .04    .78 ± .01    .65 ± .01    .51 ± .01
 
 The few undecided queries are enough: without the more decided half of 256 queries λ at d_k = 512 is
-the same to 1 %. And ½ is not the end. At d_k = 512 the product of λ and the number of queries still
-grows from column to column, so that few queries make λ there, and larger batches may fall further.
+the same to 1 %. Nothing says that .51 is a limit: larger batches may fall further.
 
     >>> from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue
     >>> def rise(a):                                # from d_k = 8 to 512, which is 64 times as wide
@@ -53,7 +52,7 @@ GPT-2's small initial weights give smaller scores and a smaller λ, but the slop
 with 256 queries). T5 leaves the scale out and divides W_q by √d_k at the start instead. Its scores
 have variance 1, so softmax is not saturated, and yet λ grows like d_k^.88: the derivative with
 respect to W_q contains keys that are as long as before. For SGD this choice repairs the softmax and
-not the step; for the optimizer that T5 was trained with, both (chapter 16.5).
+not the step. For the optimizer that T5 was trained with it is the scale 1/√d_k (chapter 16.5).
 
 In these measurements the tokens have d_model = 32 features. Where d_k is larger, q and k fill only
 32 of its dimensions: q·k is x (W_q W_kᵀ) y, and that is how it is computed.

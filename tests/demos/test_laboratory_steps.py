@@ -1,6 +1,6 @@
 """The laboratory's marks about steps: each passes, and fails when its effect is taken out."""
 
-import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -8,17 +8,14 @@ from attention.laboratory import sweep
 from demos.laboratory._steps import Found, Steps, about, sweeps
 
 
-class Judged:
-    """Which marks were reached: what they say → whether."""
+class Judged(dict):
+    """Marks that keep what they say, and whether it was reached."""
 
-    def __init__(self):
-        self.of = {}
+    def at_most(self, what, got, mark, form):
+        self[what] = bool(got <= mark)
 
-    def at_most(self, what, got, mark, form=".1%"):
-        self.of[what] = bool(got <= mark)
-
-    def at_least(self, what, got, mark, form=".1%"):
-        self.of[what] = bool(got >= mark)
+    def at_least(self, what, got, mark, form):
+        self[what] = bool(got >= mark)
 
 
 @pytest.fixture(scope="module")
@@ -34,56 +31,41 @@ def measured():
 def judged(measured):
     marks = Judged()
     Steps(measured, seed=0, size="default").print(marks)
-    return marks.of
+    return marks
 
 
 def test_every_mark_is_reached(measured):
     assert len(judged(measured)) == 11 and all(judged(measured).values())
 
 
-def with_(rows, **changes):
-    return [dataclasses.replace(row, **changes) for row in rows]
-
-
-TAKEN_OUT = {  # a mark's beginning → rows that do not have its effect
-    "SGD: distance": lambda m: {
-        "first steps": [
-            dataclasses.replace(r, optimizer={"sgd": "adam", "adam": "sgd"}.get(r.optimizer, "-"))
-            for r in m["first steps"]
-            if r.optimizer != "adafactor"
-        ]
-        + [r for r in m["first steps"] if r.optimizer == "adafactor"],
-    },
-    "SGD, 1/d_k, rate 1: steps at d_k = 512 over those at 8, W_q's": lambda m: {
-        "SGD that follows": with_(m["SGD over d_k"], follow=1.0)
-    },
-    "SGD, 1/d_k, rate 1: steps at d_k = 512 over those at 8, one": lambda m: {
-        "SGD over d_k": with_(m["SGD that follows"], follow=0.0)
-    },
-    "Adam, d_k = 512, 1/√d_k and": lambda m: {
-        "Adam that follows": with_([r for r in m["Adam"] if r.a == 0.5], follow=-0.5)
-    },
-    "relative steps, T5's values and 1/√d_k: trainings": lambda m: {
-        "relative steps of T5": with_(m["relative steps of T5"], accuracy=0.5)
-    },
-    "relative steps, T5's values and 1/√d_k: first": lambda m: {
-        "first steps of T5": [
-            dataclasses.replace(r, change=1.00001 * r.change) for r in m["first steps of T5"]
-        ]
-    },
-    "SGD, d_k = 512: steps at the best": lambda m: {"SGD raw": with_(m["SGD"], a=0.0)},
-    "no scale: slope of log sharpness against log d_k, 8,192": lambda m: {
-        "sharpness 8192": [
-            dataclasses.replace(r, sharpness=float(r.d_k), queries=8192)
-            for r in m["sharpness 8192"]
-        ]
-    },
+FIRST, ROWS, T5 = "first steps", "SGD, 1/d_k, rate 1: steps at d_k = 512 over those at 8, ", "of T5"
+SAME, SLOPE = (
+    "relative steps, T5's values and 1/√d_k: ",
+    "no scale: slope of log sharpness against ",
+)
+TAKEN_OUT = {  # a mark's beginning → which rows are replaced by others that lack its effect
+    "SGD: ": (FIRST, FIRST, lambda r: replace(r, a=(r.a + 0.25) % 1.5)),
+    "Adam: ": (FIRST, FIRST, lambda r: replace(r, a=(r.a + 0.25) % 1.5)),
+    f"{ROWS}W_q's": ("SGD that follows", "SGD over d_k", lambda r: replace(r, follow=1.0)),
+    f"{ROWS}one": ("SGD over d_k", "SGD that follows", lambda r: replace(r, follow=0.0)),
+    "Adam, d_k": ("Adam that follows", "Adam", lambda r: replace(r, follow=-0.5)),
+    f"{SAME}train": (*[f"relative steps {T5}"] * 2, lambda r: replace(r, steps=9)),
+    f"{SAME}first": (
+        f"{FIRST} {T5}",
+        f"{FIRST} {T5}",
+        lambda r: replace(r, change=1.01 * r.change),
+    ),
+    "Adam, the": (f"{FIRST} {T5}", FIRST, lambda r: replace(r, a=0.5 - r.a, init="t5")),
+    "SGD, d_k = 512: ": ("SGD raw", "SGD", lambda r: replace(r, a=0.0)),
+    f"{SLOPE}256": (*["sharpness 256"] * 2, lambda r: replace(r, sharpness=1.0)),
+    f"{SLOPE}8,192": (*["sharpness 8192"] * 2, lambda r: replace(r, sharpness=float(r.d_k))),
 }
 
 
 @pytest.mark.parametrize("what", TAKEN_OUT)
 def test_a_mark_fails_when_its_effect_is_taken_out(measured, what):
-    found = judged(measured | TAKEN_OUT[what](measured))
+    name, other, change = TAKEN_OUT[what]
+    found = judged(measured | {name: [change(row) for row in measured[other]]})
     assert [reached for mark, reached in found.items() if mark.startswith(what)] == [False]
 
 
