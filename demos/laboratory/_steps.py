@@ -320,7 +320,7 @@ class Steps:
                 [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
                 for name, way in ways.items()
             ],
-            caption=f"One rate for all weights; ± one standard error, {self.run.source}",
+            caption="One rate for all weights, this run; ± one standard error",
         )
         for optimizer in ("sgd", "adam"):
             self.show_rates(page, optimizer)
