@@ -283,7 +283,8 @@ class Steps:
                 "one bit of difference",
             ],
             [
-                "Without the scale a head needs some ten times the steps, each at its best rate",
+                "At d_k = 512 a head without the scale needs ten times the steps, each at its best "
+                "rate; at 8 half as many again",
                 f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",
