@@ -30,11 +30,11 @@ the same number of steps at every width, and with 1/d_k the right rate grows wit
 
 Why slow? At d_k = 512 the scaled head's weights start with .8 of the largest entropy: it looks at
 all pairs, and narrows down to the right one. The raw head starts with .04: it looks at a single
-pair before it has learned anything, and has to be moved away from it. A step that is too long does
-little harm. There λ over all weights is between 100 and 450, so that 2/λ is .02 at most, and a rate
-of .3 learns nevertheless. Along its sharpest direction the loss depends on a few undecided queries,
-and a short step decides them: at a distance of .1 the parabola has risen by 1 and the loss by less
-than .1; at a distance of 1 it is 100 against less than .3.
+pair before it has learned anything, and has to be moved away from it. That steps beyond 2/λ are too
+long is not the reason: λ over all weights is between 100 and 450 there, so that 2/λ is .02 at most,
+and a rate of .3 learns nevertheless. Along its sharpest direction the loss depends on a few
+undecided queries, and a short step decides them: at a distance of .1 the parabola has risen by 1
+and the loss by less than .1; at a distance of 1 it is 100 against less than .3.
 
 **The first step.** By how much does one step move the scores? A score is d_k^-a · q·k. SGD moves q
 by the rate times a gradient that is d_k^-a · k times a number, so it moves the score in proportion

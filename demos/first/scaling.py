@@ -1,10 +1,10 @@
 """Why √d_k: the gradients of a head with and without it, one sweep, and one worked example.
 
-Claim. Without the scale 1/√d_k gradients do not simply vanish, they become unequal: a tenth of the
-queries gets more than half of the squared gradient. Whether a typical query gets less or more
-depends on d_k and on the number of keys: at d_k = 64 with 64 keys it gets some 5 times more. The
-scale does not guarantee a gradient either: the worked example below is scaled, and nevertheless
-W_Q and W_K of one of its two heads get almost none.
+Claim. Without the scale 1/√d_k gradients do not all vanish, they become unequal: at d_k = 64 with
+64 keys a tenth of the queries has 61 % of the squared gradient, and with the scale 27 %. Whether a
+typical query gets less or more depends on d_k and on the number of keys: at d_k = 64 with 64 keys
+it gets some 5 times more. The scale does not guarantee a gradient either: the worked example below
+is scaled, and nevertheless W_Q and W_K of one of its two heads get almost none.
 
     python -m demos scaling [--out DIR] [--seed N]  # 4 s
 """

@@ -18,6 +18,7 @@ class Map:
     def __init__(self, rows, of_gpt2):
         self.cells, self.of_gpt2 = ratios(rows), ratios(of_gpt2)
         self.repeats, self.queries = self.cells[0].repeats, rows[0].queries
+        self.fewer = of_gpt2[0].queries
         self.usual = [c for c in self.cells if 16 <= c.d_k <= 128 and c.keys >= 64]
         self.wide = [c for c in self.cells if c.d_k >= 16]
         self.extreme = min(self.cells, key=lambda c: c.median)
@@ -76,8 +77,8 @@ class Map:
                 "a cell of the map with a ratio of means below 1",
             ],
             [
-                "The median grows at d_k 16 to 128 with 64 keys or more, and dies only in wide "
-                "heads with few keys",
+                "The median grows at d_k 16 to 128 with 64 keys or more, and falls where a head is "
+                "too wide for its keys",
                 f"{usual:.1f} to {most:.0f} times; {self.extreme.median:.0e} at d_k = "
                 f"{self.extreme.d_k} with {self.extreme.keys} keys",
                 repeats,
@@ -112,17 +113,18 @@ class Map:
             "larger without the scale; blue: smaller; the line: equal; dotted: the freezing "
             "line, where "
             "scores without a scale spread by √(2 ln n) and a few keys begin to have all weight. "
-            f"{self.repeats} repeats of {self.queries} queries (on the right one of 256). The "
+            f"{self.repeats} repeats of {self.queries} queries (on the right one of "
+            f"{self.fewer}). The "
             "small points are the d_k and the trained context of three models, whose q and k do "
             "not "
-            "have unit variance: on the right they are as GPT-2's initial weights make them",
+            "have unit variance: the right map has the deviation of GPT-2's initial weights",
         )
 
 
 class Distributions:
     """Figure 2: how ‖∂L/∂q‖ is distributed at three points of the map."""
 
-    heading, name = "Unequal: few queries have nearly all of the gradient", "distributions"
+    heading, name = "Unequal: a tenth of the queries has half of it, or more", "distributions"
 
     def __init__(self, seed, *, queries):
         self.points = []
@@ -158,8 +160,8 @@ class Distributions:
         page.figure(
             folder / "distributions.svg",
             alt="The share of queries below each length of the gradient at three points. With the "
-            "scale all lengths are within a factor of about ten; without it they spread over many "
-            "powers of ten.",
+            "scale nine in ten lengths are within a factor of 2 to 7; without it they spread over "
+            "many powers of ten.",
             caption="Figure 2. With the scale (solid) the gradients of all queries are within a "
             "factor "
             "of about ten; without it (dashed) some have far more, and some have none. Circles "

@@ -259,9 +259,8 @@ class Steps:
         rates = sorted({key[5] for key in full.outcomes if key[0] == "sgd"})
         return [
             [
-                "At one rate for all weights the exponent with which the first step changes "
-                "least is "
-                "½ for SGD and 1 for Adam",
+                "At one rate for all weights, of six exponents the first step depends least on d_k "
+                "with ½ for SGD and 1 for Adam",
                 f"the step goes with d_k to the power of {rise('sgd', 'unit', 0.5)} and "
                 f"{rise('adam', 'unit', 1.0)}, d_k from 8 to 512",
                 f"{times['first steps']} draws",
@@ -283,12 +282,13 @@ class Steps:
                 "one bit of difference",
             ],
             [
-                "Without the scale a head of 512 needs some ten times the steps, each at its "
-                "best rate",
+                "With SGD at d_k = 512 a head without the scale needs seven to ten times the "
+                "steps, "
+                "each at the best of its rates; at 8 half as many again",
                 f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",
-                f"a rate at which it needs less than {SLOWER} times the steps",
+                f"at 512, less than {SLOWER} times the steps, each at its best rate",
             ],
         ]
 
@@ -315,14 +315,15 @@ class Steps:
                 [name, *(error(self.run.rises[o, *way]) for o in NAMES)]
                 for name, way in ways.items()
             ],
-            caption=f"One rate for all weights; ± one standard error, {self.run.source}",
+            caption="One rate for all weights, this run; ± one standard error",
         )
         for optimizer in ("sgd", "adam"):
             self.show_rates(page, optimizer)
         page.say(
             "Relative steps (Adafactor, Shazeer & Stern 2018, with which T5 was trained) cannot "
-            "tell T5's initial values from the scale 1/√d_k: the trainings are the same bit for "
-            "bit. With SGD and Adam T5's values repair the softmax and not the step.",
+            "tell T5's initial values from the scale 1/√d_k: at d_k = 64 and 256, where √d_k is a "
+            "power of 2, the trainings are the same bit for bit, and elsewhere up to rounding. "
+            "With SGD and Adam T5's values repair the softmax and not the step.",
         )
 
     def show_rates(self, page, optimizer):

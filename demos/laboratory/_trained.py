@@ -84,7 +84,7 @@ class Trained:
 class AllTrained:
     """All of the section: this run's trainings, those that are kept, and the real heads."""
 
-    heading = "Without its scale a trained model answers, and learns slowly"
+    heading = "Without its scale a look-up model still answers, and learns slowly"
     name = "trained"
 
     def __init__(self, rows, kept=None, heads=None):
@@ -113,7 +113,8 @@ class AllTrained:
         real, grows = len(self.heads.rows), self.heads.count("mean", 1)
         return [
             [
-                "A trained model keeps its answers without the scale, and learns a second task "
+                "A model that has learned a look-up keeps its answers without the scale, and "
+                "learns a second task "
                 "more slowly at each of four rates (one for all weights)",
                 f"{scaled.ends('accuracy', 'no scale').mean():.1%} right; at d_k = 64 "
                 f"{scaled.said('no scale')} steps against {scaled.said()}",
@@ -135,7 +136,7 @@ class AllTrained:
                 f"the mean in {grows} of {real}, the median in {self.heads.count('median', 1)}; it "
                 f"falls in {self.heads.count('median', -1)}",
                 "two models, by two standard errors",
-                "a model in which the mean grows in a minority of its heads",
+                "a mean that grows in fewer of them than this command's mark",
             ],
         ]
 

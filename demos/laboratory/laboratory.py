@@ -1,10 +1,10 @@
 """Unequal, not vanishing: a report of what 1/√d_k does to the gradients of attention.
 
-Claim. Without the scale gradients do not simply vanish. The mean grows at every width and number of
-keys; the median grows at the widths in use, and dies only in wide heads with few keys. What the
-scale always changes is how unequal the gradients are. Which power of d_k suits a step depends on
-the optimizer, as long as one rate is kept for all weights. And a trained model that loses its scale
-keeps its answers, but learns the next task more slowly.
+Claim. Without the scale gradients do not all vanish. The mean grows at every width and number of
+keys; the median grows at the widths in use, and falls where a head is too wide for its keys. What
+the scale changes at every width from 16 on is how unequal the gradients are. Which power of d_k
+suits a step depends on the optimizer, as long as one rate is kept for all weights. And a model that
+has learned a look-up keeps its answers without its scale, but learns the next task more slowly.
 
 Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
 A run that was stopped continues there. Numbers that only `--full` can show are read from small
@@ -120,26 +120,26 @@ REFERENCES = [
     "Giorlandino & Goldt 2025, Two failure modes of deep transformers (arXiv 2505.24333): the "
     "nearest prior work. They derive, by the Random Energy Model, how signals pass whole blocks at "
     "initialisation, and where gradients vanish. Here single queries are counted.",
-    "Dong et al. 2021 and Noci et al. 2022 (neither read here beyond its abstract): the other end, "
+    "Dong et al. 2021 (abstract) and Noci et al. 2022 (introduction): the other end, "
     "rank collapse. Weights that are too flat let the gradients of queries and keys vanish in deep "
     "stacks.",
-    "Yang & Hu 2021 and Everett et al. 2024 (neither read here beyond its abstract): scale, rate "
+    "Yang & Hu 2021 and Everett et al. 2024 (abstracts, and summaries of this point): scale, rate "
     "and initial values are one symmetry of a parametrisation.",
     "Anson & Aitchison 2025, Controlling changes to attention logits (arXiv 2511.21377): rates of "
     "their own for W_Q and W_K, which control the change of the scores.",
     "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse: "
-    "low entropy goes with instability; Dehghani et al. 2023 and Wortsman et al. 2023 (not read "
-    "here): the growth of logits at high rates, and QK norm.",
+    "low entropy goes with instability; Dehghani et al. 2023 (a summary was read) and "
+    "Wortsman et al. 2023 (its abstract): the growth of logits at high rates, and QK norm.",
     "Lewkowycz et al. 2020 and Cohen et al. 2021 (chapter 16.4): steps beyond 2/λ work, too.",
-    "Shazeer & Stern 2018 (chapter 16.4): the relative steps with which T5 was trained.",
+    "Shazeer & Stern 2018 (chapter 16.5): the relative steps with which T5 was trained.",
 ]
 low, high = the_map.range_of("mean", the_map.cells)
 usual, most = the_map.range_of("median", the_map.usual)
 page = Page(
     "Unequal, not vanishing: what 1/√d_k does to the gradients of attention",
-    claim="Without the scale a few queries get most of the gradient. A typical query's gradient "
-    f"becomes {usual:.1f} to {most:.0f} times larger at d_k from 16 to 128 with 64 keys or more, "
-    "and dies only in wide heads with few keys.",
+    claim="Without the scale the gradients of the queries are more unequal. A typical query's "
+    f"gradient is {usual:.1f} to {most:.0f} times larger at d_k from 16 to 128 with 64 keys or "
+    "more, and smaller only where a head is too wide for its keys.",
 )
 page.head("Abstract")
 page.say(
@@ -153,8 +153,9 @@ page.say(
     "share of the squared gradient without it. For each number of keys all widths lie on one hill, "
     "and 1/√d_k puts them at one place, which is not its top. Which power of d_k keeps a step "
     "the same depends on the "
-    "optimizer only while one rate is kept for all weights. A trained model that loses its scale "
-    "keeps its answers, but learns a second task more slowly at each of four rates.",
+    "optimizer only while one rate is kept for all weights. A toy model that has learned a look-up "
+    "keeps its answers without its scale, but learns a second task more slowly at each of four "
+    "rates. Models that calculate do lose answers (demo `pretrained`).",
 )
 for number, section in enumerate(SECTIONS, start=1):
     page.section(f"{number} · {section.heading}", name=section.name)
@@ -163,13 +164,15 @@ page.section(f"{len(SECTIONS) + 1} · Claims, and what would falsify them", name
 page.table(
     ["claim", "effect", "repeats", "falsified by"],
     CLAIMS,
-    caption="Each falsifier is a mark of this command, and a test fails it on purpose",
+    caption="A mark of this command checks each claim, and a test makes each mark fail. Marks that "
+    "are named --full judge the committed run",
 )
 with page.folded("All marks of this run"):
     marks.table(page, "Scores beside their pass marks")
 page.section(f"{len(SECTIONS) + 2} · Limits", name="limits")
 page.say(
-    "Queries, keys and the gradient at the weights are independent and random, but for figure 5. "
+    "Queries, keys and the gradient at the weights are independent and random, but for figures 4 "
+    "and 5. "
     "There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k a "
     f"deviation of {GPT2:.2f}, so its map is another one. The tasks are toys, and two small models "
     "stand for the trained ones.",

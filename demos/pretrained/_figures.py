@@ -96,7 +96,5 @@ def plot_recovery(
         if panel is panels[-1]:
             name_ends(panel, ends)
     panels[0].set_ylabel("loss")
-    figure.suptitle(
-        "W_Q and W_K learn a few texts by heart; temperatures learn the scale", fontsize=10
-    )
+    figure.suptitle("W_Q and W_K overfit a few texts; temperatures learn the scale", fontsize=10)
     return figure

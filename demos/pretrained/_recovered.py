@@ -126,7 +126,7 @@ class Recovered:
             f"W_Q and W_K alone are trained on {LEARNED} texts that the model wrote itself. Does "
             "the second one learn? And do 16 numbers that multiply the scores of the 16 heads do "
             "better or worse than all the numbers in W_Q and W_K?",
-            f"It learns these {LEARNED} texts by heart: there its loss falls to {end:.2f}, below "
+            f"It overfits these {LEARNED} texts: there its loss falls to {end:.2f}, below "
             f"the {on_learned:.2f} of the model with its trained scale. On {OTHERS} other texts of "
             f"the same kind it wins back {self.won_back(sharp):.0%} of what the lost scale costs, "
             f"and the first model {self.won_back(flat):.0%}. The 16 temperatures win back "

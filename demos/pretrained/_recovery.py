@@ -8,7 +8,7 @@ Both have an exact way back: W_Q times √d_k or W_Q / √d_k, and all temperatu
 
 The texts are the model's own, at temperature 1. So the trained weights are as good as weights can
 be on *other* such texts, and a loss above theirs is not for lack of knowledge. On a few texts that
-are learned by heart, a loss can fall below theirs.
+are overfitted, a loss can fall below theirs.
 """
 
 from __future__ import annotations

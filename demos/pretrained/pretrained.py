@@ -5,8 +5,8 @@ of chapters 15.3 and 18, and every number agrees with that of the models' own au
 answers and all gradients. Then the scale 1/√d_k is taken away from them. Most subtractions and
 divisions fail, some products and no addition, and the loss of the English model rises. The mean of
 ‖∂L/∂q‖ grows in each of its heads, and its median falls in some and grows in others. The scale is
-easy to learn back: one number for each head does it in 80 steps on 16 texts. W_Q and W_K learn the
-16 texts by heart instead, and hardly become better on others.
+easy to learn back: one number for each head does it in 80 steps on 16 texts. W_Q and W_K
+overfit the 16 texts instead, and do not become better on others.
 
 Whose weights: `mathformer` 2.0.0 (the MathFormer authors) and `glassllm` 0.1.0 (Oséias Dias de
 Farias), both under the MIT licence, are installed by `pip install -e ".[pretrained]"`. Only arrays
@@ -286,7 +286,7 @@ page = Page(
     claim="Six models that other people have trained give their authors' numbers in our classes, "
     "to rounding. Without the scale that they were trained with, three of the four models that "
     "calculate fail at many problems, and the English one predicts worse. One number for each "
-    f"head learns the scale back in {STEPS} steps. Its W_Q and W_K learn their few texts by heart.",
+    f"head learns the scale back in {STEPS} steps. Its W_Q and W_K overfit their few texts.",
 )
 page.say(
     "The other demos train their own small models. Here the weights are somebody else's. "

@@ -203,7 +203,7 @@ page.say(
     "Why sooner? The initial weights of this model are small (Xavier's), so that its raw scores "
     f"spread over the pairs by {raw_std:.1f}. If q and k had variance 1, they would spread by some "
     f"√{D_K} = {D_K**0.5:.1f}, softmax would be saturated, and at this rate the unscaled head "
-    "would be the later one (chapter 16.5).",
+    "would not be sooner (chapter 16.5).",
 )
 page.section("Where the head looks")
 page.figure(

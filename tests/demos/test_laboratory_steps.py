@@ -39,10 +39,8 @@ def test_every_mark_is_reached(measured):
 
 
 FIRST, ROWS, T5 = "first steps", "SGD, 1/d_k, rate 1: steps at d_k = 512 over those at 8, ", "of T5"
-SAME, SLOPE = (
-    "relative steps, T5's values and 1/√d_k: ",
-    "no scale: slope of log sharpness against ",
-)
+SAME = "relative steps, T5's values and 1/√d_k: "
+SLOPE = "no scale: slope of log sharpness against log d_k, "
 TAKEN_OUT = {  # a mark's beginning → which rows are replaced by others that lack its effect
     "SGD: ": (FIRST, FIRST, lambda r: replace(r, a=(r.a + 0.25) % 1.5)),
     "Adam: ": (FIRST, FIRST, lambda r: replace(r, a=(r.a + 0.25) % 1.5)),
