@@ -141,10 +141,10 @@ class MultiHeadAttention(Module):
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
     attend    the function that each head computes: it is always called with mask=, score_bias=,
-              scale= and drop=. (None is no mask, no bias, 1/√d_k, and no dropping.) By default
-              chapter 12's `fused_attention`, whose results are those of chapter 11's `attention`,
-              but for rounding. (Inside `unfused()`, for a drawing, it takes the steps of
-              `attention`.) It may be set later, and is the place to look at scores, as below
+              scale= and drop=. (None means: without mask, bias or dropping, and the scale 1/√d_k.)
+              By default chapter 12's `fused_attention`, whose results are those of chapter 11's
+              `attention`, but for rounding. (Inside `unfused()`, for a drawing, it takes the steps
+              of `attention`.) It may be set later, and is the place to look at scores, as below
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look

@@ -249,7 +249,7 @@ def sweep(
 
 @dataclass(frozen=True)
 class Ratio:
-    """What the lack of the scale changes at one d_k and one number of keys: without over with."""
+    """The measurements without the scale over those with it, at one d_k and number of keys."""
 
     d_k: int
     keys: int

@@ -325,7 +325,7 @@ def look_up(
 
 @dataclass(frozen=True)
 class FirstStep:
-    """How far the first step of a training moves the scores."""
+    """The change of the scores by the first step of a training."""
 
     d_k: int
     a: float | str

@@ -125,7 +125,7 @@ print("\n".join(f"   {line}" for line in compared))
 
 
 def of_seed(seed):
-    """How many times smaller ∂L/∂q of a typical query is without the scale."""
+    """Return how many times smaller ∂L/∂q of a typical query is without the scale."""
     q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(seed))
     norms = []
     for scale in (None, 1.0):

@@ -30,11 +30,11 @@ class Map:
 
     @property
     def more(self):
-        """How many times as large the tenth's share is without the scale, in each wide cell."""
+        """Return how many times as large the tenth's share is without the scale, in wide cells."""
         return [c.top_tenth_without / c.top_tenth_with for c in self.wide]
 
     def print(self, marks):
-        """The map as a table, and what must be so."""
+        """Print the map as a table, and judge."""
         d_ks, ns = (sorted({getattr(c, name) for c in self.cells}) for name in ("d_k", "keys"))
         by = {(c.d_k, c.keys): c for c in self.cells}
         print("   median ‖∂L/∂q‖ without the scale over with it")
@@ -139,7 +139,7 @@ class Distributions:
         self.smaller = [float((raw < scaled).mean()) for _, raw, scaled in self.points]
 
     def print(self, marks):
-        """Which share of the queries has the smaller gradient without the scale."""
+        """Print the share of the queries whose gradient is smaller without the scale, and judge."""
         for (title, _, _), share in zip(self.points, self.smaller, strict=True):
             print(
                 f"   {title}: {share:.0%} of the queries have a smaller gradient without the scale"
@@ -200,7 +200,7 @@ class Hill:
         return max(found)
 
     def print(self, marks):
-        """Where the tops are, and what must be so."""
+        """Print the tops of the hills, and judge."""
         for n, top in self.tops.items():
             line = (2 * np.log(n)) ** 0.5
             print(
