@@ -144,18 +144,16 @@ page = Page(
 page.head("Abstract")
 page.say(
     "The scale 1/√d_k of attention is said to prevent vanishing gradients. We measure the gradient "
-    "of each query through one softmax. Without the scale the mean over the queries grows at every "
-    f"width and number of keys measured, {low:.1f} to {high:.0f} times. At the widths in use the "
-    "median grows, too; it falls below the scaled one beyond a d_k that grows with the number of "
-    "keys. What the scale changes at every width from 16 on is equality: the tenth of the "
-    "queries with the "
-    f"longest gradients has {min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a "
-    "share of the squared gradient without it. For each number of keys all widths lie on one hill, "
-    "and 1/√d_k puts them at one place, which is not its top. Which power of d_k keeps a step "
-    "the same depends on the "
+    "of each query through one softmax. Without the scale the mean grows at every width and number "
+    f"of keys measured, {low:.1f} to {high:.0f} times. At the widths in use the median grows, too; "
+    "it falls below the scaled one beyond a d_k that grows with the number of keys. From d_k = 16 "
+    "on gradients become unequal: the tenth of the queries with the longest ones has "
+    f"{min(the_map.more):.1f} to {max(the_map.more):.1f} times as large a share of the squared "
+    "gradient. For each number of keys all widths lie on one hill, and 1/√d_k puts them at one "
+    "place, which is not its top. Which power of d_k keeps a step the same depends on the "
     "optimizer only while one rate is kept for all weights. A toy model that has learned a look-up "
-    "keeps its answers without its scale, but learns a second task more slowly at each of four "
-    "rates. Models that calculate do lose answers (demo `pretrained`).",
+    "keeps its answers without its scale, but learns a second task more slowly. Models that "
+    "calculate lose answers.",
 )
 for number, section in enumerate(SECTIONS, start=1):
     page.section(f"{number} · {section.heading}", name=section.name)
