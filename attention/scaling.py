@@ -38,7 +38,8 @@ At d_k = 64, the width of the paper's heads, a typical gradient is *larger* with
 except with a handful of keys. It dies where √d_k is far beyond the top of the hill: in very wide
 heads, or with few keys. The *mean* is larger in all twelve cells, 2.4 to 46 times. The scores
 spread like √d_k, so the best two are less than 1 apart with a chance that falls like 1/√d_k. As d_k
-grows, undecided queries become rare. But their gradients grow like √d_k, and the mean stays.
+grows, undecided queries become rare. But their gradients grow like √d_k, so the mean does not
+vanish.
 
 **What the scale changes everywhere**, but for very narrow heads, is how unequal the gradients are.
 The tenth of the queries with the longest gradients has half to nearly all of the squared gradient
