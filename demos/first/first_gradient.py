@@ -165,7 +165,8 @@ page = Page(
 )
 page.say(
     f"One query q = ({shown(q.data)}) looks at two keys, k₁ = ({shown(k.data[0])}) and "
-    f"k₂ = ({shown(k.data[1])}), whose values are v₁ = ({shown(v.data[0])}) and "
+    f"k₂ = ({shown(k.data[1])}) ({shown(np.log(3.0))} is ln 3), whose values are v₁ = "
+    f"({shown(v.data[0])}) and "
     f"v₂ = ({shown(v.data[1])}). The scale is {shown(SCALE)}, which is 1/√d_k, the scores are "
     f"{shown(z.data)}, the weights {shown(p.data)}, and the output o = ({shown(o.data)}). The loss "
     f"is L = g·o = {shown(L.data)} with g = ({shown(g)}): value 1 raises it, value 2 lowers it.",
