@@ -65,7 +65,7 @@ scales = [round(0.5 - math.log(s) / math.log(256), 9) for s in spreads]
 small = {"queries": [sized(32, 128, 512)], "deviation": [GPT2]}
 hill = {"d_k": [256], "keys": NS[::2], "queries": [sized(64, 1024, 4096)], "a": scales}
 runs = {
-    "map": (saturation, both, sized(1, 2, 20), ["a"]),
+    "map": (saturation, both, sized(1, 2, 8), ["a"]),
     "map of GPT-2": (saturation, both | small, 1, ["a"]),
     "hill": (saturation, hill, 1, ["a"]),
 }
