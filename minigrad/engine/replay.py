@@ -438,8 +438,9 @@ def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: boo
         )
     extra = g.ndim - x.ndim
     explained = g.shape == x.shape or 0 <= extra <= t.ndim - x.ndim
-    stretched = [j for j in range(-x.ndim, 0) if explained and g.shape[j] != x.shape[j]]
-    if not explained or any(x.shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
+    shape = (1,) * extra + x.shape
+    stretched = [j for j in range(-g.ndim, 0) if explained and g.shape[j] != shape[j]]
+    if not explained or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
         raise ValueError(f"{vjp} gave shape {g.shape}, {_misfit(g.shape, x.shape, t.shape)}")
     if g.dtype.kind not in "fiub":
         raise TypeError(f"{vjp} gave dtype {g.dtype}, not a real one")
