@@ -36,7 +36,7 @@ def add(parser):
     parser.add_argument(
         "--full",
         action="store_true",
-        help="more repeats, rates and seeds: some 30 minutes with --jobs 2",
+        help="more repeats, rates and seeds: some 12 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
     parser.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
