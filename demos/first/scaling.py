@@ -6,7 +6,7 @@ typical query gets less or more depends on d_k and on the number of keys: at d_k
 it gets some 5 times more. The scale does not guarantee a gradient either: the worked example below
 is scaled, and nevertheless W_Q and W_K of one of its two heads get almost none.
 
-    python -m demos scaling [--out DIR] [--seed N]  # 4 s
+    python -m demos scaling [--out DIR] [--seed N]  # 7 s
 """
 
 # %% Set-up
