@@ -4,13 +4,10 @@ import dataclasses
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
-from attention.figures import OF_SCALE
-from attention.laboratory import factors, first_step, outcomes, trained_heads, training
+from attention.laboratory import first_step, outcomes, trained_heads, training
 from attention.laboratory.basin import step_exponents
 from attention.laboratory.figures import (
-    plot_factors,
     plot_steps,
     plot_trained,
 )
@@ -20,11 +17,6 @@ EXPONENTS = (0.0, 0.25, 0.5)
 
 def draws(seed=0):
     return np.random.default_rng(seed)
-
-
-def of_factors(a):
-    sizes = {"queries": 4, "per_key_set": 2, "keys": 5}
-    return [factors(d_k, a, rng=draws(), **sizes) for d_k in (4, 8)]
 
 
 def of_steps(a):
@@ -41,29 +33,6 @@ def of_trainings(a, follow=0.0):
     sizes = {"batch": 3, "d_model": 5, "limit": 2}
     one = training(4, a, lr=0.1, follow=follow, rng=draws(), **sizes)
     return [dataclasses.replace(one, lr=lr, steps=round(9 / lr), accuracy=1.0) for lr in (0.1, 0.3)]
-
-
-FIGURES = {
-    plot_factors: of_factors,
-}
-
-
-@pytest.mark.parametrize("plot", FIGURES, ids=lambda f: f.__name__)
-def test_an_exponent_without_a_colour_of_its_own_is_drawn_under_its_name(plot):
-    rows = [row for a in EXPONENTS for row in FIGURES[plot](a)]
-    figure = plot(rows)
-    texts = [text.get_text() for panel in figure.axes for text in panel.texts]
-    texts += [panel.get_title() for panel in figure.axes]
-    for name in (*(OF_SCALE[a][1] for a in (0.0, 0.5)), "d_k^-0.25"):
-        assert any(name in text for text in texts)
-
-
-@pytest.mark.parametrize("plot", FIGURES, ids=lambda f: f.__name__)
-def test_a_single_repeat_is_drawn_without_a_band(plot):
-    rows = [row for a in (0.0, 0.5) for row in FIGURES[plot](a)]
-    keys = [(getattr(row, "d_k", 0), row.a) for row in rows]
-    first = [row for i, row in enumerate(rows) if keys[i] not in keys[:i]]
-    plot(first).draw_without_rendering()
 
 
 def test_the_figure_of_steps_names_the_flattest_exponent_and_the_best_rates():

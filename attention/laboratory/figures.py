@@ -1,13 +1,12 @@
 """17.3 · Figures of the laboratory: one function for each question of chapter 16's sections.
 
 As in chapter 17.1: each function takes data and returns a matplotlib `Figure`, a colour has one
-meaning, each line has its name at its end, and a title says what was found. Where rows of several
-generators are given, a line is their mean, and the band around it is ± one standard deviation.
+meaning, each line has its name at its end, and a title says what was found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,57 +16,17 @@ from attention.figures import (
     REFERENCE,
     SCALED,
     UNSCALED,
-    exponents_of,
     name_ends,
     new_figure,
     of_scale,
 )
 from attention.laboratory.basin import FirstStep, Outcome, Setting, step_exponents
-from attention.laboratory.chain import Factors
 from attention.laboratory.trained import SLOWED, TrainedHeads, steps_over_rates
-from attention.scaling import summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FLOOR = 1e-12  # what is below is drawn here
 NAMES = {"sgd": "SGD", "adam": "Adam", "adafactor": "relative steps"}  # of the optimizers
-
-
-def plot_factors(rows: Sequence[Factors]) -> Figure:
-    """Chapter 16.2: the gains of the chain over d_k, for each exponent."""
-    found = summary(rows)
-    d_ks, exponents = sorted({d for d, _ in found}), exponents_of(rows)
-    panels: dict[str, tuple[str, Callable[[dict[str, tuple[float, float]]], tuple[float, float]]]]
-    panels = {
-        "J": ("gain of J, median", lambda row: row["gain_j"]),
-        "scale · Kᵀ": (
-            "gain of scale · Kᵀ, median",
-            lambda row: (
-                row["gain_scale"][0] * row["gain_k"][0],
-                row["gain_scale"][0] * row["gain_k"][1],
-            ),
-        ),
-        "all four factors": ("‖∂L/∂q‖ / ‖g‖, median", lambda row: row["gradient"]),
-    }
-    figure = new_figure(7.4, 7.6)
-    for panel, (title, (axis, value)) in zip(
-        figure.subplots(3, 1, sharex=True), panels.items(), strict=True
-    ):
-        ends, changes = [], []
-        for a in exponents:
-            colour, name, style = of_scale(a)
-            mean, spread = np.array([value(found[d_k, a]) for d_k in d_ks]).T
-            _line(panel, d_ks, mean, spread, colour, style)
-            ends.append((mean[-1], name, colour))
-            changes.append(f"{mean[-1] / mean[0]:.2g} times ({name})")
-        panel.set_yscale("log")
-        panel.set(ylabel=axis)
-        panel.set_title(f"{title}: {', '.join(changes)}", fontsize=10)
-        name_ends(panel, ends)
-    _widths(panel, d_ks)
-    figure.suptitle(f"From d_k = {d_ks[0]} to {d_ks[-1]} a gain becomes", fontsize=11)
-    return figure
 
 
 def plot_steps(
@@ -215,18 +174,3 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: what several pictures draw alike.
-
-
-def _line(panel: Any, x: Any, mean: Any, spread: Any, colour: str, style: str) -> None:
-    """A line with markers, in a band of ± spread."""
-    panel.plot(x, mean, style, color=colour, markersize=4)
-    low = np.maximum(mean - spread, mean / 10)
-    panel.fill_between(x, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
-    panel.grid(alpha=0.25)
-
-
-def _widths(panel: Any, d_ks: Sequence[int]) -> None:
-    """The lower axis, where it is d_k."""
-    panel.set_xscale("log", base=2)
-    panel.set_xticks(d_ks, [str(d_k) for d_k in d_ks])
-    panel.set_xlabel("d_k")

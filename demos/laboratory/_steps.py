@@ -1,7 +1,6 @@
 """Figure 4 of the laboratory: how far a first step moves the scores, and which rates learn."""
 
 import dataclasses
-import datetime
 import json
 from pathlib import Path
 
@@ -18,6 +17,8 @@ from attention.laboratory.basin import (
 )
 from attention.laboratory.figures import NAMES, plot_steps
 from attention.laboratory.sharpness import head_sharpness, slope
+from demos._kept import made
+from minigrad.runs.saving import write_whole
 
 LIMIT = 400  # steps of a training
 NEAR, SLOWER = 1.3, 5  # how far apart equal steps may be, and how many times more slower ones are
@@ -117,7 +118,7 @@ class Found:
         lines += [["first step", key, value] for key, value in self.rises.items()]
         lines += [["trainings", k, dataclasses.asdict(one)] for k, one in self.outcomes.items()]
         lines += [["sharpness", key, value] for key, value in self.slopes.items()]
-        path.write_text("\n".join(json.dumps(line) for line in lines) + "\n", "utf-8")
+        write_whole(path, "\n".join(json.dumps(line) for line in lines) + "\n")
 
     @classmethod
     def read(cls, path=FULL):
@@ -170,13 +171,8 @@ class Found:
 
 def about(seed, size):
     """When and how a run was made."""
-    return {
-        "date": datetime.date.today().isoformat(),
-        "seed": seed,
-        "numpy": np.__version__,
-        "command": f"python -m demos laboratory --{size} --seed {seed}",
-        "repeats": {name: repeats for name, (_, _, repeats, _) in sweeps(size).items()},
-    }
+    repeats = {name: repeats for name, (_, _, repeats, _) in sweeps(size).items()}
+    return made(f"python -m demos laboratory --{size}", seed, repeats=repeats)
 
 
 def error(of):

@@ -4,11 +4,8 @@ This run trains a few models at d_k = 64. The figure and the second table are of
 `--full`, kept in results_full_trained.json, whose first line says how it was made.
 """
 
-import json
 import math
 from collections import Counter
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +21,7 @@ from attention.laboratory.trained import (
     trained_heads,
 )
 from attention.scaling import deviation
+from demos._kept import read
 from demos.pretrained._kept_heads import TwoModels, kept_heads
 
 KEPT = Path(__file__).with_name("results_full_trained.json")
@@ -313,7 +311,7 @@ def judge_kept(marks, found):
 
 def kept_rows():
     """Return how the kept trainings were made, and the trainings."""
-    about, *rows = map(json.loads, KEPT.read_text("utf-8").splitlines())
+    about, rows = read(KEPT)
     return about, [
         TrainedHeads(
             **row
@@ -325,20 +323,3 @@ def kept_rows():
         )
         for row in rows
     ]
-
-
-def keep(path, rows, *, command, seed):
-    """Write the trainings of a run with --full, with four digits, to be committed."""
-    about = {"command": command, "seed": seed, "numpy": np.__version__}
-    about["date"] = str(datetime.now(UTC).date())
-    lines = [json.dumps(each) for each in (about, *(shortened(asdict(row)) for row in rows))]
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-
-
-def shortened(x):
-    """Return a structure whose floats have four digits."""
-    if isinstance(x, dict):
-        return {name: shortened(value) for name, value in x.items()}
-    if isinstance(x, list):
-        return [shortened(value) for value in x]
-    return float(f"{x:.4g}") if isinstance(x, float) else x

@@ -22,12 +22,13 @@ from attention.laboratory.sweeps import progress, sweep
 from attention.laboratory.workers import workers
 from attention.scaling import saturation
 from demos import options, stop
+from demos._kept import keep, made
 from demos._page import Page, try_it
 from demos._training import Marks
 from demos.laboratory._gradients import GPT2, Distributions, Hill, Map
 from demos.laboratory._steps import FULL, Steps
 from demos.laboratory._steps import sweeps as sweeps_of_steps
-from demos.laboratory._trained import KEPT, AllTrained, keep
+from demos.laboratory._trained import KEPT, AllTrained
 from demos.laboratory._trained import sweeps as sweeps_of_trained
 
 
@@ -103,8 +104,7 @@ SECTIONS = [
 ]
 if chosen.full:
     steps.run.write(chosen.out / FULL.name)
-    command = "python -m demos laboratory --full"
-    keep(chosen.out / KEPT.name, trained, command=command, seed=chosen.seed)
+    keep(chosen.out / KEPT.name, trained, made("python -m demos laboratory --full", chosen.seed))
 print(f"\nThe laboratory, seed {chosen.seed}, in its {size} size")
 for number, section in enumerate(SECTIONS, start=1):
     print(f"\n{number} · {section.heading}\n")

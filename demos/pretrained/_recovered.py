@@ -10,16 +10,14 @@ The page shows both, each under its name.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attention.figures import save_figure
+from demos._kept import read
 from demos._page import Page
 from demos._training import Marks
 from demos.pretrained._figures import plot_recovery
@@ -190,20 +188,8 @@ class Recovered:
 
 def kept() -> tuple[dict[str, Any], Recovered]:
     """Return how the kept trainings of a run with --full were made, and the trainings."""
-    about, *rows = map(json.loads, KEPT.read_text("utf-8").splitlines())
+    about, rows = read(KEPT)
     return about, Recovered([Recovery(**row) for row in rows])
-
-
-def keep(path: Path, results: Sequence[Recovery], *, command: str, seed: int) -> None:
-    """Write the trainings of a run with --full, with four digits."""
-    about = {"command": command, "seed": seed, "numpy": np.__version__}
-    about["date"] = str(datetime.now(UTC).date())
-    short = lambda x: [short(y) for y in x] if isinstance(x, list) else float(f"{x:.4g}")
-    rows = [
-        {n: x if n in ("texts", "lr") or isinstance(x, str | None) else short(x) for n, x in r}
-        for r in (asdict(each).items() for each in results)
-    ]
-    path.write_text("".join(json.dumps(row) + "\n" for row in (about, *rows)), "utf-8")
 
 
 def _order(key: Key) -> tuple[Any, ...]:

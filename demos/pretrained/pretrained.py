@@ -27,6 +27,7 @@ from attention.laboratory.workers import workers
 from attention.maps import plot_heads
 from attention.masks import causal_mask
 from demos import options, stop
+from demos._kept import keep, made
 from demos._page import Page, try_it
 from demos._training import Marks
 from demos.pretrained._agreement import Agreement
@@ -37,7 +38,7 @@ from demos.pretrained._gradients import NAMES, Gradients
 from demos.pretrained._heads import see, sharpened
 from demos.pretrained._kept_heads import TwoModels, kept_heads
 from demos.pretrained._loading import WeightsError, calculators, origin, tokenizer, writer
-from demos.pretrained._recovered import MANY, Recovered, keep, kept
+from demos.pretrained._recovered import MANY, Recovered, kept
 from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
 
 
@@ -276,7 +277,7 @@ recovered = Recovered(results)
 recovered.tell(marks)
 if chosen.full:
     path = chosen.out / "results_full.jsonl"
-    keep(path, results, command="python -m demos pretrained --full", seed=chosen.seed)
+    keep(path, results, made("python -m demos pretrained --full", chosen.seed))
     print(f"\n   {path} can be kept in demos/pretrained")
 
 # %% The page

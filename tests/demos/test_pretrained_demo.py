@@ -21,13 +21,14 @@ from attention.laboratory.results import SweepError
 from attention.laboratory.sweeps import sweep
 from attention.mapping import llama_layout, to_theirs
 from attention.models import llama
+from demos._kept import keep
 from demos._training import Marks
 from demos.pretrained import _arithmetic, _loading, _recovery
 from demos.pretrained._gradients import Gradients
 from demos.pretrained._heads import Seen, see, sharpened
 from demos.pretrained._kept_heads import TwoModels, kept_heads
 from demos.pretrained._loading import WeightsError, calculator, folder_of, glass_layout, writer
-from demos.pretrained._recovered import KEPT, Recovered, keep, kept
+from demos.pretrained._recovered import KEPT, Recovered, kept
 from demos.pretrained._recovery import (
     LOOKS,
     Recovery,
@@ -276,7 +277,7 @@ def test_the_kept_trainings_say_what_the_page_claims_and_come_back_as_they_were(
     assert found.seeds == 5 and about["command"] == "python -m demos pretrained --full"
     assert {row[3] for row in marks.rows} == {"passed"}
     every = [r for rates in found.rates.values() for rows in rates.values() for r in rows]
-    keep(tmp_path / "again", every, command=about["command"], seed=about["seed"])
+    keep(tmp_path / "again", every, about)
     again, known = ((tmp_path / "again").read_text("utf-8"), KEPT.read_text("utf-8"))
     assert sorted(again.splitlines()[1:]) == sorted(known.splitlines()[1:])
 
