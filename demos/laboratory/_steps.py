@@ -26,7 +26,7 @@ FULL = Path(__file__).with_name("results_full_steps.json")  # what a run with --
 
 
 def sweeps(size):
-    """What is measured: name → the function, its settings, the repeats, and the paired settings."""
+    """Return name → the measure, its settings, the repeats, and the paired settings."""
     quick, full = size == "quick", size == "full"
 
     def trainings(optimizer, rates, d_ks, a, follow=0.0, init="unit"):
@@ -87,7 +87,7 @@ def sweeps(size):
 
 
 class Found:
-    """What a run has found: exponents of the first step, what trainings gave, sharpness slopes.
+    """The findings of a run: exponents of the first step, outcomes of trainings, sharpness slopes.
 
     about      when, with which seed and which NumPy, and how often each setting was measured
     rises      (optimizer, init, a) → the exponent of d_k in the first step, and its error
@@ -137,7 +137,7 @@ class Found:
 
     @property
     def source(self):
-        """Which run this is, for a caption."""
+        """Return which run this is, for a caption."""
         return f"a run of {self.about['date']}, seed {self.about['seed']}"
 
     def best(self, optimizer, a, follow, d_k):
@@ -197,12 +197,12 @@ class Steps:
 
     @property
     def unequal(self):
-        """How many trainings with relative steps differ between T5's values and 1/√d_k."""
+        """Return how many trainings with relative steps differ between T5's values and 1/√d_k."""
         pairs = zip(*self.relative, strict=True)
         return sum(dataclasses.replace(t5, a=s.a, init=s.init) != s for s, t5 in pairs)
 
     def apart(self, optimizer):
-        """How far T5's first steps are from those of 1/√d_k: the largest difference, over these."""
+        """Return the largest difference of T5's first steps from those of 1/√d_k, over these."""
         t5, scaled = (
             np.array([r.change for r in self.first if (r.optimizer, r.init, r.a) == key])
             for key in ((optimizer, "t5", 0.0), (optimizer, "unit", 0.5))
@@ -210,7 +210,7 @@ class Steps:
         return float(np.abs(t5 / scaled - 1).max())
 
     def print(self, marks):
-        """What must be so: each mark falsifies a claim."""
+        """Judge: each mark falsifies a claim."""
         run, both = self.run, (self.narrow, self.wide)
         for optimizer, a in (("sgd", 0.5), ("adam", 1.0)):
             what = (

@@ -32,7 +32,7 @@ NAMES = {0.5: "1/√d_k", 0.0: "no scale"}
 
 
 def sweeps(size):
-    """What is measured in a run: a name, and the arguments of its sweep."""
+    """Return the sweeps of a run: a name, and the arguments of its sweep."""
     each = {
         "quick": {"trained": ([8], False, 1, {"limit": [3], "second_limit": [3]})},
         "default": {"trained": ([64], False, 3, {})},
