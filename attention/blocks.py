@@ -47,7 +47,7 @@ import numpy as np
 from attention.cache import KVCache
 from attention.multi_head import MultiHeadAttention
 from minigrad import Tensor, no_grad, relu, silu
-from minigrad.nn import Dropout, LayerNorm, Linear, Module, renamed
+from minigrad.nn import Dropout, LayerNorm, Linear, Module
 
 Array = np.ndarray[Any, Any]
 Activation = Callable[[Tensor], Tensor]
@@ -155,7 +155,6 @@ class Block(Module):
         self.norm_first = norm_first
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
-    @renamed(bias="score_bias")
     def __call__(
         self,
         x: Tensor,

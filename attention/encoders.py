@@ -15,7 +15,7 @@ Legend: B batch, S positions, C classes, d_model features.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from attention.masks import mean_over_positions
 from attention.positions import LearnedPositions
 from attention.transformer import Attend, Encoder
 from minigrad import Tensor, gelu
-from minigrad.nn import Embedding, LayerNorm, Linear, Module, renamed
+from minigrad.nn import Embedding, LayerNorm, Linear, Module
 
 
 class TextEncoder(Module):
@@ -34,9 +34,6 @@ class TextEncoder(Module):
     norm   the normalisation of the three vectors' sum
     """
 
-    former_names: ClassVar = {"words": "tokens"}
-
-    @renamed(words="tokens")
     def __init__(
         self,
         tokens: Embedding,
@@ -51,7 +48,6 @@ class TextEncoder(Module):
         self.norm = norm
         self.encoder = encoder
 
-    @renamed(words="tokens")
     def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
         """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
         return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
@@ -70,7 +66,6 @@ class TextEncoder(Module):
         return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
 
 
-@renamed(num_words="vocab_size")
 def bert(
     vocab_size: int,
     max_length: int,

@@ -100,13 +100,11 @@ from attention.scaled_dot_product import (
     scale_factor,
 )
 from minigrad import Tensor, fused
-from minigrad.nn import renamed
 
 Array = np.ndarray[Any, Any]
 IN_THE_CACHE = 2**16  # numbers
 
 
-@renamed(bias="score_bias")
 def fused_attention(
     q: Tensor,
     k: Tensor,

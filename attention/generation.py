@@ -37,7 +37,7 @@ from attention.scaled_dot_product import check_mask
 from attention.transformer import Transformer
 from minigrad import Tensor, log_softmax, no_grad
 from minigrad.engine.tensor import refuse_masked
-from minigrad.nn import Dropout, Embedding, renamed
+from minigrad.nn import Dropout, Embedding
 from minigrad.ops.indexing import integers_below
 
 Array = np.ndarray[Any, Any]
@@ -114,7 +114,6 @@ def _steps(
             return
 
 
-@renamed(num_words="num_tokens")
 def generate(
     model: GPT,
     prompt: Any,
@@ -202,7 +201,6 @@ def probabilities(
     return left / left.sum(axis=-1, keepdims=True)  # type: ignore[no-any-return]  # (…, V)
 
 
-@renamed(max_words="max_tokens")
 @no_grad
 def translate(
     model: Transformer,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, check_rotary, rotary
 from attention.transformer import Attend
 from minigrad import Tensor, gelu_tanh
-from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm, renamed
+from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
 
 
 class GPT(Module):
@@ -56,9 +56,6 @@ class GPT(Module):
                 training; it needs rng
     """
 
-    former_names: ClassVar = {"words": "tokens"}
-
-    @renamed(words="tokens")
     def __init__(
         self,
         tokens: Embedding,
@@ -83,7 +80,6 @@ class GPT(Module):
         self.max_length = max_length
         self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
 
-    @renamed(words="tokens")
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
         with one_step(caches, self.blocks) as start:
@@ -132,7 +128,6 @@ class GPT(Module):
         return [KVCache() for _ in self.blocks]
 
 
-@renamed(num_words="vocab_size")
 def llama(
     vocab_size: int,
     *,
@@ -201,7 +196,6 @@ def llama(
 # What follows: GPT-2 in the same way, with the initial values that it is known for.
 
 
-@renamed(num_words="vocab_size")
 def gpt2(
     vocab_size: int,
     max_length: int,

@@ -62,7 +62,7 @@ import numpy as np
 from attention.fused import fused_attention
 from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
 from minigrad import Tensor, repeat
-from minigrad.nn import Dropout, Linear, Module, renamed
+from minigrad.nn import Dropout, Linear, Module
 
 if TYPE_CHECKING:
     from attention.cache import KVCache
@@ -207,7 +207,6 @@ class MultiHeadAttention(Module):
         for name, parameter in self.named_parameters():
             parameter.name = name  # errors and graphs then speak of w_q.weight
 
-    @renamed(bias="score_bias")
     def __call__(
         self,
         q: Tensor,
@@ -249,7 +248,6 @@ class MultiHeadAttention(Module):
             cache.k, cache.v = k_heads, v_heads
         return y
 
-    @renamed(bias="score_bias")
     def weights(
         self, q: Tensor, k: Tensor | None = None, *, mask: Any = None, score_bias: Any = None
     ) -> Tensor:

@@ -132,14 +132,12 @@ import numpy as np
 
 from minigrad import Tensor, masked_softmax, norm, softmax, where
 from minigrad.engine.tensor import frozen, refuse_masked
-from minigrad.nn import renamed
 from minigrad.ops.shape import broadcasts_to
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
 
 
-@renamed(bias="score_bias")  # only for an error message: chapter 7.1
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
@@ -169,7 +167,6 @@ def over_keys(scores: Tensor, mask: Any) -> Tensor:
     return masked_softmax(scores, mask=check_mask(mask, scores.shape))
 
 
-@renamed(bias="score_bias")
 def attention(
     q: Tensor,
     k: Tensor,

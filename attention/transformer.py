@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
 from attention.scaled_dot_product import check_mask
 from minigrad import Tensor, relu
-from minigrad.nn import Dropout, Embedding, LayerNorm, Module, renamed
+from minigrad.nn import Dropout, Embedding, LayerNorm, Module
 
 Attend = Callable[..., Tensor]
 
@@ -155,9 +155,6 @@ class Transformer(Module):
     source too, its projections have no biases, and it trains with dropout 0.1 (section 5.4).
     """
 
-    former_names: ClassVar = {"source_words": "source_tokens", "target_words": "target_tokens"}
-
-    @renamed(num_source_words="source_vocab_size", num_target_words="target_vocab_size")
     def __init__(
         self,
         source_vocab_size: int,
@@ -218,7 +215,6 @@ class Transformer(Module):
         """An empty cache for each block of the decoder."""
         return [KVCache() for _ in self.decoder.blocks]
 
-    @renamed(words="tokens")
     def embed(self, tokens: Any, table: Embedding, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = math.sqrt(table.weight.shape[1]) * table(tokens)

@@ -15,15 +15,6 @@ from pathlib import Path
 
 from demos import KINDS, files, stop
 
-# The former names of the texts were numbers.
-FORMER = {
-    "text_000": "love_transformers",
-    "text_001": "love_you",
-    "text_002": "sky_is_blue",
-    "text_003": "your_journey",
-    "text_004": "mammal_and_reptile",
-}
-
 
 def said(path: Path) -> str:
     """A module's docstring, read without running the module."""
@@ -67,9 +58,7 @@ def main() -> None:
         if sys.stdout:
             sys.stdout.flush()  # (so that a reader who has gone is met here)
         return
-    name = FORMER.get(sys.argv[1], sys.argv[1])
-    if name != sys.argv[1]:
-        print(f"{sys.argv[1]} is now called {name}", file=sys.stderr)
+    name = sys.argv[1]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         meant = f" (did you mean {close[0]}?)" if close else ""

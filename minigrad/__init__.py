@@ -4,9 +4,6 @@ README.md is the table of contents. The names below stand in the order a reader 
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)
-import sys
-from typing import TYPE_CHECKING
-
 from minigrad.engine.tensor import Tensor
 from minigrad.engine.record import Node, no_grad
 from minigrad.engine.rules import fused, primitive, unfused
@@ -19,26 +16,20 @@ from minigrad.ops import __all__ as _primitives
 from minigrad.functional import *
 from minigrad.functional import __all__ as _functions
 from minigrad import functional, ops
-from minigrad.engine import words as _words
 from minigrad.functional import vocabulary as _vocabulary
+from minigrad.engine import words as _words
 from minigrad.checks.differences import numerical_gradient
 from minigrad.checks.claims import GradientError
 from minigrad.checks.checking import gradcheck
 from minigrad.graphs import Graph, Steps, graph
-from minigrad.runs import checkpoints as _checkpoints, saving as _saving
 from minigrad.runs.memory import keep_memory
 from minigrad.runs.saving import write_whole
 from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 # The one circle among the imports, closed: what chapter 1.4 looks up when a method is called.
-vars(_words).update(Tensor=Tensor, backward=backward, functional=functional, ops=ops)
-
-if not TYPE_CHECKING:
-    __getattr__ = _vocabulary.asked_for_names(__name__)  # says what PyTorch's names are here
-
-# Programs that were written before chapter 9 had a folder import these two by their old paths.
-saving, checkpoints = _saving, _checkpoints
-sys.modules |= {"minigrad.saving": _saving, "minigrad.checkpoints": _checkpoints}
+vars(_words).update(
+    Tensor=Tensor, backward=backward, functional=functional, ops=ops, vocabulary=_vocabulary
+)
 
 __all__ = [
     "Node",

@@ -35,16 +35,12 @@ import inspect
 import json
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minigrad.engine.autograd import grad_of
 from minigrad.engine.tensor import Array, Tensor, describe
-from minigrad.functional.vocabulary import asked_for_names
-
-if not TYPE_CHECKING:
-    __getattr__ = asked_for_names(__name__)  # says what PyTorch's names are here
 
 __all__ = [  # noqa: RUF022 (the order is the lesson's)
     "Optimizer",

@@ -350,17 +350,12 @@ def names():
 
 
 def words():
-    """PyTorch's words and ours: of a Tensor first, then of the modules."""
-    from minigrad.functional.vocabulary import OTHER_NAMES, OTHER_WORDS
+    """PyTorch's words for what a Tensor has, and ours."""
+    from minigrad.functional.vocabulary import OTHER_WORDS
 
     rows = ["| PyTorch | here |", "|---|---|"]
     rows += [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
-    rows += ["", "<details><summary>and the names of PyTorch's modules</summary>", ""]
-    rows += ["| PyTorch | here (NAME is the one on the left) |", "|---|---|"]
-    for names, advice in OTHER_NAMES.items():
-        listed = ", ".join(f"`{name}`" for name in names.split())
-        rows.append(f"| {listed} | {advice.format('NAME')} |")
-    return "\n".join([*rows, "", "</details>", ""])
+    return "\n".join([*rows, ""])
 
 
 def section(name, text):

@@ -584,7 +584,7 @@ def test_two_tensors_of_one_name_are_refused_wherever_names_are_asked_for(held):
             ask(model)
 
 
-def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_set_or_slots():
+def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_set():
     model = Module()
     model.last = p(7)
     for _ in range(3000):
@@ -603,8 +603,6 @@ def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_se
         words = "^the parameters in some, a .*, would not be found: use a list, a dict or a Module$"
         with pytest.raises(TypeError, match=words):
             model.parameters()
-    with pytest.raises(TypeError, match="^Slots has __slots__, in which no parameter would be"):
-        type("Slots", (Module,), {"__slots__": ("w",)})
 
 
 def test_a_tensor_is_not_equal_to_a_text():

@@ -34,12 +34,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 # The one circle among the imports. The operations are made for Tensors, so their chapters import
-# the class; the class needs the operations. So this module imports none of these four: when all
+# the class; the class needs the operations. So this module imports none of these five: when all
 # chapters have been imported, `minigrad/__init__.py` sets them here. A method looks its operation
 # up when it is called.
 if TYPE_CHECKING:
     import minigrad
     from minigrad.engine.tensor import Array, Tensor
+    from minigrad.functional import vocabulary
 
     backward = minigrad.backward
     functional = minigrad.functional
@@ -72,7 +73,7 @@ class Words:
         return backward(self, gradient, retain_graph=retain_graph)  # type: ignore[arg-type]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
-        table: Any = functional.vocabulary
+        table: Any = vocabulary
         if method == "__call__" and (not options or table.takes(ufunc, options)):
             if ufunc in table.NUMPY:
                 return table.NUMPY[ufunc](*args, **options)
@@ -81,7 +82,7 @@ class Words:
         table.refuse_ufunc(ufunc, method, options)  # always raises
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        table: Any = functional.vocabulary
+        table: Any = vocabulary
         if function in table.NUMPY:
             if options:
                 table.refuse_unknown_options(function, options)

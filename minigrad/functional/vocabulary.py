@@ -6,9 +6,8 @@ returns its result. Chapter 1.4 defines the two methods, and they use the tables
 
 `NUMPY` are the functions that record. `PLAIN` are those that have no derivative, or one that is 0
 wherever it exists: on Tensors they give plain arrays. `INSTEAD` says, for some other functions, how
-to compute the same. `OTHER_WORDS` are PyTorch's names for what a Tensor has under NumPy's, and
-`OTHER_NAMES` are PyTorch's functions and classes, each with what to use here. Whatever is in no
-table is refused by name.
+to compute the same. `OTHER_WORDS` are PyTorch's names for what a Tensor has under NumPy's.
+Whatever is in no table is refused by name.
 
     >>> from minigrad import Tensor
     >>> t = Tensor([0.5, -1.5], requires_grad=True)
@@ -19,17 +18,12 @@ table is refused by name.
     >>> np.nansum(t)
     Traceback (most recent call last):
     TypeError: np.nansum has no rule for Tensors: use np.where(np.isnan(x), 0, x).sum()
-    >>> from minigrad.nn import ReLU
-    Traceback (most recent call last):
-    ImportError: minigrad.nn has no ReLU: use minigrad.relu
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from dis import opname
 from functools import cache
 from typing import Any, NoReturn
 
@@ -242,62 +236,6 @@ OTHER_WORDS: dict[str, str] = {
     "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
 }
 
-# What people try to import, one line for names with one answer. `{}` is the name itself.
-OTHER_NAMES: dict[str, str] = {
-    "CrossEntropyLoss": "minigrad.cross_entropy",
-    "MSELoss mse_loss": "minigrad.mse",
-    "NLLLoss nll_loss": "minigrad.nll",
-    "BCEWithLogitsLoss": "minigrad.binary_cross_entropy_with_logits",
-    "BCELoss": "minigrad.binary_cross_entropy_with_logits (of scores, without a sigmoid)",
-    "HuberLoss huber_loss": "minigrad.huber",
-    "KLDivLoss": "minigrad.kl_div",
-    "CosineSimilarity": "minigrad.cosine_similarity",
-    "L1Loss l1_loss": "np.abs(prediction - target).mean()",
-    "ReLU": "minigrad.relu",
-    "LeakyReLU": "minigrad.leaky_relu",
-    "ELU": "minigrad.elu",
-    "GELU": "minigrad.gelu",
-    "SiLU": "minigrad.silu",
-    "Softplus": "minigrad.softplus",
-    "LogSigmoid": "minigrad.logsigmoid",
-    "GLU": "minigrad.glu",
-    "Sigmoid": "minigrad.sigmoid",
-    "Tanh": "np.tanh",
-    "Softmax": "minigrad.softmax",
-    "LogSoftmax": "minigrad.log_softmax",
-    "Flatten": "lambda x: x.reshape(len(x), -1)",
-    "Identity": "lambda x: x",
-    "ModuleList": "a list (a Module finds what is in it)",
-    "ModuleDict": "a dict (a Module finds what is in it)",
-    "Parameter": "Tensor(values, requires_grad=True)",
-    "MultiheadAttention": "attention.MultiHeadAttention",
-    "scaled_dot_product_attention": "attention.attention",
-    "TransformerEncoderLayer": "attention.Block (of layers: "
-    "MultiHeadAttention(32, 2, rng=rng), FeedForward(32, 128, rng=rng))",
-    "functional": "minigrad (which has minigrad.relu and so on)",
-    "init": "minigrad.nn.xavier_uniform(shape, rng=rng)",
-    "clip_grad_norm_": "minigrad.optim.clip_gradients(parameters, max_norm)",
-    "lr_scheduler": "optimizer.lr = minigrad.optim.warmup_cosine(step, **schedule)",
-    "tensor as_tensor from_numpy": "Tensor(values)",
-    "arange empty eye full linspace ones zeros": "Tensor(np.{}(...))",
-    "ones_like zeros_like": "np.{}(t)",
-    "float32 float64 int64": "np.{}",
-    "rand": "Tensor(rng.random(shape))",
-    "randn": "Tensor(rng.standard_normal(shape))",
-    "randint": "rng.integers(n, size=shape)",
-    "randperm": "rng.permutation(n)",
-    "manual_seed": "rng = np.random.default_rng(n)",
-    "bmm": "t @ u",
-    "inference_mode": "minigrad.no_grad",
-    "autograd": "minigrad.gradients(loss, [t])",
-    "Function": "minigrad.primitive",
-    "checkpoint": "minigrad.recompute(f, t)",
-    "save": "minigrad.save_checkpoint(path, model=model)",
-    "load": "minigrad.load_checkpoint(path, model=model)",
-    "Dataset DataLoader": "a loop over slices of rng.permutation(n)",
-}
-
-
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: the sentences for what is in no table.
 
@@ -313,40 +251,6 @@ def advice(name: str) -> str:
         if function.__name__ == name:
             return f"a Tensor speaks NumPy's words: {name} is a function, {_name(function)}(t)"
     return f"a Tensor has no attribute {name!r}"
-
-
-def asked_for_names(module: str) -> Callable[[str], NoReturn]:
-    """A module's `__getattr__`, which Python calls with a name that the module does not have.
-
-    The error is an AttributeError, so that `hasattr` says False. But `from minigrad import ReLU`
-    would turn an AttributeError into one that says only "cannot import name", and so it gets an
-    ImportError. Which of the two has asked, the calling frame shows: the instruction it is at.
-    """
-
-    def refuse(name: str) -> NoReturn:
-        instead = instead_of(name)
-        if instead is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        frame = sys._getframe(1)
-        imports = opname[frame.f_code.co_code[frame.f_lasti]] == "IMPORT_FROM"
-        raise (ImportError if imports else AttributeError)(f"{module} has no {name}: use {instead}")
-
-    return refuse
-
-
-def instead_of(name: str) -> str | None:
-    """What to use instead of a name that a module does not have, if a table knows it.
-
-    (Chapters 7 and 8 are looked up among the loaded modules: they come after this one.)
-    """
-    for module in ("minigrad", "minigrad.nn", "minigrad.optim"):
-        found = vars(sys.modules.get(module, object)).get(name)
-        if getattr(found, "__module__", "").startswith(module):
-            return f"{module}.{name}"
-    for names, instead in OTHER_NAMES.items():
-        if name in names.split():
-            return instead.format(name)
-    return OTHER_WORDS.get(name)
 
 
 def takes(ufunc: Any, options: Mapping[str, Any]) -> bool:

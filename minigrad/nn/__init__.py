@@ -16,12 +16,9 @@ keep them, and each can be called by its name.
     (5, 2)
 """
 
-from typing import TYPE_CHECKING
-
-from minigrad.functional.vocabulary import asked_for_names
 from minigrad.nn.initial import kaiming_normal, normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
-from minigrad.nn.module import Module, renamed
+from minigrad.nn.module import Module
 
 __all__ = [
     "Dropout",
@@ -33,9 +30,5 @@ __all__ = [
     "Sequential",
     "kaiming_normal",
     "normal",
-    "renamed",
     "xavier_uniform",
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = asked_for_names(__name__)  # says what PyTorch's names are here

@@ -24,7 +24,7 @@ from minigrad.engine.tensor import Array, Tensor, describe
 from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
-from minigrad.nn.module import Module, renamed
+from minigrad.nn.module import Module
 from minigrad.ops import layer_norm, linear
 from minigrad.ops.elementwise import floats
 from minigrad.ops.fused import check_eps, deviation
@@ -61,7 +61,6 @@ class Embedding(Module):
     Rows are Gaussian with standard deviation `std`: 1 by default, as in PyTorch.
     """
 
-    @renamed(num_words="vocab_size")
     def __init__(
         self,
         vocab_size: int,

@@ -10,10 +10,6 @@ The **parameters** are the leaves that require a gradient. The **state** is ever
 frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is not a leaf and is not
 found: scale the array before.
 
-Names change from one version to the next. A class lists its former ones in `former_names`, so that
-a state saved under them still loads. For the keywords of a function there is `renamed`: a former
-one is refused in a sentence that gives the present one.
-
     >>> class Scaled(Module):
     ...     def __init__(self):
     ...         self.factor = Tensor(2.0, requires_grad=True)
@@ -31,16 +27,13 @@ one is refused in a sentence that gives the present one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from minigrad.engine.tensor import Array, Tensor, real_array
-
-Inputs = ParamSpec("Inputs")
-Result = TypeVar("Result")
 
 
 class Module:
@@ -52,34 +45,6 @@ class Module:
 
     # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
     training: bool = True
-
-    # Attributes that had another name when states were saved: {"former": "present"}.
-    former_names: ClassVar[Mapping[str, str]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """A class has the former names of the classes that it inherits from, too."""
-        super().__init_subclass__(**options)
-        if vars(cls).get("__slots__"):
-            raise TypeError(f"{cls.__name__} has __slots__, in which no parameter would be found")
-        former = [vars(base).get("former_names", {}) for base in reversed(cls.__mro__)]
-        cls.former_names = {old: new for names in former for old, new in names.items()}
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        present = self.former_names.get(name)
-        if present is not None and present in vars(self):  # it would change nothing
-            raise AttributeError(self._renamed(name))
-        super().__setattr__(name, value)
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Python asks here for what was not found."""
-            if name in self.former_names:
-                raise AttributeError(self._renamed(name))
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def _renamed(self, name: str) -> str:
-        return f"{type(self).__name__} has no {name}: it is now called {self.former_names[name]}"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """What the layer computes; every subclass says it."""
@@ -120,13 +85,12 @@ class Module:
         ValueError, with every name that is missing, unexpected or of another shape. `strict=False`
         takes what is there and leaves the rest, but still refuses a wrong shape. Values take the
         dtype of the leaf, and ValueError if they are of another kind: integers for a floating leaf
-        may be the bits of another format. Optimizers keep their hold of the parameters. A name that
-        has changed is found in the `former_names` of the classes.
+        may be the bits of another format. Optimizers keep their hold of the parameters.
         """
         leaves = _leaves(self, "")
         values = {
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
-            for name, x in self._under_present_names(state, leaves).items()
+            for name, x in state.items()
         }
         wrong = [
             f"{name} has shape {values[name].shape}, not {leaf.shape}"
@@ -149,25 +113,6 @@ class Module:
         for name, leaf in leaves.items():
             if name in values:
                 leaf.data = values[name]
-
-    def _under_present_names(
-        self, state: Mapping[str, Any], leaves: Mapping[str, Tensor]
-    ) -> dict[str, Any]:
-        """The state, with each former name replaced by the present one."""
-        changes = [
-            (f"{path}.{former}".removeprefix("."), f"{path}.{present}".removeprefix("."))
-            for path, module in self.named_modules()  # outer ones first
-            for former, present in module.former_names.items()
-        ]
-        found: dict[str, Any] = {}
-        for name, value in state.items():
-            now = name
-            for former, present in changes if name not in leaves else ():
-                if f"{now}.".startswith(f"{former}."):
-                    now = present + now.removeprefix(former)
-            # A state that has both names keeps both: the former one is then unexpected.
-            found[name if now not in leaves or now in state or now in found else now] = value
-        return found
 
     def train(self, mode: bool = True) -> Self:
         """Say to this module and all within it that they are being trained. Returns self."""
@@ -196,7 +141,7 @@ class Module:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: how members are found, and keywords that have another name now.
+# What follows: how members are found.
 
 
 def _fits(given: np.dtype[Any], leaf: np.dtype[Any]) -> bool:
@@ -266,29 +211,3 @@ def _hidden(value: Any) -> Iterable[Any]:
     if isinstance(value, type | FunctionType):  # (a decorated one has its function's attributes)
         return ()
     return tuple(getattr(value, "__dict__", {}).values())
-
-
-def renamed(**names: str) -> Callable[[Callable[Inputs, Result]], Callable[Inputs, Result]]:
-    """Refuse the former keywords of a function, and say the present ones: `@renamed(old="new")`.
-
-    >>> @renamed(colour="color")
-    ... def paint(wall, *, color):
-    ...     return f"a {color} {wall}"
-    >>> paint("door", color="red")
-    'a red door'
-    >>> paint("door", colour="red")
-    Traceback (most recent call last):
-    TypeError: paint() got colour=…, which is now called color
-    """
-
-    def decorate(f: Callable[Inputs, Result]) -> Callable[Inputs, Result]:
-        @functools.wraps(f)
-        def checked(*args: Inputs.args, **options: Inputs.kwargs) -> Result:
-            for name in options.keys() & names:
-                now = f"which is now called {names[name]}"
-                raise TypeError(f"{f.__qualname__}() got {name}=…, {now}")
-            return f(*args, **options)
-
-        return checked
-
-    return decorate

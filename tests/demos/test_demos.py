@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from demos import files
-from demos.__main__ import FORMER
 from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo, demo_here, python
 from tests.demos.test_training_demos import TRAIN
 
@@ -245,11 +244,6 @@ def test_whatever_becomes_of_its_output_a_demo_ends_without_a_traceback(line, tm
     )
     assert done.returncode == code and "Traceback" not in done.stderr
     assert re.search(words, done.stderr)
-
-
-@pytest.mark.parametrize(("former", "name"), FORMER.items())
-def test_a_text_can_be_called_by_its_former_number(former, name):
-    assert demo_here(former, "--help").stdout.startswith(f"usage: python -m demos {name} ")
 
 
 @pytest.mark.parametrize(
