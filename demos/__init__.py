@@ -19,7 +19,6 @@ if sys.argv[:1] == ["-m"] and not sys.flags.safe_path:
 
 import argparse
 import hashlib
-import shlex
 import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -104,8 +103,6 @@ def options(
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # the page shows the changes at its end
-    words = [word for word in sys.argv[1:] if word not in ("--resume", "--marks")]
-    chosen.command = shlex.join(["python", "-m", "demos", name, *words])
     chosen.begun = None  # the run that is resumed knows
     if not getattr(chosen, "resume", False):
         chosen.begun = datetime.now(UTC).isoformat()
@@ -118,19 +115,14 @@ def options(
 
 
 def _ready(chosen: argparse.Namespace, *, trains: bool) -> None:
-    """Stop with a sentence if the run would destroy something; else say on its page that it began.
-
-    (What a resumed run began has said so already.)
-    """
-    from demos._list import refuse_others, tell  # not above: the list of demos needs no NumPy
+    """Stop with a sentence if the run would destroy something."""
+    from demos._list import refuse_others  # not above: the list of demos needs no NumPy
 
     refuse_others(chosen.out / "index.html")
-    if chosen.begun:
-        if trains:
-            from demos._training import refuse_to_lose
+    if chosen.begun and trains:  # (what is resumed is not lost)
+        from demos._training import refuse_to_lose
 
-            refuse_to_lose(chosen.out)
-        tell(chosen)
+        refuse_to_lose(chosen.out)
 
 
 def writable(folder: Path) -> None:

@@ -33,12 +33,8 @@ from demos._list import (
     PAGE,
     QUICK,
     above,
-    later_run,
-    read,
     refuse_others,
     renew_list,
-    said_of,
-    tell,
 )
 from demos._markup import SIDEWAYS, SLIDER, Html, document, link, marked
 from minigrad.runs.saving import write_whole
@@ -236,17 +232,13 @@ class Page:
         """Write the page to the folder, whole or not at all, and renew the list above it.
 
         A page of a `--quick` run says so at its top if the run was shorter for it; `note` is what
-        else is to be said there. If a run that began later has left its sentence on the page that
-        is replaced, it stays.
+        else is to be said there. When the run began is in the page's head, so that a stopped run in
+        this folder is told from one that is over.
         """
         path, run = folder / name, demos.running
         if run is None or run.out != folder:  # no demo writes this page: a test, or a program
             run = None
         refuse_others(path)
-        begun = run.begun if run else ""
-        later = later_run(read(path)[0]) if path.is_file() and run else None
-        if later and later.begun <= begun:
-            later = None
         warnings = [QUICK] * (quick and (run is None or run.shortened)) + [note] * bool(note)
         body = [
             NAV,
@@ -255,12 +247,10 @@ class Page:
             f'<p class="claim">{marked(self.claim)}</p>',
             *self._parts,
         ]
-        shown = run.demo if run else ""
-        body[1] += f"\n{said_of(later, shown)}".rstrip("\n")
         content = document(
             self.title,
             body,
-            marks={"generator": PAGE, "demo": shown},
+            marks={"generator": PAGE, "begun": (run and run.begun) or ""},
             scripts=self._scripts,
             allowed=self._allowed,
             style=self._style,
@@ -269,8 +259,6 @@ class Page:
             write_whole(path, content)
         except OSError as error:
             demos.stop(f"cannot write the page {path}: {error.strerror or error}")
-        if run and path.name != "index.html":  # which this run leaves as it was
-            tell(run, "")
         renew_list(above(folder))
         return path
 

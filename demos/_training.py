@@ -18,7 +18,7 @@ import numpy as np
 from tqdm import tqdm
 
 from demos import stop
-from demos._list import later_run, read, tell
+from demos._list import read
 from demos._page import Page
 from minigrad import keep_memory
 from minigrad.nn import Module
@@ -105,14 +105,10 @@ class Run:
         self.interrupted = signal_number
 
     def _end_early(self) -> NoReturn:
-        """Say where the training stopped and how it continues: here, and on the page before it."""
-        where = f"after step {self.done} of {self.steps}"
-        how = f"`{self.chosen.command} --resume` continues it."
-        with contextlib.suppress(OSError):  # the checkpoint is what counts
-            tell(self.chosen, f"It was stopped in “{self.what}” {where}: {how}")
+        """Say where the training stopped and how it continues."""
         self._stop(
-            f"stopped {self.what!r} {where}, and saved it in {self.path}: the same command with "
-            "--resume continues from there",
+            f"stopped {self.what!r} after step {self.done} of {self.steps}, and saved it in "
+            f"{self.path}: the same command with --resume continues from there",
             128 + self.interrupted,
         )
 
@@ -155,11 +151,12 @@ class Run:
 def refuse_to_lose(folder: Path) -> None:
     """End with a sentence if the folder has a run that was stopped: a new one would replace it.
 
-    A run is over if there is a page that does not call it a later one, however few steps its
-    trainings took: one may end in a NaN.
+    A run is over if the folder's page is its own or a later run's, however few steps its trainings
+    took: one may end in a NaN.
     """
     page = folder / "index.html"
-    later = later_run(read(page)[0]) if page.is_file() else None
+    text = read(page)[0] if page.is_file() else ""
+    shown = re.search(r'<meta name="begun" content="([^"]+)">', text)
     begun: dict[str, dict[Path, dict[str, Any]]] = {}  # the trainings of each run
     for path in sorted(folder.glob("*.safetensors")):
         with contextlib.suppress(ValueError, OSError):  # not a checkpoint, or not ours
@@ -167,7 +164,7 @@ def refuse_to_lose(folder: Path) -> None:
             begun.setdefault(facts.get("begun", ""), {})[path] = facts
     for run, trainings in begun.items():
         left = {path: f for path, f in trainings.items() if f.get("done", 0) < f.get("steps", 0)}
-        is_over = page.is_file() and (later is None or later.begun != run)
+        is_over = shown is not None and shown[1] >= run
         if is_over or not left or not any(f.get("done") for f in trainings.values()):
             continue
         path, facts = next(iter(left.items()))

@@ -363,20 +363,14 @@ def test_dropout_goes_on_where_it_was_stopped(quick, run_once):
 def test_a_training_left_by_an_earlier_run_is_not_taken_for_ones_own(quick, tmp_path):
     """Both trainings of seed 1 are done; one of seed 0 is stopped in its first: not 1's second."""
 
-    def outdated():
-        return "A later run of this demo began" in (tmp_path / "index.html").read_text("utf-8")
-
     folder, _ = quick("two_moons")
     shutil.copytree(quick("two_moons", "--seed", "1")[0], tmp_path, dirs_exist_ok=True)
-    assert not outdated()
     refused = demo("two_moons", "--steps", 901, "--out", tmp_path, "--resume")
-    assert refused.returncode == 2 and not outdated()
+    assert refused.returncode == 2
     run = ["two_moons", "--quick", "--out", tmp_path]
     stopped("two_hidden_layers", 9, signal.SIGINT, *run)
-    assert outdated()
     demo(*run, "--resume")
     assert_same_trainings(folder, tmp_path)
-    assert not outdated()
 
 
 # ---------------------------------------------------------------- refusal
