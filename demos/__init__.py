@@ -39,9 +39,9 @@ running: argparse.Namespace | None = None  # the demo of this process: what `opt
 
 
 def files() -> dict[str, Path]:
-    """Where each demo is, by its name. (Editors leave other files, with names of other kinds.)"""
+    """Return where each demo is, by its name."""
     found = (sorted((Path(__file__).parent / kind).glob("[!_]*.py")) for kind in KINDS)
-    return {p.stem: p for paths in found for p in paths if p.stem.isidentifier() and p.is_file()}
+    return {path.stem: path for paths in found for path in paths}
 
 
 def fingerprint(file: str) -> str:

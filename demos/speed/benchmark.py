@@ -29,7 +29,7 @@ from demos import options, stop
 from demos._training import Marks
 from demos.speed.bench import machine
 from demos.speed.bench.race import INSTALL, Outcome, missing, processes, race
-from demos.speed.bench.report import FORMAT, STRANGE, markdown, picture, ratios, right, tables
+from demos.speed.bench.report import FORMAT, markdown, picture, ratios, right, tables
 from demos.speed.bench.rows import NAMES, in_words, row_named, sizes_of
 from minigrad.runs.saving import write_whole
 
@@ -158,15 +158,11 @@ if chosen.source:
         stop(f"{chosen.source} cannot be read: {error}")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         stop(f"{chosen.source} was not written by --json of this version: measure again")
-    try:
-        text, for_readme, number, pictures = made_of(data)
-    except STRANGE as error:
-        stop(f"{chosen.source} was changed after --json had written it: {error!r}")
 else:
     if machine.warning():
         print(f"Warning: {machine.warning()}\n")
     data = measured()
-    text, for_readme, number, pictures = made_of(data)
+text, for_readme, number, pictures = made_of(data)
 
 # %% What came of it
 

@@ -17,10 +17,6 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "DIS
 }
 
 
-def command(*arguments):
-    return [sys.executable, "-m", "demos", *map(str, arguments)]
-
-
 def python(*arguments, cwd=ROOT, **environment):
     """`python …`, to its end."""
     return subprocess.run(

@@ -8,7 +8,6 @@ import importlib
 import re
 import shutil
 import signal
-import subprocess
 from argparse import Namespace
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from demos._losses import Line, centred, draw_losses, smoothed
 from demos._page import Page
 from demos._training import Marks
 from minigrad.runs.checkpoints import checkpoint_facts
-from tests.demos.running import ENVIRONMENT, ROOT, assert_light, command, demo, python
+from tests.demos.running import ROOT, assert_light, demo, python
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
@@ -396,14 +395,13 @@ def test_resuming_nothing_or_something_else_is_one_sentence(quick, tmp_path):
     assert "is not a checkpoint of minigrad, or is damaged" in done.stderr
 
 
-@pytest.mark.parametrize("file", ["demos/tasks/two_moons.py", "demos/_training.py"])
-def test_a_run_does_not_go_on_with_another_text_of_its_files(file, quick, tmp_path):
+def test_a_run_does_not_go_on_with_another_text_of_its_files(quick, tmp_path):
     """Somebody stops a run, does what "Try it" says, and resumes: old weights, new claims."""
     folder, _ = quick("two_moons")
     elsewhere = tmp_path / "project"
     for part in ("demos", "attention", "minigrad"):
         shutil.copytree(ROOT / part, elsewhere / part, ignore=shutil.ignore_patterns("*.pyc"))
-    with (elsewhere / file).open("a") as changed:
+    with (elsewhere / "demos/_training.py").open("a") as changed:
         changed.write("# another line\n")
     again = ("-m", "demos", "two_moons", "--quick", "--resume", "--out", folder)
     done = python(*again, cwd=elsewhere, PYTHONPATH=str(elsewhere))
@@ -420,48 +418,8 @@ def test_the_files_of_a_demo_are_all_that_it_imports(monkeypatch):
     assert {"_training.py", "__init__.py"} <= set(read)
 
 
-def test_the_list_survives_whatever_files_an_editor_leaves(tmp_path):
-    elsewhere = tmp_path / "project"
-    shutil.copytree(ROOT / "demos", elsewhere / "demos")
-    tasks = elsewhere / "demos" / "tasks"
-    for name, content in {
-        "._sort.py": b"\x00\xff",
-        ".#sort.py": b"def",
-        "sort.v2.py": b"",
-        "half.py": b"def half(:",
-        "bytes.py": b"\xff\x00",
-        "empty.py": b"",
-    }.items():
-        (tasks / name).write_bytes(content)
-    (tasks / "a_directory.py").mkdir()
-    done = python("-m", "demos", cwd=elsewhere, PYTHONPATH=str(ROOT))
-    assert done.returncode == 0, done.stderr
-    assert "half " in done.stdout and "a_directory" not in done.stdout and "v2" not in done.stdout
-
-
 def test_a_run_of_another_demo_in_the_same_folder_is_refused(quick):
     folder, _ = quick("reverse")
     done = demo("addition", "--quick", "--resume", "--out", folder)
     assert done.returncode == 2
     assert "was begun with another demo, reverse and not addition" in done.stderr
-
-
-def test_a_folder_that_vanishes_is_one_sentence(tmp_path):
-    folder = tmp_path / "out"
-    with subprocess.Popen(
-        command("reverse", "--steps", 500, "--out", folder),
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as process:
-        said = b""
-        while not re.search(rb" [1-9]\d*/500", said):
-            new = process.stderr.read(1)
-            assert new, said
-            said += new
-        shutil.rmtree(folder)
-        _, rest = process.communicate()
-    assert process.returncode == 2
-    assert rest.decode().splitlines()[-1].startswith("cannot write ")
-    assert b"Traceback" not in rest

@@ -20,7 +20,6 @@ COLOURS = {
     "torch fused": "#b39ddb",
 }
 # What is raised where data are not as --json wrote them.
-STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 FORMAT = 1  # of what --json writes; another number where an older program could not read it
 LEGEND = """\
 Times are of one call, node or token, the median and the least of all rounds. Ratios are medians of
