@@ -192,7 +192,7 @@ class Page:
         self._parts.append(_columns(shown, "\n".join(lines)))
 
     def steps(self, path: Path, *, title: str) -> None:
-        """A page of both passes (chapter 5.10), to be walked through inside this one."""
+        """A page of both passes, to be walked through inside this one."""
         text = path.read_text(encoding="utf-8")
         self._allowed += re.findall("'sha256-[^']*'", text.partition("<title>")[0])
         self._parts.append(f'<iframe title="{escape(title)}" srcdoc="{escape(text)}"></iframe>')

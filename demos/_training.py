@@ -48,7 +48,7 @@ class Run:
         optimizer: Optimizer,
         rng: np.random.Generator,
     ) -> None:
-        keep_memory()  # what a step frees, the next one needs again (chapter 9.3)
+        keep_memory()  # what a step frees, the next one needs again
         self.chosen, self.steps, self.what, self.done = chosen, chosen.steps, what, 0
         self.parts: dict[str, Any] = {"model": model, "optimizer": optimizer, "rng": rng}
         self.history: dict[str, list[Any]] = {}

@@ -5,6 +5,7 @@
 
 import ast
 import doctest
+import functools
 import importlib
 import inspect
 import io
@@ -160,10 +161,7 @@ def run_block(folder, block):
     )
 
 
-RUN = [pytest.param(block, marks=pytest.mark.beside(run_block, block)) for block in BLOCKS]
-
-
-@pytest.mark.parametrize("block", RUN, ids=range(len(BLOCKS)))
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_a_code_block_of_the_readme_runs(block, run_once):
     _, done = run_once(run_block, block)
     assert done.returncode == 0, done.stderr
@@ -202,9 +200,6 @@ NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, _, path, _
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
     ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
-    ("6.5", "6.7"): "the table of NumPy's words has all of them",
-    ("5.11", "9.1"): "a drawing is a file, and is written whole",
-    ("5.14", "9.1"): "so is a page",
 }
 
 
@@ -355,6 +350,7 @@ def reached(names):
     return names
 
 
+@functools.cache
 def in_demos(*, without=""):
     """The names in all demos, but for one of them, and in README's blocks of code."""
     texts = [p.read_text("utf-8") for p in (ROOT / "demos").rglob("*.py") if p.stem != without]
@@ -441,23 +437,27 @@ def test_every_public_name_and_every_word_of_pytorchs_is_in_the_readme():
 
 
 PRELUDE = next(block for block in BLOCKS if "from attention import *" in block)
-EXAMPLES = [
-    test
-    for path in FILES
-    for test in doctest.DocTestFinder(exclude_empty=True).find(
-        importlib.import_module(
-            ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        ),
-        globs={},
-    )
-    if test.examples and not test.name.rpartition(".")[2].startswith("_")
-]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
-def test_a_docstrings_example_can_be_pasted_after_the_prelude(example):
-    space = {}
-    exec(PRELUDE, space)
+def examples():
+    """Each docstring with an example, and the names that it may use.
+
+    A reader pastes it after README's prelude. A private function's sees its own module.
+    """
+    for path in FILES:
+        dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module = importlib.import_module(dotted.removesuffix(".__init__"))
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+            is_private = test.name.rpartition(".")[2].startswith("_")
+            if test.examples:
+                yield pytest.param(test, None if not is_private else module, id=test.name)
+
+
+@pytest.mark.parametrize(("example", "module"), list(examples()))
+def test_a_docstrings_example_does_what_it_shows(example, module):
+    space = dict(vars(module)) if module else {}
+    if not module:
+        exec(PRELUDE, space)
     example.globs = space
     report = io.StringIO()
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)

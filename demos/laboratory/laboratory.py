@@ -6,7 +6,7 @@ the scale changes at every width from 16 on is how unequal the gradients are. Wh
 suits a step depends on the optimizer, as long as one rate is kept for all weights. And a model that
 has learned a look-up keeps its answers without its scale, but learns the next task more slowly.
 
-Each measurement is a sweep (chapter 16.11), whose results are kept in a file of the output folder.
+Each measurement is a sweep, whose results are kept in a file of the output folder.
 A run that was stopped continues there. Numbers that only `--full` can show are read from small
 files that a run with `--full` wrote, and are marked so.
 

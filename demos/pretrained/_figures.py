@@ -1,4 +1,4 @@
-"""Demos · Pretrained: the pictures. Colours are those of the scale, as in chapter 17.1."""
+"""Demos · Pretrained: the pictures. Colours are those of the scale, as in `attention/figures.py`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Pretrained: other people's models give their authors' numbers, and do worse without a scale.
 
 Claim. The weights of six models that other people have trained load through the public functions
-of chapters 15.3 and 18, and every number agrees with that of the models' own authors: logits,
+of chapter 15.3, and every number agrees with that of the models' own authors: logits,
 answers and all gradients. Then the scale 1/√d_k is taken away from them. Most subtractions and
 divisions fail, some products and no addition, and the loss of the English model rises. The mean of
 ‖∂L/∂q‖ grows in each of its heads, and its median falls in some and grows in others. The scale is
@@ -311,7 +311,7 @@ agreement.show(page)
 page.section("2 · The English model writes", name="writing")
 page.say(
     "It continues the text before the bar. `stream` gives each token when it is chosen, and the "
-    "cache of chapter 13.1 keeps the keys and values of those before. Greedily:",
+    "cache keeps the keys and values of those before. Greedily:",
 )
 page.code(f"{chosen.prompt}|{pieces.decode(continued)}".splitlines())
 page.say(how)

@@ -154,7 +154,7 @@ print(f"   The inputs themselves, 8 times as long: x₂ · x₂ = {64 * INPUTS[1
 
 # %%
 # V1 and V2 are one formula. `nn.Linear` stores (d_out, d_in), so V1's weights must be transposed on
-# the way; a layout (chapter 18) states this once, for both directions.
+# the way; a layout (`attention/mapping.py`) states this once, for both directions.
 
 slip()
 stored = to_theirs(one.state_dict(), LAYOUT_V2)

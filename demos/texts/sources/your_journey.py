@@ -230,7 +230,7 @@ class BiasedAttention(SelfAttention):
         return q + self.b_q, k + self.b_k, v + self.b_v
 
 
-# The two classes' parameters under the text's names, as PyTorch stores them (chapter 18).
+# The two classes' parameters under the text's names, as PyTorch stores them.
 LAYOUT_V1 = [Piece(f"W_{long}", (f"w_{long[0]}",), False) for long in ("query", "key", "value")]
 LAYOUT_V2 = [Piece(f"{piece.theirs}.weight", piece.ours, True) for piece in LAYOUT_V1]
 
