@@ -1,4 +1,4 @@
-"""Demos · Pretrained: the pictures. Colours are those of the scale, as in `attention/figures.py`."""
+"""Demos · Pretrained: the pictures, in the colours of the scale, as in `attention/figures.py`."""
 
 from __future__ import annotations
 
