@@ -11,7 +11,7 @@ import pytest
 
 import minigrad
 from minigrad import idea
-from tests.test_book import BLOCKS, CHAPTERS
+from tests.test_book import BLOCKS, NUMBERED
 
 RNG = np.random.default_rng(7)
 
@@ -82,6 +82,6 @@ OPENS = re.compile(r'^""".*\n\nIn chapter 0: `(.+)`\.\n\n')
 
 def test_chapters_open_with_the_line_of_chapter_0_that_they_replace():
     text = Path(idea.__file__).read_text(encoding="utf-8")
-    found = {path: OPENS.match(path.read_text(encoding="utf-8")) for path in CHAPTERS}
+    found = {path: OPENS.match(path.read_text(encoding="utf-8")) for path in NUMBERED}
     lines = [match[1] for match in found.values() if match]
     assert len(lines) == 13 and all(line in text for line in lines)
