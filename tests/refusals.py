@@ -321,34 +321,23 @@ RMSNorm(3, eps="a") → ValueError: ^eps must be a number, 0 or larger, and fini
 layer_norm(q, t, t, eps=-1.0) → ValueError: eps must be a number, 0 or larger, and finite: got -1.0$
 
 # 8 Optimizers
-Adam(Linear(2, 3, rng=rng)) → TypeError: such as model.parameters\(\): got a Linear$
-Linear(0, 0, rng=rng) → ValueError: a weight needs inputs or outputs
+Adam(Linear(2, 3, rng=rng)) → TypeError: an optimizer takes model.parameters\(\): got a Linear$
 Linear(2, 3, rng=3) → TypeError: drawn from rng=np.random.default_rng\(seed\): got 3$
-Linear(2, 3, rng=rng)([1.0, 2.0]) → TypeError: Linear takes a Tensor: got a list$
 Tensor([[1], [1, 2]]) → ValueError: ^Tensor takes rows of equal length
 t.sum(dim=0) → TypeError: ^Tensor\.sum\(\) got an unexpected keyword argument 'dim'$
 Tensor([1.0], dtype=np.float32).data = [1e300] → ValueError: 1e\+300 is too large for float32$
 binary_cross_entropy_with_logits(t, [0, 1, 2]) → ValueError: targets are 0 or 1, or prob
-SGD([], 0.1) → ValueError: the list is empty
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
-SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before it$
+SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step
 SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
 SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
 SGD([t], np.inf) → ValueError: lr must be a number, 0 or larger, and finite
-SGD([t], "0.1") → ValueError: lr must be a number.*: got '0.1'
-SGD([t], -0.1) → ValueError: lr must be a number, 0 or larger, and finite
 SGD([t], 1, momentum=1) → ValueError: between 0 and 1: got 1
 Adam([t], betas=(0.9, 1.0)) → ValueError: betas lie between
 Adam([t], betas=(0.9,)) → ValueError: betas lie between 0 and 1, and are two: got \(0.9,\)
-Adam([t], eps=-1.0) → ValueError: eps must be above 0
-Adam([Tensor(np.zeros(3, np.float16), requires_grad=True)]) →
-    ValueError: eps must be above 0 in .*float16: got 1e-08
-AdamW([t], decay=-1) → ValueError: decay must not be negative
 warmup_cosine(0, peak=1, warmup=1, total=2) → ValueError: from 1: got 0
-inverse_sqrt(0, d_model=4) → ValueError: from 1: got 0
-inverse_sqrt(1, d_model=8, warmup=0) → ValueError: warmup is a number of steps, 1 or more
 """
 
 # A row is a line, and those below it that are indented.

@@ -1,8 +1,6 @@
-"""Chapter 9.2 · Checkpoints: whole or refused, and a run that is killed ends as if it never was."""
+"""Checkpoints: whole or refused, and a run that is killed ends as if it never was."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -16,7 +14,7 @@ from minigrad import Tensor
 from minigrad.nn import Linear, Module
 from minigrad.optim import SGD, Adam
 from minigrad.runs import checkpoints
-from minigrad.runs.checkpoints import load_checkpoint, save_checkpoint
+from minigrad.runs.checkpoints import checkpoint_facts, load_checkpoint, save_checkpoint
 
 ROOT = Path(__file__).parents[1]
 
@@ -69,15 +67,6 @@ def test_a_transposed_view_is_stored_as_it_reads(tmp_path):
     np.testing.assert_array_equal(other.weight.data, np.arange(15.0).reshape(5, 3).T)
 
 
-def test_numbers_without_axes_and_float32_come_back(tmp_path):
-    model = Module()
-    model.scale = Tensor(2.5, requires_grad=True, dtype=np.float32)
-    path = save_checkpoint(tmp_path / "c", model=model)
-    model.scale.data = np.zeros((), np.float32)
-    load_checkpoint(path, model=model)
-    assert model.scale.data == 2.5 and model.scale.shape == () and model.scale.dtype == np.float32
-
-
 def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
     parts = run()
     train(**parts)
@@ -87,6 +76,15 @@ def test_a_float64_state_goes_on_in_the_parameters_dtype(tmp_path):
     load_checkpoint(path, **other)
     dtypes = {name: x.dtype for name, x in other["optimizer"].memory[0].items()}
     assert dtypes == {"m": np.float32, "v": np.float32, "t": np.float64}
+
+
+def test_facts_are_what_json_makes_of_them(tmp_path):
+    facts = {"a": (1, 2), "b": {10: "x", 9: None}, "c": "√d_k"}
+    path = save_checkpoint(tmp_path / "c", model=run()["model"], **facts)
+    assert checkpoint_facts(path) == {"a": [1, 2], "b": {"10": "x", "9": None}, "c": "√d_k"}
+    with pytest.raises(TypeError, match="ndarray is not JSON serializable"):
+        save_checkpoint(tmp_path / "d", model=run()["model"], it=np.arange(3))
+    assert not (tmp_path / "d").exists()
 
 
 # ---------------------------------------------------------------- law
@@ -126,50 +124,32 @@ def start(path, steps):
 
 
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bits(tmp_path):
-    steps = 150
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    start(whole, steps).communicate()
-    kills, wait = 0, np.random.default_rng(0)
-    while True:
-        process = start(killed, steps)
-        process.stdout.readline()  # it has come to a step of its own
-        time.sleep(wait.uniform(0.0, 0.05))
-        process.send_signal(signal.SIGKILL)
+    start(whole, 150).communicate()
+    for wait in (0.0, 0.01, 0.05):
+        process = start(killed, 150)
+        assert process.stdout.readline()  # it has come to a step
+        time.sleep(wait)
+        process.kill()
         process.communicate()
-        if process.returncode == 0 or kills == 6:
-            break
-        kills += 1
-    start(killed, steps).communicate()
-    assert kills >= 1
-    one, other = ({"model": Linear(40, 50, rng=np.random.default_rng(1))} for _ in range(2))
-    assert load_checkpoint(whole, **one) == load_checkpoint(killed, **other) == {"step": steps}
-    for x, y in zip(one["model"].parameters(), other["model"].parameters(), strict=True):
-        np.testing.assert_array_equal(x.data, y.data)
+    assert checkpoint_facts(killed)["step"] < 150
+    start(killed, 150).communicate()
+    assert checkpoint_facts(killed) == {"step": 150}
     assert whole.read_bytes() == killed.read_bytes()
 
 
 # ---------------------------------------------------------------- refusal
 
 
-DAMAGED = {
-    "empty": lambda data: b"",
-    "cut in the length": lambda data: data[:4],
-    "cut in the header": lambda data: data[:30],
-    "half": lambda data: data[: len(data) // 2],
-    "nearly whole": lambda data: data[: int(0.99 * len(data))],
-    "text": lambda data: b"not at all",
-    "another program's": lambda data: safetensors.numpy.save({"x": np.zeros(3)}),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
-def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path, damage):
+def test_what_is_no_whole_checkpoint_is_refused_in_a_sentence_and_changes_nothing(tmp_path):
     path = save_checkpoint(tmp_path / "c", **run(), step=1)
-    path.write_bytes(damage(path.read_bytes()))
+    whole, anothers = path.read_bytes(), safetensors.numpy.save({"x": np.zeros(3)})
     other = run(seed=5)
     before = everything(other)
-    with pytest.raises(ValueError, match="is not a checkpoint of minigrad, or is damaged"):
-        load_checkpoint(path, **other)
+    for data in (b"", b"not at all", whole[:30], whole[: len(whole) // 2], anothers):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match="is not a checkpoint of minigrad, or is damaged"):
+            load_checkpoint(path, **other)
     assert everything(other) == before
 
 
@@ -180,17 +160,20 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path):
     rng = np.random.default_rng(5)
     for model, optimizer, generator, words in (
         (Linear(3, 2, rng=rng), None, None, "weight has shape"),
-        (run(5)["model"], lambda p: SGD(p, 0.1), None, "of Adam with 2 parameters, not of SGD"),
+        (
+            run(5)["model"],
+            lambda p: SGD(p, 0.1),
+            None,
+            "of Adam of 2 parameters, and not",
+        ),
         (run(5)["model"], Adam, np.random.Generator(np.random.MT19937(0)), "does not fit"),
     ):
-        other = {"model": model, "optimizer": optimizer and optimizer(model.parameters())}
-        before = model.state_dict(), other["optimizer"] and other["optimizer"].state_dict()
+        other = {"model": model, "optimizer": (optimizer or Adam)(model.parameters())}
+        other["rng"] = generator or rng
+        before = everything(other)
         with pytest.raises(ValueError, match=words):
-            load_checkpoint(path, **other, rng=generator)
-        after = model.state_dict(), other["optimizer"] and other["optimizer"].state_dict()
-        for one, two in zip(before, after, strict=True):
-            for name in one or {}:
-                np.testing.assert_array_equal(one[name], two[name])
+            load_checkpoint(path, **other)
+        np.testing.assert_equal(everything(other), before)
 
 
 def test_what_the_file_does_not_hold_cannot_be_asked_of_it(tmp_path):
@@ -200,69 +183,11 @@ def test_what_the_file_does_not_hold_cannot_be_asked_of_it(tmp_path):
             load_checkpoint(path, model=run()["model"], **{name: run()[name]})
 
 
-@pytest.mark.parametrize("use", [save_checkpoint, load_checkpoint])
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"model": 3}, "model= must be of the class Module: got int"),
-        ({"optimizer": "Adam"}, "optimizer= must be of the class Optimizer: got str"),
-        ({"rng": 3}, "rng= must be of the class Generator: got int"),
-    ],
-)
-def test_another_kind_of_object_is_refused_by_its_keyword(use, wrong, words, tmp_path):
-    model = Linear(2, 3, rng=np.random.default_rng(0))
-    with pytest.raises(TypeError, match=words):
-        use(tmp_path / "c", **{"model": model} | wrong)
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_generator_that_cannot_be_written_is_refused_before_anything_is(tmp_path):
-    with pytest.raises(TypeError, match="keeps a PCG64 generator"):
-        save_checkpoint(
-            tmp_path / "c",
-            model=run()["model"],
-            rng=np.random.Generator(np.random.MT19937(0)),
-        )
-    assert not list(tmp_path.iterdir())
-
-
 def test_without_safetensors_one_sentence_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     monkeypatch.setitem(sys.modules, "safetensors.numpy", None)
     with pytest.raises(ImportError, match=r'pip install -e "\.\[save\]"$'):
         checkpoints.save_checkpoint(tmp_path / "c", model=run()["model"])
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("array of no part", lambda arrays, about: arrays | {"ema.x": np.zeros(3)}),
-        ("a place beyond", lambda arrays, about: arrays | {"optimizer.7.m": np.zeros((3, 5))}),
-        ("a negative place", lambda arrays, about: arrays | {"optimizer.-1.m": np.zeros((3, 5))}),
-        ("half a memory", lambda arrays, about: arrays.pop("optimizer.0.v")),
-        ("no rate", lambda arrays, about: arrays | {"optimizer.lr": np.array(np.nan)}),
-        ("a generator's state", lambda arrays, about: about["rng"]["state"].update(state=-1)),
-        ("facts", lambda arrays, about: about.update(about=about.pop("facts"))),
-        ("null facts", lambda arrays, about: about.update(facts=None)),
-        ("no text", lambda arrays, about: about.clear()),
-    ],
-)
-def test_a_strange_file_is_refused_and_changes_nothing(tmp_path, name, change):
-    parts = run()
-    train(**parts)
-    path = save_checkpoint(tmp_path / "c", **parts, step=1)
-    arrays, about = checkpoints._read(path)
-    changed = change(arrays, about)
-    arrays = changed if isinstance(changed, dict) else arrays
-    path.write_bytes(safetensors.numpy.save(arrays, {"minigrad": json.dumps(about)}))
-    other = run(seed=5)
-    before = everything(other)
-    with pytest.raises(ValueError, match=r"c (is not a checkpoint of minigrad|does not fit)"):
-        load_checkpoint(path, **other)
-    assert everything(other) == before
-
-
-# ---------------------------------------------------------------- damage
 
 
 def test_one_changed_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
@@ -271,7 +196,7 @@ def test_one_changed_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
     path = save_checkpoint(tmp_path / "c", **parts, step=3, note="half-way")
     whole, rng = path.read_bytes(), np.random.default_rng(0)
     refused = 0
-    for place in rng.choice(len(whole), 400, replace=False):
+    for place in rng.choice(len(whole), 200, replace=False):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << rng.integers(8)
         path.write_bytes(damaged)
@@ -285,34 +210,4 @@ def test_one_changed_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
         else:
             assert facts == {"step": 3, "note": "half-way"}
             assert everything(other) == everything(parts)
-    assert refused > 300
-
-
-def test_a_file_without_a_checksum_still_loads(tmp_path, monkeypatch):
-    parts = run()
-    monkeypatch.setattr(checkpoints, "_fingerprint", lambda *arguments: None)
-    path = save_checkpoint(tmp_path / "c", **parts, step=3)
-    monkeypatch.undo()
-    assert load_checkpoint(path, **run(seed=5)) == {"step": 3}
-
-
-@pytest.mark.parametrize(
-    ("fact", "words"),
-    [
-        ({1: "a"}, "the fact it has the key 1, which would come back as text: use '1'"),
-        ((1, 2), "the fact it has the type tuple, which would not come back: use list"),
-        ([1, (2,)], r"the fact it\[1\] has the type tuple"),
-        (np.int64(3), "the fact it has the type int64, which would not come back: use int"),
-        (np.float64(3), "the fact it has the type float64"),
-        (
-            np.arange(3),
-            r"the fact it has the type ndarray, which would not come back: use \.tolist",
-        ),
-        ({"a": {"b": {3}}}, r"the fact it\['a'\]\['b'\] has the type set"),
-    ],
-    ids=str,
-)
-def test_a_fact_that_would_come_back_as_another_type_is_refused(fact, words, tmp_path):
-    with pytest.raises(TypeError, match=words):
-        save_checkpoint(tmp_path / "c", **run(), it=fact)
-    assert not (tmp_path / "c").exists()
+    assert refused > 150

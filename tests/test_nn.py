@@ -1,11 +1,10 @@
 """Chapter 7 · Layers: parameters found by their names, state that travels, and the usual layers."""
 
 import contextlib
+import functools
 import math
 import re
-from collections import UserDict, UserList, deque
-from functools import partial
-from types import MappingProxyType, SimpleNamespace
+from collections import UserDict, deque
 
 import numpy as np
 import pytest
@@ -74,35 +73,21 @@ STATE = ["trained", "frozen", "inner.0.weight", "inner.0.bias", "inner.1.mask", 
 # ---------------------------------------------------------------- value
 
 
-def test_a_linear_layer_equals_three_nested_loops():
-    layer, x = linear(), random.standard_normal((T, D_IN))
+def test_a_linear_layer_equals_nested_loops_with_any_axes_before_the_features():
+    layer, x = linear(), random.standard_normal((B, T, D_IN))
     layer.bias.data = random.standard_normal(D_OUT)
-    expected = np.tile(layer.bias.data, (T, 1))
-    for t in range(T):
-        for i in range(D_IN):
-            for j in range(D_OUT):
-                expected[t, j] += x[t, i] * layer.weight.data[i, j]
+    expected = np.tile(layer.bias.data, (B, T, 1))
+    for b, t, i, j in np.ndindex(B, T, D_IN, D_OUT):
+        expected[b, t, j] += x[b, t, i] * layer.weight.data[i, j]
     np.testing.assert_allclose(layer(Tensor(x)).data, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("batch", [(), (T,), (B, T), (0, T), (2, 1, 3, 1)])
-def test_any_number_of_axes_may_stand_before_the_features(batch):
-    layer, x = linear(), random.standard_normal((*batch, D_IN))
-    y = layer(Tensor(x))
-    assert y.shape == (*batch, D_OUT)
-    np.testing.assert_allclose(y.data, x @ layer.weight.data, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(layer(Tensor(x[0, 0])).data, expected[0, 0], rtol=1e-12)
+    assert layer(Tensor(np.ones((0, D_IN)))).shape == (0, D_OUT)
 
 
 def with_attributes(**attributes):
     model = Module()
     for name, value in attributes.items():
         setattr(model, name, value)
-    return model
-
-
-def sharing():
-    model = with_attributes(one=linear(), other=linear())
-    model.other.weight = model.one.weight
     return model
 
 
@@ -129,34 +114,31 @@ NAMED = {
         ),
         "blocks.0.weight blocks.1.0.weight blocks.1.0.bias blocks.1.1.0.weight",
     ),
-    "in a sequence with a function": (
-        lambda: Sequential(linear(5, 7), relu, linear(7, 2)),
-        "layers.0.weight layers.0.bias layers.2.weight layers.2.bias",
+    "in a deque and another mapping": (
+        lambda: with_attributes(
+            queue=deque([linear(bias=False)]), found=UserDict({"a": linear(bias=False)})
+        ),
+        "queue.0.weight found.a.weight",
     ),
-    "once, where two layers share one": (sharing, "one.weight one.bias other.bias"),
     "once, in lists, dicts and circles": (in_a_circle, "blocks.0.weight by_name.head.weight"),
-    "not the constants": (Frozen, "trained inner.0.weight inner.0.bias"),
     "not a result": (keeping_a_result, "factor inner.weight"),
-    "none": (Module, ""),
 }
+
+
+def member(owner, name):
+    if isinstance(owner, Module):
+        return getattr(owner, name)
+    return owner[int(name) if name.isdigit() else name]
 
 
 @pytest.mark.parametrize(("make", "names"), NAMED.values(), ids=NAMED)
 def test_parameters_are_named_by_the_path_to_them(make, names):
-    model, found = make(), []
-    for name, p in model.named_parameters():
-        at = model
-        for part in name.split("."):
-            at = (
-                getattr(at, part)
-                if hasattr(at, part)
-                else at[int(part) if part.isdigit() else part]
-            )
-        assert at is p
-        found.append(name)
-    assert found == names.split()
-    assert [id(p) for p in model.parameters()] == [id(p) for _, p in model.named_parameters()]
-    assert [name for name, _ in model.named_parameters("head.")] == [f"head.{n}" for n in found]
+    model = make()
+    found = dict(model.named_parameters())
+    assert list(found) == names.split()
+    for name, p in found.items():
+        assert functools.reduce(member, name.split("."), model) is p
+    assert [id(p) for p in model.parameters()] == [id(p) for p in found.values()]
 
 
 def test_an_embedding_is_the_rows_of_the_words():
@@ -168,8 +150,7 @@ def test_an_embedding_is_the_rows_of_the_words():
     np.testing.assert_array_equal(layer(words.tolist()).data, found.data)
 
 
-@pytest.mark.parametrize("eps", [1e-5, 0.1])
-@pytest.mark.parametrize("batch", [(), (T,), (B, T)])
+@pytest.mark.parametrize(("eps", "batch"), [(1e-5, ()), (0.1, (B, T))])
 def test_norms_are_their_papers_formulas(batch, eps):
     x = 3 + 5 * random.standard_normal((*batch, D_IN))
     layer, root = LayerNorm(D_IN, eps=eps), RMSNorm(D_IN, eps=eps)
@@ -183,29 +164,6 @@ def test_norms_are_their_papers_formulas(batch, eps):
         np.testing.assert_allclose(y[i], expected, rtol=1e-11, atol=1e-13)
         size = math.sqrt(sum(x[i] ** 2) / D_IN + eps)
         np.testing.assert_allclose(z[i], x[i] / size * root.gain.data, rtol=1e-12)
-
-
-WITH_A_NUMBER = {
-    "LayerNorm": lambda number, dtype: LayerNorm(D_IN, eps=number, dtype=dtype),
-    "RMSNorm": lambda number, dtype: RMSNorm(D_IN, eps=number, dtype=dtype),
-    "Dropout": lambda number, dtype: Dropout(number, rng=rng()),
-}
-
-
-@pytest.mark.parametrize("name", WITH_A_NUMBER)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
-def test_an_option_of_another_dtype_changes_neither_the_dtype_nor_the_numbers(name, dtype, kind):
-    x = Tensor(random.standard_normal((T, D_IN)), dtype=dtype, requires_grad=True)
-    of = lambda number: WITH_A_NUMBER[name](number, dtype)(x)
-    y = of(kind(0.25))
-    assert y.dtype == dtype
-    np.testing.assert_array_equal(y.data, of(0.25).data, strict=True)
-    with unfused():
-        steps = of(kind(0.25))
-    assert steps.dtype == dtype
-    np.testing.assert_allclose(y.data, steps.data, rtol=0, atol=9 * np.finfo(dtype).eps)
-    assert gradients(y.sum(), [x])[0].dtype == dtype
 
 
 def test_layers_in_a_sequence_are_applied_one_after_the_other_and_may_be_functions():
@@ -247,9 +205,8 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("batch", [(), (T,), (B, T)])
 @pytest.mark.parametrize("make", LAYERS.values(), ids=LAYERS)
-def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differences(make, batch):
+def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differences(make):
     layer = make()
     names, parameters = zip(*layer.named_parameters(), strict=True)
 
@@ -258,43 +215,14 @@ def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differe
             setattr(layer, name, parameter)
         return layer(x) ** 2
 
-    shapes = [(*batch, D_IN), *(p.shape for p in parameters)]
+    shapes = [(B, T, D_IN), *(p.shape for p in parameters)]
     assert gradcheck(f, *map(random.standard_normal, shapes))
-
-
-def test_a_row_of_an_embedding_gets_the_gradients_of_all_its_uses():
-    layer, words = Embedding(11, 7, rng=rng()), np.array([[3, 5, 3], [0, 3, 10]])
-    g = random.standard_normal((B, T, 7))
-    (found,) = gradients(layer(words), [layer.weight], g)
-    for word in range(11):
-        expected = g[words == word].sum(axis=0)
-        np.testing.assert_allclose(found[word], expected, rtol=1e-13, atol=1e-15)
-
-
-def test_the_bias_receives_the_sum_over_all_positions():
-    layer, g = linear(), random.standard_normal((B, T, D_OUT))
-    (db,) = gradients(layer(Tensor(np.ones((B, T, D_IN)))), [layer.bias], g)
-    np.testing.assert_allclose(db, g.sum(axis=(0, 1)), rtol=1e-13)
-
-
-def test_gradients_accumulate_in_the_parameters():
-    model = Scaled()
-    x = Tensor(random.standard_normal((T, D_IN)))
-    model(x).sum().backward()
-    once = [p.grad.copy() for p in model.parameters()]
-    model(x).sum().backward()
-    for p, g in zip(model.parameters(), once, strict=True):
-        assert p.grad.any()
-        np.testing.assert_array_equal(p.grad, 2 * g)
 
 
 # ---------------------------------------------------------------- law
 
 
-SHAPES = [(401, 401), (211, 601), (601, 211), (5, 101, 211)]
-
-
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(211, 601), (5, 211, 101)])
 @pytest.mark.parametrize(
     ("draw", "variance"),
     [
@@ -323,42 +251,28 @@ def test_a_deviation_may_be_asked_for():
 
 
 def test_kaiming_keeps_the_mean_square_through_twenty_relus_and_xavier_loses_half_each_time():
-    x = {"kaiming": rng(7).standard_normal((101, 211))}
-    x["xavier"] = x["kaiming"]
-    draw, shape, xaviers = rng(), (211, 211), math.sqrt(2 / (211 + 211))
-    for _ in range(20):
-        x["kaiming"] = np.maximum(x["kaiming"] @ kaiming_normal(shape, rng=draw), 0)
-        x["xavier"] = np.maximum(x["xavier"] @ normal(shape, xaviers, rng=draw), 0)
-    ratio = np.mean(x["kaiming"] ** 2) / np.mean(x["xavier"] ** 2)
-    assert 0.3 < np.mean(x["kaiming"] ** 2) < 3
-    assert math.log2(ratio) == pytest.approx(20, abs=2)
+    draw, shape, means = rng(), (211, 211), {}
+    for kind in (kaiming_normal, xavier_uniform):
+        x = rng(7).standard_normal((101, 211))
+        for _ in range(20):
+            x = np.maximum(x @ kind(shape, rng=draw), 0)
+        means[kind] = np.mean(x**2)
+    assert 0.3 < means[kaiming_normal] < 3
+    assert math.log2(means[kaiming_normal] / means[xavier_uniform]) == pytest.approx(20, abs=2)
 
 
-@pytest.mark.parametrize(("d_in", "d_out"), [(401, 401), (211, 601), (601, 211)])
-def test_weights_are_drawn_evenly_between_the_bounds_of_xavier(d_in, d_out):
-    layer = linear(d_in, d_out)
-    weight, bound = layer.weight.data, math.sqrt(6 / (d_in + d_out))
-    assert weight.shape == (d_in, d_out)
-    assert abs(weight).max() <= bound
-    assert abs(weight).max() > 0.999 * bound
-    quarters = np.histogram(weight, 4, (-bound, bound))[0] / weight.size
-    np.testing.assert_allclose(quarters, 0.25, atol=0.01)
-    np.testing.assert_allclose(weight.var(), 2 / (d_in + d_out), rtol=0.02)
-    assert not layer.bias.data.any()
-
-
-@pytest.mark.parametrize(("d_in", "d_out"), [(401, 401), (211, 601), (601, 211)])
-def test_xavier_stands_between_the_wish_of_forward_and_that_of_backward(d_in, d_out):
+def test_xavier_stands_between_the_wish_of_forward_and_that_of_backward():
     """Var(x W) = d_in Var(W), Var(g Wᵀ) = d_out Var(W): 2 d/(d_in + d_out), 1 in a square."""
-    x = Tensor(random.standard_normal((401, d_in)), requires_grad=True)
-    y = linear(d_in, d_out)(x)
-    (dx,) = gradients(y, [x], random.standard_normal(y.shape))
-    assert y.data.var() == pytest.approx(2 * d_in / (d_in + d_out), rel=0.05)
-    assert dx.var() == pytest.approx(2 * d_out / (d_in + d_out), rel=0.05)
+    for d_in, d_out in ((401, 401), (211, 601)):
+        x = Tensor(random.standard_normal((401, d_in)), requires_grad=True)
+        y = linear(d_in, d_out)(x)
+        (dx,) = gradients(y, [x], random.standard_normal(y.shape))
+        assert y.data.var() == pytest.approx(2 * d_in / (d_in + d_out), rel=0.05)
+        assert dx.var() == pytest.approx(2 * d_out / (d_in + d_out), rel=0.05)
 
 
-@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
-def test_norms_do_not_care_at_what_scale_their_input_arrives(size):
+def test_norms_do_not_care_at_what_scale_their_input_arrives():
+    size = 1e3
     x = random.standard_normal((T, D_IN))
     for layer in (LayerNorm(D_IN, eps=0.0), RMSNorm(D_IN, eps=0.0)):
         one, other = layer(Tensor(x)).data, layer(Tensor(size * x)).data
@@ -368,33 +282,29 @@ def test_norms_do_not_care_at_what_scale_their_input_arrives(size):
     np.testing.assert_allclose(moved, LayerNorm(D_IN, eps=0.0)(Tensor(x)).data, rtol=1e-9)
 
 
-def test_norms_start_with_gain_1_and_bias_0():
-    for layer in (LayerNorm(D_IN), RMSNorm(D_IN)):
+def test_norms_start_with_gain_1_and_each_bias_is_0():
+    for layer in (LayerNorm(D_IN), RMSNorm(D_IN), linear()):
         for name, parameter in layer.named_parameters():
-            assert (parameter.data == (name == "gain")).all() and parameter.shape == (D_IN,)
+            assert name == "weight" or (parameter.data == (name == "gain")).all()
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_a_dropout_layer_is_the_function_with_its_own_generator_and_none_after_eval(p):
-    layer, draw, x = Dropout(p, rng=rng()), rng(), Tensor(np.ones(20_011), requires_grad=True)
+def test_a_dropout_layer_is_the_function_with_its_own_generator_and_none_after_eval():
+    layer, draw, x = Dropout(0.1, rng=rng()), rng(), Tensor(np.ones(211), requires_grad=True)
     for _ in range(2):
-        y, same = layer(x), dropout(x, p, rng=draw)
+        y, same = layer(x), dropout(x, 0.1, rng=draw)
         np.testing.assert_array_equal(y.data, same.data)
-        g = random.standard_normal(x.shape)
-        np.testing.assert_array_equal(*(gradients(each, [x], g)[0] for each in (y, same)))
-    assert y.data.mean() == pytest.approx(1, abs=5 * math.sqrt(p / (1 - p) / x.size))
+        np.testing.assert_array_equal(*(gradients(each.sum(), [x])[0] for each in (y, same)))
     assert layer.eval()(x) is x
     assert (layer.train()(x).data != 1).any()
     assert Dropout(0.0, rng=rng())(x) is x
 
 
 def test_train_and_eval_reach_every_module_and_return_the_model():
-    model = Sequential(Dropout(0.5, rng=rng()), Sequential(Dropout(0.5, rng=rng())))
-    assert all(m.training for m in model.modules())
-    assert model.eval() is model
-    assert not any(m.training for m in model.modules())
-    assert model.train() is model and all(m.training for m in model.modules())
-    assert not any(m.training for m in model.train(False).modules())
+    model = Sequential(Dropout(0.5, rng=rng()), [Sequential(Dropout(0.5, rng=rng()))])
+    for mode in (False, True):
+        assert model.train(mode) is model
+        assert [m.training for m in model.modules()] == [mode] * 4
+    assert model.eval() is model and not model.training
     assert Sequential().training  # and the class is left as it was
 
 
@@ -426,11 +336,14 @@ def test_loading_keeps_the_tensors_that_an_optimizer_holds_and_their_dtype():
     assert not held[0].data.any() and held[1].data.all()
 
 
-def test_not_strictly_what_is_there_is_taken_and_the_rest_left():
+def test_not_strictly_what_is_there_is_taken_and_the_rest_left_but_no_other_shape():
     model, before = linear(), linear().state_dict()
     model.load_state_dict({"bias": np.ones(D_OUT), "other": np.ones(3)}, strict=False)
     np.testing.assert_array_equal(model.bias.data, np.ones(D_OUT))
     np.testing.assert_array_equal(model.weight.data, before["weight"])
+    with pytest.raises(ValueError, match=r"fit Linear: weight has shape \(1, 7\), not \(5, 7\)$"):
+        model.load_state_dict({"weight": np.ones((1, 7)), "bias": np.zeros(7)}, strict=False)
+    assert model.bias.data.all()
 
 
 def test_what_two_layers_share_is_saved_once_and_shared_still_after_loading():
@@ -449,42 +362,13 @@ def test_a_models_dtype_changes_where_it_stands_and_only_that_of_its_numbers():
     model.trained.grad = np.ones(D_IN)
     leaves = [model.trained, model.frozen, model.inner[0].weight]
     assert model.astype(np.float32) is model
-    assert [id(x) for x in leaves] == [
-        id(x) for x in (model.trained, model.frozen, model.inner[0].weight)
-    ]
     assert all(x.dtype == np.float32 for x in leaves)
-    assert model.trained.requires_grad and model.trained.grad is None
-    assert model.state_dict()["inner.1.mask"].dtype == bool
-    assert model.state_dict()["step"].dtype.kind == "i"
+    assert leaves[0] is model.trained and model.trained.requires_grad
+    assert model.trained.grad is None
+    assert [model.state_dict()[name].dtype.kind for name in ("inner.1.mask", "step")] == ["b", "i"]
     y = model.inner[0](Tensor(np.ones((T, D_IN)), dtype=np.float32))
     y.sum().backward()
     assert y.dtype == model.inner[0].weight.grad.dtype == np.float32
-    back = model.astype("float64")
-    np.testing.assert_array_equal(back.frozen.data, np.full(D_IN, 2.0), strict=True)
-
-
-def test_a_record_made_before_the_dtype_changed_is_replayed_with_the_numbers_it_was_made_of():
-    model, x = linear(), Tensor(random.standard_normal((T, D_IN)), requires_grad=True)
-    y, before = model(x), model.weight.data.copy()
-    model.astype(np.float32)
-    y.sum().backward()
-    np.testing.assert_allclose(x.grad, np.tile(before.sum(axis=1), (T, 1)), rtol=1e-13)
-    assert model.weight.grad.dtype == np.float32
-
-
-def test_the_rows_of_a_batch_do_not_mix():
-    layer, x = linear(), Tensor(random.standard_normal((T, D_IN)), requires_grad=True)
-    (dx,) = gradients(layer(x)[1].sum(), [x])
-    np.testing.assert_array_equal((dx != 0).any(axis=-1), [False, True, False])
-
-
-def test_a_float32_layer_stays_float32():
-    layer = linear(dtype=np.float32)
-    x = Tensor(random.standard_normal((T, D_IN)), dtype=np.float32, requires_grad=True)
-    y = layer(x)
-    assert y.dtype == np.float32
-    for d in gradients(y.sum(), [x, *layer.parameters()]):
-        assert d.dtype == np.float32
 
 
 def test_equal_generators_give_equal_layers_and_one_generator_gives_different_ones():
@@ -497,19 +381,18 @@ def test_equal_generators_give_equal_layers_and_one_generator_gives_different_on
 # ---------------------------------------------------------------- refusal
 
 
-@pytest.mark.parametrize("shape", [(T, D_OUT), (D_IN, T), (T, 1), (), (0,)])
 @pytest.mark.parametrize("name", LAYERS)
-def test_rows_of_another_length_are_refused_also_where_they_would_broadcast(name, shape):
-    words = f"{name} takes 5 features on the last axis: got 'x' {shape}"
-    with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
-        LAYERS[name]()(Tensor(np.ones(shape), name="x"))
+def test_rows_of_another_length_are_refused_also_where_they_would_broadcast(name):
+    for shape in ((T, D_OUT), (T, 1), ()):
+        words = f"{name} takes 5 features on the last axis: got 'x' {shape}"
+        with pytest.raises(ValueError, match=f"^{re.escape(words)}$"):
+            LAYERS[name]()(Tensor(np.ones(shape), name="x"))
 
 
-@pytest.mark.parametrize("draw", [xavier_uniform, kaiming_normal])
-@pytest.mark.parametrize("shape", [(), (5,)])
-def test_a_vector_has_no_fans(draw, shape):
-    with pytest.raises(ValueError, match="^fan-in and fan-out are the last two axes of a weight"):
-        draw(shape, rng=rng())
+def test_a_vector_has_no_fans():
+    for draw in (xavier_uniform, kaiming_normal):
+        with pytest.raises(ValueError, match="^fan-in and fan-out are the last two axes of a weig"):
+            draw((5,), rng=rng())
 
 
 def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():
@@ -531,78 +414,26 @@ def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing
         np.testing.assert_array_equal(x, before[name])
 
 
-@pytest.mark.parametrize("kind", [bool, np.int8, np.uint16, int, np.float16, np.float32, float])
-@pytest.mark.parametrize("leaf", [np.float16, np.float32, float, int, np.uint8, bool])
-def test_a_leaf_takes_numbers_of_its_kind_alone(kind, leaf):
+@pytest.mark.parametrize(
+    ("leaf", "fits", "refused"),
+    [(np.float32, np.float64, np.uint16), (int, np.int8, float), (bool, bool, np.uint8)],
+)
+def test_a_leaf_takes_numbers_of_its_kind_alone(leaf, fits, refused):
     """Integers for floats may be the bits of bfloat16: NumPy has no name for that format."""
     model = linear()
     model.mask = Tensor(np.zeros(2, leaf))
-    state = model.state_dict() | {"mask": np.ones(2, kind)}
-    floating = [np.dtype(each).kind == "f" for each in (kind, leaf)]
-    if floating[0] == floating[1] and np.can_cast(kind, leaf, "same_kind"):
-        model.load_state_dict(state)
-        np.testing.assert_array_equal(model.mask.data, np.ones(2, leaf), strict=True)
-    else:
-        said = f"mask has dtype {np.dtype(kind)}, which cannot become {np.dtype(leaf)}"
-        with pytest.raises(ValueError, match=said):
-            model.load_state_dict(state)
-        assert not model.mask.data.any()
-
-
-def test_another_shape_is_refused_also_where_names_may_be_missing():
-    model, before = linear(), linear().state_dict()
-    with pytest.raises(ValueError, match=r"fit Linear: weight has shape \(1, 7\), not \(5, 7\)$"):
-        model.load_state_dict({"weight": np.ones((1, 7)), "bias": np.ones(7)}, strict=False)
-    np.testing.assert_array_equal(model.bias.data, before["bias"])
+    state = model.state_dict()
+    said = f"mask has dtype {np.dtype(refused)}, which cannot become {np.dtype(leaf)}"
+    with pytest.raises(ValueError, match=said):
+        model.load_state_dict(state | {"mask": np.ones(2, refused)})
+    assert not model.mask.data.any()
+    model.load_state_dict(state | {"mask": np.ones(2, fits)})
+    np.testing.assert_array_equal(model.mask.data, np.ones(2, leaf), strict=True)
 
 
 def test_a_module_that_computes_nothing_says_so_by_its_name():
     with pytest.raises(NotImplementedError, match="^Nested defines no __call__$"):
         Nested()(1)
-
-
-def p(*shape):
-    return Tensor(np.ones(shape), requires_grad=True)
-
-
-SAME_NAMES = {
-    "a number and its text": lambda: {1: p(3), "1": p(2)},
-    "a dot in a key": lambda: {"a.b": p(3), "a": {"b": p(2)}},
-    "a dot in an attribute": lambda: {"0.weight": p(3), 0: {"weight": p(2)}},
-    "True and its text": lambda: {True: p(3), "True": p(2)},
-}
-
-
-@pytest.mark.parametrize("held", SAME_NAMES.values(), ids=SAME_NAMES)
-def test_two_tensors_of_one_name_are_refused_wherever_names_are_asked_for(held):
-    model = Module()
-    model.held = held()
-    for ask in (Module.state_dict, Module.parameters, lambda m: m.load_state_dict({})):
-        with pytest.raises(
-            ValueError, match=r"^two tensors are called held\.\S+, of shapes \(3,\) and"
-        ):
-            ask(model)
-
-
-def test_parameters_are_found_however_deep_and_in_a_deque_and_never_lost_in_a_set():
-    model = Module()
-    model.last = p(7)
-    for _ in range(3000):
-        outer = Module()
-        outer.inner, model = model, outer
-    assert [x.shape for x in model.parameters()] == [(7,)]
-    model.queue = deque([p(2), Linear(2, 3, rng=np.random.default_rng(0))])
-    assert [x.shape for x in model.parameters()] == [(7,), (2,), (2, 3), (3,)]
-    model.found = [UserList([p(11)]), UserDict({"a": p(13)}), MappingProxyType({"b": p(17)})]
-    assert [x.shape for x in model.parameters()][4:] == [(11,), (13,), (17,)]
-    model.names, model.steps = {"a", "b"}, range(10**12)  # other things are none of ours
-    model.constants = SimpleNamespace(c=Tensor([1.0]), rate=0.1)
-    assert len(model.parameters()) == 7
-    hidden = SimpleNamespace(w=p(5)), {p(5)}, {"a": p(5)}.values(), partial(np.add, p(5))
-    for model.some in hidden:
-        words = "^the parameters in some, a .*, would not be found: use a list, a dict or a Module$"
-        with pytest.raises(TypeError, match=words):
-            model.parameters()
 
 
 def test_a_tensor_is_not_equal_to_a_text():

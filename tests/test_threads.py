@@ -255,10 +255,7 @@ SAME = {  # a name, or several: what each thread calls, on what all of them shar
         mg.one_hot([2, 0, 0], 5) * at.sinusoidal(3, 10)[:, :5] + at.alibi(2, 3, 5),
         at.causal_mask(3, 5) & at.padding_mask([3, 2], 5) & at.window_mask(3, 5, size=2),
     ],
-    "inverse_sqrt warmup_cosine": lambda: [
-        optim.inverse_sqrt(3, d_model=6),
-        optim.warmup_cosine(3, peak=1.0, warmup=2, total=6),
-    ],
+    "warmup_cosine": lambda: optim.warmup_cosine(3, peak=1.0, warmup=2, total=6),
     "kaiming_normal normal xavier_uniform": lambda: [
         draw((3, 5), rng=drawn()) for draw in (nn.kaiming_normal, nn.normal, nn.xavier_uniform)
     ],

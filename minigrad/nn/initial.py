@@ -37,7 +37,7 @@ from minigrad.engine.tensor import Array
 
 
 def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-    """Evenly between ±√(6/(d_in + d_out)), for a weight (…, d_in, d_out)."""
+    """Draw evenly between ±√(6/(d_in + d_out)), for a weight (…, d_in, d_out)."""
     d_in, d_out = _fans(shape)
     _check_rng(rng)
     bound = np.sqrt(6 / (d_in + d_out))
@@ -45,7 +45,7 @@ def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array
 
 
 def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator) -> Array:
-    """Gaussian with mean 0 and a given standard deviation; GPT-2 takes 0.02."""
+    """Draw Gaussian values with mean 0 and a given standard deviation; GPT-2 takes 0.02."""
     _check_rng(rng)
     return std * rng.standard_normal(shape)  # type: ignore[no-any-return]
 
@@ -53,8 +53,6 @@ def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator)
 def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
     if len(shape) < 2:
         raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
-    if shape[-2] + shape[-1] == 0:
-        raise ValueError(f"a weight needs inputs or outputs: got shape {shape}")
     return shape[-2], shape[-1]
 
 
@@ -67,6 +65,6 @@ def _check_rng(rng: Any) -> None:
 
 
 def kaiming_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-    """Gaussian with variance 2/d_in, for a weight (…, d_in, d_out) that a relu follows."""
+    """Draw Gaussian values of variance 2/d_in, for a weight (…, d_in, d_out) before a relu."""
     d_in, _ = _fans(shape)
     return normal(shape, np.sqrt(2 / d_in), rng=rng)

@@ -73,7 +73,7 @@ class Embedding(Module):
         self.weight = _parameter(normal((vocab_size, d_model), std, rng=rng), dtype, "weight")
 
     def __call__(self, indices: Any) -> Tensor:
-        """The rows of the tokens that the indices name."""
+        """Return the rows of the tokens that the indices name."""
         return embedding(self.weight, indices)
 
 
@@ -138,7 +138,7 @@ class Dropout(Module):
     """Each element 0 with probability p while training, untouched otherwise (chapter 6.4).
 
     The generator belongs to the layer and moves on with each call. Give all layers the one that
-    the run's checkpoint keeps (chapter 9.2). If several threads train with one generator, the order
+    the run's checkpoint keeps. If several threads train with one generator, the order
     in which they draw decides which masks each of them gets.
     """
 
@@ -159,7 +159,7 @@ class Sequential(Module):
         self.layers = list(layers)
 
     def __call__(self, x: Any) -> Any:
-        """The last layer's output."""
+        """Apply the layers in order, and return the last one's output."""
         for layer in self.layers:
             x = layer(x)
         return x
@@ -170,9 +170,7 @@ def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
 
 
 def _of_width(x: Tensor, parameter: Tensor, layer: str) -> Tensor:
-    """x, whose rows must be as long as the parameter's first axis; a gain would broadcast."""
-    if not isinstance(x, Tensor | np.ndarray):
-        raise TypeError(f"{layer} takes a Tensor: got a {type(x).__name__}")
+    """Return x. Its rows are as long as the parameter's first axis: a gain would broadcast."""
     if x.ndim == 0 or x.shape[-1] != parameter.shape[0]:
         raise ValueError(
             f"{layer} takes {parameter.shape[0]} features on the last axis: got {describe(x)}"

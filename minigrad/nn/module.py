@@ -8,7 +8,7 @@ of the attribute `w_q` of member 0 of the attribute `blocks`. Nothing is registe
 
 The **parameters** are the leaves that require a gradient. The **state** is every leaf, so that a
 frozen parameter is saved with the rest. A result such as `0.1 * Tensor(…)` is not a leaf and is not
-found: scale the array before.
+found: scale the array before. Nor is what a set or another kind of object holds.
 
     >>> class Scaled(Module):
     ...     def __init__(self):
@@ -26,9 +26,7 @@ found: scale the array before.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, ValuesView
-from types import FunctionType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -47,37 +45,36 @@ class Module:
     training: bool = True
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """What the layer computes; every subclass says it."""
+        """Compute the layer's output; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} defines no __call__")
 
-    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Tensor]]:
-        """Every parameter with its dotted name, in the order the attributes were set.
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """Yield every parameter with its dotted name, in the order the attributes were set.
 
         A list, tuple or dict counts through its members, `blocks.0.weight`. A parameter
         that is reached by two names comes once, under the first.
         """
-        for name, leaf in _leaves(self, prefix).items():
+        for name, leaf in _leaves(self).items():
             if leaf.requires_grad:
                 yield name, leaf
 
     def parameters(self) -> list[Tensor]:
-        """Every parameter, in the same order."""
+        """Return every parameter, in the same order."""
         return [parameter for _, parameter in self.named_parameters()]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """This module, under the name "", and every module within it with its dotted name."""
-        yield "", self
-        for name, member in _members(self, "", set()):
+        """Yield this module, under the name "", and every module within it with its dotted name."""
+        for name, member in _members(self):
             if isinstance(member, Module):
                 yield name, member
 
     def modules(self) -> list[Module]:
-        """This module and every module within it."""
+        """Return this module and every module within it."""
         return [module for _, module in self.named_modules()]
 
     def state_dict(self) -> dict[str, Array]:
-        """A copy of every leaf's values, frozen ones too, under their dotted names."""
-        return {name: leaf.data.copy() for name, leaf in _leaves(self, "").items()}
+        """Return a copy of every leaf's values, frozen ones too, under their dotted names."""
+        return {name: leaf.data.copy() for name, leaf in _leaves(self).items()}
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
         """Set every leaf from a state; nothing is set unless everything fits.
@@ -87,27 +84,20 @@ class Module:
         dtype of the leaf, and ValueError if they are of another kind: integers for a floating leaf
         may be the bits of another format. Optimizers keep their hold of the parameters.
         """
-        leaves = _leaves(self, "")
+        leaves = _leaves(self)
         values = {
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
             for name, x in state.items()
         }
-        wrong = [
-            f"{name} has shape {values[name].shape}, not {leaf.shape}"
-            for name, leaf in leaves.items()
-            if name in values and values[name].shape != leaf.shape
-        ]
-        wrong += [
-            f"{name} has dtype {values[name].dtype}, which cannot become {leaf.dtype}"
-            for name, leaf in leaves.items()
-            if name in values and not _fits(values[name].dtype, leaf.dtype)
-        ]
-        if strict:
-            wrong = [
-                *[f"{name} is missing" for name in leaves if name not in values],
-                *[f"{name} is unexpected" for name in values if name not in leaves],
-                *wrong,
-            ]
+        missing = [f"{name} is missing" for name in leaves if name not in values]
+        unexpected = [f"{name} is unexpected" for name in values if name not in leaves]
+        wrong = [*missing, *unexpected] if strict else []
+        for name, leaf in leaves.items():
+            x = values.get(name, leaf.data)
+            if x.shape != leaf.shape:
+                wrong.append(f"{name} has shape {x.shape}, not {leaf.shape}")
+            elif x.dtype.kind != leaf.dtype.kind:
+                wrong.append(f"{name} has dtype {x.dtype}, which cannot become {leaf.dtype}")
         if wrong:
             raise ValueError(f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}")
         for name, leaf in leaves.items():
@@ -115,27 +105,27 @@ class Module:
                 leaf.data = values[name]
 
     def train(self, mode: bool = True) -> Self:
-        """Say to this module and all within it that they are being trained. Returns self."""
+        """Set this module and all within it to training, and return it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Self:
-        """The opposite of `train`: dropout drops nothing."""
+        """Set them to evaluation, the opposite of `train`: dropout drops nothing."""
         return self.train(False)
 
     def astype(self, dtype: Any) -> Self:
         """Turn every floating leaf into another dtype, where it stands. Gradients are dropped."""
         if np.dtype(dtype).kind != "f":
             raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
-        for _, leaf in _members(self, "", set()):
+        for _, leaf in _members(self):
             if isinstance(leaf, Tensor) and leaf.dtype.kind == "f":
                 leaf._take(leaf.data, np.dtype(dtype))
                 leaf.grad = None
         return self
 
     def __repr__(self) -> str:
-        """The class, and each parameter's name and shape."""
+        """Show the class, and each parameter's name and shape."""
         rows = [f"\n    {name} {p.shape}" for name, p in self.named_parameters()]
         return f"{type(self).__name__}({''.join(rows)})"
 
@@ -144,70 +134,31 @@ class Module:
 # What follows: how members are found.
 
 
-def _fits(given: np.dtype[Any], leaf: np.dtype[Any]) -> bool:
-    return np.can_cast(given, leaf, "same_kind") and (given.kind == "f") == (leaf.kind == "f")
+def _leaves(owner: Module) -> dict[str, Tensor]:
+    """Return every leaf under its dotted name."""
+    return {name: leaf for name, leaf in _members(owner) if isinstance(leaf, Tensor)}
 
 
-def _leaves(owner: Module, prefix: str) -> dict[str, Tensor]:
-    """Every leaf under its dotted name. ValueError if two leaves have one name."""
-    found: dict[str, Tensor] = {}
-    for name, leaf in _members(owner, prefix, set()):
-        if isinstance(leaf, Tensor):
-            if name in found:
-                raise ValueError(
-                    f"two tensors are called {name}, of shapes {found[name].shape} and "
-                    f"{leaf.shape}: use keys of one type, without dots"
-                )
-            found[name] = leaf
-    return found
+def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
+    """Yield the owner, and each module and leaf that it holds, once and under its dotted name."""
+    seen: set[int] = set()
+    waiting: list[tuple[str, Any]] = [("", owner)]  # a stack: the next one is the last
+    while waiting:
+        name, value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Module) or (isinstance(value, Tensor) and value.node is None):
+            yield name, value
+        held = [(f"{name}.{key}" if name else str(key), x) for key, x in _held(value)]
+        waiting += reversed(held)
 
 
-def _members(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Tensor | Module]]:
-    """The leaves and modules among an owner's attributes or members, each once, and theirs."""
-    seen.add(id(owner))
-    opened = [(prefix, iter(_held(owner)))]  # (a list and no recursion: modules may be nested deep)
-    while opened:
-        prefix, held = opened[-1]
-        for name, value in held:
-            if id(value) in seen:
-                continue
-            if isinstance(value, Tensor) and value.node is None:
-                seen.add(id(value))
-                yield f"{prefix}{name}", value
-            elif isinstance(value, str | bytes | range):
-                pass  # (sequences without members of our kind)
-            elif isinstance(value, Module | Mapping | Sequence):
-                if isinstance(value, Module):
-                    yield f"{prefix}{name}", value
-                seen.add(id(value))
-                opened.append((f"{prefix}{name}.", iter(_held(value))))
-                break  # what is in it comes first, and the rest of this one after it
-            elif any(isinstance(x, Module) or _is_parameter(x) for x in _hidden(value)):
-                raise TypeError(
-                    f"the parameters in {prefix}{name}, a {type(value).__name__}, would not be "
-                    "found: use a list, a dict or a Module"
-                )
-        else:
-            opened.pop()
-
-
-def _held(owner: Any) -> Any:
-    """The names and values in a module, a dict or a sequence."""
+def _held(owner: Any) -> Iterable[tuple[Any, Any]]:
+    """Return the names and values in a module, a dict or a sequence; nothing is in other things."""
     if isinstance(owner, Module):
         return vars(owner).copy().items()  # (`eval` in another thread may add `training` meanwhile)
-    return owner.items() if isinstance(owner, Mapping) else enumerate(owner)
-
-
-def _is_parameter(x: Any) -> bool:
-    return isinstance(x, Tensor) and x.node is None and x.requires_grad
-
-
-def _hidden(value: Any) -> Iterable[Any]:
-    """What is held by an object that is neither a module nor a sequence nor a mapping."""
-    if isinstance(value, Set | ValuesView):
-        return value
-    if isinstance(value, functools.partial):
-        return (value.func, *value.args, *value.keywords.values())
-    if isinstance(value, type | FunctionType):  # (a decorated one has its function's attributes)
-        return ()
-    return tuple(getattr(value, "__dict__", {}).values())
+    if isinstance(owner, Mapping):
+        return owner.items()
+    has_members = isinstance(owner, Sequence) and not isinstance(owner, str | bytes | range)
+    return enumerate(owner) if has_members else ()

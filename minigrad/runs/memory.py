@@ -1,4 +1,4 @@
-"""9.3 · Memory: what an allocation costs.
+"""Memory: what an allocation costs.
 
 Where does a training step's time go that is not arithmetic? An array's memory comes from the C
 library, which asks the kernel for it, and gives it back when the array is freed. The kernel hands
@@ -40,15 +40,9 @@ def keep_memory() -> str:
     It uses glibc's `mallopt`, and returns "freed memory is kept". With another C library (macOS's,
     Windows's, musl), or if glibc refuses, nothing is changed, and the sentence it returns says so.
     """
-    if not _has_glibc():
+    if platform.libc_ver()[0] != "glibc":
         return f"freed memory is not kept: {platform.system()} without glibc has no mallopt"
     library = ctypes.CDLL(None)
     # (mmap first: some versions refuse it, and then the other is left as it was.)
-    for name, number in (("mmap", M_MMAP_THRESHOLD), ("trim", M_TRIM_THRESHOLD)):
-        if library.mallopt(number, GIB) != 1:
-            return f"freed memory is not kept: mallopt refused the {name} threshold"
-    return "freed memory is kept"
-
-
-def _has_glibc() -> bool:
-    return platform.system() == "Linux" and platform.libc_ver()[0] == "glibc"
+    kept = library.mallopt(M_MMAP_THRESHOLD, GIB) and library.mallopt(M_TRIM_THRESHOLD, GIB)
+    return "freed memory is kept" if kept else "freed memory is not kept: mallopt refused"
