@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from attention import attention, attention_weights, causal_mask, split_heads
-from attention.mapping import Piece, to_ours
 from attention.scaled_dot_product import scale_factor
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.museum.exhibits import __file__ as hall
@@ -17,10 +16,9 @@ from demos.museum.exhibits._engine import Value, in_order
 from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
 from minigrad import Tensor, cross_entropy, getitem, gradients, idea, softmax, where
-from minigrad.optim import SGD
 from tests.demos.running import ROOT, demo_here, python
 
-SEEDS = range(40)
+SEEDS = range(20)
 every = pytest.mark.parametrize("shown", [exhibit(name) for name in NAMES], ids=NAMES)
 
 
@@ -150,18 +148,10 @@ REFUSED = {
 }
 
 
-def scores_over(root):
-    """Scores with a scale that is right at width 256 with 8 heads, or at width 256 only."""
-
-    def scores(x, w_q, w_k, num_heads):
-        q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
-        return q @ k.mT / root(num_heads)
-
-    return scores
-
-
-def one_pass_and_no_step(w, loss, rate, steps):
-    loss(w).backward()
+def scores_of_width_256(x, w_q, w_k, num_heads):
+    """Scores with a scale that is right at width 256 with 8 heads only."""
+    q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
+    return q @ k.mT / 32**0.5
 
 
 def one_gradient_for_all_steps(w, loss, rate, steps):
@@ -179,50 +169,34 @@ def cleaned(scores, mask):
     return where(np.isnan(p.data), 0.0, p)
 
 
-def loading(names="qkvo", untransposed=""):
-    """A loader that takes our matrices q, k, v, o from these of theirs, some of them as stored."""
-
-    def load(layer, theirs):
-        stored = {name[0]: w for name, w in theirs.items()}
-        layer.load_state_dict(
-            {
-                f"w_{ours}.weight": stored[name] if ours in untransposed else stored[name].T
-                for ours, name in zip("qkvo", names, strict=True)
-            }
-        )
-        return layer
-
-    return load
+def exchanged(layer, theirs):
+    """W_Q and W_K in each other's places."""
+    stored = {name[0]: w.T for name, w in theirs.items()}
+    names = zip("qkvo", "kqvo", strict=True)
+    layer.load_state_dict({f"w_{ours}.weight": stored[name] for ours, name in names})
+    return layer
 
 
 # What is wrong in another way, or too careful; and what the check is to say.
-NOT_ZERO = "a weight is not 0 where the mask is False"
 IMPOSTORS = [
-    ("sqrt_d_model", scores_over(lambda num_heads: 32**0.5), "with 16 heads"),
-    ("sqrt_d_model", scores_over(lambda num_heads: (256 / num_heads) ** 0.5), "with 16 heads"),
+    ("sqrt_d_model", scores_of_width_256, "with 16 heads"),
     ("no_scale", lambda q, k: q @ k.mT / q.shape[-1], r"from 0\.\d+ at d_k = 4 to 0\.03\d? at"),
-    ("no_scale", lambda q, k: q @ k.mT / 32, r"from 0\.0\d+ at d_k = 4 to (0\.9|1)"),
     ("no_scale", lambda q, k: 0.0 * (q @ k.mT), "from 0 at d_k = 4 to 0 "),
     ("reversed_mask", looking_along(0), r"output 1 does not depend on the inputs \[0"),
     ("reversed_mask", looking_along(-1), "output 0 does not depend on"),  # the token before alone
-    ("reversed_mask", lambda x: 0.0 * x, r"r: output 0 does not depend on the inputs \[0\]$"),
-    ("empty_row", lambda s, mask: softmax(s), NOT_ZERO),
     ("empty_row", lambda s, mask: 0.0 * s, "or all of it is 0"),
     # finite, and the empty row looks everywhere
-    ("empty_row", lambda s, mask: softmax(s + np.where(mask, 0.0, -1e9)), NOT_ZERO),
+    (
+        *("empty_row", lambda s, mask: softmax(s + np.where(mask, 0.0, -1e9))),
+        "a weight is not 0 where the mask is False",
+    ),
     ("empty_row", lambda s, mask: softmax(s) * mask, r"rows sum to \[.+\], not to 1 1 1 0"),
     ("empty_row", cleaned, "made a NaN"),
-    ("uncleared_gradients", one_pass_and_no_step, r"1\.000 of w is left"),
     ("uncleared_gradients", one_gradient_for_all_steps, r"0\.500 of w is left"),
     ("lost_sum", lambda x, w, b, g: (0 * w, g.sum(axis=0)), r"along \(u, v\), L moves by"),
-    ("lost_sum", lambda x, w, b, g: (x.T @ g, g.mean(axis=0)), r"along \(u, v\), L .+, not "),
     ("lost_sum", lambda x, w, b, g: (g.T @ x, g.sum(axis=0)), r"of w \(3, 2\) has shape \(2, 3\)"),
     ("integer_mask", lambda s, mask: softmax(s) * mask, "three tokens get .+, and alone "),
-    ("integer_mask", lambda s, mask: (0 * s + mask) / 3, "three tokens get .+, and alone "),
-    *(("untransposed", loading(untransposed=w), "an output differs") for w in "qkvo"),
-    ("untransposed", loading("kqvo"), "an output differs"),
-    ("untransposed", loading("qkov"), "an output differs"),
-    ("untransposed", lambda layer, theirs: layer, "an output differs"),
+    ("untransposed", exchanged, "an output differs"),
 ]
 
 
@@ -243,27 +217,9 @@ def scaled(q, k):
     return q @ k.mT * scale_factor(q, k, None)
 
 
-def scaled_heads(x, w_q, w_k, num_heads):
-    return scaled(*(split_heads(x @ w, num_heads) for w in (w_q, w_k)))
-
-
-def descend(w, loss, rate, steps):
-    optimizer = SGD([w], lr=rate)
-    for _ in range(steps):
-        optimizer.zero_grad()
-        loss(w).backward()
-        optimizer.step()
-
-
 def affine(x, w, b, g):
     w, b = (Tensor(values, requires_grad=True) for values in (w, b))
     return gradients(x @ w + b, [w, b], g)
-
-
-def loaded_by_layout(layer, theirs):
-    pieces = [Piece(name, (f"w_{name[0]}.weight",), transposed=True) for name in theirs]
-    layer.load_state_dict(to_ours(theirs, pieces))
-    return layer
 
 
 def weights_of(scores, mask):
@@ -278,16 +234,13 @@ def unordered_pass(root):
 
 ACCEPTED = [
     ("wrong_axis", lambda q, k, mask: attention_weights(q, k, mask=mask)),
-    ("sqrt_d_model", scaled_heads),
     ("no_scale", scaled),
     ("reversed_mask", lambda x: attention(x, x, x, mask=causal_mask(x.shape[0]))),
     ("empty_row", weights_of),
     ("repeated_index", getitem),
-    ("uncleared_gradients", descend),
     ("log_of_softmax", cross_entropy),
     ("lost_sum", affine),
     ("heads_by_reshape", split_heads),
-    ("untransposed", loaded_by_layout),
     ("integer_mask", lambda scores, mask: weights_of(scores, mask == 1)),
     # An overwritten gradient and a lack of order are two mistakes.
     ("assigned_gradient", unordered_pass),
@@ -330,8 +283,7 @@ def test_gradients_that_add_up_are_momentum_1():
     assert w.item() == pytest.approx(position, rel=1e-12)
 
 
-@pytest.mark.parametrize("times", [1, 2, 5, 10])
-def test_passing_each_contribution_on_by_itself_is_right_and_takes_a_step_for_each_path(times):
+def test_passing_each_contribution_on_by_itself_is_right_and_takes_a_step_for_each_path():
     a, steps = Value(3.0), []
 
     def pass_on(v, contribution):
@@ -340,8 +292,8 @@ def test_passing_each_contribution_on_by_itself_is_right_and_takes_a_step_for_ea
             steps.append(x)
             pass_on(x, vjp(contribution))
 
-    pass_on(doubled(a, times), 1.0)
-    assert a.grad == 2**times and len(steps) == 2 ** (times + 1) - 2
+    pass_on(doubled(a, 5), 1.0)
+    assert a.grad == 2**5 and len(steps) == 2**6 - 2
 
 
 def test_the_small_engine_orders_each_value_before_all_it_was_made_of():
@@ -465,13 +417,6 @@ def test_the_demo_shows_all_and_says_what_was_caught(inside, run_once, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, elsewhere, "")
 
 
-@every
-def test_one_exhibit_alone_leaves_a_line_of_forty_for_the_prompt(shown, inside):
-    lines = inside(shown.name, "--out", "out").splitlines()
-    assert len(lines) <= 39 and lines[0].endswith(f" {shown.name}")
-    assert lines[-1] == "2 of 2 checks passed; --marks shows them"
-
-
 @pytest.mark.parametrize(
     ("name", "old", "new", "said"),
     [  # a check that catches nothing, and one that catches the repaired version
@@ -488,40 +433,22 @@ def test_the_demo_fails_if_a_check_errs(name, old, new, said, inside, monkeypatc
     assert re.search(said, err) and ("broken    NOT CAUGHT" in out) == (old == "check")
 
 
-# (`in_place` here is a folder, and the name of an exhibit besides.)
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--out", "in_place", "no_scale"],
-        ["no_scale", "--out=in_place", "--seed", "3"],
-        ["--seed", "3", "NO_SCALE", "--o", "in_place"],
-    ],
-    ids=["behind", "before", "between"],
-)
 def test_a_name_may_be_anywhere_and_in_any_case_and_the_value_of_an_option_is_not_one(
-    words, inside, tmp_path
+    inside, tmp_path
 ):
-    names = re.findall(r"^── .+ (\w+)$", inside(*words), re.MULTILINE)
-    assert names == ["no_scale"] and (tmp_path / "in_place").is_dir()
+    """`in_place` here is a folder, and the name of an exhibit besides."""
+    printed = inside("--seed", "3", "NO_SCALE", "--o", "in_place")
+    assert re.findall(r"^── .+ (\w+)$", printed, re.MULTILINE) == ["no_scale"]
+    assert (tmp_path / "in_place").is_dir()
 
 
-def test_the_help_says_where_the_names_go():
-    usage = " ".join(demo_here("museum", "--help").stdout.partition("\n\n")[0].split())
-    assert usage.endswith("[NAME ...]")
+def test_the_checks_are_assertions_which_python_must_not_leave_out(tmp_path):
+    done = python("-O", "-m", "demos", "museum", "no_scale", "--out", tmp_path)
+    said = "the checks are assertions: run the museum without -O, and without PYTHONOPTIMIZE\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
-CLOSED = "the checks are assertions: run the museum without -O"
-
-
-@pytest.mark.parametrize(
-    ("flag", "name", "said"),
-    [
-        ("-O", "no_scale", CLOSED),
-        ("-OO", "no_scale", "a demo prints sentences of its docstring: run it without -OO"),
-        ("-B", "no_scales", "there is no exhibit 'no_scales' (did you mean no_scale?): the "),
-    ],
-)
-def test_a_refusal_is_one_sentence(flag, name, said, tmp_path):
-    done = python(flag, "-m", "demos", "museum", name, "--out", tmp_path)
-    assert done.returncode == 2 and not done.stdout
-    assert done.stderr.startswith(said) and done.stderr.count("\n") == 1
+def test_an_unknown_exhibit_is_one_sentence_with_a_guess(tmp_path):
+    done = demo_here("museum", "no_scales", "--out", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("there is no exhibit 'no_scales' (did you mean no_scale?): the ")
