@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from attention import attention, attention_weights, causal_mask, split_heads
-from attention.scaled_dot_product import scale_factor
 from demos.museum.exhibits import NAMES, difference, exhibit, source
 from demos.museum.exhibits import __file__ as hall
-from demos.museum.exhibits._engine import Value, in_order
+from demos.museum.exhibits._engine import Value
 from demos.museum.exhibits.unordered_recursion import broken as unordered
 from demos.museum.exhibits.unordered_recursion import doubled
-from minigrad import Tensor, cross_entropy, getitem, gradients, idea, softmax, where
+from minigrad import Tensor, cross_entropy, getitem, gradients, softmax, where
 from tests.demos.running import ROOT, demo_here, python
 
 SEEDS = range(20)
@@ -181,7 +180,6 @@ def exchanged(layer, theirs):
 IMPOSTORS = [
     ("sqrt_d_model", scores_of_width_256, "with 16 heads"),
     ("no_scale", lambda q, k: q @ k.mT / q.shape[-1], r"from 0\.\d+ at d_k = 4 to 0\.03\d? at"),
-    ("no_scale", lambda q, k: 0.0 * (q @ k.mT), "from 0 at d_k = 4 to 0 "),
     ("reversed_mask", looking_along(0), r"output 1 does not depend on the inputs \[0"),
     ("reversed_mask", looking_along(-1), "output 0 does not depend on"),  # the token before alone
     ("empty_row", lambda s, mask: 0.0 * s, "or all of it is 0"),
@@ -194,7 +192,6 @@ IMPOSTORS = [
     ("empty_row", cleaned, "made a NaN"),
     ("uncleared_gradients", one_gradient_for_all_steps, r"0\.500 of w is left"),
     ("lost_sum", lambda x, w, b, g: (0 * w, g.sum(axis=0)), r"along \(u, v\), L moves by"),
-    ("lost_sum", lambda x, w, b, g: (g.T @ x, g.sum(axis=0)), r"of w \(3, 2\) has shape \(2, 3\)"),
     ("integer_mask", lambda s, mask: softmax(s) * mask, "three tokens get .+, and alone "),
     ("untransposed", exchanged, "an output differs"),
 ]
@@ -213,20 +210,6 @@ def test_the_check_catches_impostors_too(name, impostor, said):
         assert re.search(said, exhibit(name).caught(impostor, seed) or "")
 
 
-def scaled(q, k):
-    return q @ k.mT * scale_factor(q, k, None)
-
-
-def affine(x, w, b, g):
-    w, b = (Tensor(values, requires_grad=True) for values in (w, b))
-    return gradients(x @ w + b, [w, b], g)
-
-
-def weights_of(scores, mask):
-    """attention_weights of queries that are the scores, over keys of length 1."""
-    return attention_weights(scores, Tensor(np.eye(scores.shape[-1])), mask=mask, scale=1.0)
-
-
 def unordered_pass(root):
     root.grad = 1.0
     unordered(root)
@@ -234,14 +217,10 @@ def unordered_pass(root):
 
 ACCEPTED = [
     ("wrong_axis", lambda q, k, mask: attention_weights(q, k, mask=mask)),
-    ("no_scale", scaled),
     ("reversed_mask", lambda x: attention(x, x, x, mask=causal_mask(x.shape[0]))),
-    ("empty_row", weights_of),
     ("repeated_index", getitem),
     ("log_of_softmax", cross_entropy),
-    ("lost_sum", affine),
     ("heads_by_reshape", split_heads),
-    ("integer_mask", lambda scores, mask: weights_of(scores, mask == 1)),
     # An overwritten gradient and a lack of order are two mistakes.
     ("assigned_gradient", unordered_pass),
 ]
@@ -294,14 +273,6 @@ def test_passing_each_contribution_on_by_itself_is_right_and_takes_a_step_for_ea
 
     pass_on(doubled(a, 5), 1.0)
     assert a.grad == 2**5 and len(steps) == 2**6 - 2
-
-
-def test_the_small_engine_orders_each_value_before_all_it_was_made_of():
-    a = Value(2.0)
-    b = a * a
-    order = list(in_order((b + a) * b))
-    assert len(order) == 4 and order[-2:] == [b, a]
-    assert isinstance(a, idea.Value) and isinstance(b, Value)
 
 
 def test_of_several_gradients_for_one_row_the_last_stays():

@@ -4,12 +4,10 @@ Only the last two groups need the wheels. Without them these tests skip. (In CI 
 """
 
 import json
-import pickle
 import re
-import shutil
-import sys
 from argparse import Namespace
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +15,15 @@ import pytest
 
 import demos
 from attention import attention
-from attention.laboratory.results import SweepError
-from attention.laboratory.sweeps import sweep
-from attention.mapping import llama_layout, to_theirs
+from attention.mapping import to_theirs
 from attention.models import llama
-from demos._kept import keep
 from demos._training import Marks
-from demos.pretrained import _arithmetic, _loading, _recovery
+from demos.pretrained import _loading, _recovery
 from demos.pretrained._gradients import Gradients
 from demos.pretrained._heads import Seen, see, sharpened
 from demos.pretrained._kept_heads import TwoModels, kept_heads
-from demos.pretrained._loading import WeightsError, calculator, folder_of, glass_layout, writer
-from demos.pretrained._recovered import KEPT, Recovered, kept
+from demos.pretrained._loading import WeightsError, folder_of, glass_layout, writer
+from demos.pretrained._recovered import Recovered, kept
 from demos.pretrained._recovery import (
     LOOKS,
     Recovery,
@@ -39,7 +34,7 @@ from demos.pretrained._recovery import (
     set_scale,
 )
 from minigrad import gradients
-from tests.demos.running import assert_light, demo_here, python, whole
+from tests.demos.running import assert_light, demo_here, whole
 
 safetensors = pytest.importorskip("safetensors.numpy")
 
@@ -60,46 +55,25 @@ def tiny(**options):
     )
 
 
-def wheel(folder, name, version):
-    """An installed package that holds nothing yet."""
-    (folder / name).mkdir(parents=True)
-    (folder / name / "__init__.py").write_text("")
-    info = folder / f"{name}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    return folder / name
-
-
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """fake(**arrays): a glassllm of the right version, whose npz has these arrays as well."""
-    imported = lambda: [name for name in sys.modules if name.partition(".")[0] == "glassllm"]
-    for name in imported():
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.syspath_prepend(tmp_path)
+    """fake(**arrays): the files of a glassllm, whose npz has these arrays as well."""
 
-    def fake(*missing, **changed):
+    def fake(**changed):
         state = to_theirs(tiny().state_dict(), glass_layout(SIZES["n_layers"]))
-        state = {name: array for name, array in state.items() if name not in missing}
-        weights = wheel(tmp_path, "glassllm", "0.1.0") / "weights"
-        weights.mkdir()
+        weights = tmp_path / "glassllm" / "weights"
+        weights.mkdir(parents=True)
         config = np.array(json.dumps(CONFIG))
         np.savez(weights / "en.npz", **state | {"__config__": config} | changed)
+        (weights / "en.tokenizer.json").write_text("{}")
+        (weights.parent / "tokenizer.py").write_text("")
+        monkeypatch.setattr(_loading, "folder_of", lambda wheel: weights.parent)
         return weights
 
-    yield fake
-    for name in imported():
-        del sys.modules[name]
+    return fake
 
 
 # ------------------------------------------------------------------ value: without the wheels
-
-
-def test_the_weights_of_a_wheel_are_found_by_its_version_and_loaded(fake):
-    fake()
-    words = [[1, 2, 3]]
-    np.testing.assert_array_equal(writer()(words).data, tiny()(words).data)
-    assert writer(dtype=np.float32)(words).dtype == np.float32
 
 
 def test_what_is_seen_in_the_heads_is_what_the_model_computes():
@@ -149,16 +123,13 @@ def test_a_gradient_in_a_head_is_the_slope_along_its_query():
 
 def test_one_head_without_its_scale_and_then_all_of_them_one_by_one():
     model, text = tiny(), np.array([3, 1, 4, 1, 5, 9])
-    before = model.state_dict()
     texts = np.array([text, text[::-1]])
     losses = [loss_on(model, each[None]) for each in texts]
     assert sharpened(model, texts, [2], 1.0).tolist() == losses
-    assert sharpened(model, texts, [], 40.0).tolist() == losses
     assert (abs(sharpened(model, texts, [2], 40.0) - losses) > 1e-6).all()
     every = sharpened(model, texts, [*range(6), 2], 40.0)  # (a head that is named twice is one)
     np.testing.assert_allclose(every, [see(tiny(), each, 40.0).loss for each in texts], rtol=1e-12)
-    for name, array in model.state_dict().items():
-        np.testing.assert_array_equal(array, before[name])
+    np.testing.assert_equal(model.state_dict(), tiny().state_dict())
     for block in model.blocks:
         block.attention.w_q.weight.data = 40 * block.attention.w_q.weight.data
     assert loss_on(model, text[None]) == pytest.approx(see(tiny(), text, 40.0).loss, rel=1e-12)
@@ -195,13 +166,6 @@ def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_erro
     both = found.together("both", [5, 8], costs[:, 5] + costs[:, 8] + np.array([0, 2] * 3))
     assert "rises by 17.250 ± 1.202; " in both  # (5 + 8) · 1.25, and 1 more
     assert both.endswith("; that is 1.000 ± 0.447 more than the sum of the single rises.")
-    assert found.together("one", [5], costs[:, 5]).endswith(
-        "in one the loss rises by 6.250 ± 0.382."
-    )
-    share = lambda gradient: np.sort(gradient**2)[-2:].sum() / (gradient**2).sum()
-    for i in (0, 1):
-        shares = [share(pair[i].gradient[head]) for pair in pairs for head in (5, 8)]
-        assert found.tenth[i] == pytest.approx(np.mean(shares))
     marks = Marks(Namespace(quick=False, marks=False))
     found.tell(marks, looks_back=5)
     verdicts = [row[3] for row in marks.rows]
@@ -253,7 +217,6 @@ RECOVERED = {  # losses on other texts at the end, of which the claim is true
         ({}, []),
         ({("weights", 16, 0.0): 3.1, ("weights", 320, 0.0): 3.1}, [3, 4]),  # it generalises
         ({("weights", 16, 1.0): 3.9}, [2]),
-        ({("weights", 320, 0.0): 3.9}, [4]),  # more texts are no help
         ({("temperatures", 16, 0.0): 3.5}, [5]),
         ({("temperatures", 16, 1.0): 3.5}, [6]),
         ({"learned": 3.2}, [0, 1]),  # the learned texts are not fitted
@@ -270,16 +233,12 @@ def test_each_mark_of_the_recovery_fails_when_its_effect_is_taken_out(changed, f
     assert [i for i, row in enumerate(marks.rows) if row[3] == "FAILED"] == failed
 
 
-def test_the_kept_trainings_say_what_the_page_claims_and_come_back_as_they_were(tmp_path):
+def test_the_kept_trainings_say_what_the_page_claims():
     about, found = kept()
     marks = Marks(Namespace(quick=False, marks=False))
     found.tell(marks)
     assert found.seeds == 5 and about["command"] == "python -m demos pretrained --full"
     assert {row[3] for row in marks.rows} == {"passed"}
-    every = [r for rates in found.rates.values() for rows in rates.values() for r in rows]
-    keep(tmp_path / "again", every, about)
-    again, known = ((tmp_path / "again").read_text("utf-8"), KEPT.read_text("utf-8"))
-    assert sorted(again.splitlines()[1:]) == sorted(known.splitlines()[1:])
 
 
 @pytest.mark.parametrize("part", ["weights", "temperatures"])
@@ -328,209 +287,51 @@ def test_what_the_kept_heads_of_two_models_say_and_what_would_falsify_it():
     assert two.furthest(known[0] + noise, known[1] + noise + 1.0) > 4
 
 
-def test_a_table_of_trainings_names_each_file_that_its_model_came_from(fake, tmp_path, monkeypatch):
-    weights = fake()
-    (weights / "en.tokenizer.json").write_text("{}")
-    code = "class Tokenizer:\n    def load(path): raise ValueError('a text of nothing')\n"
-    (weights.parent / "tokenizer.py").write_text(code)
-    loader = tmp_path / "_loading.py"
+def test_a_training_names_each_file_that_its_model_came_from(fake, tmp_path, monkeypatch):
+    weights, loader = fake(), tmp_path / "_loading.py"
     loader.write_bytes(Path(_loading.__file__).read_bytes())
     monkeypatch.setattr(_loading, "__file__", str(loader))
     known = [_loading.origin()]
-    settings = {"a": [1.0], "optimizer": ["sgd"], "lr": [1.0], "files": known}
-    with pytest.raises(WeightsError, match="a text of nothing"):
-        sweep(recovery, settings, seed=0, path=tmp_path / "table.jsonl")
     paths = [weights / "en.npz", weights / "en.tokenizer.json", weights.parent / "tokenizer.py"]
     for path in [*paths, loader]:
         path.write_bytes(path.read_bytes() + b" ")
         known.append(_loading.origin())
     assert len(set(known)) == 5
     with pytest.raises(WeightsError, match="has changed during the run"):
-        recovery(**{name: values[0] for name, values in settings.items()}, rng=None)
-    with pytest.raises(SweepError, match="another sweep"):
-        sweep(recovery, settings | {"files": known[-1:]}, seed=0, path=tmp_path / "table.jsonl")
+        recovery(1.0, optimizer="sgd", lr=1.0, files=known[0], rng=None)
 
 
 # ------------------------------------------------------------------ refusal: without the wheels
 
-NEEDED = 'the weights of {} are needed, and {} is installed: pip install -e ".[pretrained]"'
-
 
 @pytest.mark.parametrize("version", [None, "0.2.0"])
-def test_a_wheel_that_is_missing_or_of_another_version_is_one_sentence(version, tmp_path):
-    if version:
-        wheel(tmp_path, "glassllm", version)
-    search = f"path={[str(tmp_path)]!r}"  # there alone
-    code = (
-        "import importlib.metadata as m, runpy, sys\n"
-        f"m.distribution = lambda name: next(iter(m.distributions(name=name, {search})), None) or "
-        "(_ for _ in ()).throw(m.PackageNotFoundError(name))\n"
-        f"sys.argv = ['demos', 'pretrained', '--out', {str(tmp_path / 'out')!r}]\n"
-        "runpy.run_module('demos', run_name='__main__')"
-    )
-    done = python("-c", code)
+def test_a_wheel_that_is_missing_or_of_another_version_is_one_sentence(version, monkeypatch):
+    def distribution(name):
+        if version is None:
+            raise PackageNotFoundError(name)
+        return Namespace(version=version)
+
+    monkeypatch.setattr(_loading, "distribution", distribution)
     found = f"version {version}" if version else "no such package"
-    said = "pretrained: " + NEEDED.format("glassllm 0.1.0", found) + "\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+    said = f"the weights of glassllm 0.1.0 are needed, and {found} is installed: pip install -e "
+    with pytest.raises(ImportError, match=f"^{re.escape(said)}"):
+        folder_of("glassllm")
 
 
-def test_another_package_of_the_name_is_not_imported(fake, tmp_path, monkeypatch):
-    fake()
-    nearer = tmp_path / "nearer" / "glassllm"
-    nearer.mkdir(parents=True)
-    (nearer / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()")
-    monkeypatch.syspath_prepend(nearer.parent)
-    said = f"`import glassllm` finds {nearer} instead of {tmp_path / 'glassllm'}: move that folder"
-    for use in (_loading.tokenizer, writer):
-        with pytest.raises(ImportError, match=re.escape(said)):
-            use()
-    assert not (tmp_path / "ran").exists()
-
-
-BROKEN = {
-    "missing": lambda data: None,
-    "empty": lambda data: b"",
-    "cut": lambda data: data[: len(data) // 2],
-    "flipped": lambda data: bytes(
-        255 - each if i % 97 == 9 else each for i, each in enumerate(data)
-    ),
-    "other bytes": lambda data: b"\xff\x00" * 99,
-    "a list": lambda data: b"[]",
-    "a number": lambda data: b"1",
-    "nothing": lambda data: b"null",
-}
-
-
-@pytest.mark.parametrize("how", BROKEN)
 @pytest.mark.parametrize(
-    "name", ["config.json", "vocab.json", "model.safetensors", "en.npz", "en.tokenizer.json"]
+    ("changed", "said"),
+    [
+        ({"norm_f.gamma": np.full(12, np.nan)}, r"norm\.gain has a NaN"),
+        ({"norm_f.gamma": np.ones(11)}, r"\(11,\)"),
+        ({"more": np.ones(2)}, "more"),
+        ({"E": np.array([{}], dtype=object)}, "allow_pickle=False"),  # no code of a pickle is run
+    ],
 )
-def test_a_file_that_is_broken_in_any_way_is_one_sentence(
-    how, name, fake, calculating, glassllm_files
-):
-    """The npz and the tokenizer are glassllm's; the others are a calculator's."""
-    path = (glassllm_files if name.startswith("en.") else calculating) / name
-    data = BROKEN[how](path.read_bytes())
-    path.unlink() if data is None else path.write_bytes(data)
-    with pytest.raises(WeightsError) as error:
-        _arithmetic.refuse_strange("add", *calculator(calculating))
+def test_weights_of_another_kind_are_one_sentence(changed, said, fake):
+    fake(**changed)
+    with pytest.raises(WeightsError, match=said) as error:
         writer()
-        _loading.tokenizer()
-    assert re.fullmatch(r"\S+ of (mathformer|glassllm) [^\n]+", str(error.value))
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1j, "text", True, 7])
-def test_weights_that_are_not_finite_floats_are_one_sentence(value, fake):
-    fake(**{"norm_f.gamma": np.full(12, value)})
-    with pytest.raises(WeightsError, match=r"norm\.gain"):
-        writer()
-
-
-CONFIGS = {"vocab_size": 500, "rope_parameters": None, "max_position_embeddings": 3} | {
-    "rms_norm_eps": "small",
-    "num_attention_heads": 0,
-    "num_hidden_layers": 1.5,
-}
-
-
-@pytest.mark.parametrize("name", CONFIGS)
-def test_a_setting_that_does_not_fit_is_one_sentence(name, calculating):
-    config = json.loads((calculating / "config.json").read_text())
-    (calculating / "config.json").write_text(json.dumps(config | {name: CONFIGS[name]}))
-    with pytest.raises(WeightsError, match="^addformer/"):
-        _arithmetic.refuse_strange("add", *calculator(calculating))
-
-
-class Trap:
-    """What a pickle can do when it is loaded."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def test_weights_of_another_shape_or_name_or_in_a_pickle_are_one_sentence(fake, tmp_path):
-    trap = tmp_path / "sprung"
-    cases = {
-        r"norm_f\.gamma": [("norm_f.gamma",), {}],
-        r"\(12,\)": [(), {"norm_f.gamma": np.ones(11)}],
-        "more": [(), {"more": np.ones(2)}],
-        "allow_pickle=False": [(), {"E": np.array([Trap(trap)], dtype=object)}],
-    }
-    for said, (missing, changed) in cases.items():
-        weights = fake(*missing, **changed)
-        with pytest.raises(WeightsError, match=said) as error:
-            writer()
-        assert re.fullmatch(r"weights/en\.npz of glassllm cannot be used: [^\n]+", str(error.value))
-        for folder in (weights.parent, *tmp_path.glob("*.dist-info")):
-            shutil.rmtree(folder)
-    assert not trap.exists()
-    pickle.loads(pickle.dumps(Trap(trap)))  # the trap works
-    assert trap.exists()
-
-
-@pytest.fixture
-def calculating(tmp_path):
-    """A folder as mathformer's, with a model that adds."""
-    model = llama(
-        13, d_model=8, num_heads=2, num_kv_heads=2, num_blocks=1, rng=np.random.default_rng(0)
-    )
-    config = {
-        "vocab_size": 13,
-        "hidden_size": 8,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "num_hidden_layers": 1,
-        "intermediate_size": 8 * 8 // 3,
-        "head_dim": 4,
-        "rms_norm_eps": 1e-5,
-        "rope_parameters": {"rope_theta": 10_000.0},
-        "max_position_embeddings": 64,
-    }
-    folder = tmp_path / "addformer"
-    folder.mkdir()
-    ids = {character: i + 3 for i, character in enumerate("0123456789")} | {"+": 0, "=": 1}
-    (folder / "vocab.json").write_text(json.dumps(ids))
-    (folder / "config.json").write_text(json.dumps(config))
-    state = to_theirs(model.state_dict(), llama_layout(1))
-    safetensors.save_file(state, folder / "model.safetensors")
-    return folder
-
-
-@pytest.fixture
-def glassllm_files(fake):
-    """The files of a fake glassllm, with a tokenizer that knows one line."""
-    weights = fake()
-    code = (
-        "import json, pathlib\n"
-        "class Tokenizer:\n"
-        "    def load(path):\n"
-        "        found = Tokenizer()\n"
-        "        found.lines = json.loads(path.read_text('utf-8'))['lines']\n"
-        "        return found\n"
-        "    def encode(self, text): return [self.lines.index(text)]\n"
-        "    def decode(self, ids): return self.lines[ids[0]]\n"
-    )
-    (weights.parent / "tokenizer.py").write_text(code)
-    (weights / "en.tokenizer.json").write_text(json.dumps({"lines": ["A line\n"] * 9}))
-    return weights
-
-
-def test_a_calculator_of_another_shape_is_one_sentence(calculating):
-    folder, config = calculating, json.loads((calculating / "config.json").read_text())
-    loaded, ids = calculator(folder)
-    assert ids["+"] == 0
-    _arithmetic.refuse_strange("add", loaded, ids)
-    for changed, said in (({"vocab_size": 17}, "13, 8"), ({"num_hidden_layers": 2}, "layers.1")):
-        (folder / "config.json").write_text(json.dumps(config | changed))
-        with pytest.raises(WeightsError, match=said) as error:
-            calculator(folder)
-        assert str(error.value).startswith("addformer/model.safetensors of mathformer cannot be ")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(WeightsError, match="model.safetensors"):
-        calculator(folder)
+    assert re.fullmatch(r"weights/en\.npz of glassllm cannot be used: [^\n]+", str(error.value))
 
 
 def test_the_two_lists_of_versions_are_the_same():
@@ -547,18 +348,8 @@ def test_the_two_lists_of_versions_are_the_same():
     [
         (["--prompt", ""], "the prompt is empty: give a text of at least one character"),
         (["--prompt", "Alice ж"], "the model has no token for 'ж' of the prompt: leave it out"),
-        (
-            ["--prompt", "Alice " * 129],
-            r"the prompt has \d+ tokens, and the model was trained with 128 positions: give a "
-            "shorter one",
-        ),
-        (["--jobs", "0"], r"the number of jobs must be from 1 to \d+, 4 for each .*: got 0"),
-        (["--jobs", "-1"], r"the number of jobs must be from 1 to \d+, 4 for each .*: got -1"),
+        (["--prompt", "Alice " * 129], r"the prompt has \d+ tokens, and the model was trained .*"),
         (["--heads", "1.1", "5.1"], r"--heads are some of 1\.1, …, 4\.4: got '5\.1'"),
-        *(
-            (["--temperature", t], f"--temperature is a finite number above 0: got {float(t)}")
-            for t in ("0", "-1", "nan", "inf")
-        ),
     ],
 )
 def test_what_cannot_be_continued_is_one_sentence_before_the_work(
@@ -568,10 +359,6 @@ def test_what_cannot_be_continued_is_one_sentence_before_the_work(
     done = demo_here("pretrained", "--out", tmp_path, *options)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(f"pretrained: {sentence}\n", done.stderr)
-
-
-def test_a_wheel_is_where_its_package_is(glassllm, mathformer):
-    assert folder_of("glassllm") == glassllm and folder_of("mathformer") == mathformer
 
 
 # ------------------------------------------------------------------ the whole run: with the wheels
@@ -594,21 +381,3 @@ def test_it_keeps_its_marks_and_leaves_a_page(
     shown = visit(folder / "index.html", viewport={"width": 320, "height": 800}, bypass_csp=True)
     assert shown.evaluate("document.documentElement.scrollWidth") <= 320
     assert serious(shown) == []
-
-
-@pytest.mark.slow
-def test_your_own_sentence_is_continued_up_to_the_trained_length(
-    glassllm, mathformer, tmp_path_factory
-):
-    tokens = _loading.tokenizer().encode("Alice and the Queen " * 40)[:120]
-    prompt = _loading.tokenizer().decode(tokens)
-    long = len(_loading.tokenizer().encode(prompt))
-    folder, printed = whole(
-        "pretrained", tmp_path_factory, "--quick", "--prompt", prompt, "--heads", "1.3"
-    )
-    assert f"   {prompt}|" in printed and 115 < long <= 128
-    page = (folder / "index.html").read_text("utf-8")
-    assert f"{129 - long} of the {129 - long} greedy tokens are the same" in page
-    assert "Without the scale in 1.3 the loss rises by" in printed
-    assert f"On the {long} tokens of the prompt it is head " in printed
-    assert page.count(f"on the first 10 of the {long} tokens of the prompt") == 2
