@@ -202,7 +202,7 @@ class Adam(Optimizer):
         v += (1 - beta2) * (g * g - v)
         unbiased_m, unbiased_v = m / (1 - beta1 ** float(t)), v / (1 - beta2 ** float(t))
         step = np.asarray(self.lr * unbiased_m / (np.sqrt(unbiased_v) + self.eps))
-        self.give(p, np.subtract(p.data, step, out=step if step.dtype == p.dtype else None))
+        self.give(p, np.subtract(p.data, step, out=step))
 
 
 class AdamW(Adam):

@@ -101,8 +101,10 @@ def test_a_run_that_goes_on_from_its_state_is_the_run_that_never_stopped(make):
     optimizer = make[0](first)
     *_, _ = steps(optimizer, first, 11)
     second = [Tensor(p.data, requires_grad=True) for p in first]
-    resumed = make[0](second)
-    resumed.load_state_dict(optimizer.state_dict())
+    resumed, state = make[0](second), optimizer.state_dict()
+    *_, _ = steps(optimizer, first, 1)  # which must not change the state
+    resumed.lr = 9.0
+    resumed.load_state_dict(state)
     *_, found = steps(resumed, second, 9)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_array_equal(x, y)
@@ -143,7 +145,7 @@ def test_a_rate_from_numpy_leaves_float32_as_it_is():
         p.grad = np.ones(3, np.float32)
         optimizer.lr = np.float64(0.2)  # as a schedule may set it
         optimizer.step()
-        assert p.dtype == np.float32
+        assert p.dtype == np.float32 and type(optimizer.lr) is float
 
 
 # ---------------------------------------------------------------- refusal

@@ -59,11 +59,10 @@ def save_checkpoint(
         state = optimizer.state_dict()
         arrays |= {f"optimizer.{name}": array for name, array in state.items()}
     about = json.dumps({"facts": facts, "rng": None if rng is None else rng.bit_generator.state})
-    # safetensors stores an array's memory as it is, and the memory of a transposed view is not
-    # transposed: the values would come back in another order. So each array is copied in C order.
-    laid_out = {name: np.array(array, order="C") for name, array in arrays.items()}
     written = f"{_fingerprint(arrays, about)} {about}"
-    return write_whole(path, _safetensors().save(laid_out, {"minigrad": written}))
+    # safetensors stores an array's memory as it is, and the memory of a transposed view is not
+    # transposed: the values would come back in another order. (A state's copies are in C order.)
+    return write_whole(path, _safetensors().save(arrays, {"minigrad": written}))
 
 
 def load_checkpoint(
@@ -95,7 +94,7 @@ def load_checkpoint(
             rng.bit_generator.state = about["rng"]
         if optimizer is not None:
             optimizer.load_state_dict(parts["optimizer"])
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         model.load_state_dict(before[0])
         if rng is not None:
             rng.bit_generator.state = before[1]
