@@ -114,9 +114,6 @@ class GatedFeedForward(Module):
 class Block(Module):
     """Attention, then perhaps cross-attention, then a feed-forward network, each with a residual.
 
-    Block(attention, feed_forward, *, cross=None, norm_first=False, norm=LayerNorm, dropout=0.0,
-          rng=None)
-
     attention, cross  `MultiHeadAttention` layers; the queries of `cross` look at the encoder's
                       output
     feed_forward      a layer (…, d_model) → (…, d_model)
@@ -223,11 +220,3 @@ def refuse_dropout(*models: Module) -> None:
         raise ValueError(
             "the model is in training mode and drops at random: call model.eval() first"
         )
-
-
-def check_sizes(**sizes: Any) -> None:
-    """Refuse what is not a whole number above 0."""
-    for name, number in sizes.items():
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not whole or number < 1:
-            raise ValueError(f"{name} is a whole number above 0: got {number!r}")

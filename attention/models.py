@@ -28,13 +28,12 @@ from attention.blocks import (
     FeedForward,
     GatedFeedForward,
     block_weights,
-    check_sizes,
     refuse_dropout,
 )
-from attention.cache import KVCache, one_step
+from attention.cache import KVCache
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, check_rotary, rotary
+from attention.positions import LearnedPositions, SinusoidalPositions, rotary
 from attention.transformer import Attend
 from minigrad import Tensor, gelu_tanh
 from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
@@ -42,8 +41,6 @@ from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
 
 class GPT(Module):
     """A decoder alone: the next token from those before it.   (B, T) → (B, T, V)
-
-    GPT(tokens, blocks, norm, *, positions=None, head=None, max_length=None, dropout=0.0, rng=None)
 
     tokens      an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
     positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
@@ -70,8 +67,6 @@ class GPT(Module):
     ) -> None:
         if dropout and rng is None:
             raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
-        if max_length is not None:
-            check_sizes(max_length=max_length)
         self.tokens = tokens
         self.positions = positions
         self.blocks = blocks
@@ -82,41 +77,34 @@ class GPT(Module):
 
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
-        with one_step(caches, self.blocks) as start:
-            x = self.embed(tokens, start)  # (B, T, d_model)
-            T = x.shape[-2]
-            mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
-            for i, block in enumerate(self.blocks):
-                cache = None if caches is None else caches[i]
-                x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
-            x = self.norm(x)
-            return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+        start = caches[0].length if caches else 0
+        x = self.embed(tokens, start)  # (B, T, d_model)
+        T = x.shape[-2]
+        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
+        each = [None] * len(self.blocks) if caches is None else caches
+        for block, cache in zip(self.blocks, each, strict=True):
+            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
+        x = self.norm(x)
+        return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
     def embed(self, tokens: Any, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = self.tokens(tokens)  # (B, T, d_model)
-        if x.ndim < 2:
-            raise ValueError(f"tokens have shape (…, T): got one token, {tokens!r}")
-        self.refuse_beyond(start + x.shape[-2])
-        if self.positions is not None:
-            x = self.positions(x, start)  # (B, T, d_model)
-        return x if self.dropout is None else self.dropout(x)
-
-    def refuse_beyond(self, reached: int) -> None:
-        """ValueError if the model was trained with fewer positions."""
+        reached = start + x.shape[-2]
         if self.max_length is not None and reached > self.max_length:
             raise ValueError(
                 f"{reached} positions were asked for, and this model was trained with "
                 f"max_length={self.max_length}: give it the last {self.max_length} tokens and no "
                 "cache of earlier ones, or set its max_length to None"
             )
-        if isinstance(self.positions, LearnedPositions):
-            self.positions.refuse_beyond(reached)
+        if self.positions is not None:
+            x = self.positions(x, start)  # (B, T, d_model)
+        return x if self.dropout is None else self.dropout(x)
 
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
-        A position has the weight 0 for those ahead of it. Chapter 17.2 draws them. They are softmax
+        A position has the weight 0 for those ahead of it. `plot_heads` in `maps` draws them. They are softmax
         weights: with an `attend` that computes others, the model does not use what is shown.
         """
         refuse_dropout(self)
@@ -156,13 +144,7 @@ def llama(
     Weights that somebody else has trained need the eps, base and pairs of their training. No shape
     depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
-    sizes = {"num_kv_heads": num_kv_heads, "num_blocks": num_blocks}
-    check_sizes(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, **sizes)
-    d_ff = max(8 * d_model // 3, 1) if d_ff is None else d_ff
-    check_sizes(d_ff=d_ff, d_k=d_model if d_k is None else d_k)
-    check_rotary(d_model // num_heads if d_k is None else d_k, base=base, pairs=pairs)
-    if not isinstance(tied, bool | np.bool_):
-        raise TypeError(f"tied is True or False: got {tied!r}")
+    d_ff = 8 * d_model // 3 if d_ff is None else d_ff
     norm = partial(RMSNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
@@ -215,8 +197,6 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
-    sizes = {"vocab_size": vocab_size, "max_length": max_length, "num_blocks": num_blocks}
-    check_sizes(d_model=d_model, num_heads=num_heads, **sizes)
     norm = partial(LayerNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(

@@ -60,7 +60,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.fused import fused_attention
-from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
+from attention.scaled_dot_product import Scale, attention, attention_weights
 from minigrad import Tensor, repeat
 from minigrad.nn import Dropout, Linear, Module
 
@@ -117,7 +117,7 @@ def multi_head_attention(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the layer, for which chapters 7, 13.1 and 14 are needed.
+# What follows: the layer, for which chapters 7 and 14 are needed.
 
 
 class MultiHeadAttention(Module):
@@ -126,9 +126,6 @@ class MultiHeadAttention(Module):
     This is `multi_head_attention` with its parameters, and with six things more: biases, fewer
     heads of keys and values than of queries, rotated positions, dropout, another function in the
     place of `attention`, and a cache for generation.
-
-    MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
-                       scale=None, dropout=0.0, rotate=None, attend=None, rng, dtype=float)
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
               query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
@@ -183,15 +180,11 @@ class MultiHeadAttention(Module):
         rng: np.random.Generator,
         dtype: Any = float,
     ) -> None:
-        if num_heads < 1:
-            raise ValueError(f"num_heads must be at least 1: got {num_heads}")
         if (d_k is None or d_v is None) and d_model % num_heads:
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
-            raise ValueError(
-                f"num_heads={num_heads} cannot share num_kv_heads={num_kv_heads} equally"
-            )
+        if num_heads % num_kv_heads:
+            raise ValueError(f"{num_heads} heads cannot share {num_kv_heads} of keys equally")
         d_k = d_model // num_heads if d_k is None else d_k
         d_v = d_model // num_heads if d_v is None else d_v
         self.num_heads = num_heads
@@ -225,12 +218,12 @@ class MultiHeadAttention(Module):
         (B, T, S) in a mask and (H, T, S) in a score_bias: padding differs by sequence, distance by
         head. With a cache, q, k and v are the new positions, and S counts the earlier ones too.
         """
-        if cache is not None and not (k is None or k is q):
+        if cache is not None and k is not None:
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
         k = q if k is None else k
         v = k if v is None else v
         q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
-        v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
+        v_heads = split_heads(self.w_v(v), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.joined(k_heads, v_heads)
         attend = self.attend or fused_attention
@@ -238,7 +231,7 @@ class MultiHeadAttention(Module):
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)
-            mask=_for_heads(mask, q_heads, k_heads, v_heads),
+            mask=_for_heads(mask, q_heads, k_heads),
             score_bias=score_bias,
             scale=self.scale,
             drop=self.dropout if self.training and self.dropout.p else None,
@@ -262,15 +255,15 @@ class MultiHeadAttention(Module):
         return attention_weights(
             q_heads,
             self._for_each_head(k_heads),
-            mask=_for_heads(mask, q_heads, k_heads, k_heads),
+            mask=_for_heads(mask, q_heads, k_heads),
             score_bias=score_bias,
             scale=self.scale,
         )  # (…, H, T, S)
 
     def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Projected, split into heads, and turned by their positions if the layer has `rotate`."""
-        q_heads = split_heads(self.w_q(_sequence(q, "q")), self.num_heads)  # (…, H, T, d_k)
-        k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H_kv, S, d_k)
+        q_heads = split_heads(self.w_q(q), self.num_heads)  # (…, H, T, d_k)
+        k_heads = split_heads(self.w_k(k), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:
             return q_heads, k_heads
         # Fewer queries than keys are the last of the positions, as in a causal mask.
@@ -283,32 +276,12 @@ class MultiHeadAttention(Module):
         return x if group_size == 1 else repeat(x, group_size, axis=-3)
 
 
-def _sequence(x: Tensor, name: str) -> Tensor:
-    """x, if it is a Tensor of at least two axes; TypeError otherwise."""
-    if not isinstance(x, Tensor) or x.ndim < 2:
-        got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"{name} must be a Tensor (…, positions, d_model): got {got}")
-    return x
-
-
-def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor, v_heads: Tensor) -> Any:
+def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor) -> Any:
     """Give a mask for all heads, (B, T, S), an axis of heads, (B, 1, T, S).
 
     Otherwise broadcasting would line B up with H. For B ≠ H that is an error, and for B = H it
     would silently give each head the mask of one sequence.
     """
-    if mask is None:
-        return None
-    try:
-        batch = np.broadcast_shapes(q_heads.shape[:-3], k_heads.shape[:-3])
-        if np.broadcast_shapes(batch, v_heads.shape[:-3]) != batch:
-            raise ValueError
-    except ValueError:
-        raise ValueError(
-            f"the batch axes of q {q_heads.shape[:-3]}, k {k_heads.shape[:-3]} and v "
-            f"{v_heads.shape[:-3]} do not fit: v may have none that q and k have not"
-        ) from None
-    if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): the mask has an axis of heads
-        return mask
-    mask = check_mask(mask, (*batch, q_heads.shape[-2], k_heads.shape[-2]))
-    return np.expand_dims(mask, -3) if mask.ndim > 2 else mask
+    if 2 < np.ndim(mask) < max(q_heads.ndim, k_heads.ndim):
+        return np.expand_dims(mask, -3)
+    return mask

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Activation, Array, Block, FeedForward, block_weights
-from attention.cache import KVCache, one_step
+from attention.cache import KVCache
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
@@ -136,14 +136,14 @@ class Decoder(Stack):
         A position may look at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for cross-attention.
         """
-        with one_step(caches, self.blocks) as start:
-            behind = causal_mask(x.shape[-2], start + x.shape[-2])
-            if mask is not None:
-                behind = behind & check_mask(mask, (*np.shape(mask)[:-2], *behind.shape))
-            for i, block in enumerate(self.blocks):
-                cache = None if caches is None else caches[i]
-                x = block(x, memory, mask=behind, memory_mask=memory_mask, cache=cache)
-            return x if self.final_norm is None else self.final_norm(x)
+        start = caches[0].length if caches else 0
+        behind = causal_mask(x.shape[-2], start + x.shape[-2])
+        if mask is not None:
+            behind = behind & check_mask(mask, (*np.shape(mask)[:-2], *behind.shape))
+        each = [None] * len(self.blocks) if caches is None else caches
+        for block, cache in zip(self.blocks, each, strict=True):
+            x = block(x, memory, mask=behind, memory_mask=memory_mask, cache=cache)
+        return x if self.final_norm is None else self.final_norm(x)
 
 
 class Transformer(Module):
@@ -201,10 +201,10 @@ class Transformer(Module):
         caches: list[KVCache] | None = None,
     ) -> Tensor:
         """Scores of the next token at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
-        with one_step(caches, self.decoder.blocks) as start:
-            x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
-            y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
-            return y @ self.target_tokens.weight.mT  # (B, T, V)
+        start = caches[0].length if caches else 0
+        x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
+        y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
+        return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
         """Scores of the next token at each target position; source_mask is padding's, (B, 1, S)."""
