@@ -1,4 +1,4 @@
-"""17.2 · Maps: pictures of attention weights.
+"""Maps: pictures of attention weights.
 
 What do attention weights show? First, where each query looks: a map has a row for each query and a
 column for each key, and a row sums to 1, or to 0 if its query has no key. Second, how decided a
@@ -15,8 +15,6 @@ A model gives its own maps, from tokens on: `GPT.maps` and `TextEncoder.maps` (c
 
 A key that a query may not look at is hatched, since a weight of 0 is something else: the query
 could have looked there, and did not. Where a map has few cells, each cell shows its number.
-
-Names of tokens are drawn as they are given: a $ in them is not read as mathematics.
 """
 
 from __future__ import annotations
@@ -32,8 +30,7 @@ import numpy as np
 
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
-from minigrad.engine.tensor import refuse_masked
-from minigrad.runs.saving import write_whole
+from minigrad import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,10 +59,10 @@ def plot_heads(
     mask     True where a query may look, for all heads (T, S) or for each (H, T, S)
     largest  the weight from which on the colour is the darkest
     """
-    weights = _checked(weights, queries, keys)
+    weights = np.asarray(weights)
     H, T, S = weights.shape
-    if len(titles) not in (0, H):
-        raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
+    if (len(queries), len(keys)) != (T, S):
+        raise ValueError(f"{len(queries)} queries and {len(keys)} keys do not name {weights.shape}")
     masks = np.broadcast_to(True if mask is None else check_mask(mask, (H, T, S)), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
     names = titles if len(titles) else [f"head {head + 1}" for head in range(H)]
@@ -106,15 +103,10 @@ def animate_weights(
     many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
     """
     try:
-        from matplotlib import colormaps
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from PIL import Image
     except ImportError:
         raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
-    # All frames share one palette, so that no pale cell flickers: the map's colours, and greys.
-    shades = np.concatenate([colormaps["Blues"](range(256))[::2, :3], np.mgrid[0:1:18j, 0:3][0]])
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(np.round(255 * shades).astype(np.uint8).tobytes())
     pictures = []
     for i in changing(frames):
         weights = np.asarray(frames[i])[None]
@@ -122,8 +114,7 @@ def animate_weights(
         figure.dpi = 110
         canvas: Any = FigureCanvasAgg(figure)
         canvas.draw()
-        picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        pictures.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
+        pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
     content = io.BytesIO()
     pictures[0].save(
         content,
@@ -170,20 +161,6 @@ def _decided(weights: Array, mask: Array) -> str:
         return ""
     spread = entropy(np.where(mask, weights, 0)[choosing]) / np.log(n[choosing])
     return f", entropy\N{NO-BREAK SPACE}{spread.mean():.2f} log\N{NO-BREAK SPACE}n"
-
-
-def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:
-    """Weights (H, T, S) with a name for each row and column."""
-    refuse_masked(weights, "plot_heads")
-    weights = np.asarray(weights)
-    if weights.ndim != 3 or weights.shape[1:] != (len(queries), len(keys)):
-        raise ValueError(
-            f"{len(queries)} queries and {len(keys)} keys name weights (heads, {len(queries)}, "
-            f"{len(keys)}): got shape {weights.shape}"
-        )
-    if not weights.size:
-        raise ValueError(f"a map needs a head, a query and a key: got shape {weights.shape}")
-    return weights
 
 
 def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int, float]:
@@ -234,15 +211,15 @@ def _draw(
         hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0, "fill": False}
         panel.add_patch(PathPatch(Outline.make_compound_path(*cells), **hatched))
     for t, s in np.argwhere(mask) if weights.size <= FEW else ():
-        colour = "white" if weights[t, s] > 0.61 * largest else "black"  # read on a dark screen too
+        colour = "white" if weights[t, s] > 0.61 * largest else "black"
         number = f"{weights[t, s]:.2f}"
         number = re.sub(r"^(-?)0\.", r"\1.", number)  # .25, but 10.25
         panel.text(s, t, number, color=colour, fontsize=8, ha="center", va="center")
     for ticks, names in ((panel.set_xticks, keys), (panel.set_yticks, queries)):
-        ticks(range(len(names)), list(names), fontsize=8 if cell > 0.2 else 7, parse_math=False)
+        ticks(range(len(names)), list(names), fontsize=8 if cell > 0.2 else 7)
     panel.tick_params(axis="x", rotation=90 if _turned(keys, cell) else 0)
     panel.tick_params(length=2)
-    panel.set_title(title, fontsize=9, parse_math=False)
+    panel.set_title(title, fontsize=9)
 
 
 def _scale(figure: Figure, panels: Any, masks: Array) -> None:

@@ -104,8 +104,9 @@ class GPT(Module):
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
-        A position has the weight 0 for those ahead of it. `plot_heads` in `maps` draws them. They are softmax
-        weights: with an `attend` that computes others, the model does not use what is shown.
+        A position has the weight 0 for those ahead of it. `plot_heads` (`attention/maps.py`) draws
+        them. They are softmax weights: with an `attend` that computes others, the model does not
+        use what is shown.
         """
         refuse_dropout(self)
         x = self.embed(tokens)  # (B, T, d_model)
