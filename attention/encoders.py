@@ -82,22 +82,13 @@ def bert(
     Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
     after the embeddings' norm.
     """
-    drawn: dict[str, Any] = {"rng": rng, "dtype": dtype}
-    encoder = Encoder(
-        num_blocks,
-        d_model,
-        num_heads,
-        4 * d_model,
-        activation=gelu,
-        dropout=dropout,
-        attend=attend,
-        eps=eps,
-        **drawn,
-    )
+    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
+    options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
+    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, **options, **made)
     return TextEncoder(
-        Embedding(vocab_size, d_model, std=0.02, **drawn),
-        LearnedPositions(max_length, d_model, **drawn),
-        Embedding(num_kinds, d_model, std=0.02, **drawn),
+        Embedding(vocab_size, d_model, std=0.02, **made),
+        LearnedPositions(max_length, d_model, **made),
+        Embedding(num_kinds, d_model, std=0.02, **made),
         LayerNorm(d_model, eps=eps, dtype=dtype),
         encoder,
     )

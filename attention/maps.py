@@ -102,27 +102,18 @@ def animate_weights(
     A frame that hardly differs from the one before it is left out. The animation runs once, in so
     many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from PIL import Image
-    except ImportError:
-        raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
-    pictures = []
+    files = []
     for i in changing(frames):
         weights = np.asarray(frames[i])[None]
         figure = plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask)
-        figure.dpi = 110
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.draw()
-        pictures.append(Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB"))
+        files.append(io.BytesIO())
+        figure.savefig(files[-1], format="png", dpi=110)
+    from PIL import Image  # (which matplotlib needs, too)
+
+    first, *others = [Image.open(file).convert("RGB") for file in files]
     content = io.BytesIO()
-    pictures[0].save(
-        content,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=[*[int(1000 * seconds / len(pictures))] * (len(pictures) - 1), 3000],
-    )
+    durations = [*[int(1000 * seconds / len(files))] * len(others), 3000]
+    first.save(content, format="GIF", save_all=True, append_images=others, duration=durations)
     return write_whole(path, content.getvalue())
 
 
@@ -171,11 +162,8 @@ def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int,
     if few and S <= 5:  # room for the names of the columns
         least = most = max(most, LETTER * max(map(len, keys)) + 0.05)
     room = WIDTH - LETTER * max(map(len, queries)) - 0.9
-    for columns in range(min(H, 4), 0, -1):
-        cell = (room / columns - GAP) / S
-        if cell >= least:
-            break
-    return columns, max(min(cell, most), 0.1)
+    columns = max(min(H, 4, int(room / (least * S + GAP))), 1)
+    return columns, max(min((room / columns - GAP) / S, most), 0.1)
 
 
 def _turned(names: Sequence[str], cell: float) -> bool:

@@ -63,17 +63,15 @@ class GPT(Module):
         head: Linear | None = None,
         max_length: int | None = None,
         dropout: float = 0.0,
-        rng: np.random.Generator | None = None,
+        rng: Any = None,
     ) -> None:
-        if dropout and rng is None:
-            raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
         self.tokens = tokens
         self.positions = positions
         self.blocks = blocks
         self.norm = norm
         self.head = head
         self.max_length = max_length
-        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+        self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
@@ -146,31 +144,23 @@ def llama(
     depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
     d_ff = 8 * d_model // 3 if d_ff is None else d_ff
-    norm = partial(RMSNorm, eps=eps, dtype=dtype)
+    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
+    widths: dict[str, Any] = {"num_kv_heads": num_kv_heads, "d_k": d_k, "d_v": d_k}
+    turn, norm = partial(rotary, base=base, pairs=pairs), partial(RMSNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
-            MultiHeadAttention(
-                d_model,
-                num_heads,
-                num_kv_heads=num_kv_heads,
-                d_k=d_k,
-                d_v=d_k,
-                rotate=partial(rotary, base=base, pairs=pairs),
-                attend=attend,
-                rng=rng,
-                dtype=dtype,
-            ),
-            GatedFeedForward(d_model, d_ff, rng=rng, dtype=dtype),
+            MultiHeadAttention(d_model, num_heads, rotate=turn, attend=attend, **widths, **made),
+            GatedFeedForward(d_model, d_ff, **made),
             norm_first=True,
             norm=norm,
         )
         for _ in range(num_blocks)
     ]
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, **made),
         blocks,
         norm(d_model),
-        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng, dtype=dtype),
+        head=None if tied else Linear(d_model, vocab_size, bias=False, **made),
         max_length=max_length,
     )
 
@@ -198,17 +188,18 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
+    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
+    options: dict[str, Any] = {"dropout": dropout, "rng": rng}
     norm = partial(LayerNorm, eps=eps, dtype=dtype)
     blocks = [
         Block(
             MultiHeadAttention(
-                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng, dtype=dtype
+                d_model, num_heads, bias=True, attend=attend, dtype=dtype, **options
             ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng, dtype=dtype),
+            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, **made),
             norm_first=True,
             norm=norm,
-            dropout=dropout,
-            rng=rng,
+            **options,
         )
         for _ in range(num_blocks)
     ]
@@ -219,10 +210,9 @@ def gpt2(
                 std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
                 parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, **made),
         blocks,
         norm(d_model),
-        positions=LearnedPositions(max_length, d_model, rng=rng, dtype=dtype),
-        dropout=dropout,
-        rng=rng,
+        positions=LearnedPositions(max_length, d_model, **made),
+        **options,
     )

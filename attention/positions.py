@@ -104,7 +104,8 @@ def rotary(
     """
     if pairs not in ("neighbours", "halves"):
         raise ValueError(f"pairs of features are 'neighbours' or 'halves': got pairs={pairs!r}")
-    angles = _angles(start, *x.shape[-2:], base)  # (T, d_k // 2)
+    T, d_k = x.shape[-2:]
+    angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
     return _turned(x, cos=cos, sin=sin, pairs=pairs)
 

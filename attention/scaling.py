@@ -244,8 +244,6 @@ class Ratio:
     mean: float  # of ‖∂L/∂q‖
     top_tenth_without: float  # the tenth's share of the squared gradient
     top_tenth_with: float
-    dead_without: float  # the share of dead queries
-    dead_with: float
 
 
 def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
@@ -263,13 +261,10 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
         median, mean = (
             np.log10(np.divide(*both(name, pair))) for name in ("gradient_median", "gradient_mean")
         )
-        top, dead = (
-            [float(x.mean()) for x in both(name, pair)]
-            for name in ("top_tenth_share", "dead_share")
-        )
+        top = [float(x.mean()) for x in both("top_tenth_share", pair)]
         error = float(deviation(median) / math.sqrt(len(median)))
         by = [float(10 ** each.mean()) for each in (median, mean)]
-        found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top, *dead))
+        found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top))
     return found
 
 
