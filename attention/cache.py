@@ -42,9 +42,8 @@ class KVCache:
     Cached keys and values stay right if the mask is causal, the parameters do not change and there
     is no dropout. Pass the same cache to the same layer at each step, with the new positions alone.
     Do so under `no_grad()`: with recording on, the cache would keep the record of every step. A
-    cache is for self-attention; cross-attention projects the memory anew each time. `GPT.caches`
-    makes one for each block, and `generate` (chapter 15.4) uses them. Each call of the layer adds
-    positions, so two threads need two caches.
+    cache is for self-attention: call layer(x, cache=cache). `GPT.caches` makes one for each block,
+    and `generate` (chapter 15.4) uses them.
     """
 
     def __init__(self) -> None:
@@ -73,21 +72,13 @@ class KVCache:
                 )
         return self._k_rows.joined(self.k, k), self._v_rows.joined(self.v, v)
 
-    def rewind(self, length: int) -> None:
-        """Forget all but the first `length` positions."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"the cache holds {self.length} positions, and not {length}")
-        if self.k is not None and self.v is not None:
-            self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
-
 
 class _Rows:
     """Room for more keys (or values), so that a step need not copy all that are held.
 
-    The room doubles when it is full, so n steps copy less than 2 n rows. This is the one array of
-    the project that is written while Tensors share it. No Tensor's values change by that: a row
-    that was shown once is never written again. If a cache was rewound, or a call was refused after
-    its rows were written, the next step starts a new array.
+    The room doubles when it is full, so n steps copy less than 2 n rows. A row that was shown once
+    is never written again: if a call was refused after its rows were written, the next step starts
+    a new array. So no Tensor's values change.
     """
 
     def __init__(self) -> None:

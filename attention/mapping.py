@@ -112,32 +112,30 @@ def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     return [
         Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
         Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
-        *_linear(f"{ours}w_o", f"{theirs}out_proj"),
+        *_layers({"w_o": "out_proj"}, ours, theirs),
     ]
+
+
+PYTORCH = {
+    "feed_forward.w_1": "linear1",
+    "feed_forward.w_2": "linear2",
+    "norm_attention": "norm1",
+    "norm_feed_forward": "norm2",
+}
 
 
 def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
-    return [
-        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
-        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
-        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
-        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
-        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm2"),
-    ]
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    return heads + _layers(PYTORCH, ours, theirs)
 
 
 def decoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` with cross-attention, and PyTorch's `nn.TransformerDecoderLayer`."""
-    return [
-        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
-        *multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn."),
-        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
-        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
-        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
-        *_norm(f"{ours}norm_cross", f"{theirs}norm2"),
-        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm3"),
-    ]
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    cross = multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
+    names = PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
+    return heads + cross + _layers(names, ours, theirs)
 
 
 def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
@@ -152,8 +150,17 @@ def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
     ):
         for i in range(count):
             pieces += layer(f"{side}.blocks.{i}.", f"{side}.layers.{i}.")
-        pieces += _norm(f"{side}.final_norm", f"{side}.norm", optional=True)
+        pieces += _layers({f"{side}.final_norm": f"{side}.norm"}, optional=True)
     return pieces
+
+
+GPT2 = {
+    "attention.w_o": "attn.c_proj",
+    "feed_forward.w_1": "mlp.c_fc",
+    "feed_forward.w_2": "mlp.c_proj",
+    "norm_attention": "ln_1",
+    "norm_feed_forward": "ln_2",
+}
 
 
 def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
@@ -162,24 +169,27 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
     "lm_head.weight" (the token embedding again).
     """
-    pieces = [
-        Piece(f"{theirs}wte.weight", ("tokens.weight",), False),
-        Piece(f"{theirs}wpe.weight", ("positions.weight",), False),
-        *_norm("norm", f"{theirs}ln_f"),
-    ]
+    pieces = _layers({"tokens": "wte", "positions": "wpe", "norm": "ln_f"}, "", theirs)
     for i in range(num_blocks):
         ours, layer = f"blocks.{i}.", f"{theirs}h.{i}."
-        qkv = tuple(f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v"))
-        pieces += [
-            Piece(f"{layer}attn.c_attn.weight", tuple(f"{w}.weight" for w in qkv), False),
-            Piece(f"{layer}attn.c_attn.bias", tuple(f"{w}.bias" for w in qkv), False),
-            *_linear(f"{ours}attention.w_o", f"{layer}attn.c_proj", transposed=False),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.c_fc", transposed=False),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.c_proj", transposed=False),
-            *_norm(f"{ours}norm_attention", f"{layer}ln_1"),
-            *_norm(f"{ours}norm_feed_forward", f"{layer}ln_2"),
-        ]
+        qkv = [f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v")]
+        for kind in ("weight", "bias"):
+            joined = tuple(f"{w}.{kind}" for w in qkv)
+            pieces.append(Piece(f"{layer}attn.c_attn.{kind}", joined, False))
+        pieces += _layers(GPT2, ours, layer, transposed=False)
     return pieces
+
+
+BERT = {
+    "attention.w_q": "attention.self.query",
+    "attention.w_k": "attention.self.key",
+    "attention.w_v": "attention.self.value",
+    "attention.w_o": "attention.output.dense",
+    "norm_attention": "attention.output.LayerNorm",
+    "feed_forward.w_1": "intermediate.dense",
+    "feed_forward.w_2": "output.dense",
+    "norm_feed_forward": "output.LayerNorm",
+}
 
 
 def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
@@ -188,25 +198,25 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     Theirs may have the prefix "bert."; ignore "position_ids", "pooler.dense.weight" and
     "pooler.dense.bias", and the heads of a task ("cls.…").
     """
-    pieces = [
-        Piece(f"{theirs}embeddings.word_embeddings.weight", ("tokens.weight",), False),
-        Piece(f"{theirs}embeddings.position_embeddings.weight", ("positions.weight",), False),
-        Piece(f"{theirs}embeddings.token_type_embeddings.weight", ("kinds.weight",), False),
-        *_norm("norm", f"{theirs}embeddings.LayerNorm"),
-    ]
+    kinds = {"tokens": "word", "positions": "position", "kinds": "token_type"}
+    names = {ours: f"{name}_embeddings" for ours, name in kinds.items()} | {"norm": "LayerNorm"}
+    pieces = _layers(names, "", f"{theirs}embeddings.")
     for i in range(num_blocks):
-        ours, layer = f"encoder.blocks.{i}.", f"{theirs}encoder.layer.{i}."
-        pieces += [
-            *_linear(f"{ours}attention.w_q", f"{layer}attention.self.query"),
-            *_linear(f"{ours}attention.w_k", f"{layer}attention.self.key"),
-            *_linear(f"{ours}attention.w_v", f"{layer}attention.self.value"),
-            *_linear(f"{ours}attention.w_o", f"{layer}attention.output.dense"),
-            *_norm(f"{ours}norm_attention", f"{layer}attention.output.LayerNorm"),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}intermediate.dense"),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}output.dense"),
-            *_norm(f"{ours}norm_feed_forward", f"{layer}output.LayerNorm"),
-        ]
+        pieces += _layers(BERT, f"encoder.blocks.{i}.", f"{theirs}encoder.layer.{i}.")
     return pieces
+
+
+LLAMA = {
+    "attention.w_q": "self_attn.q_proj",
+    "attention.w_k": "self_attn.k_proj",
+    "attention.w_v": "self_attn.v_proj",
+    "attention.w_o": "self_attn.o_proj",
+    "feed_forward.w_1": "mlp.gate_proj",
+    "feed_forward.w_3": "mlp.up_proj",
+    "feed_forward.w_2": "mlp.down_proj",
+    "norm_attention": "input_layernorm",
+    "norm_feed_forward": "post_attention_layernorm",
+}
 
 
 def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
@@ -216,47 +226,31 @@ def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
     that name if their file repeats the embedding under it. Older files also hold
     "rotary_emb.inv_freq", and one that was saved without the head has the prefix "".
     """
-    pieces = [
-        Piece(f"{theirs}embed_tokens.weight", ("tokens.weight",), False),
-        _gain("norm", f"{theirs}norm"),
-        Piece("lm_head.weight", ("head.weight",), True, optional=True),
-    ]
+    pieces = _layers({"tokens": "embed_tokens", "norm": "norm"}, "", theirs)
+    pieces += _layers({"head": "lm_head"}, optional=True)
     for i in range(num_blocks):
-        ours, layer = f"blocks.{i}.", f"{theirs}layers.{i}."
-        pieces += [
-            *_linear(f"{ours}attention.w_q", f"{layer}self_attn.q_proj"),
-            *_linear(f"{ours}attention.w_k", f"{layer}self_attn.k_proj"),
-            *_linear(f"{ours}attention.w_v", f"{layer}self_attn.v_proj"),
-            *_linear(f"{ours}attention.w_o", f"{layer}self_attn.o_proj"),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.gate_proj"),
-            *_linear(f"{ours}feed_forward.w_3", f"{layer}mlp.up_proj"),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.down_proj"),
-            _gain(f"{ours}norm_attention", f"{layer}input_layernorm"),
-            _gain(f"{ours}norm_feed_forward", f"{layer}post_attention_layernorm"),
-        ]
+        pieces += _layers(LLAMA, f"blocks.{i}.", f"{theirs}layers.{i}.")
     return pieces
 
 
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: the pieces of the layouts, and the refusal of a name that is left over.
-
-
-def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
-    return [
-        Piece(f"{theirs}.weight", (f"{ours}.weight",), transposed),
-        Piece(f"{theirs}.bias", (f"{ours}.bias",), transposed, optional=True),
-    ]
-
-
-def _gain(ours: str, theirs: str, *, optional: bool = False) -> Piece:
-    return Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional)
-
-
-def _norm(ours: str, theirs: str, *, optional: bool = False) -> list[Piece]:
-    return [
-        _gain(ours, theirs, optional=optional),
-        Piece(f"{theirs}.bias", (f"{ours}.bias",), False, optional),
-    ]
+def _layers(
+    names: Mapping[str, str],
+    ours: str = "",
+    theirs: str = "",
+    *,
+    transposed: bool = True,
+    optional: bool = False,
+) -> list[Piece]:
+    """The weights of layers, and their biases if they have any. A norm's weight is our gain."""
+    pieces = []
+    for name, other in names.items():
+        weight = "gain" if "norm" in name else "weight"
+        turned = transposed and ("w_" in name or name == "head")  # (an embedding's rows are rows)
+        pieces += [
+            Piece(f"{theirs}{other}.weight", (f"{ours}{name}.{weight}",), turned, optional),
+            Piece(f"{theirs}{other}.bias", (f"{ours}{name}.bias",), turned, optional=True),
+        ]
+    return pieces
 
 
 def _taken(left: dict[str, Any], name: str) -> Array:

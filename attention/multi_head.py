@@ -123,9 +123,7 @@ def multi_head_attention(
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    This is `multi_head_attention` with its parameters, and with six things more: biases, fewer
-    heads of keys and values than of queries, rotated positions, dropout, another function in the
-    place of `attention`, and a cache for generation.
+    This is `multi_head_attention` with its parameters, and with options:
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
               query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
@@ -137,18 +135,16 @@ class MultiHeadAttention(Module):
     dropout   the probability with which a weight is dropped while training
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
-    attend    the function that each head computes: it is always called with mask=, score_bias=,
-              scale= and drop=. (None means: without mask, bias or dropping, and the scale 1/√d_k.)
-              By default chapter 12's `fused_attention`, whose results are those of chapter 11's
-              `attention`, but for rounding. (Inside `unfused()`, for a drawing, it takes the steps
-              of `attention`.) It may be set later, and is the place to look at scores, as below
+    attend    the function that each head computes, called with mask=, score_bias=, scale= and
+              drop=. None means chapter 12's `fused_attention`, whose results are those of chapter
+              11's `attention`, but for rounding. It may be set later
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look
     at the scores of each head, or at their gradient, set `attend`. The layer calls it for all heads
-    at once, with what it has projected. The result must be computed from the scores that are kept:
-    scores that are only looked at get no gradient. A gradient of scores sums to 0 over the keys,
-    since a number that is added to all of them changes nothing.
+    at once. The result must be computed from the scores that are kept: scores that are only looked
+    at get no gradient. A gradient of scores sums to 0 over the keys, since a number that is added
+    to all of them changes nothing.
 
     >>> from attention.scaled_dot_product import over_keys, scale_factor   # chapter 11's two steps
     >>> from minigrad import gradients
@@ -183,8 +179,6 @@ class MultiHeadAttention(Module):
         if (d_k is None or d_v is None) and d_model % num_heads:
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if num_heads % num_kv_heads:
-            raise ValueError(f"{num_heads} heads cannot share {num_kv_heads} of keys equally")
         d_k = d_model // num_heads if d_k is None else d_k
         d_v = d_model // num_heads if d_v is None else d_v
         self.num_heads = num_heads

@@ -95,7 +95,6 @@ def power(a: Exponent) -> Callable[[int], float]:
     >>> [power(a)(64) for a in (0, 0.5, 1)]       # no scale, the paper's, 1/d_k
     [1.0, 0.125, 0.015625]
     """
-
     return a if callable(a) else lambda d_k: float(d_k) ** -a
 
 
@@ -252,19 +251,25 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
     for row in rows:
         cells.setdefault((row.d_k, row.keys), ([], []))[row.a == 0.5].append(row)
 
-    def both(name: str, pair: tuple[list[Saturation], list[Saturation]]) -> tuple[Array, Array]:
-        """Return a measurement of every repeat, without the scale and with it."""
-        return tuple(np.array([getattr(row, name) for row in group]) for group in pair)  # type: ignore[return-value]
-
     found = []
     for (d_k, keys), pair in cells.items():
-        median, mean = (
-            np.log10(np.divide(*both(name, pair))) for name in ("gradient_median", "gradient_mean")
+        median, mean, tenth = (
+            np.array([[getattr(row, name) for row in group] for group in pair])  # without and with
+            for name in ("gradient_median", "gradient_mean", "top_tenth_share")
         )
-        top = [float(x.mean()) for x in both("top_tenth_share", pair)]
-        error = float(deviation(median) / math.sqrt(len(median)))
-        by = [float(10 ** each.mean()) for each in (median, mean)]
-        found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top))
+        of_median, of_mean = np.log10(median[0] / median[1]), np.log10(mean[0] / mean[1])
+        found.append(
+            Ratio(
+                d_k,
+                keys,
+                repeats=len(of_median),
+                median=float(10 ** of_median.mean()),
+                error=float(deviation(of_median) / math.sqrt(len(of_median))),
+                mean=float(10 ** of_mean.mean()),
+                top_tenth_without=float(tenth[0].mean()),
+                top_tenth_with=float(tenth[1].mean()),
+            )
+        )
     return found
 
 
