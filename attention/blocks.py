@@ -179,9 +179,7 @@ class Block(Module):
 # What follows: the weights of a stack of blocks, and refusals.
 
 
-def block_weights(
-    blocks: Sequence[Block], x: Tensor, *, mask: Any = None, score_bias: Any = None
-) -> list[Array]:
+def block_weights(blocks: Sequence[Block], x: Tensor, *, mask: Any = None) -> list[Array]:
     """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
 
     The blocks have no cross-attention. ValueError if they are in training mode and drop. Encoders
@@ -192,9 +190,8 @@ def block_weights(
     with no_grad():
         for block in blocks:
             seen = block.norm_attention(x) if block.norm_first else x
-            weights = block.attention.weights(seen, mask=mask, score_bias=score_bias)
-            found.append(weights.data)
-            x = block(x, mask=mask, score_bias=score_bias)
+            found.append(block.attention.weights(seen, mask=mask).data)
+            x = block(x, mask=mask)
     return found
 
 

@@ -63,11 +63,8 @@ def stream(
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
     equal length, without padding. What is wrong is refused at the first step, such as a model in
     training mode. A text that outgrows the model's positions is refused where it does: with `end`
-    it may stop before. Between two steps the caller's gradients are recorded as usual. If
-    parameters change there, positions that are cached keep their former keys and values.
-
-    Threads may share the model. Each of them needs an rng of its own, so that its text depends on
-    the seed alone.
+    it may stop before. Between two steps the caller's gradients are recorded as usual. Threads may
+    share the model; each of them needs an rng of its own.
     """
     refuse_dropout(model)
     new = _texts(prompt)  # (B, T)
