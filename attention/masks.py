@@ -95,8 +95,7 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
     mask = np.ones(each, bool) if mask is None else check_mask(mask, each)
     kept = np.broadcast_to(mask, each).swapaxes(-1, -2)  # (B, S, 1)
     number = np.maximum(kept.sum(axis=-2), 1).astype(x.dtype)  # (B, 1)
-    average: Tensor = where(kept, x, 0).sum(axis=-2) / number  # (B, d_model)
-    return average
+    return where(kept, x, 0).sum(axis=-2) / number  # type: ignore[no-any-return]  # (B, d_model)
 
 
 # Reference: no demo uses what follows.
