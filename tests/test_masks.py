@@ -180,7 +180,7 @@ def test_a_mask_made_here_can_be_copied_and_not_written(mask):
     "made", [causal_mask, partial(window_mask, size=3)], ids=["causal", "window"]
 )
 def test_the_masks_of_a_text_read_piece_by_piece_are_the_rows_of_the_whole_one(made):
-    """A cache of earlier keys (chapter 13.1) asks with T = 1, or a few, queries at a time."""
+    """A cache of earlier keys asks with T = 1, or a few, queries at a time."""
     pieces = [made(1, 1), made(3, 4), made(1, 5), made(2, 7)]
     padded = [np.pad(piece, ((0, 0), (0, 7 - piece.shape[1]))) for piece in pieces]
     np.testing.assert_array_equal(np.concatenate(padded), made(7), strict=True)

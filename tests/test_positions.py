@@ -174,7 +174,7 @@ def test_products_of_sinusoidal_rows_depend_on_the_distance_only_and_all_are_equ
 
 
 def test_positions_that_start_later_are_the_later_rows():
-    """So a cache of what came before changes nothing (chapter 13.1)."""
+    """So a cache of what came before changes nothing (`KVCache`)."""
     np.testing.assert_array_equal(sinusoidal(7, D_MODEL)[3:], sinusoidal(4, D_MODEL, start=3))
     for f, x in ((rotary, t(B, 7, D_K)), (learned(), t(B, 7, D_MODEL))):
         np.testing.assert_array_equal(f(x).data[:, 3:], f(x[:, 3:], 3).data)
