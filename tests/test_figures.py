@@ -73,18 +73,14 @@ def test_masked_cells_are_hatched_and_have_no_colour_and_no_number():
     mask = np.tril(np.ones((5, 5), bool))
     figure = plot_heads(drawn_weights(2, 5, 5, mask=mask), letters(5), letters(5), mask=mask)
     for panel in figure.axes[:2]:
-        (patch,) = (p for p in panel.patches if p.get_hatch())
-        places = [(s, t) for s in range(-1, 6) for t in range(-1, 6)]
-        inside = patch.get_path().contains_points(places)
-        hatched = {place for place, yes in zip(places, inside, strict=True) if yes}
-        assert hatched == {(s, t) for t, s in np.argwhere(~mask)}
+        assert panel.patch.get_hatch()  # the ground, which is seen where there is no colour
         assert np.array_equal(np.ma.getmaskarray(panel.images[0].get_array()), ~mask)
         assert {text.get_position() for text in panel.texts} == {
             (s, t) for t, s in np.argwhere(mask)
         }
     assert "hatched" in figure.axes[-1].get_ylabel()  # the colour bar
     plain = plot_heads(drawn_weights(1, 5, 5), letters(5), letters(5))
-    assert not plain.axes[0].patches and "hatched" not in plain.axes[-1].get_ylabel()
+    assert "hatched" not in plain.axes[-1].get_ylabel()
 
 
 @pytest.mark.parametrize(("T", "S", "numbers"), [(8, 8, True), (5, 13, False)])
