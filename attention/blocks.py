@@ -70,11 +70,10 @@ class FeedForward(Module):
         *,
         activation: Activation = relu,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
         self.activation = activation
-        self.w_1 = Linear(d_model, d_ff, rng=rng, dtype=dtype)
-        self.w_2 = Linear(d_ff, d_model, rng=rng, dtype=dtype)
+        self.w_1 = Linear(d_model, d_ff, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
@@ -90,12 +89,10 @@ class GatedFeedForward(Module):
     (chapter 15.3) is built with it.
     """
 
-    def __init__(
-        self, d_model: int, d_ff: int, *, rng: np.random.Generator, dtype: Any = float
-    ) -> None:
-        self.w_1 = Linear(d_model, d_ff, bias=False, rng=rng, dtype=dtype)
-        self.w_3 = Linear(d_model, d_ff, bias=False, rng=rng, dtype=dtype)
-        self.w_2 = Linear(d_ff, d_model, bias=False, rng=rng, dtype=dtype)
+    def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator) -> None:
+        self.w_1 = Linear(d_model, d_ff, bias=False, rng=rng)
+        self.w_3 = Linear(d_model, d_ff, bias=False, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, bias=False, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
@@ -109,8 +106,7 @@ class Block(Module):
                       output
     feed_forward      a layer (…, d_model) → (…, d_model)
     norm_first        pre-LN instead of the paper's post-LN
-    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`. Its
-                      parameters then get the dtype of attention's
+    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
     dropout           the probability with which a number that a sublayer adds to x is dropped while
                       training (section 5.4 of the paper); it needs rng
     """
@@ -131,13 +127,13 @@ class Block(Module):
                 "Block takes layers: Block(MultiHeadAttention(32, 2, rng=rng), "
                 f"FeedForward(32, 128, rng=rng)); got {attention!r:.40}"
             )
-        d_model, dtype = attention.w_q.weight.shape[0], attention.w_q.weight.dtype
+        d_model = attention.w_q.weight.shape[0]
         self.attention = attention
         self.cross = cross
         self.feed_forward = feed_forward
-        self.norm_attention = norm(d_model).astype(dtype)
-        self.norm_cross = norm(d_model).astype(dtype) if cross is not None else None
-        self.norm_feed_forward = norm(d_model).astype(dtype)
+        self.norm_attention = norm(d_model)
+        self.norm_cross = norm(d_model) if cross is not None else None
+        self.norm_feed_forward = norm(d_model)
         self.norm_first = norm_first
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 

@@ -75,21 +75,19 @@ def bert(
     eps: float = 1e-12,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
     Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
     after the embeddings' norm.
     """
-    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
     options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
-    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, **options, **made)
+    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, rng=rng, **options)
     return TextEncoder(
-        Embedding(vocab_size, d_model, std=0.02, **made),
-        LearnedPositions(max_length, d_model, **made),
-        Embedding(num_kinds, d_model, std=0.02, **made),
-        LayerNorm(d_model, eps=eps, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        LearnedPositions(max_length, d_model, rng=rng),
+        Embedding(num_kinds, d_model, std=0.02, rng=rng),
+        LayerNorm(d_model, eps=eps),
         encoder,
     )
 
@@ -107,16 +105,10 @@ class Classifier(Module):
     """
 
     def __init__(
-        self,
-        encoder: Module,
-        d_model: int,
-        num_classes: int,
-        *,
-        rng: np.random.Generator,
-        dtype: Any = float,
+        self, encoder: Module, d_model: int, num_classes: int, *, rng: np.random.Generator
     ) -> None:
         self.encoder = encoder
-        self.head = Linear(d_model, num_classes, rng=rng, dtype=dtype)
+        self.head = Linear(d_model, num_classes, rng=rng)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""

@@ -25,7 +25,6 @@ import numpy as np
 from attention.blocks import (
     Array,
     Block,
-    FeedForward,
     GatedFeedForward,
     block_weights,
     refuse_dropout,
@@ -34,9 +33,9 @@ from attention.cache import KVCache
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import LearnedPositions, SinusoidalPositions, rotary
-from attention.transformer import Attend
+from attention.transformer import Attend, Stack
 from minigrad import Tensor, gelu_tanh
-from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+from minigrad.nn import Dropout, Embedding, Linear, Module, RMSNorm
 
 
 class GPT(Module):
@@ -131,7 +130,6 @@ def llama(
     max_length: int | None = None,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> GPT:
     """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
 
@@ -144,23 +142,22 @@ def llama(
     depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
     d_ff = 8 * d_model // 3 if d_ff is None else d_ff
-    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
     widths: dict[str, Any] = {"num_kv_heads": num_kv_heads, "d_k": d_k, "d_v": d_k}
-    turn, norm = partial(rotary, base=base, pairs=pairs), partial(RMSNorm, eps=eps, dtype=dtype)
+    turn, norm = partial(rotary, base=base, pairs=pairs), partial(RMSNorm, eps=eps)
     blocks = [
         Block(
-            MultiHeadAttention(d_model, num_heads, rotate=turn, attend=attend, **widths, **made),
-            GatedFeedForward(d_model, d_ff, **made),
+            MultiHeadAttention(d_model, num_heads, rotate=turn, attend=attend, rng=rng, **widths),
+            GatedFeedForward(d_model, d_ff, rng=rng),
             norm_first=True,
             norm=norm,
         )
         for _ in range(num_blocks)
     ]
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, **made),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
         blocks,
         norm(d_model),
-        head=None if tied else Linear(d_model, vocab_size, bias=False, **made),
+        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng),
         max_length=max_length,
     )
 
@@ -180,7 +177,6 @@ def gpt2(
     eps: float = 1e-5,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
@@ -188,31 +184,19 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
-    made: dict[str, Any] = {"rng": rng, "dtype": dtype}
-    options: dict[str, Any] = {"dropout": dropout, "rng": rng}
-    norm = partial(LayerNorm, eps=eps, dtype=dtype)
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model, num_heads, bias=True, attend=attend, dtype=dtype, **options
-            ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, **made),
-            norm_first=True,
-            norm=norm,
-            **options,
-        )
-        for _ in range(num_blocks)
-    ]
-    for block in blocks:
-        for name, parameter in block.named_parameters():
-            if parameter.ndim == 2:
-                writes = name.endswith(("w_o.weight", "w_2.weight"))
-                std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
-                parameter.data = std * rng.standard_normal(parameter.shape)
+    options: dict[str, Any] = {"dropout": dropout, "attend": attend, "eps": eps, "rng": rng}
+    options |= {"activation": gelu_tanh, "norm_first": True}
+    body = Stack(num_blocks, d_model, num_heads, 4 * d_model, **options)
+    for name, parameter in body.named_parameters():
+        if parameter.ndim == 2:
+            writes = name.endswith(("w_o.weight", "w_2.weight"))
+            std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
+            parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, **made),
-        blocks,
-        norm(d_model),
-        positions=LearnedPositions(max_length, d_model, **made),
-        **options,
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        body.blocks,
+        body.final_norm,
+        positions=LearnedPositions(max_length, d_model, rng=rng),
+        dropout=dropout,
+        rng=rng,
     )

@@ -174,7 +174,6 @@ class MultiHeadAttention(Module):
         rotate: Callable[[Tensor, int], Tensor] | None = None,
         attend: Callable[..., Tensor] | None = None,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
         if (d_k is None or d_v is None) and d_model % num_heads:
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
@@ -186,10 +185,10 @@ class MultiHeadAttention(Module):
         self.scale = scale
         self.rotate = rotate
         self.attend = attend
-        self.w_q = Linear(d_model, num_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_k = Linear(d_model, num_kv_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_v = Linear(d_model, num_kv_heads * d_v, bias=bias, rng=rng, dtype=dtype)
-        self.w_o = Linear(num_heads * d_v, d_model, bias=bias, rng=rng, dtype=dtype)
+        self.w_q = Linear(d_model, num_heads * d_k, bias=bias, rng=rng)
+        self.w_k = Linear(d_model, num_kv_heads * d_k, bias=bias, rng=rng)
+        self.w_v = Linear(d_model, num_kv_heads * d_v, bias=bias, rng=rng)
+        self.w_o = Linear(num_heads * d_v, d_model, bias=bias, rng=rng)
         self.dropout = Dropout(dropout, rng=rng)
         for name, parameter in self.named_parameters():
             parameter.name = name  # errors and graphs then speak of w_q.weight

@@ -57,11 +57,9 @@ def sinusoidal(T: int, d_model: int, *, start: int = 0, base: float = 10_000.0) 
 class LearnedPositions(Module):
     """A learned row for each of `max_length` positions.   (…, T, d_model) → (…, T, d_model)"""
 
-    def __init__(
-        self, max_length: int, d_model: int, *, rng: np.random.Generator, dtype: Any = float
-    ) -> None:
+    def __init__(self, max_length: int, d_model: int, *, rng: np.random.Generator) -> None:
         rows = normal((max_length, d_model), 0.02, rng=rng)
-        self.weight = Tensor(rows, requires_grad=True, dtype=dtype, name="weight")
+        self.weight = Tensor(rows, requires_grad=True, name="weight")
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
         """x with the rows of positions start, start + 1, … added."""
@@ -173,12 +171,10 @@ class RelativeBias(Module):
     Distances beyond the reach share the number at its end.
     """
 
-    def __init__(
-        self, num_heads: int, reach: int, *, rng: np.random.Generator, dtype: Any = float
-    ) -> None:
+    def __init__(self, num_heads: int, reach: int, *, rng: np.random.Generator) -> None:
         self.reach = reach
         table = normal((2 * reach + 1, num_heads), 0.02, rng=rng)
-        self.weight = Tensor(table, requires_grad=True, dtype=dtype, name="weight")
+        self.weight = Tensor(table, requires_grad=True, name="weight")
 
     def __call__(self, T: int, S: int | None = None) -> Tensor:
         """The score_bias for T queries, the last of S positions."""

@@ -63,16 +63,14 @@ class Stack(Module):
         attend: Attend | None = None,
         eps: float = 1e-5,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
-        norm = partial(LayerNorm, eps=eps, dtype=dtype)
-        made: dict[str, Any] = {"rng": rng, "dtype": dtype}
-        options: dict[str, Any] = {"bias": True, "dropout": dropout, "attend": attend, **made}
+        norm = partial(LayerNorm, eps=eps)
+        options: dict[str, Any] = {"bias": True, "dropout": dropout, "attend": attend, "rng": rng}
         heads = partial(MultiHeadAttention, d_model, num_heads, **options)
         self.blocks = [
             Block(
                 heads(),
-                FeedForward(d_model, d_ff, activation=activation, **made),
+                FeedForward(d_model, d_ff, activation=activation, rng=rng),
                 cross=heads() if self.looks_at_memory else None,
                 norm_first=norm_first,
                 norm=norm,
@@ -82,7 +80,7 @@ class Stack(Module):
             for _ in range(num_blocks)
         ]
         has_norm = norm_first if final_norm is None else final_norm
-        self.final_norm = norm(d_model) if has_norm else None
+        self.final_norm: Any = norm(d_model) if has_norm else None
 
 
 class Encoder(Stack):
@@ -149,15 +147,13 @@ class Transformer(Module):
         d_ff: int = 2048,
         dropout: float = 0.0,
         rng: np.random.Generator,
-        dtype: Any = float,
         **options: Any,
     ) -> None:
-        made: dict[str, Any] = {"rng": rng, "dtype": dtype}
         std = 1 / math.sqrt(d_model)
-        self.source_tokens = Embedding(source_vocab_size, d_model, std=std, **made)
-        self.target_tokens = Embedding(target_vocab_size, d_model, std=std, **made)
+        self.source_tokens = Embedding(source_vocab_size, d_model, std=std, rng=rng)
+        self.target_tokens = Embedding(target_vocab_size, d_model, std=std, rng=rng)
         self.positions = SinusoidalPositions()
-        sizes, options = (num_blocks, d_model, num_heads, d_ff), options | made
+        sizes, options = (num_blocks, d_model, num_heads, d_ff), options | {"rng": rng}
         self.encoder = Encoder(*sizes, dropout=dropout, **options)
         self.decoder = Decoder(*sizes, dropout=dropout, **options)
         self.dropout = Dropout(dropout, rng=rng)

