@@ -1,7 +1,12 @@
 """attention: the layers of "Attention Is All You Need", and what became of them.
 
 Built on minigrad's public names alone. README.md is the table of contents; the names below are in
-the order a reader meets them.
+the order a reader meets them. Four files are tools, which are used and not read:
+
+    cache     keys and values that are not computed again: `KVCache`
+    mapping   other people's weights under our names, and ours under theirs
+    figures   the palette of all pictures, the pictures of chapter 16, and how a figure is saved
+    maps      pictures of attention weights
 """
 
 # ruff: noqa: I001, RUF022 (the order is the lesson's, not the alphabet's)

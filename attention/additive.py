@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaled_dot_product import check_tensors, check_values, over_keys
+from attention.scaled_dot_product import over_keys
 from minigrad import Tensor, tanh
 
 
@@ -36,13 +36,11 @@ def additive_attention(q: Tensor, k: Tensor, v: Tensor, w: Tensor, *, mask: Any 
     q and k are projected already (a `Linear` each); w (d,) weighs the features of their sum. mask
     is boolean, True = may look, as for `attention`.
     """
-    check_tensors(q=q, k=k, w=w)
     if q.ndim < 2 or k.ndim < 2 or not q.shape[-1:] == k.shape[-1:] == w.shape:
         raise ValueError(
             "q (…, T, d), k (…, S, d) and w (d,) must agree in d: they have shapes "
             f"{q.shape}, {k.shape} and {w.shape}"
         )
-    check_values(k, v)
     pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (…, T, S, d)
     scores = pairs @ w  # (…, T, S)
     return over_keys(scores, mask) @ v  # (…, T, d_v)

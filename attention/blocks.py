@@ -69,13 +69,11 @@ class FeedForward(Module):
         d_ff: int,
         *,
         activation: Activation = relu,
-        bias: bool = True,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
         self.activation = activation
-        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
-        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
+        self.w_1 = Linear(d_model, d_ff, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
@@ -83,7 +81,7 @@ class FeedForward(Module):
 
 
 class GatedFeedForward(Module):
-    """(activation(x W₁) ⊙ x W₃) W₂: SwiGLU, with silu.   (…, d_model) → (…, d_model)
+    """(silu(x W₁) ⊙ x W₃) W₂: SwiGLU.   (…, d_model) → (…, d_model)
 
     One projection says how far the gate opens, another what goes through (Shazeer 2020). There are
     three matrices instead of two, so d_ff = 8/3 d_model gives as many parameters as d_ff =
@@ -91,38 +89,24 @@ class GatedFeedForward(Module):
     (chapter 15.3) is built with it.
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        d_ff: int,
-        *,
-        activation: Activation = silu,
-        bias: bool = False,
-        rng: np.random.Generator,
-        dtype: Any = float,
-    ) -> None:
-        self.activation = activation
-        self.w_1 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
-        self.w_3 = Linear(d_model, d_ff, bias=bias, rng=rng, dtype=dtype)
-        self.w_2 = Linear(d_ff, d_model, bias=bias, rng=rng, dtype=dtype)
+    def __init__(self, d_model: int, d_ff: int, *, rng: np.random.Generator) -> None:
+        self.w_1 = Linear(d_model, d_ff, bias=False, rng=rng)
+        self.w_3 = Linear(d_model, d_ff, bias=False, rng=rng)
+        self.w_2 = Linear(d_ff, d_model, bias=False, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
         """Every position by itself."""
-        return self.w_2(self.activation(self.w_1(x)) * self.w_3(x))
+        return self.w_2(silu(self.w_1(x)) * self.w_3(x))
 
 
 class Block(Module):
     """Attention, then perhaps cross-attention, then a feed-forward network, each with a residual.
 
-    Block(attention, feed_forward, *, cross=None, norm_first=False, norm=LayerNorm, dropout=0.0,
-          rng=None)
-
     attention, cross  `MultiHeadAttention` layers; the queries of `cross` look at the encoder's
                       output
     feed_forward      a layer (…, d_model) → (…, d_model)
     norm_first        pre-LN instead of the paper's post-LN
-    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`. Its
-                      parameters then get the dtype of attention's
+    norm              makes a normalisation of d_model features: `LayerNorm`, `RMSNorm`
     dropout           the probability with which a number that a sublayer adds to x is dropped while
                       training (section 5.4 of the paper); it needs rng
     """
@@ -136,24 +120,22 @@ class Block(Module):
         norm_first: bool = False,
         norm: Callable[[int], Module] = LayerNorm,
         dropout: float = 0.0,
-        rng: np.random.Generator | None = None,
+        rng: Any = None,
     ) -> None:
-        if not isinstance(attention, Module) or not isinstance(feed_forward, Module):
+        if not isinstance(attention, Module):
             raise TypeError(
                 "Block takes layers: Block(MultiHeadAttention(32, 2, rng=rng), "
-                f"FeedForward(32, 128, rng=rng)); got {attention!r:.40} and {feed_forward!r:.40}"
+                f"FeedForward(32, 128, rng=rng)); got {attention!r:.40}"
             )
-        if dropout and rng is None:
-            raise TypeError("a Block with dropout needs rng=np.random.default_rng(seed)")
-        d_model, dtype = attention.w_q.weight.shape[0], attention.w_q.weight.dtype
+        d_model = attention.w_q.weight.shape[0]
         self.attention = attention
         self.cross = cross
         self.feed_forward = feed_forward
-        self.norm_attention = norm(d_model).astype(dtype)
-        self.norm_cross = norm(d_model).astype(dtype) if cross is not None else None
-        self.norm_feed_forward = norm(d_model).astype(dtype)
+        self.norm_attention = norm(d_model)
+        self.norm_cross = norm(d_model) if cross is not None else None
+        self.norm_feed_forward = norm(d_model)
         self.norm_first = norm_first
-        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+        self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(
         self,
@@ -170,11 +152,7 @@ class Block(Module):
         mask and score_bias are for self-attention, memory_mask is for cross-attention.
         """
         if (memory is None) != (self.cross is None):
-            raise TypeError(
-                "this block has no cross-attention, but got a memory"
-                if self.cross is None
-                else "this block has cross-attention, and needs a memory to look at"
-            )
+            raise TypeError("a block with cross-attention needs a memory, and others take none")
         x = self._residual(
             x,
             self.norm_attention,
@@ -197,9 +175,7 @@ class Block(Module):
 # What follows: the weights of a stack of blocks, and refusals.
 
 
-def block_weights(
-    blocks: Sequence[Block], x: Tensor, *, mask: Any = None, score_bias: Any = None
-) -> list[Array]:
+def block_weights(blocks: Sequence[Block], x: Tensor, *, mask: Any = None) -> list[Array]:
     """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
 
     The blocks have no cross-attention. ValueError if they are in training mode and drop. Encoders
@@ -210,9 +186,8 @@ def block_weights(
     with no_grad():
         for block in blocks:
             seen = block.norm_attention(x) if block.norm_first else x
-            weights = block.attention.weights(seen, mask=mask, score_bias=score_bias)
-            found.append(weights.data)
-            x = block(x, mask=mask, score_bias=score_bias)
+            found.append(block.attention.weights(seen, mask=mask).data)
+            x = block(x, mask=mask)
     return found
 
 
@@ -223,11 +198,3 @@ def refuse_dropout(*models: Module) -> None:
         raise ValueError(
             "the model is in training mode and drops at random: call model.eval() first"
         )
-
-
-def check_sizes(**sizes: Any) -> None:
-    """Refuse what is not a whole number above 0."""
-    for name, number in sizes.items():
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if not whole or number < 1:
-            raise ValueError(f"{name} is a whole number above 0: got {number!r}")

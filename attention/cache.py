@@ -1,4 +1,4 @@
-"""13.1 · Cache: keys and values that are not computed again.
+"""Cache: keys and values that are not computed again.
 
 What does a model compute again and again while it writes a text? Under a causal mask a position
 sees only itself and those before it. So its key and its value are the same in every later step, and
@@ -27,8 +27,6 @@ Legend: B batch, H heads, S keys so far, d_k features of a key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,9 +42,8 @@ class KVCache:
     Cached keys and values stay right if the mask is causal, the parameters do not change and there
     is no dropout. Pass the same cache to the same layer at each step, with the new positions alone.
     Do so under `no_grad()`: with recording on, the cache would keep the record of every step. A
-    cache is for self-attention; cross-attention projects the memory anew each time. `GPT.caches`
-    makes one for each block, and `generate` (chapter 15.4) uses them. Each call of the layer adds
-    positions, so two threads need two caches.
+    cache is for self-attention: call layer(x, cache=cache). `GPT.caches` makes one for each block,
+    and `generate` (chapter 15.4) uses them.
     """
 
     def __init__(self) -> None:
@@ -65,35 +62,23 @@ class KVCache:
         The cache itself is not changed: the layer sets cache.k and cache.v after its call has
         succeeded.
         """
-        if k.shape[-2] != v.shape[-2]:
-            raise ValueError(f"each new key needs a value: k has shape {k.shape}, v has {v.shape}")
         if self.k is None or self.v is None:
             return k, v
-        for name, held, new in (("keys", self.k, k), ("values", self.v, v)):
-            (*batch, _, d), (*new_batch, _, new_d) = held.shape, new.shape
-            if batch != new_batch or d != new_d:
-                what = "batch" if d == new_d else "layer"
+        for held, new in ((self.k, k), (self.v, v)):
+            if held.shape[:-2] != new.shape[:-2] or held.shape[-1] != new.shape[-1]:
                 raise ValueError(
-                    f"the cache holds {name} (…, H, S, d) of shape {held.shape}, the new ones have "
-                    f"{new.shape}: another {what} needs another cache"
+                    f"another batch or layer needs another cache: this one holds {held.shape}, and "
+                    f"the new ones have {new.shape}"
                 )
         return self._k_rows.joined(self.k, k), self._v_rows.joined(self.v, v)
-
-    def rewind(self, length: int) -> None:
-        """Forget all but the first `length` positions."""
-        if not isinstance(length, int | np.integer) or not 0 <= length <= self.length:
-            raise ValueError(f"the cache holds {self.length} positions, and not {length}")
-        if self.k is not None and self.v is not None:
-            self.k, self.v = self.k[..., :length, :], self.v[..., :length, :]
 
 
 class _Rows:
     """Room for more keys (or values), so that a step need not copy all that are held.
 
-    The room doubles when it is full, so n steps copy less than 2 n rows. This is the one array of
-    the project that is written while Tensors share it. No Tensor's values change by that: a row
-    that was shown once is never written again. If a cache was rewound, or a call was refused after
-    its rows were written, the next step starts a new array.
+    The room doubles when it is full, so n steps copy less than 2 n rows. A row that was shown once
+    is never written again: if a call was refused after its rows were written, the next step starts
+    a new array. So no Tensor's values change.
     """
 
     def __init__(self) -> None:
@@ -116,30 +101,3 @@ class _Rows:
         rows = room[..., :length, :]
         rows.setflags(write=False)
         return Tensor(rows)
-
-
-@contextmanager
-def one_step(caches: list[KVCache] | None, blocks: Sequence[Any]) -> Iterator[int]:
-    """A step through some blocks, with a cache for each: how many positions the caches hold.
-
-    If the step is interrupted, all caches are as they were before it. Otherwise some blocks would
-    have a position that others have not, or that the next attempt adds once more.
-    """
-    if caches is None:
-        yield 0
-        return
-    if len(caches) != len(blocks):
-        raise ValueError(f"{len(blocks)} blocks need as many caches: got {len(caches)}")
-    lengths = [cache.length for cache in caches]
-    if len(set(lengths)) > 1:
-        raise ValueError(
-            f"the blocks' caches hold {', '.join(map(str, lengths))} positions: rewind all of "
-            f"them to {min(lengths)}, for instance"
-        )
-    before = [(cache.k, cache.v) for cache in caches]
-    try:
-        yield lengths[0] if lengths else 0
-    except BaseException:
-        for cache, (k, v) in zip(caches, before, strict=True):
-            cache.k, cache.v = k, v
-        raise

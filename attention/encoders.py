@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.blocks import Array, check_sizes
+from attention.blocks import Array
 from attention.masks import mean_over_positions
 from attention.positions import LearnedPositions
 from attention.transformer import Attend, Encoder
@@ -55,9 +55,6 @@ class TextEncoder(Module):
     def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
         """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
         kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
-        if np.shape(kinds) != np.shape(tokens):
-            shapes = f"tokens {np.shape(tokens)}, kinds {np.shape(kinds)}"
-            raise ValueError(f"each token has one kind: got {shapes}")
         x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
@@ -78,32 +75,19 @@ def bert(
     eps: float = 1e-12,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
     Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
     after the embeddings' norm.
     """
-    sizes = {"vocab_size": vocab_size, "max_length": max_length, "num_kinds": num_kinds}
-    check_sizes(d_model=d_model, num_heads=num_heads, num_blocks=num_blocks, **sizes)
-    drawn: dict[str, Any] = {"rng": rng, "dtype": dtype}
-    encoder = Encoder(
-        num_blocks,
-        d_model,
-        num_heads,
-        4 * d_model,
-        activation=gelu,
-        dropout=dropout,
-        attend=attend,
-        eps=eps,
-        **drawn,
-    )
+    options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
+    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, rng=rng, **options)
     return TextEncoder(
-        Embedding(vocab_size, d_model, std=0.02, **drawn),
-        LearnedPositions(max_length, d_model, **drawn),
-        Embedding(num_kinds, d_model, std=0.02, **drawn),
-        LayerNorm(d_model, eps=eps, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        LearnedPositions(max_length, d_model, rng=rng),
+        Embedding(num_kinds, d_model, std=0.02, rng=rng),
+        LayerNorm(d_model, eps=eps),
         encoder,
     )
 
@@ -111,29 +95,20 @@ def bert(
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    Classifier(encoder, d_model, num_classes, *, rng, dtype=float)
-
     encoder      a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
                  (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
     d_model      the number of features in the encoder's result
     num_classes  C, the number of classes
 
     The scores are for `cross_entropy` (chapter 6.4); the largest is the answer. With a padding mask
-    (B, 1, S) (chapter 11.1) no position looks at padding, and the mean leaves it out. A call raises
-    ValueError if d_model is not that of the encoder's result; other errors are the encoder's.
+    (B, 1, S) (chapter 11.1) no position looks at padding, and the mean leaves it out.
     """
 
     def __init__(
-        self,
-        encoder: Module,
-        d_model: int,
-        num_classes: int,
-        *,
-        rng: np.random.Generator,
-        dtype: Any = float,
+        self, encoder: Module, d_model: int, num_classes: int, *, rng: np.random.Generator
     ) -> None:
         self.encoder = encoder
-        self.head = Linear(d_model, num_classes, rng=rng, dtype=dtype)
+        self.head = Linear(d_model, num_classes, rng=rng)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
         """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""

@@ -1,4 +1,4 @@
-"""17.1 · Figures: pictures of what chapter 16 measured.
+"""Figures: pictures of what chapter 16 measured.
 
 What should a picture of a measurement show? The numbers, their spread over repeats, and the
 comparison that the text makes, with a name on every axis and at the end of every line. Its title
@@ -7,14 +7,13 @@ writes it, without a display.
 
 All pictures of this project take their colours from one palette, in which a colour has one meaning.
 Colours that occur together differ in lightness, so a grey print shows the difference, and so does
-an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white. A figure
-is drawn once: on a dark screen an SVG shows its colours with their lightness turned round.
+an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white, which is
+the ground of every figure.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.scaling import Array, Ratio, Saturation, summary
-from minigrad.runs.saving import write_whole
+from minigrad import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -293,40 +292,13 @@ def name_place(
 
 
 def save_figure(figure: Figure, path: str | Path) -> list[Path]:
-    """Write the figure as path.png and path.svg, each whole or not at all; return both paths.
-
-    The ending is put after the whole name: "lr0.1" gives lr0.1.png. The SVG follows the reader's
-    colour scheme, light or dark, unless its own ground is dark. (Gouraud shading keeps its colours;
-    save what needs it with `rasterized=True`.) The panels are arranged once: `figure.savefig` would
-    arrange them again for each format, and draw everything once more.
-    """
-    if (name := os.path.basename(path)) in ("", ".", ".."):
-        raise ValueError(f"a figure is saved under the name of a file, without ending: got {path}")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
+    """Write the figure as path.png and path.svg, each whole or not at all; return both paths."""
     png, svg = io.BytesIO(), io.BytesIO()
-    dpi, layout = figure.dpi, figure.get_layout_engine()
-    try:
-        figure.dpi = 130
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.print_png(png)
-        figure.dpi = dpi
-        figure.set_layout_engine("none")
-        canvas = FigureCanvasSVG(figure)
-        canvas.print_svg(svg, metadata={"Date": None})
-    finally:
-        figure.dpi = dpi  # (print_svg changes it)
-        figure.set_layout_engine(layout)
+    figure.savefig(png, format="png", dpi=130)
+    figure.set_layout_engine("none")  # (it has arranged the panels, which takes half of the time)
+    figure.savefig(svg, format="svg", metadata={"Date": None})
     drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
-    drawn = NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", drawn)
-    drawn = drawn.replace("<svg ", '<svg class="drawn" ', 1)
-    if not has_dark_ground(figure):
-        drawn = with_dark_colours(drawn)
-    return [
-        write_whole(Path(path).with_name(name + ending), content)
-        for ending, content in ((".png", png.getvalue()), (".svg", drawn))
-    ]
+    return [write_whole(f"{path}.png", png.getvalue()), write_whole(f"{path}.svg", drawn)]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -338,52 +310,3 @@ def new_figure(width: float, height: float) -> Figure:
         raise ImportError('drawing a figure needs matplotlib: pip install -e ".[demos]"') from None
     rcParams["svg.hashsalt"] = "minigrad"  # equal figures give equal SVG text
     return Figure(figsize=(width, height), layout="constrained")
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: how an SVG follows a dark colour scheme.
-
-PAPER, INK = "#17171b", "#ececf1"  # what white and black are on a dark screen
-NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def has_dark_ground(figure: Figure) -> bool:
-    """Whether a figure is dark already, as matplotlib's style "dark_background" makes it."""
-    from matplotlib.colors import to_rgba
-
-    *rgb, alpha = to_rgba(figure.get_facecolor())
-    return alpha > 0.5 and max(rgb) < 0.5
-
-
-def with_dark_colours(svg: str) -> str:
-    """matplotlib's SVG with a style sheet that gives each of its colours another on dark screens.
-
-    White is the paper and black the ink; matplotlib writes no colour where something is black. All
-    other colours, and pictures inside the SVG, keep their hue and turn their lightness round.
-    """
-    rules = [f".drawn {{ fill: {INK} }}", ".drawn image { filter: invert(1) hue-rotate(180deg) }"]
-    for part, colour in sorted(set(re.findall(r"(fill|stroke): (#[0-9a-f]{6})", svg))):
-        dark = in_the_dark(colour)
-        rules.append(f'.drawn [style*="{part}: {colour}"] {{ {part}: {dark} !important }}')
-    for colour in sorted(set(re.findall(r'fill="(#[0-9a-f]{6})"', svg))):  # (behind a hatching)
-        rules.append(f'.drawn [fill="{colour}"] {{ fill: {in_the_dark(colour)} }}')
-    sheet = f"@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}"
-    begin, defs, end = svg.partition("<defs>")
-    return begin + f"<style>{sheet}</style>" + defs + end
-
-
-def in_the_dark(colour: str) -> str:
-    """The colour of the same hue with the lightness turned round, as CSS computes it for pictures.
-
-    `filter: invert(1) hue-rotate(180deg)` multiplies 1 - (red, green, blue) by this matrix (Filter
-    Effects Module Level 1, hue-rotate).
-
-    >>> from attention.figures import SCALED, in_the_dark
-    >>> SCALED, in_the_dark(SCALED)
-    ('#1f5fa8', '#71b1fa')
-    """
-    if colour in ("#ffffff", "#000000"):
-        return PAPER if colour == "#ffffff" else INK
-    turned = [[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]]
-    rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-    return "#" + "".join(f"{round(255 * c):02x}" for c in np.clip(turned @ (1 - rgb), 0, 1))

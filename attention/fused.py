@@ -47,10 +47,8 @@ of G and D by l instead of those of E. G and D are smaller, which saves about 4 
 A forbidden score is -∞, so its p is 0, and so is every gradient through it. A query with no key at
 all keeps y = 0, and m = ∞ makes each of its exp(z - m) = 0 in the backward pass.
 
-A NaN stays a NaN, as in the definition, with two differences. Both concern a NaN that meets only
-weights of 0, such as a value that no query may look at. In the definition 0 · NaN is NaN. Here such
-a NaN has no effect if its whole block is skipped. In a block that is computed, a query without any
-key still has y = 0, but ∂L/∂Q and ∂L/∂K become NaN, where those of the definition can be finite.
+A NaN stays a NaN, as in the definition. (One that meets only weights of 0, such as a value that no
+query may look at, has no effect if its whole block is skipped. In the definition 0 · NaN is NaN.)
 
 The definition has the steps of chapter 11's `attention`. It computes the second derivatives, and
 everything under `unfused()` (chapter 1.3).
@@ -95,7 +93,6 @@ from attention.scaled_dot_product import (
     attention,
     check_mask,
     check_score_bias,
-    check_values,
     over_keys,
     scale_factor,
 )
@@ -132,16 +129,19 @@ def fused_attention(
     """
     if block is None:
         block = 256 if mask is None else 128
-    if isinstance(block, bool) or not isinstance(block, int | np.integer) or block < 1:
-        raise ValueError(f"block must be a whole number, 1 or larger: got {block!r}")
+    if block < 1:
+        raise ValueError(f"block must be 1 or larger: got {block}")
     factor = scale_factor(q, k, scale)
     if drop is not None or q.shape[-2] == 1:
         return attention(q, k, v, mask=mask, score_bias=score_bias, scale=factor, drop=drop)
-    check_values(k, v)
+    if v.shape[-2] != k.shape[-2]:
+        raise ValueError(f"v {v.shape} needs one row for each of the {k.shape[-2]} keys")
     batch = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])
     scores_shape = (*batch, q.shape[-2], k.shape[-2])
     if mask is not None:
         mask = check_mask(mask, scores_shape)
+        if mask.flags.writeable or mask.base is not None:  # the backward pass needs it as it is
+            mask = mask.copy()
     added: Any = 0.0
     if score_bias is not None:
         added = check_score_bias(score_bias, scores_shape, q.dtype)
@@ -165,8 +165,7 @@ def _fused_attention(
     Q: Array, K: Array, V: Array, score_bias: Array, /, mask: Any = None, block: int = 128
 ) -> Any:
     T, S, d_v = Q.shape[-2], K.shape[-2], V.shape[-1]
-    given = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
-    dtype = np.result_type(given, np.float32)  # (sums of float16 would overflow at 65,504)
+    dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
     Q, K, V, score_bias = (x.astype(dtype, copy=False) for x in (Q, K, V, score_bias))
     batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
     N, C = math.prod(batch), min(block, S)
@@ -197,8 +196,6 @@ def _fused_attention(
 
     Y, space = np.zeros((N, T, d_v), dtype), np.empty(size, dtype)
     M, L = np.full((N, 1, T), np.inf, dtype), np.ones((N, 1, T), dtype)  # m and l of all queries
-    power, bound = _room_to_add(V, S)
-    small_v_of = v_of if power == 1 else _of_members(V / power, batch)
     for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
         n, r = members.stop - members.start, rows.stop - rows.start
         m = np.full((n, 1, r), -np.inf, dtype)
@@ -211,14 +208,12 @@ def _fused_attention(
             E = np.exp(np.subtract(Z, shift, out=Z), out=Z)  # (n, C, R)
             rescale = np.exp(before - shift)  # (n, 1, R)
             l = rescale * l + (ones[: Z.shape[1]] @ E)[:, None]  # (n, 1, R)
-            a = rescale.mT * a + E.mT @ small_v_of(members, columns)  # (n, R, d_v)
+            a = rescale.mT * a + E.mT @ v_of(members, columns)  # (n, R, d_v)
         # A query without a key keeps y = 0, and m = ∞ makes all its weights 0.
         some = has_key(members, slice(None), rows)  # (…, 1, R)
         np.divide(a, l.mT, out=Y[members, rows], where=some.mT)
         np.copyto(M[members, :, rows], m, where=some)
         np.copyto(L[members, :, rows], l, where=some)
-    if power > 1:  # (of values at the largest number, an average may be rounded up to ∞)
-        Y = np.clip(Y, -bound, bound) * power
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
         in_one_block = block >= S
@@ -249,7 +244,7 @@ def _fused_attention(
         found = (*(d.reshape(*batch, *d.shape[1:]) for d in (dQ, dK, dV)), d_bias)
         return tuple(x if need else None for x, need in zip(found, needs, strict=True))
 
-    return Y.reshape(*batch, T, d_v).astype(given, copy=False), backward
+    return Y.reshape(*batch, T, d_v), backward
 
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -270,13 +265,6 @@ def _part(space: Array, *axes: slice) -> Array:
 def _stretched(x: Array, T: int, S: int) -> Array:
     """A mask or a score_bias with its last two axes broadcast to T and S, without a copy."""
     return np.broadcast_to(x, (*np.shape(x)[:-2], T, S))  # (…, T, S)
-
-
-def _room_to_add(V: Array, S: int) -> tuple[float, Any]:
-    """A power of two, 1 for usual V, and max |v| divided by it. S such numbers can be added."""
-    largest = max(V.max(initial=0), -V.min(initial=0))
-    power = 2.0 ** S.bit_length() if largest > np.finfo(V.dtype).max / max(S, 1) / 2 else 1.0
-    return power, largest / power
 
 
 def _limits(allowed: Array, dtype: Any) -> Array:

@@ -1,4 +1,4 @@
-"""18 · Weights that travel: the same numbers under other names.
+"""Weights that travel: the same numbers under other names.
 
 Why does a checkpoint of the same model not fit? The same matrix is called `w_1` here and `linear1`
 there, is stored transposed, or is one of three in one array. Each of these is easy to translate.
@@ -9,32 +9,6 @@ A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stor
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
 below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three are side by side.
 BERT and Llama keep them apart.
-
-    ours (in block i)          PyTorch (layer i)             GPT-2 (h.i)
-    attention.w_q, w_k, w_v    self_attn.in_proj             attn.c_attn
-    attention.w_o              self_attn.out_proj            attn.c_proj
-    cross.…                    multihead_attn.…
-    feed_forward.w_1           linear1                       mlp.c_fc
-    feed_forward.w_2           linear2                       mlp.c_proj
-    norm_attention             norm1                         ln_1
-    norm_cross                 norm2
-    norm_feed_forward          norm2 (or norm3)              ln_2
-    gain, bias (of a norm)     weight, bias                  weight, bias
-    tokens, positions                                        wte, wpe
-    final_norm, norm           norm                          ln_f
-
-    ours (in block i)          BERT (encoder.layer.i)        Llama (model.layers.i)
-    attention.w_q, w_k, w_v    attention.self.query, …       self_attn.q_proj, …
-    attention.w_o              attention.output.dense        self_attn.o_proj
-    feed_forward.w_1           intermediate.dense            mlp.gate_proj
-    feed_forward.w_3                                         mlp.up_proj
-    feed_forward.w_2           output.dense                  mlp.down_proj
-    norm_attention             attention.output.LayerNorm    input_layernorm
-    norm_feed_forward          output.LayerNorm              post_attention_layernorm
-    gain, bias (of a norm)     weight, bias                  weight
-    tokens, positions, kinds   embeddings.word_embeddings…   embed_tokens
-    norm                       embeddings.LayerNorm          norm
-    head                                                     lm_head
 
     >>> from attention.mapping import Piece, multi_head_layout, to_ours, to_theirs
     >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
@@ -51,60 +25,13 @@ Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it ca
 NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
 PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
 
-Beside the file lies a `config.json`. These are its names for what `llama` (chapter 15.3) asks for:
-
-    hidden_size            d_model         rms_norm_eps               eps
-    num_attention_heads    num_heads       rope_theta                 base
-    num_key_value_heads    num_kv_heads    max_position_embeddings    max_length
-    num_hidden_layers      num_blocks      tie_word_embeddings        tied
-    intermediate_size      d_ff            head_dim, if it is there   d_k
-
-Newer files have rope_theta inside of rope_parameters. If rope_scaling is there, as in Llama 3.1, or
-a rope_type that is not "default", or a hidden_act that is not "silu", then `llama` is another model
-and its numbers will be wrong. Hugging Face's files need pairs="halves".
-
-The next lines load a Llama. Here a state of our own stands for its file. So True shows that nothing
-was lost on the way, and not that the layout is right. `calculator` in demos/pretrained/_loading.py
-does the same with a real file.
-
-    >>> from attention.mapping import llama_layout
-    >>> from attention.models import llama
-    >>> config = {"vocab_size": 11, "hidden_size": 8, "num_attention_heads": 2,
-    ...     "num_key_value_heads": 1, "num_hidden_layers": 3, "intermediate_size": 16,
-    ...     "rms_norm_eps": 1e-6, "rope_parameters": {"rope_theta": 10_000.0},
-    ...     "max_position_embeddings": 64, "tie_word_embeddings": True}
-    >>> def build(seed):
-    ...     return llama(config["vocab_size"], d_model=config["hidden_size"],
-    ...         num_heads=config["num_attention_heads"], num_kv_heads=config["num_key_value_heads"],
-    ...         num_blocks=config["num_hidden_layers"], d_ff=config["intermediate_size"],
-    ...         d_k=config.get("head_dim"), eps=config["rms_norm_eps"], pairs="halves",
-    ...         base=config["rope_parameters"]["rope_theta"], tied=config["tie_word_embeddings"],
-    ...         max_length=config["max_position_embeddings"], rng=np.random.default_rng(seed))
-    >>> file = to_theirs(build(seed=1).state_dict(), llama_layout(3))       # load_file(path)
-    >>> model = build(seed=2)
-    >>> model.load_state_dict(to_ours(file, llama_layout(config["num_hidden_layers"])))
-    >>> bool(np.array_equal(model([[3, 1, 4]]).data, build(seed=1)([[3, 1, 4]]).data))
-    True
-
-The ids of tokens come from the tokenizer of the same author, and from no other one. Ask also
-whether each text begins with a special token. If none of the layouts below fits, write one: a list
-with a `Piece` for each array of the file, such as `glass_layout` in demos/pretrained/_loading.py.
-What is missing or left over is an error with its name.
+If none of the layouts below fits, write one: a list with a `Piece` for each array of the file. What
+is missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
-not transposed, or one of eps, base and pairs is wrong. So compare the logits of one long text with
-those of the author's program, both in float64 (in PyTorch `model.double()`): they agree to some
-1e-10. Float32's rounding can hide a wrong eps. Equal answers show little: with an eps ten times too
-large, the four models that calculate in `python -m demos pretrained` still solve every problem.
-Here two states would load, and only the second computes what is known:
-
-    >>> x, W = np.array([1, 2]), np.array([[0, 1], [-1, 0]])            # W is stored (d_out, d_in)
-    >>> known = W @ x
-    >>> for transposed in (False, True):
-    ...     state = to_ours({"weight": W}, [Piece("weight", ("weight",), transposed)])
-    ...     print(state["weight"].shape, x @ state["weight"], known)
-    (2, 2) [-2  1] [ 2 -1]
-    (2, 2) [ 2 -1] [ 2 -1]
+not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
+long text with those of the author's program, both in float64 (in PyTorch `model.double()`): they
+agree to some 1e-10. Float32's rounding can hide a wrong eps, and equal answers show little.
 """
 
 from __future__ import annotations
@@ -114,8 +41,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from minigrad.engine.tensor import refuse_masked
 
 Array = np.ndarray[Any, Any]
 
@@ -135,13 +60,6 @@ class Piece:
     transposed: bool
     optional: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse a text, which would be cut into letters."""
-        if isinstance(self.ours, str):
-            raise TypeError(f"ours are names: write ({self.ours!r},)")
-        if not self.ours:
-            raise ValueError(f"{self.theirs} is made of one of our arrays at least: ours is empty")
-
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
     """Our state under their names and in their shapes, each array row by row in memory.
@@ -151,11 +69,10 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
     left = dict(state)
     found: dict[str, Array] = {}
     for piece in pieces:
-        _refuse_again(piece.theirs, found)
         if piece.optional and not any(name in state for name in piece.ours):
             continue
         arrays = [_taken(left, name) for name in piece.ours]
-        if len({a.shape for a in arrays}) > 1 or not arrays[0].ndim:
+        if len({a.shape for a in arrays}) > 1:
             shapes = " and ".join(f"{n} {a.shape}" for n, a in zip(piece.ours, arrays, strict=True))
             raise ValueError(f"{piece.theirs} is made of equal parts: got {shapes}")
         if piece.transposed:
@@ -175,8 +92,6 @@ def to_ours(
     The state's values are arrays, or anything that NumPy makes an array of. Names that end in one
     of `ignore` are left out, such as the masks in GPT-2's checkpoints. ValueError as above.
     """
-    if isinstance(ignore, str):
-        raise TypeError(f"ignore is a list of names: write [{ignore!r}]")
     ends = tuple(f".{end}" for end in ignore)
     left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
     found: dict[str, Array] = {}
@@ -184,13 +99,8 @@ def to_ours(
         if piece.optional and piece.theirs not in left:
             continue
         array = _taken(left, piece.theirs)
-        if not array.ndim or array.shape[0 if piece.transposed else -1] % len(piece.ours):
-            raise ValueError(
-                f"{piece.theirs} {array.shape} cannot be cut into {len(piece.ours)} equal parts"
-            )
         parts = np.split(array, len(piece.ours), axis=0 if piece.transposed else -1)
         for name, part in zip(piece.ours, parts, strict=True):
-            _refuse_again(name, found)
             found[name] = np.ascontiguousarray(part.T if piece.transposed else part)
     _refuse_left(left)
     return found
@@ -202,32 +112,30 @@ def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     return [
         Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
         Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
-        *_linear(f"{ours}w_o", f"{theirs}out_proj"),
+        *_layers({"w_o": "out_proj"}, ours, theirs),
     ]
+
+
+PYTORCH = {
+    "feed_forward.w_1": "linear1",
+    "feed_forward.w_2": "linear2",
+    "norm_attention": "norm1",
+    "norm_feed_forward": "norm2",
+}
 
 
 def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
-    return [
-        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
-        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
-        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
-        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
-        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm2"),
-    ]
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    return heads + _layers(PYTORCH, ours, theirs)
 
 
 def decoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     """`Block` with cross-attention, and PyTorch's `nn.TransformerDecoderLayer`."""
-    return [
-        *multi_head_layout(f"{ours}attention.", f"{theirs}self_attn."),
-        *multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn."),
-        *_linear(f"{ours}feed_forward.w_1", f"{theirs}linear1"),
-        *_linear(f"{ours}feed_forward.w_2", f"{theirs}linear2"),
-        *_norm(f"{ours}norm_attention", f"{theirs}norm1"),
-        *_norm(f"{ours}norm_cross", f"{theirs}norm2"),
-        *_norm(f"{ours}norm_feed_forward", f"{theirs}norm3"),
-    ]
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    cross = multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
+    names = PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
+    return heads + cross + _layers(names, ours, theirs)
 
 
 def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
@@ -242,8 +150,17 @@ def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
     ):
         for i in range(count):
             pieces += layer(f"{side}.blocks.{i}.", f"{side}.layers.{i}.")
-        pieces += _norm(f"{side}.final_norm", f"{side}.norm", optional=True)
+        pieces += _layers({f"{side}.final_norm": f"{side}.norm"}, optional=True)
     return pieces
+
+
+GPT2 = {
+    "attention.w_o": "attn.c_proj",
+    "feed_forward.w_1": "mlp.c_fc",
+    "feed_forward.w_2": "mlp.c_proj",
+    "norm_attention": "ln_1",
+    "norm_feed_forward": "ln_2",
+}
 
 
 def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
@@ -252,24 +169,27 @@ def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
     "lm_head.weight" (the token embedding again).
     """
-    pieces = [
-        Piece(f"{theirs}wte.weight", ("tokens.weight",), False),
-        Piece(f"{theirs}wpe.weight", ("positions.weight",), False),
-        *_norm("norm", f"{theirs}ln_f"),
-    ]
+    pieces = _layers({"tokens": "wte", "positions": "wpe", "norm": "ln_f"}, "", theirs)
     for i in range(num_blocks):
         ours, layer = f"blocks.{i}.", f"{theirs}h.{i}."
-        qkv = tuple(f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v"))
-        pieces += [
-            Piece(f"{layer}attn.c_attn.weight", tuple(f"{w}.weight" for w in qkv), False),
-            Piece(f"{layer}attn.c_attn.bias", tuple(f"{w}.bias" for w in qkv), False),
-            *_linear(f"{ours}attention.w_o", f"{layer}attn.c_proj", transposed=False),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.c_fc", transposed=False),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.c_proj", transposed=False),
-            *_norm(f"{ours}norm_attention", f"{layer}ln_1"),
-            *_norm(f"{ours}norm_feed_forward", f"{layer}ln_2"),
-        ]
+        qkv = [f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v")]
+        for kind in ("weight", "bias"):
+            joined = tuple(f"{w}.{kind}" for w in qkv)
+            pieces.append(Piece(f"{layer}attn.c_attn.{kind}", joined, False))
+        pieces += _layers(GPT2, ours, layer, transposed=False)
     return pieces
+
+
+BERT = {
+    "attention.w_q": "attention.self.query",
+    "attention.w_k": "attention.self.key",
+    "attention.w_v": "attention.self.value",
+    "attention.w_o": "attention.output.dense",
+    "norm_attention": "attention.output.LayerNorm",
+    "feed_forward.w_1": "intermediate.dense",
+    "feed_forward.w_2": "output.dense",
+    "norm_feed_forward": "output.LayerNorm",
+}
 
 
 def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
@@ -278,25 +198,25 @@ def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
     Theirs may have the prefix "bert."; ignore "position_ids", "pooler.dense.weight" and
     "pooler.dense.bias", and the heads of a task ("cls.…").
     """
-    pieces = [
-        Piece(f"{theirs}embeddings.word_embeddings.weight", ("tokens.weight",), False),
-        Piece(f"{theirs}embeddings.position_embeddings.weight", ("positions.weight",), False),
-        Piece(f"{theirs}embeddings.token_type_embeddings.weight", ("kinds.weight",), False),
-        *_norm("norm", f"{theirs}embeddings.LayerNorm"),
-    ]
+    kinds = {"tokens": "word", "positions": "position", "kinds": "token_type"}
+    names = {ours: f"{name}_embeddings" for ours, name in kinds.items()} | {"norm": "LayerNorm"}
+    pieces = _layers(names, "", f"{theirs}embeddings.")
     for i in range(num_blocks):
-        ours, layer = f"encoder.blocks.{i}.", f"{theirs}encoder.layer.{i}."
-        pieces += [
-            *_linear(f"{ours}attention.w_q", f"{layer}attention.self.query"),
-            *_linear(f"{ours}attention.w_k", f"{layer}attention.self.key"),
-            *_linear(f"{ours}attention.w_v", f"{layer}attention.self.value"),
-            *_linear(f"{ours}attention.w_o", f"{layer}attention.output.dense"),
-            *_norm(f"{ours}norm_attention", f"{layer}attention.output.LayerNorm"),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}intermediate.dense"),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}output.dense"),
-            *_norm(f"{ours}norm_feed_forward", f"{layer}output.LayerNorm"),
-        ]
+        pieces += _layers(BERT, f"encoder.blocks.{i}.", f"{theirs}encoder.layer.{i}.")
     return pieces
+
+
+LLAMA = {
+    "attention.w_q": "self_attn.q_proj",
+    "attention.w_k": "self_attn.k_proj",
+    "attention.w_v": "self_attn.v_proj",
+    "attention.w_o": "self_attn.o_proj",
+    "feed_forward.w_1": "mlp.gate_proj",
+    "feed_forward.w_3": "mlp.up_proj",
+    "feed_forward.w_2": "mlp.down_proj",
+    "norm_attention": "input_layernorm",
+    "norm_feed_forward": "post_attention_layernorm",
+}
 
 
 def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
@@ -306,61 +226,38 @@ def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
     that name if their file repeats the embedding under it. Older files also hold
     "rotary_emb.inv_freq", and one that was saved without the head has the prefix "".
     """
-    pieces = [
-        Piece(f"{theirs}embed_tokens.weight", ("tokens.weight",), False),
-        _gain("norm", f"{theirs}norm"),
-        Piece("lm_head.weight", ("head.weight",), True, optional=True),
-    ]
+    pieces = _layers({"tokens": "embed_tokens", "norm": "norm"}, "", theirs)
+    pieces += _layers({"head": "lm_head"}, optional=True)
     for i in range(num_blocks):
-        ours, layer = f"blocks.{i}.", f"{theirs}layers.{i}."
-        pieces += [
-            *_linear(f"{ours}attention.w_q", f"{layer}self_attn.q_proj"),
-            *_linear(f"{ours}attention.w_k", f"{layer}self_attn.k_proj"),
-            *_linear(f"{ours}attention.w_v", f"{layer}self_attn.v_proj"),
-            *_linear(f"{ours}attention.w_o", f"{layer}self_attn.o_proj"),
-            *_linear(f"{ours}feed_forward.w_1", f"{layer}mlp.gate_proj"),
-            *_linear(f"{ours}feed_forward.w_3", f"{layer}mlp.up_proj"),
-            *_linear(f"{ours}feed_forward.w_2", f"{layer}mlp.down_proj"),
-            _gain(f"{ours}norm_attention", f"{layer}input_layernorm"),
-            _gain(f"{ours}norm_feed_forward", f"{layer}post_attention_layernorm"),
-        ]
+        pieces += _layers(LLAMA, f"blocks.{i}.", f"{theirs}layers.{i}.")
     return pieces
 
 
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: the pieces of the layouts, and the refusal of a name that is left over.
-
-
-def _linear(ours: str, theirs: str, *, transposed: bool = True) -> list[Piece]:
-    return [
-        Piece(f"{theirs}.weight", (f"{ours}.weight",), transposed),
-        Piece(f"{theirs}.bias", (f"{ours}.bias",), transposed, optional=True),
-    ]
-
-
-def _gain(ours: str, theirs: str, *, optional: bool = False) -> Piece:
-    return Piece(f"{theirs}.weight", (f"{ours}.gain",), False, optional)
-
-
-def _norm(ours: str, theirs: str, *, optional: bool = False) -> list[Piece]:
-    return [
-        _gain(ours, theirs, optional=optional),
-        Piece(f"{theirs}.bias", (f"{ours}.bias",), False, optional),
-    ]
+def _layers(
+    names: Mapping[str, str],
+    ours: str = "",
+    theirs: str = "",
+    *,
+    transposed: bool = True,
+    optional: bool = False,
+) -> list[Piece]:
+    """The weights of layers, and their biases if they have any. A norm's weight is our gain."""
+    pieces = []
+    for name, other in names.items():
+        weight = "gain" if "norm" in name else "weight"
+        turned = transposed and ("w_" in name or name == "head")  # (an embedding's rows are rows)
+        pieces += [
+            Piece(f"{theirs}{other}.weight", (f"{ours}{name}.{weight}",), turned, optional),
+            Piece(f"{theirs}{other}.bias", (f"{ours}{name}.bias",), turned, optional=True),
+        ]
+    return pieces
 
 
 def _taken(left: dict[str, Any], name: str) -> Array:
     """Remove an array from what is left to be mapped."""
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
-    array = left.pop(name)
-    refuse_masked(array, name)
-    return np.asarray(array)
-
-
-def _refuse_again(name: str, found: Mapping[str, Any]) -> None:
-    if name in found:
-        raise ValueError(f"this layout has two pieces that make {name}")
+    return np.asarray(left.pop(name))
 
 
 def _refuse_left(left: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""17.2 · Maps: pictures of attention weights.
+"""Maps: pictures of attention weights.
 
 What do attention weights show? First, where each query looks: a map has a row for each query and a
 column for each key, and a row sums to 1, or to 0 if its query has no key. Second, how decided a
@@ -15,14 +15,11 @@ A model gives its own maps, from tokens on: `GPT.maps` and `TextEncoder.maps` (c
 
 A key that a query may not look at is hatched, since a weight of 0 is something else: the query
 could have looked there, and did not. Where a map has few cells, each cell shows its number.
-
-Names of tokens are drawn as they are given: a $ in them is not read as mathematics.
 """
 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
@@ -32,8 +29,7 @@ import numpy as np
 
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
-from minigrad.engine.tensor import refuse_masked
-from minigrad.runs.saving import write_whole
+from minigrad import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,31 +58,44 @@ def plot_heads(
     mask     True where a query may look, for all heads (T, S) or for each (H, T, S)
     largest  the weight from which on the colour is the darkest
     """
-    weights = _checked(weights, queries, keys)
+    weights = np.asarray(weights)
     H, T, S = weights.shape
-    if len(titles) not in (0, H):
-        raise ValueError(f"{H} heads need {H} titles: got {len(titles)}")
+    if (len(queries), len(keys)) != (T, S):
+        raise ValueError(f"{len(queries)} queries and {len(keys)} keys do not name {weights.shape}")
     masks = np.broadcast_to(True if mask is None else check_mask(mask, (H, T, S)), (H, T, S))
     columns, cell = _arranged(H, queries, keys)
-    names = titles if len(titles) else [f"head {head + 1}" for head in range(H)]
+    names = titles or [f"head {head + 1}" for head in range(H)]
     said = [
         _wrapped(f"{name}{_decided(*each)}", cell * S + GAP)
         for name, *each in zip(names, weights, masks, strict=True)
     ]
     rows, lines = -(-H // columns), max(each.count("\n") + 1 for each in said)
-    beside, below = (LETTER * max(map(len, names)) for names in (queries, keys))
+    longest = max(map(len, keys))
+    turned = longest > 2 and LETTER * longest > cell  # names of columns that would touch
     figure = new_figure(
-        columns * (cell * S + GAP) + beside + 1.1,
-        rows * (cell * T + 0.15 * lines + 0.2) + (below if _turned(keys, cell) else 0.2) + 0.1,
+        columns * (cell * S + GAP) + LETTER * max(map(len, queries)) + 1.1,
+        rows * (cell * T + 0.15 * lines + 0.2) + (LETTER * longest if turned else 0.2) + 0.1,
     )
     figure.set_layout_engine("compressed")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    panels, letters = figure.subplots(rows, columns, squeeze=False).ravel(), 8 if cell > 0.2 else 7
     for panel in panels[H:]:
         panel.axis("off")
-    for head in range(H):
-        _draw(panels[head], weights[head], masks[head], queries, keys, said[head], cell, largest)
-        panels[head].tick_params(labelleft=head % columns == 0, labelbottom=head + columns >= H)
-    _scale(figure, panels, masks)
+    for head, (panel, p, may) in enumerate(zip(panels, weights, masks, strict=False)):
+        image = panel.imshow(np.ma.array(p, mask=~may), cmap="Blues", vmin=0.0, vmax=largest)
+        panel.patch.set(hatch="/////", edgecolor="#b5b5b5")  # which is seen where p is masked
+        for t, s in np.argwhere(may) if T * S <= FEW else ():
+            colour, number = "white" if p[t, s] > 0.61 * largest else "black", f"{p[t, s]:.2f}"
+            style = {"color": colour, "fontsize": 8, "ha": "center", "va": "center"}
+            panel.text(s, t, number.removeprefix("0"), **style)
+        panel.set_xticks(range(S), list(keys), fontsize=letters, rotation=90 if turned else 0)
+        panel.set_yticks(range(T), list(queries), fontsize=letters)
+        panel.tick_params(length=2, labelleft=head % columns == 0, labelbottom=head + columns >= H)
+        panel.set_title(said[head], fontsize=9)
+    more = "max" if np.where(masks, weights, 0).max() > largest else "neither"
+    bar = figure.colorbar(image, ax=list(panels), fraction=0.05, aspect=30, extend=more)
+    what = "weight of a key (column) for a query (row)" + "\nhatched: masked" * (not masks.all())
+    bar.set_label(_wrapped(what, 0.8 * figure.get_figheight()), fontsize=8)
+    bar.ax.tick_params(labelsize=8)
     return figure
 
 
@@ -105,33 +114,18 @@ def animate_weights(
     A frame that hardly differs from the one before it is left out. The animation runs once, in so
     many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
     """
-    try:
-        from matplotlib import colormaps
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from PIL import Image
-    except ImportError:
-        raise ImportError('a GIF needs pillow: pip install -e ".[demos]"') from None
-    # All frames share one palette, so that no pale cell flickers: the map's colours, and greys.
-    shades = np.concatenate([colormaps["Blues"](range(256))[::2, :3], np.mgrid[0:1:18j, 0:3][0]])
-    palette = Image.new("P", (1, 1))
-    palette.putpalette(np.round(255 * shades).astype(np.uint8).tobytes())
-    pictures = []
+    files = []
     for i in changing(frames):
         weights = np.asarray(frames[i])[None]
         figure = plot_heads(weights, queries, keys, titles=[titles[i]], mask=mask)
-        figure.dpi = 110
-        canvas: Any = FigureCanvasAgg(figure)
-        canvas.draw()
-        picture = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
-        pictures.append(picture.quantize(palette=palette, dither=Image.Dither.NONE))
+        files.append(io.BytesIO())
+        figure.savefig(files[-1], format="png", dpi=110)
+    from PIL import Image  # (which matplotlib needs, too)
+
+    first, *others = [Image.open(file).convert("RGB") for file in files]
     content = io.BytesIO()
-    pictures[0].save(
-        content,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=[*[int(1000 * seconds / len(pictures))] * (len(pictures) - 1), 3000],
-    )
+    durations = [*[int(1000 * seconds / len(files))] * len(others), 3000]
+    first.save(content, format="GIF", save_all=True, append_images=others, duration=durations)
     return write_whole(path, content.getvalue())
 
 
@@ -156,7 +150,7 @@ def entropy(weights: Array) -> Array:
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: how large a cell is, how many maps stand side by side, and the drawing of one.
+# What follows: how large a cell is, how many maps stand side by side, and their titles.
 
 
 def _decided(weights: Array, mask: Array) -> str:
@@ -172,20 +166,6 @@ def _decided(weights: Array, mask: Array) -> str:
     return f", entropy\N{NO-BREAK SPACE}{spread.mean():.2f} log\N{NO-BREAK SPACE}n"
 
 
-def _checked(weights: Array, queries: Sequence[str], keys: Sequence[str]) -> Array:
-    """Weights (H, T, S) with a name for each row and column."""
-    refuse_masked(weights, "plot_heads")
-    weights = np.asarray(weights)
-    if weights.ndim != 3 or weights.shape[1:] != (len(queries), len(keys)):
-        raise ValueError(
-            f"{len(queries)} queries and {len(keys)} keys name weights (heads, {len(queries)}, "
-            f"{len(keys)}): got shape {weights.shape}"
-        )
-    if not weights.size:
-        raise ValueError(f"a map needs a head, a query and a key: got shape {weights.shape}")
-    return weights
-
-
 def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int, float]:
     """How many maps stand side by side, and the side of a cell in inches: as many as fit."""
     T, S = len(queries), len(keys)
@@ -194,64 +174,11 @@ def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int,
     if few and S <= 5:  # room for the names of the columns
         least = most = max(most, LETTER * max(map(len, keys)) + 0.05)
     room = WIDTH - LETTER * max(map(len, queries)) - 0.9
-    for columns in range(min(H, 4), 0, -1):
-        cell = (room / columns - GAP) / S
-        if cell >= least:
-            break
-    return columns, max(min(cell, most), 0.1)
-
-
-def _turned(names: Sequence[str], cell: float) -> bool:
-    """Whether the names of columns are too long to stand side by side. (A letter never is.)"""
-    longest = max(map(len, names))
-    return longest > 2 and LETTER * longest > cell
+    columns = max(min(H, 4, int(room / (least * S + GAP))), 1)
+    return columns, max(min((room / columns - GAP) / S, most), 0.1)
 
 
 def _wrapped(title: str, width: float) -> str:
     """The title in lines that are as wide as a map."""
     parts = [wrap(part, max(int(width / 0.075), 12)) for part in title.split("\n")]
     return "\n".join(line for part in parts for line in part)
-
-
-def _draw(
-    panel: Any,
-    weights: Array,
-    mask: Array,
-    queries: Sequence[str],
-    keys: Sequence[str],
-    title: str,
-    cell: float,
-    largest: float,
-) -> None:
-    """One map, with square cells: hatched where it is masked, with numbers if they are few."""
-    from matplotlib.patches import PathPatch
-    from matplotlib.path import Path as Outline
-
-    panel.imshow(np.ma.array(weights, mask=~mask), cmap="Blues", vmin=0.0, vmax=largest)
-    if not mask.all():  # in one patch: a patch for each cell doubles the time of a drawing
-        corners = [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5)]
-        cells = [Outline(np.add(corners, (s, t)), closed=True) for t, s in np.argwhere(~mask)]
-        hatched: Any = {"hatch": "/////", "edgecolor": "#b5b5b5", "linewidth": 0, "fill": False}
-        panel.add_patch(PathPatch(Outline.make_compound_path(*cells), **hatched))
-    for t, s in np.argwhere(mask) if weights.size <= FEW else ():
-        colour = "white" if weights[t, s] > 0.61 * largest else "black"  # read on a dark screen too
-        number = f"{weights[t, s]:.2f}"
-        number = re.sub(r"^(-?)0\.", r"\1.", number)  # .25, but 10.25
-        panel.text(s, t, number, color=colour, fontsize=8, ha="center", va="center")
-    for ticks, names in ((panel.set_xticks, keys), (panel.set_yticks, queries)):
-        ticks(range(len(names)), list(names), fontsize=8 if cell > 0.2 else 7, parse_math=False)
-    panel.tick_params(axis="x", rotation=90 if _turned(keys, cell) else 0)
-    panel.tick_params(length=2)
-    panel.set_title(title, fontsize=9, parse_math=False)
-
-
-def _scale(figure: Figure, panels: Any, masks: Array) -> None:
-    """The colour bar of all maps, and what rows, columns and hatching mean."""
-    said = "weight of a key (column) for a query (row)" + "\nhatched: masked" * (not masks.all())
-    images = [image for panel in panels for image in panel.images]
-    more = any(image.get_array().max() > image.get_clim()[1] for image in images)
-    bar = figure.colorbar(
-        images[0], ax=list(panels), fraction=0.05, aspect=30, extend="max" if more else "neither"
-    )
-    bar.set_label(_wrapped(said, 0.8 * figure.get_figheight()), fontsize=8)
-    bar.ax.tick_params(labelsize=8)

@@ -25,25 +25,21 @@ import numpy as np
 from attention.blocks import (
     Array,
     Block,
-    FeedForward,
     GatedFeedForward,
     block_weights,
-    check_sizes,
     refuse_dropout,
 )
-from attention.cache import KVCache, one_step
+from attention.cache import KVCache
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
-from attention.positions import LearnedPositions, SinusoidalPositions, check_rotary, rotary
-from attention.transformer import Attend
+from attention.positions import LearnedPositions, SinusoidalPositions, rotary
+from attention.transformer import Attend, Stack
 from minigrad import Tensor, gelu_tanh
-from minigrad.nn import Dropout, Embedding, LayerNorm, Linear, Module, RMSNorm
+from minigrad.nn import Dropout, Embedding, Linear, Module, RMSNorm
 
 
 class GPT(Module):
     """A decoder alone: the next token from those before it.   (B, T) → (B, T, V)
-
-    GPT(tokens, blocks, norm, *, positions=None, head=None, max_length=None, dropout=0.0, rng=None)
 
     tokens      an `Embedding`; blocks is a list of `Block`, and norm follows the last of them
     positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
@@ -66,58 +62,48 @@ class GPT(Module):
         head: Linear | None = None,
         max_length: int | None = None,
         dropout: float = 0.0,
-        rng: np.random.Generator | None = None,
+        rng: Any = None,
     ) -> None:
-        if dropout and rng is None:
-            raise TypeError("a GPT with dropout needs rng=np.random.default_rng(seed)")
-        if max_length is not None:
-            check_sizes(max_length=max_length)
         self.tokens = tokens
         self.positions = positions
         self.blocks = blocks
         self.norm = norm
         self.head = head
         self.max_length = max_length
-        self.dropout = Dropout(dropout, rng=rng) if rng is not None else None
+        self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
         """Scores of the next token at each position. With caches, pass the new tokens alone."""
-        with one_step(caches, self.blocks) as start:
-            x = self.embed(tokens, start)  # (B, T, d_model)
-            T = x.shape[-2]
-            mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
-            for i, block in enumerate(self.blocks):
-                cache = None if caches is None else caches[i]
-                x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
-            x = self.norm(x)
-            return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
+        start = caches[0].length if caches else 0
+        x = self.embed(tokens, start)  # (B, T, d_model)
+        T = x.shape[-2]
+        mask = causal_mask(T, start + T) if T > 1 else None  # the last position sees all
+        each = [None] * len(self.blocks) if caches is None else caches
+        for block, cache in zip(self.blocks, each, strict=True):
+            x = block(x, mask=mask, cache=cache)  # (B, T, d_model)
+        x = self.norm(x)
+        return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
     def embed(self, tokens: Any, start: int = 0) -> Tensor:
         """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = self.tokens(tokens)  # (B, T, d_model)
-        if x.ndim < 2:
-            raise ValueError(f"tokens have shape (…, T): got one token, {tokens!r}")
-        self.refuse_beyond(start + x.shape[-2])
-        if self.positions is not None:
-            x = self.positions(x, start)  # (B, T, d_model)
-        return x if self.dropout is None else self.dropout(x)
-
-    def refuse_beyond(self, reached: int) -> None:
-        """ValueError if the model was trained with fewer positions."""
+        reached = start + x.shape[-2]
         if self.max_length is not None and reached > self.max_length:
             raise ValueError(
                 f"{reached} positions were asked for, and this model was trained with "
                 f"max_length={self.max_length}: give it the last {self.max_length} tokens and no "
                 "cache of earlier ones, or set its max_length to None"
             )
-        if isinstance(self.positions, LearnedPositions):
-            self.positions.refuse_beyond(reached)
+        if self.positions is not None:
+            x = self.positions(x, start)  # (B, T, d_model)
+        return x if self.dropout is None else self.dropout(x)
 
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
-        A position has the weight 0 for those ahead of it. Chapter 17.2 draws them. They are softmax
-        weights: with an `attend` that computes others, the model does not use what is shown.
+        A position has the weight 0 for those ahead of it. `plot_heads` (`attention/maps.py`) draws
+        them. They are softmax weights: with an `attend` that computes others, the model does not
+        use what is shown.
         """
         refuse_dropout(self)
         x = self.embed(tokens)  # (B, T, d_model)
@@ -144,7 +130,6 @@ def llama(
     max_length: int | None = None,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> GPT:
     """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
 
@@ -156,38 +141,23 @@ def llama(
     Weights that somebody else has trained need the eps, base and pairs of their training. No shape
     depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
     """
-    sizes = {"num_kv_heads": num_kv_heads, "num_blocks": num_blocks}
-    check_sizes(vocab_size=vocab_size, d_model=d_model, num_heads=num_heads, **sizes)
-    d_ff = max(8 * d_model // 3, 1) if d_ff is None else d_ff
-    check_sizes(d_ff=d_ff, d_k=d_model if d_k is None else d_k)
-    check_rotary(d_model // num_heads if d_k is None else d_k, base=base, pairs=pairs)
-    if not isinstance(tied, bool | np.bool_):
-        raise TypeError(f"tied is True or False: got {tied!r}")
-    norm = partial(RMSNorm, eps=eps, dtype=dtype)
+    d_ff = 8 * d_model // 3 if d_ff is None else d_ff
+    widths: dict[str, Any] = {"num_kv_heads": num_kv_heads, "d_k": d_k, "d_v": d_k}
+    turn, norm = partial(rotary, base=base, pairs=pairs), partial(RMSNorm, eps=eps)
     blocks = [
         Block(
-            MultiHeadAttention(
-                d_model,
-                num_heads,
-                num_kv_heads=num_kv_heads,
-                d_k=d_k,
-                d_v=d_k,
-                rotate=partial(rotary, base=base, pairs=pairs),
-                attend=attend,
-                rng=rng,
-                dtype=dtype,
-            ),
-            GatedFeedForward(d_model, d_ff, rng=rng, dtype=dtype),
+            MultiHeadAttention(d_model, num_heads, rotate=turn, attend=attend, rng=rng, **widths),
+            GatedFeedForward(d_model, d_ff, rng=rng),
             norm_first=True,
             norm=norm,
         )
         for _ in range(num_blocks)
     ]
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
         blocks,
         norm(d_model),
-        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng, dtype=dtype),
+        head=None if tied else Linear(d_model, vocab_size, bias=False, rng=rng),
         max_length=max_length,
     )
 
@@ -207,7 +177,6 @@ def gpt2(
     eps: float = 1e-5,
     attend: Attend | None = None,
     rng: np.random.Generator,
-    dtype: Any = float,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
@@ -215,33 +184,19 @@ def gpt2(
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
     does not grow with the number of blocks.
     """
-    sizes = {"vocab_size": vocab_size, "max_length": max_length, "num_blocks": num_blocks}
-    check_sizes(d_model=d_model, num_heads=num_heads, **sizes)
-    norm = partial(LayerNorm, eps=eps, dtype=dtype)
-    blocks = [
-        Block(
-            MultiHeadAttention(
-                d_model, num_heads, bias=True, dropout=dropout, attend=attend, rng=rng, dtype=dtype
-            ),
-            FeedForward(d_model, 4 * d_model, activation=gelu_tanh, rng=rng, dtype=dtype),
-            norm_first=True,
-            norm=norm,
-            dropout=dropout,
-            rng=rng,
-        )
-        for _ in range(num_blocks)
-    ]
-    for block in blocks:
-        for name, parameter in block.named_parameters():
-            if parameter.ndim == 2:
-                writes = name.endswith(("w_o.weight", "w_2.weight"))
-                std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
-                parameter.data = std * rng.standard_normal(parameter.shape)
+    options: dict[str, Any] = {"dropout": dropout, "attend": attend, "eps": eps, "rng": rng}
+    options |= {"activation": gelu_tanh, "norm_first": True}
+    body = Stack(num_blocks, d_model, num_heads, 4 * d_model, **options)
+    for name, parameter in body.named_parameters():
+        if parameter.ndim == 2:
+            writes = name.endswith(("w_o.weight", "w_2.weight"))
+            std = 0.02 / math.sqrt(2 * num_blocks) if writes else 0.02
+            parameter.data = std * rng.standard_normal(parameter.shape)
     return GPT(
-        Embedding(vocab_size, d_model, std=0.02, rng=rng, dtype=dtype),
-        blocks,
-        norm(d_model),
-        positions=LearnedPositions(max_length, d_model, rng=rng, dtype=dtype),
+        Embedding(vocab_size, d_model, std=0.02, rng=rng),
+        body.blocks,
+        body.final_norm,
+        positions=LearnedPositions(max_length, d_model, rng=rng),
         dropout=dropout,
         rng=rng,
     )

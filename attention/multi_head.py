@@ -60,7 +60,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attention.fused import fused_attention
-from attention.scaled_dot_product import Scale, attention, attention_weights, check_mask
+from attention.scaled_dot_product import Scale, attention, attention_weights
 from minigrad import Tensor, repeat
 from minigrad.nn import Dropout, Linear, Module
 
@@ -117,18 +117,13 @@ def multi_head_attention(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the layer, for which chapters 7, 13.1 and 14 are needed.
+# What follows: the layer, for which chapters 7 and 14 are needed.
 
 
 class MultiHeadAttention(Module):
     """H attention heads between four learned projections.   (…, T, d_model) → (…, T, d_model)
 
-    This is `multi_head_attention` with its parameters, and with six things more: biases, fewer
-    heads of keys and values than of queries, rotated positions, dropout, another function in the
-    place of `attention`, and a cache for generation.
-
-    MultiHeadAttention(d_model, num_heads, *, num_kv_heads=None, d_k=None, d_v=None, bias=False,
-                       scale=None, dropout=0.0, rotate=None, attend=None, rng, dtype=float)
+    This is `multi_head_attention` with its parameters, and with options:
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
               query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
@@ -140,18 +135,16 @@ class MultiHeadAttention(Module):
     dropout   the probability with which a weight is dropped while training
     rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
               (chapter 14)
-    attend    the function that each head computes: it is always called with mask=, score_bias=,
-              scale= and drop=. (None means: without mask, bias or dropping, and the scale 1/√d_k.)
-              By default chapter 12's `fused_attention`, whose results are those of chapter 11's
-              `attention`, but for rounding. (Inside `unfused()`, for a drawing, it takes the steps
-              of `attention`.) It may be set later, and is the place to look at scores, as below
+    attend    the function that each head computes, called with mask=, score_bias=, scale= and
+              drop=. None means chapter 12's `fused_attention`, whose results are those of chapter
+              11's `attention`, but for rounding. It may be set later
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look
     at the scores of each head, or at their gradient, set `attend`. The layer calls it for all heads
-    at once, with what it has projected. The result must be computed from the scores that are kept:
-    scores that are only looked at get no gradient. A gradient of scores sums to 0 over the keys,
-    since a number that is added to all of them changes nothing.
+    at once. The result must be computed from the scores that are kept: scores that are only looked
+    at get no gradient. A gradient of scores sums to 0 over the keys, since a number that is added
+    to all of them changes nothing.
 
     >>> from attention.scaled_dot_product import over_keys, scale_factor   # chapter 11's two steps
     >>> from minigrad import gradients
@@ -181,17 +174,10 @@ class MultiHeadAttention(Module):
         rotate: Callable[[Tensor, int], Tensor] | None = None,
         attend: Callable[..., Tensor] | None = None,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
-        if num_heads < 1:
-            raise ValueError(f"num_heads must be at least 1: got {num_heads}")
         if (d_k is None or d_v is None) and d_model % num_heads:
             raise ValueError(f"d_model={d_model} cannot be shared equally by num_heads={num_heads}")
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        if num_kv_heads < 1 or num_heads % num_kv_heads:
-            raise ValueError(
-                f"num_heads={num_heads} cannot share num_kv_heads={num_kv_heads} equally"
-            )
         d_k = d_model // num_heads if d_k is None else d_k
         d_v = d_model // num_heads if d_v is None else d_v
         self.num_heads = num_heads
@@ -199,10 +185,10 @@ class MultiHeadAttention(Module):
         self.scale = scale
         self.rotate = rotate
         self.attend = attend
-        self.w_q = Linear(d_model, num_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_k = Linear(d_model, num_kv_heads * d_k, bias=bias, rng=rng, dtype=dtype)
-        self.w_v = Linear(d_model, num_kv_heads * d_v, bias=bias, rng=rng, dtype=dtype)
-        self.w_o = Linear(num_heads * d_v, d_model, bias=bias, rng=rng, dtype=dtype)
+        self.w_q = Linear(d_model, num_heads * d_k, bias=bias, rng=rng)
+        self.w_k = Linear(d_model, num_kv_heads * d_k, bias=bias, rng=rng)
+        self.w_v = Linear(d_model, num_kv_heads * d_v, bias=bias, rng=rng)
+        self.w_o = Linear(num_heads * d_v, d_model, bias=bias, rng=rng)
         self.dropout = Dropout(dropout, rng=rng)
         for name, parameter in self.named_parameters():
             parameter.name = name  # errors and graphs then speak of w_q.weight
@@ -225,12 +211,12 @@ class MultiHeadAttention(Module):
         (B, T, S) in a mask and (H, T, S) in a score_bias: padding differs by sequence, distance by
         head. With a cache, q, k and v are the new positions, and S counts the earlier ones too.
         """
-        if cache is not None and not (k is None or k is q):
+        if cache is not None and k is not None:
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")
         k = q if k is None else k
         v = k if v is None else v
         q_heads, k_heads = self._queries_and_keys(q, k, 0 if cache is None else cache.length)
-        v_heads = split_heads(self.w_v(_sequence(v, "v")), self.num_kv_heads)  # (…, H_kv, S, d_v)
+        v_heads = split_heads(self.w_v(v), self.num_kv_heads)  # (…, H_kv, S, d_v)
         if cache is not None:
             k_heads, v_heads = cache.joined(k_heads, v_heads)
         attend = self.attend or fused_attention
@@ -238,7 +224,7 @@ class MultiHeadAttention(Module):
             q_heads,  # (…, H, T, d_k)
             self._for_each_head(k_heads),  # (…, H, S, d_k)
             self._for_each_head(v_heads),  # (…, H, S, d_v)
-            mask=_for_heads(mask, q_heads, k_heads, v_heads),
+            mask=_for_heads(mask, q_heads, k_heads),
             score_bias=score_bias,
             scale=self.scale,
             drop=self.dropout if self.training and self.dropout.p else None,
@@ -262,15 +248,15 @@ class MultiHeadAttention(Module):
         return attention_weights(
             q_heads,
             self._for_each_head(k_heads),
-            mask=_for_heads(mask, q_heads, k_heads, k_heads),
+            mask=_for_heads(mask, q_heads, k_heads),
             score_bias=score_bias,
             scale=self.scale,
         )  # (…, H, T, S)
 
     def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
         """Projected, split into heads, and turned by their positions if the layer has `rotate`."""
-        q_heads = split_heads(self.w_q(_sequence(q, "q")), self.num_heads)  # (…, H, T, d_k)
-        k_heads = split_heads(self.w_k(_sequence(k, "k")), self.num_kv_heads)  # (…, H_kv, S, d_k)
+        q_heads = split_heads(self.w_q(q), self.num_heads)  # (…, H, T, d_k)
+        k_heads = split_heads(self.w_k(k), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:
             return q_heads, k_heads
         # Fewer queries than keys are the last of the positions, as in a causal mask.
@@ -283,32 +269,12 @@ class MultiHeadAttention(Module):
         return x if group_size == 1 else repeat(x, group_size, axis=-3)
 
 
-def _sequence(x: Tensor, name: str) -> Tensor:
-    """x, if it is a Tensor of at least two axes; TypeError otherwise."""
-    if not isinstance(x, Tensor) or x.ndim < 2:
-        got = f"one of shape {x.shape}" if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"{name} must be a Tensor (…, positions, d_model): got {got}")
-    return x
-
-
-def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor, v_heads: Tensor) -> Any:
+def _for_heads(mask: Any, q_heads: Tensor, k_heads: Tensor) -> Any:
     """Give a mask for all heads, (B, T, S), an axis of heads, (B, 1, T, S).
 
     Otherwise broadcasting would line B up with H. For B ≠ H that is an error, and for B = H it
     would silently give each head the mask of one sequence.
     """
-    if mask is None:
-        return None
-    try:
-        batch = np.broadcast_shapes(q_heads.shape[:-3], k_heads.shape[:-3])
-        if np.broadcast_shapes(batch, v_heads.shape[:-3]) != batch:
-            raise ValueError
-    except ValueError:
-        raise ValueError(
-            f"the batch axes of q {q_heads.shape[:-3]}, k {k_heads.shape[:-3]} and v "
-            f"{v_heads.shape[:-3]} do not fit: v may have none that q and k have not"
-        ) from None
-    if np.ndim(mask) > len(batch) + 2:  # (B, H, T, S): the mask has an axis of heads
-        return mask
-    mask = check_mask(mask, (*batch, q_heads.shape[-2], k_heads.shape[-2]))
-    return np.expand_dims(mask, -3) if mask.ndim > 2 else mask
+    if 2 < np.ndim(mask) < max(q_heads.ndim, k_heads.ndim):
+        return np.expand_dims(mask, -3)
+    return mask

@@ -131,8 +131,6 @@ from typing import Any
 import numpy as np
 
 from minigrad import Tensor, masked_softmax, norm, softmax, where
-from minigrad.engine.tensor import frozen, refuse_masked
-from minigrad.ops.shape import broadcasts_to
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Scale = float | Tensor | Callable[[int], float | Tensor] | None
@@ -163,7 +161,7 @@ def over_keys(scores: Tensor, mask: Any) -> Tensor:
     A query that may look nowhere gets weights of 0 (`masked_softmax`, chapter 3.7, says how).
     """
     if mask is None:
-        return softmax(scores) if scores.shape[-1] else scores  # without keys there are no weights
+        return softmax(scores)
     return masked_softmax(scores, mask=check_mask(mask, scores.shape))
 
 
@@ -190,7 +188,6 @@ def attention(
     Tensor([[3.]])
     """
     weights = attention_weights(q, k, mask=mask, score_bias=score_bias, scale=scale)  # (…, T, S)
-    check_values(k, v)
     return (weights if drop is None else drop(weights)) @ v  # (…, T, d_v)
 
 
@@ -225,84 +222,48 @@ def unit_length(x: Tensor) -> Tensor:
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
     """Return the factor of the scores of q and k, which must fit together."""
-    check_tensors(q=q, k=k)
-    if q.ndim < 2 or k.ndim < 2 or q.shape[-1] != k.shape[-1]:
-        what = "at least two axes" if min(q.ndim, k.ndim) < 2 else "equally many features"
-        got = f"q has shape {q.shape}, k has {k.shape}"
-        raise ValueError(f"q (…, T, d_k) and k (…, S, d_k) must have {what}: {got}")
     d_k = q.shape[-1]
-    if d_k == 0:
-        raise ValueError(f"q and k have no features to compare: q has shape {q.shape}")
-    factor = scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
-    if np.shape(factor) != ():
-        raise ValueError(f"scale must be a single number: it has shape {np.shape(factor)}")
-    return factor[()] if isinstance(factor, np.ndarray) else factor  # (the number, as it is now)
-
-
-def check_tensors(**given: Any) -> None:
-    """Refuse, by its name, an argument that is not a Tensor of floating numbers."""
-    for name, x in given.items():
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{name} must be a Tensor: got {type(x).__name__}")
-        if x.dtype.kind != "f":
-            raise TypeError(f"{name} must have a floating dtype: got {x.dtype}")
-
-
-def check_values(k: Tensor, v: Tensor) -> None:
-    """Refuse v if it does not have one row for each key."""
-    if not isinstance(v, Tensor):
-        raise TypeError(f"v must be a Tensor: got {type(v).__name__}")
-    if v.ndim < 2 or v.shape[-2] != k.shape[-2]:
+    if min(q.ndim, k.ndim) < 2 or k.shape[-1] != d_k:
         raise ValueError(
-            f"v needs one row for each of the {k.shape[-2]} keys: it has shape {np.shape(v)}"
+            "q (…, T, d_k) and k (…, S, d_k) have at least two axes and equally many features: "
+            f"got {q.shape} and {k.shape}"
         )
+    return scale(d_k) if callable(scale) else 1 / math.sqrt(d_k) if scale is None else scale
 
 
 def check_mask(mask: Any, scores_shape: tuple[int, ...]) -> Mask:
-    """Return the mask as a boolean array; refuse anything else in one sentence.
-
-    The backward pass needs the mask as it was in the forward pass. So it is copied, unless it is
-    read-only and not a view, as the masks of chapter 11.1 are.
-    """
-    refuse_masked(mask, "mask=")
-    try:
-        array = np.asarray(mask)
-    except ValueError:
-        raise ValueError("mask must be one boolean array: got rows of different lengths") from None
+    """Return the mask as a boolean array; refuse one that is not boolean or does not fit."""
+    array = np.asarray(mask)
     if array.dtype != np.bool_:
         raise TypeError(
             f"mask must be boolean, with True where a query may look: got dtype {array.dtype}; "
             "compare first, for instance mask == 1 or mask == 0, whichever marks keys to look at"
         )
-    if not broadcasts_to(array.shape, scores_shape):
-        raise ValueError(
-            f"mask of shape {array.shape} does not broadcast to the scores' {scores_shape}, "
-            "which end in (T queries, S keys)"
-        )
-    return frozen(array)
+    _check_shape("mask", array.shape, scores_shape)
+    return array
 
 
-def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return the score_bias as a Tensor; refuse what does not fit in one sentence."""
-    refuse_masked(score_bias, "score_bias=")
-    values: Any = score_bias if isinstance(score_bias, Tensor) else np.asarray(score_bias)
-    if values.dtype.kind != "f":
-        raise TypeError(
-            f"score_bias is added to the scores and has a floating dtype: got {values.dtype}; a "
-            "mask, with True where a query may look, is passed as mask="
-        )
-    if not isinstance(values, Tensor):  # copied as a mask is: the backward pass needs it
-        values = Tensor(frozen(values, dtype))
-    if not np.isfinite(values.data).all():
+def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any) -> Tensor:
+    """Return the score_bias as a Tensor; refuse one that is not finite or does not fit."""
+    values = score_bias if isinstance(score_bias, Tensor) else np.asarray(score_bias)
+    if values.dtype.kind != "f" or not np.isfinite(values).all():
         raise ValueError(
-            "score_bias must be finite: to forbid a key pass mask=, with True where a query may "
-            "look"
+            "score_bias holds finite numbers of a floating dtype: to forbid a key pass mask=, with "
+            "True where a query may look"
         )
-    if not broadcasts_to(values.shape, scores_shape):
+    _check_shape("score_bias", values.shape, scores_shape)
+    return values if isinstance(values, Tensor) else Tensor(values.astype(dtype))
+
+
+def _check_shape(name: str, shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> None:
+    """ValueError if an array of this shape does not broadcast to the scores."""
+    if len(shape) > len(scores_shape) or any(
+        n not in (1, m) for n, m in zip(shape[::-1], scores_shape[::-1], strict=False)
+    ):
         raise ValueError(
-            f"score_bias of shape {values.shape} does not broadcast to the scores' {scores_shape}"
+            f"{name} of shape {shape} does not broadcast to the scores' {scores_shape}, which end "
+            "in (T queries, S keys)"
         )
-    return values
 
 
 # Reference: no demo uses what follows.
@@ -322,7 +283,6 @@ def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
     """
 
     def attend_unit(q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
-        check_tensors(q=q, k=k)
         return attend(unit_length(q), unit_length(k), v, **options)
 
     attend_unit.prepare = unit_length  # type: ignore[attr-defined]  # for a layer's `weights`

@@ -95,17 +95,7 @@ def power(a: Exponent) -> Callable[[int], float]:
     >>> [power(a)(64) for a in (0, 0.5, 1)]       # no scale, the paper's, 1/d_k
     [1.0, 0.125, 0.015625]
     """
-
-    def scale(d_k: int) -> float:
-        try:
-            found = float(a(d_k)) if callable(a) else float(d_k) ** -float(a)
-        except OverflowError:
-            found = math.inf
-        if not math.isfinite(found):
-            raise ValueError(f"the scale must be finite: at d_k={d_k}, a={named(a)} gives {found}")
-        return found
-
-    return scale
+    return a if callable(a) else lambda d_k: float(d_k) ** -a
 
 
 def named(a: Exponent) -> float | str:
@@ -147,7 +137,7 @@ def heads(
     4,096 keys of 1,024 features for 512 queries would be 540 MB at once.
     """
     found = []
-    for _ in range(sets_of(queries, per_key_set)):
+    for _ in range(queries // per_key_set):
         q = Tensor(deviation * rng.standard_normal((per_key_set, d_k)), requires_grad=True)
         k = Tensor(deviation * rng.standard_normal((keys, d_k)))
         # Chapter 11's `attention_weights` in its two steps, because the scores are measured too.
@@ -176,16 +166,10 @@ def saturation(
     The scale is d_k^-a. What is drawn is what `heads` draws. A query with ‖∂L/∂q‖ < `dead` counts
     as dead.
     """
-    at_least(1, d_k=d_k)
-    at_least(2, keys=keys)
-    real(deviation=deviation)
-    if not dead >= 0:
-        raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
     scores, weights, norms = heads(
         d_k, a, keys=keys, queries=queries, per_key_set=per_key_set, deviation=deviation, rng=rng
     )
-    return finite(
-        Saturation,
+    return Saturation(
         d_k=d_k,
         a=named(a),
         keys=keys,
@@ -201,9 +185,8 @@ def saturation(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, the query
-# that is drawn, and what the measurements of chapters 16 to 16.7 refuse. A wrong size must not
-# change what is measured, and NaN, which is below no limit, must not count as alive.
+# What follows: entropies, shares and sweeps, the ratios of a map, means over repeats, and the query
+# that is drawn.
 
 
 def entropies(p: Array) -> Array:
@@ -221,9 +204,9 @@ def top_tenth(norms: Array) -> float:
     >>> round(top_tenth(np.full(25, 7.0)), 9), top_tenth(np.array([3.0, 0, 0, 0, 0]))
     (0.1, 0.5)
     """
-    if not (largest := norms.max()) > 0:
+    if not norms.any():
         return 0.1  # all are 0, and equal
-    squares = np.sort((norms / largest) ** 2)[::-1]
+    squares = np.sort(norms**2)[::-1]
     whole, tenths = divmod(len(squares), 10)
     top = squares[:whole].sum() + tenths / 10 * squares[whole : whole + 1].sum()
     return float(top / squares.sum())
@@ -260,8 +243,6 @@ class Ratio:
     mean: float  # of ‖∂L/∂q‖
     top_tenth_without: float  # the tenth's share of the squared gradient
     top_tenth_with: float
-    dead_without: float  # the share of dead queries
-    dead_with: float
 
 
 def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
@@ -270,22 +251,25 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
     for row in rows:
         cells.setdefault((row.d_k, row.keys), ([], []))[row.a == 0.5].append(row)
 
-    def both(name: str, pair: tuple[list[Saturation], list[Saturation]]) -> tuple[Array, Array]:
-        """Return a measurement of every repeat, without the scale and with it."""
-        return tuple(np.array([getattr(row, name) for row in group]) for group in pair)  # type: ignore[return-value]
-
     found = []
     for (d_k, keys), pair in cells.items():
-        median, mean = (
-            np.log10(np.divide(*both(name, pair))) for name in ("gradient_median", "gradient_mean")
+        median, mean, tenth = (
+            np.array([[getattr(row, name) for row in group] for group in pair])  # without and with
+            for name in ("gradient_median", "gradient_mean", "top_tenth_share")
         )
-        top, dead = (
-            [float(x.mean()) for x in both(name, pair)]
-            for name in ("top_tenth_share", "dead_share")
+        of_median, of_mean = np.log10(median[0] / median[1]), np.log10(mean[0] / mean[1])
+        found.append(
+            Ratio(
+                d_k,
+                keys,
+                repeats=len(of_median),
+                median=float(10 ** of_median.mean()),
+                error=float(deviation(of_median) / math.sqrt(len(of_median))),
+                mean=float(10 ** of_mean.mean()),
+                top_tenth_without=float(tenth[0].mean()),
+                top_tenth_with=float(tenth[1].mean()),
+            )
         )
-        error = float(deviation(median) / math.sqrt(len(median)))
-        by = [float(10 ** each.mean()) for each in (median, mean)]
-        found.append(Ratio(d_k, keys, len(median), by[0], error, by[1], *top, *dead))
     return found
 
 
@@ -298,32 +282,16 @@ def summary(
     """(d_k, a) → each measurement's mean and standard deviation over the repeats.
 
     rows are dataclasses of one kind, and `by` names the fields that tell the settings apart. The
-    deviation is the estimate from a sample, with n - 1 below, so a single row has none: NaN. A
-    field that is not a number in every row has no mean, and is refused unless `by` names it.
+    deviation is the estimate from a sample, with n - 1 below, so a single row has none: NaN.
     """
     groups: dict[Any, list[Any]] = {}
     for row in rows:
-        if missing := [name for name in by if not hasattr(row, name)]:
-            has = ", ".join(field.name for field in fields(row))
-            raise ValueError(f"{type(row).__name__} has no {missing[0]} to group by: it has {has}")
-        key = tuple(getattr(row, name) for name in by)
-        if "<lambda>" in key:
-            raise ValueError(
-                "all lambdas have the same name, so their rows cannot be told apart: give a "
-                "function with a name of its own (def) as the scale"
-            )
-        groups.setdefault(key, []).append(row)
+        groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
+    names = [field.name for field in fields(rows[0]) if field.name not in by]
     found: dict[Any, dict[str, tuple[float, float]]] = {}
     for key, group in groups.items():
-        found[key] = {}
-        for name in (field.name for field in fields(group[0]) if field.name not in by):
-            values = [getattr(row, name) for row in group]
-            if odd := [value for value in values if not isinstance(value, int | float)]:
-                raise ValueError(
-                    f"{type(group[0]).__name__}.{name} cannot be averaged, since it may be "
-                    f"{odd[0]!r}: name it in `by`, or summarise other rows"
-                )
-            found[key][name] = (float(np.mean(values)), float(deviation(values)))
+        of = {name: [getattr(row, name) for row in group] for name in names}
+        found[key] = {n: (float(np.mean(x)), float(deviation(x))) for n, x in of.items()}
     return found
 
 
@@ -342,7 +310,6 @@ def typical_query(
     ‖∂L/∂q‖ without the scale is the median. So what a drawing of it shows is neither the worst
     case nor the best.
     """
-    at_least(1, d_k=d_k, keys=keys, d_v=d_v, queries=queries)
     q = Tensor(rng.standard_normal((queries, d_k)), requires_grad=True)
     k, v = rng.standard_normal((keys, d_k)), rng.standard_normal((keys, d_v))
     g = rng.standard_normal((queries, d_v))

@@ -27,11 +27,9 @@ from typing import Any
 import numpy as np
 
 from attention.blocks import Activation, Array, Block, FeedForward, block_weights
-from attention.cache import KVCache, one_step
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention
 from attention.positions import SinusoidalPositions
-from attention.scaled_dot_product import check_mask
 from minigrad import Tensor, relu
 from minigrad.nn import Dropout, Embedding, LayerNorm, Module
 
@@ -43,7 +41,6 @@ class Stack(Module):
 
     norm_first  pre-LN blocks instead of the paper's post-LN
     final_norm  whether a norm follows the last block; by default in pre-LN, which needs it
-    bias        whether the projections of attention add a bias
     dropout     the probability with which an attention weight, or a number that a sublayer adds,
                 is dropped while training (section 5.4)
     attend      as for `MultiHeadAttention`
@@ -62,28 +59,18 @@ class Stack(Module):
         activation: Activation = relu,
         norm_first: bool = False,
         final_norm: bool | None = None,
-        bias: bool = True,
         dropout: float = 0.0,
         attend: Attend | None = None,
         eps: float = 1e-5,
         rng: np.random.Generator,
-        dtype: Any = float,
     ) -> None:
-        norm = partial(LayerNorm, eps=eps, dtype=dtype)
-        heads = partial(
-            MultiHeadAttention,
-            d_model,
-            num_heads,
-            bias=bias,
-            dropout=dropout,
-            attend=attend,
-            rng=rng,
-            dtype=dtype,
-        )
+        norm = partial(LayerNorm, eps=eps)
+        options: dict[str, Any] = {"bias": True, "dropout": dropout, "attend": attend, "rng": rng}
+        heads = partial(MultiHeadAttention, d_model, num_heads, **options)
         self.blocks = [
             Block(
                 heads(),
-                FeedForward(d_model, d_ff, activation=activation, rng=rng, dtype=dtype),
+                FeedForward(d_model, d_ff, activation=activation, rng=rng),
                 cross=heads() if self.looks_at_memory else None,
                 norm_first=norm_first,
                 norm=norm,
@@ -93,7 +80,7 @@ class Stack(Module):
             for _ in range(num_blocks)
         ]
         has_norm = norm_first if final_norm is None else final_norm
-        self.final_norm = norm(d_model) if has_norm else None
+        self.final_norm: Any = norm(d_model) if has_norm else None
 
 
 class Encoder(Stack):
@@ -123,31 +110,25 @@ class Decoder(Stack):
     looks_at_memory = True
 
     def __call__(
-        self,
-        x: Tensor,
-        memory: Tensor,
-        *,
-        mask: Any = None,
-        memory_mask: Any = None,
-        caches: list[KVCache] | None = None,
+        self, x: Tensor, memory: Tensor, *, mask: Any = None, memory_mask: Any = None
     ) -> Tensor:
         """Apply all blocks.
 
         A position may look at itself and back, never ahead; mask may forbid more, such as padding.
         memory_mask is for cross-attention.
         """
-        with one_step(caches, self.blocks) as start:
-            behind = causal_mask(x.shape[-2], start + x.shape[-2])
-            if mask is not None:
-                behind = behind & check_mask(mask, (*np.shape(mask)[:-2], *behind.shape))
-            for i, block in enumerate(self.blocks):
-                cache = None if caches is None else caches[i]
-                x = block(x, memory, mask=behind, memory_mask=memory_mask, cache=cache)
-            return x if self.final_norm is None else self.final_norm(x)
+        behind = causal_mask(x.shape[-2])
+        if mask is not None:
+            behind = behind & mask
+        for block in self.blocks:
+            x = block(x, memory, mask=behind, memory_mask=memory_mask)
+        return x if self.final_norm is None else self.final_norm(x)
 
 
 class Transformer(Module):
     """The paper's model (figure 1): tokens in, scores of the next out.   (B, S), (B, T) → (B, T, V)
+
+    The options are those of `Stack`.
 
     Section 3.4 multiplies embeddings by √d_model and gives no reason; with rows of variance
     1/d_model it makes them as large as the positions added to them. The output matrix is the
@@ -164,58 +145,35 @@ class Transformer(Module):
         num_heads: int = 8,
         num_blocks: int = 6,
         d_ff: int = 2048,
-        norm_first: bool = False,
-        final_norm: bool | None = None,
         dropout: float = 0.0,
-        attend: Attend | None = None,
         rng: np.random.Generator,
-        dtype: Any = float,
+        **options: Any,
     ) -> None:
-        rows: dict[str, Any] = {"std": 1 / math.sqrt(d_model), "rng": rng, "dtype": dtype}
-        self.source_tokens = Embedding(source_vocab_size, d_model, **rows)
-        self.target_tokens = Embedding(target_vocab_size, d_model, **rows)
+        std = 1 / math.sqrt(d_model)
+        self.source_tokens = Embedding(source_vocab_size, d_model, std=std, rng=rng)
+        self.target_tokens = Embedding(target_vocab_size, d_model, std=std, rng=rng)
         self.positions = SinusoidalPositions()
-        sizes = (num_blocks, d_model, num_heads, d_ff)
-        options: dict[str, Any] = {
-            "norm_first": norm_first,
-            "final_norm": final_norm,
-            "dropout": dropout,
-            "attend": attend,
-            "rng": rng,
-            "dtype": dtype,
-        }
-        self.encoder = Encoder(*sizes, **options)
-        self.decoder = Decoder(*sizes, **options)
+        sizes, options = (num_blocks, d_model, num_heads, d_ff), options | {"rng": rng}
+        self.encoder = Encoder(*sizes, dropout=dropout, **options)
+        self.decoder = Decoder(*sizes, dropout=dropout, **options)
         self.dropout = Dropout(dropout, rng=rng)
 
     def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
         """The memory of a source.   (B, S) → (B, S, d_model)"""
         return self.encoder(self.embed(source, self.source_tokens), mask=source_mask)
 
-    def decode(
-        self,
-        target: Any,
-        memory: Tensor,
-        *,
-        source_mask: Any = None,
-        caches: list[KVCache] | None = None,
-    ) -> Tensor:
+    def decode(self, target: Any, memory: Tensor, *, source_mask: Any = None) -> Tensor:
         """Scores of the next token at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
-        with one_step(caches, self.decoder.blocks) as start:
-            x = self.embed(target, self.target_tokens, start)  # (B, T, d_model)
-            y = self.decoder(x, memory, memory_mask=source_mask, caches=caches)  # (B, T, d_model)
-            return y @ self.target_tokens.weight.mT  # (B, T, V)
+        x = self.embed(target, self.target_tokens)  # (B, T, d_model)
+        y = self.decoder(x, memory, memory_mask=source_mask)  # (B, T, d_model)
+        return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
         """Scores of the next token at each target position; source_mask is padding's, (B, 1, S)."""
         memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
         return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
 
-    def caches(self) -> list[KVCache]:
-        """An empty cache for each block of the decoder."""
-        return [KVCache() for _ in self.decoder.blocks]
-
-    def embed(self, tokens: Any, table: Embedding, start: int = 0) -> Tensor:
-        """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
+    def embed(self, tokens: Any, table: Embedding) -> Tensor:
+        """Tokens as vectors with their positions.   (B, T) → (B, T, d_model)"""
         x = math.sqrt(table.weight.shape[1]) * table(tokens)
-        return self.dropout(self.positions(x, start))
+        return self.dropout(self.positions(x))

@@ -17,12 +17,9 @@ B, T, S, D, D_V = 2, 3, 5, 7, 11
 
 MASKS = {
     "none": None,
-    "causal": causal_mask(T, S),
-    "padding": padding_mask([2, 5], S),
     "padding and causal": padding_mask([2, 5], S) & causal_mask(T, S),
     "one a sequence (B, T, S)": random.random((B, T, S)) < 0.6,
     "a row that sees nothing": np.array([[True] * S, [False] * S, [False, True] * 2 + [True]]),
-    "nothing at all": np.array(False),
 }
 masks = pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 
@@ -89,11 +86,3 @@ def test_scores_cannot_differ_by_more_than_twice_the_sum_of_the_features_weights
     weights = additive_attention(q, k, Tensor(v), w).data
     assert weights.min() * S >= math.exp(-2 * 0.1 * D) - 1e-12
     assert attention(q, k, Tensor(v)).data.min() == 0
-
-
-@pytest.mark.parametrize(("dtype", "high"), [(np.float64, 1e300), (np.float32, 1e30)])
-def test_what_a_query_may_see_counts_however_low_its_score(dtype, high):
-    q, k = Tensor([[0.0]], dtype=dtype), Tensor([[-50.0], [50.0], [-50.0]], dtype=dtype)
-    v, w = Tensor(np.eye(3), dtype=dtype), Tensor([high], dtype=dtype)
-    weights = additive_attention(q, k, v, w, mask=np.array([True, False, True]))
-    np.testing.assert_array_equal(weights.data, [[0.5, 0, 0.5]])

@@ -196,6 +196,16 @@ def test_imports_point_one_way():
         assert not forbidden & set(names), path
 
 
+def test_attention_uses_public_names_of_minigrad_alone():
+    """A name in the `__all__` of minigrad, minigrad.nn or minigrad.optim."""
+    for path in sorted((ROOT / "attention").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "minigrad":
+                assert node.module in ("minigrad", "minigrad.nn", "minigrad.optim"), path
+                public = importlib.import_module(node.module).__all__
+                assert {each.name for each in node.names} <= set(public), path
+
+
 NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, _, path, _, _ in TABLE}
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",

@@ -18,11 +18,11 @@ from attention import (
     window_mask,
 )
 from attention.positions import alibi
-from minigrad import Tensor, gradcheck, gradients, no_grad, unfused
+from minigrad import Tensor, gradcheck, gradients, unfused
 
 random = np.random.default_rng(3)
 B, T, S, H, D_K, D_V = 2, 3, 5, 7, 11, 13
-BLOCKS = [1, 2, 3, 17]
+BLOCKS = [2, 17]
 
 
 def t(*shape, dtype=float):
@@ -118,7 +118,7 @@ def test_dropped_weights_and_a_single_query_are_handed_on_to_chapter_11(queries)
 
 
 @masks
-@pytest.mark.parametrize("block", [2, 17])
+@blocks
 def test_second_derivatives_are_those_of_the_definition(mask, block):
     inputs = [*qkv(B), t(T, S)]
     mask = mask if mask is None else np.asarray(mask.data if isinstance(mask, Tensor) else mask)
@@ -132,16 +132,7 @@ def test_second_derivatives_are_those_of_the_definition(mask, block):
 
 
 @blocks
-@pytest.mark.parametrize("mask", ["none", "causal", "one a query", "window"])
-def test_first_and_second_derivatives_agree_with_finite_differences(block, mask):
-    inputs = [random.standard_normal(s) / 2 for s in ((B, T, 5), (S, 5), (B, S, 7))]
-    assert gradcheck(
-        lambda q, k, v: fused_attention(q, k, v, mask=MASKS[mask], block=block), *inputs
-    )
-
-
-@blocks
-def test_so_do_those_of_a_learned_bias_and_a_learned_scale(block):
+def test_derivatives_to_second_order_agree_with_finite_differences(block):
     inputs = [random.standard_normal(s) / 2 for s in ((T, 5), (S, 5), (S, 7), (T, S))]
     assert gradcheck(
         lambda q, k, v, bias, scale: fused_attention(
@@ -152,7 +143,7 @@ def test_so_do_those_of_a_learned_bias_and_a_learned_scale(block):
     )
 
 
-@pytest.mark.parametrize("block", [2, 17])
+@blocks
 def test_a_bias_may_broadcast_in_every_axis(block):
     assert len(BROADCAST) == 2 + 4 + 8 + 16
     q, k, v = qkv(B, H)
@@ -180,25 +171,15 @@ def test_the_gradients_of_a_saturated_softmax_have_the_digits_that_the_definitio
     assert np.abs(found[0][0]).max(axis=-1).min() < 1e-40
 
 
-def test_a_bias_may_be_a_single_number_and_changes_nothing():
-    """Not the weights, and so it has no gradient. (The definition's gradient is rounding.)"""
-    q, k, v = qkv(B)
-    bias = t()
-    agree(*both([q, k, v, bias], score_bias=bias, mask=causal_mask(T, S)))
-    agree(*both([q, k, v], score_bias=1.5))
+def test_a_bias_may_be_a_single_number_or_an_array():
+    """One number changes no weight, and so has no gradient. (The definition's is rounding.)"""
+    inputs, bias = qkv(B, H), t()
+    agree(*both([*inputs, bias], score_bias=bias, mask=causal_mask(T, S)))
+    agree(*both(inputs, score_bias=1.5))
+    agree(*both(inputs, score_bias=alibi(H, T, S).astype(np.float32)))
 
 
-def test_a_bias_may_be_an_array_and_may_be_alibi():
-    inputs, bias = qkv(B, H), alibi(H, T, S)
-    agree(*both(inputs, score_bias=bias))
-    agree(*both(inputs, score_bias=bias.astype(np.float32)))
-
-
-@pytest.mark.parametrize(
-    "scale",
-    [None, 0.3, np.float64(0.3), lambda d_k: 1 / d_k, t(), lambda d_k: Tensor(0.3)],
-    ids=["1/√d_k", "number", "NumPy's number", "function", "learned", "function to a tensor"],
-)
+@pytest.mark.parametrize("scale", [0.3, lambda d_k: 1 / d_k, t(), lambda d_k: Tensor(0.3)])
 def test_the_scale_is_the_definitions(scale):
     inputs = [*qkv(B), *([scale] if isinstance(scale, Tensor) else [])]
     agree(*both(inputs, scale=scale, mask=causal_mask(T, S)))
@@ -213,25 +194,12 @@ BATCHES = {
 }
 
 
-@blocks
 @pytest.mark.parametrize("batches", BATCHES.values(), ids=BATCHES)
-@pytest.mark.parametrize("mask", [None, causal_mask(T, S), MASKS["one a query"]])
-def test_batch_axes_broadcast_as_the_definitions_do(mask, batches, block):
+@pytest.mark.parametrize("mask", [None, causal_mask(T, S)])
+def test_batch_axes_broadcast_as_the_definitions_do(mask, batches):
     shapes = (T, D_K), (S, D_K), (S, D_V)
     inputs = [t(*batch, *shape) for batch, shape in zip(batches, shapes, strict=True)]
-    agree(*both(inputs, mask=mask, block=block))
-
-
-@pytest.mark.parametrize("batches", BATCHES.values(), ids=BATCHES)
-def test_so_do_their_second_derivatives(batches):
-    shapes = (T, D_K), (S, D_K), (S, D_V)
-    inputs = [t(*batch, *shape) for batch, shape in zip(batches, shapes, strict=True)]
-    g = random.standard_normal((*np.broadcast_shapes(*batches), T, D_V))
-    found = [
-        first_and_second(attend(*inputs, mask=causal_mask(T, S), **more), inputs, g)
-        for attend, more in ((fused_attention, {"block": 2}), (attention, {}))
-    ]
-    agree(*found, rtol=1e-9, atol=1e-10)
+    agree(*both(inputs, mask=mask))
 
 
 @pytest.mark.parametrize("needed", [(0,), (1,), (2,), (0, 2), (1, 2), (3,)])
@@ -251,36 +219,25 @@ def test_each_gradient_may_be_the_only_one_that_somebody_needs(needed):
     agree(ours, theirs)
 
 
-def test_values_of_integers_are_averaged_as_the_definition_averages_them():
-    q, k, _ = qkv()
-    v = Tensor(random.integers(-9, 9, (S, D_V)))
-    found = []
-    for attend in (attention, fused_attention):
-        y = attend(q, k, v)
-        found.append([y.data, *gradients(y, [q, k], np.ones(y.shape))])
-    agree(*found)
-
-
 @masks
-@blocks
-def test_float32_stays_float32_and_is_float64_to_its_rounding(mask, block):
+def test_float32_stays_float32_and_is_float64_to_its_rounding(mask):
     inputs, bias = qkv(B, H, dtype=np.float32), alibi(H, T, S)
     wide = [Tensor(x.data, dtype=float, requires_grad=True) for x in inputs]
     g = random.standard_normal((B, H, T, D_V))
-    found, _ = both(inputs, g, block, mask=mask, score_bias=bias)
-    exact, _ = both(wide, g, block, mask=mask, score_bias=bias)
+    found, _ = both(inputs, g, mask=mask, score_bias=bias)
+    exact, _ = both(wide, g, mask=mask, score_bias=bias)
     for one, other in zip(found, exact, strict=True):
         assert one.dtype == np.float32
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
-def test_inputs_of_two_dtypes_give_the_definitions_dtype():
-    q, k, v = qkv()
-    for narrow in ({0}, {1}, {2}, {0, 1}):
-        inputs = [
-            Tensor(x.data, dtype=np.float32) if i in narrow else x for i, x in enumerate((q, k, v))
-        ]
-        assert fused_attention(*inputs).dtype == attention(*inputs).dtype == np.float64
+@pytest.mark.parametrize("narrow", [{0}, {1}, {2}, {0, 1}])
+def test_inputs_of_two_dtypes_give_the_definitions_dtype(narrow):
+    inputs = [Tensor(x.data, dtype=np.float32) if i in narrow else x for i, x in enumerate(qkv())]
+    assert fused_attention(*inputs).dtype == attention(*inputs).dtype == np.float64
+    q, k, _ = inputs
+    v = Tensor(np.arange(S * D_V).reshape(S, D_V))
+    np.testing.assert_allclose(fused_attention(q, k, v).data, attention(q, k, v).data, rtol=1e-6)
 
 
 # ---------------------------------------------------------------- law
@@ -319,16 +276,7 @@ def test_extreme_scores_neither_overflow_nor_make_a_nan(block, mask, extreme):
     agree(ours, theirs, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.parametrize(("dtype", "extreme"), [(float, 1e100), (np.float32, 1e20)])
-@blocks
-def test_the_most_extreme_scores_look_at_the_best_key_only(block, dtype, extreme):
-    q, k = Tensor([[1.0], [-1]], dtype=dtype), extreme * np.array([[0.0], [1], [-1], [2], [0.5]])
-    v = t(S, D_V, dtype=dtype)
-    y = fused_attention(q, Tensor(k, dtype=dtype), v, block=block, scale=1.0)
-    np.testing.assert_array_equal(y.data, v.data[[3, 2]])
-
-
-WIDER = {np.float16: np.float64, np.float32: np.float64, np.float64: np.longdouble}
+WIDER = {np.float32: np.float64, np.float64: np.longdouble}
 
 
 def exact_and_size(q, k, v, g, mask):
@@ -353,7 +301,7 @@ def drawn(rng, power, ties, offset):
 
 
 @pytest.mark.parametrize("dtype", WIDER)
-@pytest.mark.parametrize("power", range(9))
+@pytest.mark.parametrize("power", [0, 1, 3, 5, 8])
 def test_at_every_size_of_the_scores_the_error_is_at_most_four_times_the_definitions(dtype, power):
     """The saved numbers make each weight again: their rounding must not grow with the scores."""
     masks = {"none": np.ones((23, 29), bool), "causal": causal_mask(23, 29)}
@@ -361,8 +309,6 @@ def test_at_every_size_of_the_scores_the_error_is_at_most_four_times_the_definit
         masks.items(), (False, True), (0.0, 50.0), range(2)
     ):
         arrays = drawn(np.random.default_rng(seed), power, ties, offset)
-        if np.abs(arrays[0] @ arrays[1].T).max() > np.finfo(dtype).max:
-            continue
         q, k, v, g = (x.astype(dtype) for x in arrays)
         exact, size = exact_and_size(q, k, v, g, mask)
         ways = [(attention, {})] + [(fused_attention, {"block": b}) for b in (2, 7, 64)]
@@ -377,23 +323,6 @@ def test_at_every_size_of_the_scores_the_error_is_at_most_four_times_the_definit
         for each in errors[1:]:
             for error, definitions, terms in zip(each, errors[0], size, strict=True):
                 assert error <= 4 * (definitions + np.finfo(dtype).eps * terms.max())
-
-
-@pytest.mark.parametrize("dtype", WIDER)
-@pytest.mark.parametrize("positions", [4, 700, 70_000])
-def test_each_output_lies_between_the_least_and_the_largest_value(dtype, positions):
-    """Sums over the keys may be larger than any number of the dtype; averages may not."""
-    rng = np.random.default_rng(0)
-    limits, few = np.finfo(dtype), 4 * np.finfo(dtype).eps * np.sqrt(positions)
-    q, k = rng.standard_normal((2, 3)), rng.standard_normal((positions, 3))
-    for scale, least in itertools.product((0.0, 1.0, 30.0), (-1.0, 0.0, 1.0)):
-        for largest in (1.0, 100.0, np.sqrt(limits.max), limits.max / 2, limits.max):
-            v = rng.uniform(least, 1, (positions, 2)) * np.array(largest, np.longdouble)
-            q_, k_, v = (Tensor(x.astype(dtype)) for x in (q, k, v))
-            y = fused_attention(q_, k_, v, scale=scale).data
-            low, high = (f(v.data.astype(np.longdouble), axis=0) for f in (np.min, np.max))
-            room = few * np.maximum(np.abs(low), np.abs(high))
-            assert y.dtype == dtype and ((low - room <= y) & (y <= high + room)).all()
 
 
 def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
@@ -416,14 +345,6 @@ def test_it_is_one_node_and_unfused_it_is_the_graph_of_the_equation():
     assert {"matmul", "softmax", "where"} <= set(plain)
     assert set(names(composed)) == set(plain)
     agree([composed.data], [attention(q, k, v, mask=mask).data])
-
-
-def test_without_a_record_it_gives_the_same():
-    q, k, v = qkv(B)
-    with no_grad():
-        y = fused_attention(q, k, v, mask=causal_mask(T, S), block=2)
-    assert not y.requires_grad
-    agree([y.data], [attention(q, k, v, mask=causal_mask(T, S)).data])
 
 
 def test_it_is_asked_for_its_gradient_twice_and_gives_it_twice():
@@ -496,10 +417,3 @@ def test_memory_grows_with_the_number_of_positions_and_not_with_its_square():
     assert large < 3 * small
     small, large = (peak(attention, T, None) for T in (128, 512))
     assert large > 12 * small
-
-
-def test_smaller_blocks_take_less_memory():
-    mask = None
-    small = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=16), 1024, mask)
-    large = peak(lambda *x, mask: fused_attention(*x, mask=mask, block=512), 1024, mask)
-    assert 4 * small < large

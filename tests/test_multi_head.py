@@ -18,8 +18,7 @@ from attention import (
     window_mask,
 )
 from attention.cache import KVCache
-from attention.positions import RelativeBias, alibi, rotary
-from attention.scaled_dot_product import over_keys
+from attention.positions import alibi, rotary
 from minigrad import Tensor, gradcheck, gradients, no_grad
 from minigrad.nn import Dropout
 
@@ -136,18 +135,12 @@ def test_self_attention_equals_three_nested_loops(mask):
     np.testing.assert_allclose(made.weights(x, mask=mask).data, weights, rtol=1e-11)
 
 
-GROUPS = {  # of 6 heads: how many of them have keys and values of their own
-    "each its own": 6,
-    "pairs": 3,
-    "threes": 2,
-    "one for all": 1,
-}
+GROUPS = {"each its own": 6, "threes": 2, "one for all": 1}  # how many of 6 have their own keys
 groups = pytest.mark.parametrize("num_kv_heads", GROUPS.values(), ids=GROUPS)
 SCORE_BIASES = {  # with the shape (B, 6, T, S) that each stands for
     "no bias": (),
     "(T, S)": (T, S),
     "(H, T, S)": (6, T, S),
-    "(H, 1, 1)": (6, 1, 1),
     "(B, H, T, S)": (B, 6, T, S),
 }
 
@@ -166,16 +159,10 @@ def test_the_papers_two_lines_are_the_layer_without_its_options(mask):
 
 
 @groups
-@pytest.mark.parametrize("rotate", [None, rotary], ids=["", "rotary"])
 @pytest.mark.parametrize("shape", SCORE_BIASES.values(), ids=SCORE_BIASES)
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(
-    attend, shape, rotate, num_kv_heads
-):
+def test_shared_keys_rotary_positions_and_a_bias_equal_three_nested_loops(shape, num_kv_heads):
     mask = window_mask(T, S, size=3)
-    made = randomised(
-        shared(num_kv_heads=num_kv_heads, d_v=D_V, bias=True, rotate=rotate, attend=attend)
-    )
+    made = randomised(shared(num_kv_heads=num_kv_heads, d_v=D_V, bias=True, rotate=rotary))
     q, memory = sequences(T), sequences(S)
     bias = random.standard_normal(shape) if shape else None
     arrays = q.data, memory.data, memory.data, mask
@@ -226,14 +213,6 @@ def test_a_head_is_a_stretch_of_features():
         np.testing.assert_array_equal(heads.data[:, h], x.data[..., h * D_K : (h + 1) * D_K])
 
 
-def test_d_k_and_d_v_are_d_model_shared_among_the_heads_unless_a_head_says_how_wide_it_is():
-    shapes = [p.shape for p in layer(H * D_K, H).parameters()]
-    assert shapes == [(H * D_K, H * D_K)] * 4
-    assert layer(H * D_K, H, d_v=2).w_v.weight.shape == (H * D_K, H * 2)
-    assert layer(H * D_K, H, d_k=2).w_v.weight.shape == (H * D_K, H * D_K)
-    assert layer(8, 3, d_k=5, d_v=7)(sequences(T, d_model=8)).shape == (B, T, 8)
-
-
 # ---------------------------------------------------------------- derivative
 
 
@@ -263,35 +242,10 @@ def test_every_derivative_agrees_with_finite_differences(mask):
 
 
 @pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_so_it_does_with_shared_keys_rotary_positions_and_a_learned_bias(attend):
-    made = layer(5, 4, num_kv_heads=2, d_k=2, d_v=3, rotate=rotary, attend=attend)
-    owners = [made.w_q, made.w_k, made.w_v, made.w_o]
-
-    def f(x, bias, *weights):
-        for owner, weight in zip(owners, weights, strict=True):
-            owner.weight = weight
-        return made(x, mask=causal_mask(3), score_bias=bias)
-
-    assert gradcheck(
-        f,
-        random.standard_normal((2, 3, 5)),
-        random.standard_normal((4, 3, 3)),
-        *(owner.weight.data for owner in owners),
-    )
-
-
-@pytest.mark.parametrize("mask", [None, causal_mask(T)])
-@pytest.mark.parametrize("turned_into", ["made so", "astype"])
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(
-    attend, turned_into, mask
-):
-    options = {"num_kv_heads": 1, "attend": attend}
-    made = wide(dtype=np.float32, **options)
-    if turned_into == "astype":
-        made = wide(**options).astype(np.float32)
+def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(attend):
+    made = wide(num_kv_heads=1, attend=attend).astype(np.float32)
     x = sequences(T, dtype=np.float32)
-    y = made(x, mask=mask, score_bias=alibi(H, T))
+    y = made(x, mask=causal_mask(T), score_bias=alibi(H, T))
     found = [y]
     for t in found:
         assert t.dtype == np.float32
@@ -333,10 +287,9 @@ def test_heads_never_mix_before_the_last_projection():
 
 
 @groups
-@pytest.mark.parametrize("rotate", [None, rotary], ids=["", "rotary"])
-def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads, rotate):
+def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads):
     """The layer whose heads each have their own, equal, gives the same; their gradients add up."""
-    options = {"d_v": D_V, "bias": True, "rotate": rotate}
+    options = {"d_v": D_V, "bias": True, "rotate": rotary}
     few, times = randomised(shared(num_kv_heads, **options)), 6 // num_kv_heads
     all_own = shared(None, **options)
 
@@ -368,14 +321,7 @@ def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads, rotate):
 
 
 @pytest.mark.parametrize(
-    ("mask", "bias"),
-    [
-        (None, None),
-        (causal_mask(T), None),
-        (padding_mask([2, 0], T), alibi(H, T)),
-        (random.random((B, H, T, T)) < 0.5, random.standard_normal((B, H, T, T))),
-    ],
-    ids=["", "causal", "padding and ALiBi", "(B, H, T, T)"],
+    ("mask", "bias"), [(causal_mask(T), None), (padding_mask([2, 0], T), alibi(H, T))]
 )
 def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bias):
     options = {"rotate": lambda x, start: 2.0 * x, "scale": Tensor(0.3, requires_grad=True)}
@@ -391,21 +337,19 @@ def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bia
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
-CHUNKS = {"one by one": [1] * 5, "in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
+CHUNKS = {"in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
 
 
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-@pytest.mark.parametrize("made_mask", [causal_mask, lambda T, S: window_mask(T, S, size=2)])
-def test_with_a_cache_the_new_positions_get_what_they_get_among_all(made_mask, attend, chunks):
-    made = randomised(shared(d_v=D_V, bias=True, rotate=rotary, attend=attend))
+def test_with_a_cache_the_new_positions_get_what_they_get_among_all(chunks):
+    made = randomised(shared(d_v=D_V, bias=True, rotate=rotary))
     x, cache, done = sequences(S), KVCache(), 0
     assert cache.length == 0
-    whole = made(x, mask=made_mask(S, S), score_bias=alibi(6, S)).data
+    whole = made(x, mask=causal_mask(S), score_bias=alibi(6, S)).data
     for n in chunks:
         new = x[:, done : done + n]
         done += n
-        y = made(new, mask=made_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
+        y = made(new, mask=causal_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
         np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
         assert cache.length == done
     assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
@@ -434,16 +378,6 @@ def test_weights_are_dropped_while_training_and_not_after():
     assert (made.train()(x).data != whole(x).data).any()
 
 
-def test_equal_seeds_drop_equal_weights():
-    x, states = sequences(T), []
-    one, other = free(dropout=0.5), free(dropout=0.5)
-    for _ in range(3):
-        np.testing.assert_array_equal(one(x).data, other(x).data)
-        states.append(one(x).data)
-        other(x)
-    assert (states[0] != states[1]).any()
-
-
 def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_four_options():
     calls = []
 
@@ -466,13 +400,6 @@ def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_fo
     assert [shapes for shapes, _ in calls] == [[(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]] * 3
 
 
-def test_a_learned_relative_bias_is_trained_with_the_layer():
-    made, x = free(), sequences(T)
-    relative = RelativeBias(H, 2, rng=np.random.default_rng(5))
-    made(x, score_bias=relative(T)).sum().backward()
-    assert relative.weight.grad.shape == (5, H) and relative.weight.grad.all()
-
-
 def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
     made, x = free(), sequences(T)
     before, order = made(x).data, random.permutation(H)
@@ -482,15 +409,14 @@ def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
     np.testing.assert_allclose(made(x).data, before, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 1, "rotate": lambda x, _: x[..., ::-1]}])
-@pytest.mark.parametrize("bias", [None, alibi(H, T)], ids=["", "ALiBi"])
-def test_the_weights_it_shows_are_the_weights_it_uses(bias, options):
-    made, x, mask = wide(**options), sequences(T), causal_mask(T)
+@pytest.mark.parametrize("options", [{}, {"num_kv_heads": 1, "attend": qk_norm(), "scale": 3.0}])
+def test_the_weights_it_shows_are_the_weights_it_uses(options):
+    made, x, mask, bias = wide(**options), sequences(T), causal_mask(T), alibi(H, T)
     shown = made.weights(x, mask=mask, score_bias=bias)
     assert shown.shape == (B, H, T, T)
     again = made.w_o(merge_heads(shown @ split_heads(made.w_v(x), made.num_kv_heads)))
     np.testing.assert_allclose(
-        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-13, atol=1e-14
+        again.data, made(x, mask=mask, score_bias=bias).data, rtol=1e-10, atol=1e-12
     )
 
 
@@ -514,29 +440,6 @@ def test_padding_is_never_seen_and_a_sequence_of_nothing_but_padding_gives_the_b
         assert not d[1].any()
 
 
-def test_a_function_set_as_attend_sees_the_scores_of_every_head_and_their_gradient():
-    made, x, memory = layer(6, 3), sequences(T, (B,), 6), sequences(S, (B,), 6)
-    mask = padding_mask([3, 5], S)
-    before, kept = made(x, memory, mask=mask).data, []
-
-    def spy(q, k, v, *, mask, **options):
-        kept.append(q @ k.mT / np.sqrt(q.shape[-1]))
-        return over_keys(kept[-1], mask) @ v
-
-    made.attend = spy
-    y = made(x, memory, mask=mask)
-    np.testing.assert_allclose(y.data, before, rtol=1e-10, atol=1e-13)
-    (scores,) = kept
-    weights = made.weights(x, memory, mask=mask).data
-    np.testing.assert_allclose(over_keys(scores, mask[:, None]).data, weights, rtol=1e-11)
-    (d,) = gradients((y**2).sum(), [scores])
-    assert d.shape == (B, 3, T, S) and not d[0, ..., 3:].any() and abs(d[1]).min() > 0
-    np.testing.assert_allclose(d.sum(axis=-1), 0, atol=1e-12 * abs(d).max())
-    made.attend = None
-    np.testing.assert_array_equal(made(x, memory, mask=mask).data, before)
-    assert len(kept) == 1
-
-
 def test_permuting_memory_changes_nothing_and_permuting_queries_permutes_outputs():
     made, x, memory = wide(), sequences(T), sequences(S)
     y, order, turned = made(x, memory).data, random.permutation(S), [2, 0, 1]
@@ -553,16 +456,6 @@ def test_a_mask_of_a_sequence_is_not_taken_for_a_mask_of_a_head(batch):
     for i in np.ndindex(batch):
         one = made(Tensor(x.data[i]), mask=mask[i]).data
         np.testing.assert_allclose(whole[i], one, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("num_heads", [3, 2])
-def test_queries_that_all_sequences_share_take_a_mask_for_each_sequence_too(num_heads):
-    made, batch = layer(6, num_heads), (3,)
-    x, memory = sequences(T, (), 6), sequences(S, batch, 6)
-    mask = random.random((*batch, T, S)) < 0.6
-    for i, one in enumerate(made(x, memory, mask=mask).data):
-        alone = made(x, Tensor(memory.data[i]), mask=mask[i]).data
-        np.testing.assert_allclose(one, alone, rtol=1e-12, atol=1e-14)
 
 
 def test_without_a_batch_axis_it_gives_what_a_batch_of_one_gives():
@@ -602,22 +495,7 @@ def test_the_layer_keeps_nothing_of_what_it_computes():
     assert vars(made) == before
 
 
-def test_equal_generators_give_equal_layers():
-    for one, other in zip(layer(H, H).parameters(), layer(H, H).parameters(), strict=True):
-        np.testing.assert_array_equal(one.data, other.data)
-    weights = [p.data.ravel() for p in layer(H, H).parameters()]
-    assert not np.isin(weights[0], weights[1:]).any()
-
-
-def test_a_cache_that_is_rewound_has_forgotten_what_came_later():
-    made, cache, x = free(), KVCache(), sequences(S)
-    first = made(x, mask=causal_mask(S), cache=cache)
-    cache.rewind(3)
-    again = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
-    np.testing.assert_allclose(again.data, first.data[:, 3:], rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_a_cache_once_showed_never_changes_whatever_is_done_with_it_later(seed):
     rng, cache, shown = np.random.default_rng(seed), KVCache(), []
     for _ in range(60):
@@ -631,8 +509,6 @@ def test_what_a_cache_once_showed_never_changes_whatever_is_done_with_it_later(s
         shown += [(x, x.data.copy()) for x in found]
         if rng.random() < 0.8:  # else the call was refused after it had joined
             cache.k, cache.v = found
-        if rng.random() < 0.2:
-            cache.rewind(int(rng.integers(0, cache.length + 1)))
     for now, then in shown:
         np.testing.assert_array_equal(now.data, then)
 
@@ -653,13 +529,6 @@ def test_rotary_queries_are_the_last_of_the_positions_as_in_a_causal_mask():
     np.testing.assert_allclose(last, whole[:, -2:], rtol=1e-10, atol=1e-12)
 
 
-def test_the_weights_of_a_layer_with_qk_norm_are_those_it_uses():
-    made, x = layer(num_heads=1, d_k=D_K, d_v=D_V, attend=qk_norm(), scale=3.0), sequences(S)
-    weights = made.weights(x).data[:, 0]
-    expected = made.w_o(Tensor(weights @ made.w_v(x).data)).data
-    np.testing.assert_allclose(made(x).data, expected, rtol=1e-10, atol=1e-12)
-
-
 # ---------------------------------------------------------------- refusal
 
 
@@ -677,12 +546,3 @@ def test_a_call_that_is_refused_leaves_the_cache_as_it_was():
     y = made(x[:, 3:], mask=causal_mask(2, S), cache=cache)
     whole = made(x, mask=causal_mask(S))
     np.testing.assert_allclose(y.data, whole.data[:, 3:], rtol=1e-10, atol=1e-12)
-
-
-def test_a_cache_is_for_self_attention_and_cannot_be_rewound_ahead():
-    made, cache, x = free(), KVCache(), sequences(S)
-    made(x, cache=cache)
-    with pytest.raises(ValueError, match="^a cache is for self-attention"):
-        made(x, sequences(T), cache=cache)
-    with pytest.raises(ValueError, match="the cache holds 5 positions, and not 6"):
-        cache.rewind(6)

@@ -220,17 +220,17 @@ def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothin
 HEADS = MultiHeadAttention(5, 1, rng=np.random.default_rng(0))
 GPT2 = gpt2(7, 3, d_model=4, num_heads=2, num_blocks=1, rng=np.random.default_rng(0))
 TAKES_ARRAYS = {  # with the options that each takes as arrays
-    "attention": (attention, {"mask", "score_bias", "scale"}),
-    "attention_weights": (lambda q, k, v, **o: attention_weights(q, k, **o), {"mask", "scale"}),
+    "attention": (attention, {"mask", "score_bias"}),
+    "attention_weights": (lambda q, k, v, **o: attention_weights(q, k, **o), {"mask"}),
     "additive_attention": (
         lambda q, k, v, **o: additive_attention(q, k, v, v[0, 0], **o),
         {"mask"},
     ),
-    "fused_attention": (fused_attention, {"mask", "score_bias", "scale"}),
-    "qk_norm": (qk_norm(fused_attention), {"mask", "score_bias", "scale"}),
+    "fused_attention": (fused_attention, {"mask", "score_bias"}),
+    "qk_norm": (qk_norm(fused_attention), {"mask", "score_bias"}),
     "multi_head_attention": (
         lambda q, k, v, **o: multi_head_attention(q, k, v, *np.ones((4, 5, 5)), 1, **o),
-        {"mask", "score_bias", "scale"},
+        {"mask", "score_bias"},
     ),
     "MultiHeadAttention": (lambda q, k, v, **o: HEADS(q, k, v, **o), {"mask", "score_bias"}),
     "Decoder": (lambda q, k, v, **o: DECODER(q, k, **o), {"mask", "memory_mask"}),
@@ -249,8 +249,8 @@ def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_
 
     def arrays():
         mask = np.tri(3, dtype=bool)
-        given = {"mask": mask, "memory_mask": mask.copy(), "score_bias": np.cos(np.arange(9.0))}
-        given |= {"scale": np.array(0.5), "score_bias": given["score_bias"].reshape(3, 3)}
+        bias = np.cos(np.arange(9.0)).reshape(3, 3)
+        given = {"mask": mask, "memory_mask": mask.copy(), "score_bias": bias}
         return {option: given[option] for option in options}
 
     def found(write, **how):

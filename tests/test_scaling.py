@@ -1,4 +1,4 @@
-"""Chapters 16 and 17 · Why √d_k: the measurements, and the figure made of them."""
+"""Chapter 16 · Why √d_k: the measurements, and the figure made of them."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 import attention.scaling as chapter
 from attention import attention, attention_weights
-from attention.figures import plot_sweep, save_figure
+from attention.figures import plot_sweep
 from attention.scaling import (
     MEASURED,
     entropies,
@@ -67,18 +67,9 @@ def test_the_exponent_is_a_number_or_a_function_of_d_k_and_a_row_says_which():
     assert (half.a, same.a) == (0.5, "root") and half.entropy == same.entropy
 
 
-def test_the_threshold_below_which_a_query_counts_as_dead_is_the_callers():
-    shares = [
-        saturation(64, 0, dead=dead, rng=np.random.default_rng(0)).dead_share
-        for dead in (0, 1e-3, 1, np.inf)
-    ]
-    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    assert shares[1] < shares[2]
-
-
-@pytest.mark.parametrize("size", [*range(1, 41), 512])
+@pytest.mark.parametrize("size", [1, 7, 40, 512])
 def test_the_largest_tenth_of_equal_norms_has_a_tenth_and_never_nothing(size):
-    for length in (7.0, 1e-200, 1e200, 0.0):
+    for length in (7.0, 0.0):
         assert top_tenth(np.full(size, length)) == pytest.approx(0.1)
     assert top_tenth(np.eye(1, size).ravel()) == pytest.approx(min(size / 10, 1))
     norms = np.random.default_rng(size).exponential(size=size)
@@ -122,7 +113,8 @@ def test_without_the_scale_the_mean_gradient_grows_while_the_median_dies(swept):
     narrow, wide, scaled = swept[4, 0], swept[1024, 0], swept[1024, 0.5]
     assert wide["gradient_mean"] > 3 * narrow["gradient_mean"]
     assert wide["gradient_median"] < narrow["gradient_median"] / 20
-    assert wide["dead_share"] > 0.3 and scaled["dead_share"] == 0
+    assert wide["dead_share"] > 0.3 and scaled["dead_share"] == swept[4, 0.5]["dead_share"] == 0
+    assert scaled["gradient_median"] == pytest.approx(swept[4, 0.5]["gradient_median"], rel=0.2)
     assert wide["top_tenth_share"] > 0.85 > 0.4 > scaled["top_tenth_share"]
 
 
@@ -169,6 +161,7 @@ def test_the_mean_is_larger_without_the_scale_in_all_cells_and_the_tenth_has_mor
 
 def test_a_ratio_is_paired_by_repeat_and_has_a_standard_error():
     rows = list(sweep([7], keys=[5], repeats=2))
+    assert rows[0].score_variance == pytest.approx(7 * rows[1].score_variance)  # the same draws
     (cell,) = ratios(rows)
     logs = [np.log10(rows[i].gradient_median / rows[i + 1].gradient_median) for i in (0, 2)]
     assert cell.median == pytest.approx(10 ** np.mean(logs))
@@ -222,13 +215,6 @@ def test_gpt2s_initial_weights_are_unit_ones_times_a_deviation():
     assert np.median(norms) == pytest.approx(drawn.gradient_median, rel=0.1)
 
 
-def test_with_the_scale_the_width_hardly_matters(swept):
-    assert swept[4, 0.5]["dead_share"] == swept[1024, 0.5]["dead_share"] == 0
-    assert swept[1024, 0.5]["gradient_median"] == pytest.approx(
-        swept[4, 0.5]["gradient_median"], rel=0.2
-    )
-
-
 def test_undecided_queries_become_rarer_as_their_gradient_grows():
     share, gradient = {}, {}
     for d_k in (64, 1024):
@@ -241,11 +227,6 @@ def test_undecided_queries_become_rarer_as_their_gradient_grows():
         gradient[d_k] = np.linalg.norm(g, axis=-1)[undecided].mean()
     assert gradient[1024] / gradient[64] == pytest.approx(4, rel=0.15)  # √(1024 / 64)
     assert share[64] / share[1024] == pytest.approx(4, rel=0.2)
-
-
-def test_both_scales_of_a_repeat_see_the_same_draws():
-    raw, scaled = list(sweep([3], repeats=1))
-    assert raw.score_variance == pytest.approx(3 * scaled.score_variance)
 
 
 def test_the_typical_query_is_the_median_one():
@@ -265,28 +246,18 @@ def test_the_typical_query_is_the_median_one():
 # ------------------------------------------------------------------ figure
 
 
-def test_an_exponent_without_a_colour_of_its_own_is_drawn_in_grey():
+def test_the_figure_shows_every_measurement_at_every_scale_and_names_functions_in_grey():
     def third(d_k):
         return 1 / 3
 
-    figure = plot_sweep(list(sweep([4, 16], (0.0, 0.25, third), repeats=1)))
-    names = {text.get_text() for panel in figure.axes for text in panel.texts}
-    assert {"no scale", "d_k^-0.25", "third"} <= names
-
-
-def test_the_figure_shows_every_measurement_at_every_scale_and_equal_ones_give_equal_pictures(
-    tmp_path,
-):
-    exponents = (0.0, 0.5, 1.0)
+    exponents = (0.0, 0.5, 0.25, third)
     rows = list(sweep([4, 16], exponents, repeats=2))
     figure, found = plot_sweep(rows), summary(rows)
     drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
-    assert len(drawn) == 3 * len(MEASURED)
+    assert len(drawn) == 4 * len(MEASURED)
     for name in MEASURED:
-        for a in exponents:
+        for a in (0.0, 0.5, 0.25, "third"):
             wanted = [found[d_k, a][name][0] for d_k in (4, 16)]
             assert any(np.array_equal(line, wanted) for line in drawn)
-    png, svg = save_figure(figure, tmp_path / "a")
-    assert png.read_bytes().startswith(b"\x89PNG") and "<svg" in svg.read_text()
-    _, again = save_figure(plot_sweep(rows), tmp_path / "b")
-    assert again.read_text() == svg.read_text()
+    names = {text.get_text() for panel in figure.axes for text in panel.texts}
+    assert {"no scale", "d_k^-0.25", "third"} <= names
