@@ -20,7 +20,7 @@ from tests.demos.test_training_demos import TRAIN
 @pytest.fixture
 def scaling(finished):
     """The main demo, run once: its folder and what it printed."""
-    return finished("scaling")
+    return finished("scaling", "--seed", "1")
 
 
 # ------------------------------------------------------------------ value
@@ -73,7 +73,7 @@ def test_the_two_heads_share_one_colour_scale(scaling):
 
 
 def test_first_gradient_shows_sixteen_gradients_three_ways_and_their_check(finished):
-    folder, printed = finished("first_gradient")
+    folder, printed = finished("first_gradient", "--seed", "1")
     kept = {"graph.png", "graph.svg", "index.html", "steps.html"}
     assert {path.name for path in folder.iterdir()} == kept
     assert_light(folder.parent)
