@@ -4,19 +4,16 @@ import gc
 import importlib
 import importlib.util
 import json
-import math
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from demos.speed.bench import machine, race, report
-from demos.speed.bench.by_hand import Attention, product
-from demos.speed.bench.by_hand_models import erf
+from demos.speed.bench import race, report
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import assert_light, demo_here, python
+from tests.demos.running import assert_light, demo_here
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
@@ -53,30 +50,6 @@ def test_the_table_of_programs_says_which_there_are(contestant):
     programs = {kind: tuple(each) for kind, each in module(contestant).PROGRAMS.items()}
     kinds = race.KINDS[contestant].split()
     assert {kind: race.variants(contestant, kind) for kind in kinds} == programs
-
-
-def test_the_floor_is_six_products_for_attention_and_is_nobodys():
-    row = row_named("attention-128")
-    arrays = given(row, True, 0)
-    found = module("hand").PROGRAMS["attention"]["floor"](row.quick, arrays)
-    product.made = made = []
-    module("hand").PROGRAMS["attention"][""](row.quick, arrays)[0]()
-    product.made = None
-    assert len(made) == 6 and found[1]() == {}
-    assert found[0]() is None and race.contestants(row, [])["floor"] == ("hand", "floor")
-
-
-def test_attention_by_hand_refuses_scores_that_could_overflow():
-    shape = (1, 1, 3, 4)
-    q = np.full(shape, 10, np.float32)
-    with pytest.raises(ValueError, match="this program subtracts no maximum"):
-        Attention(shape, causal=False).forward(q, q, q, np.empty_like(q))
-
-
-def test_erf_by_hand_is_as_exact_as_it_says():
-    x = np.linspace(-5, 5, 10_001, dtype=np.float32)
-    truth = np.array([math.erf(each) for each in x])
-    assert np.abs(erf(x) - truth).max() < 5e-7
 
 
 # ------------------------------------------------------------------ what is wrong is not timed
@@ -220,17 +193,6 @@ def test_pytorch_takes_part_if_it_is_installed(finished):
 # ------------------------------------------------------------------ refusal
 
 
-def test_a_missing_framework_is_one_sentence_with_its_command(tmp_path):
-    code = (
-        "import sys, runpy; sys.modules['mygrad'] = None; "
-        f"sys.argv = ['demos', 'benchmark', '--against', 'mygrad', '--out', {str(tmp_path)!r}];"
-        "runpy.run_module('demos', run_name='__main__')"
-    )
-    done = python("-c", code)
-    said = "mygrad is not installed: pip install mygrad\n"
-    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -243,13 +205,6 @@ def test_an_impossible_option_is_one_sentence(words, said, tmp_path):
     done = demo_here("benchmark", "--against", "--out", tmp_path / "out", *words)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(said.format(tmp_path)) and done.stderr.count("\n") == 1
-
-
-def test_a_kernel_that_the_environment_fixes_is_warned_of(monkeypatch):
-    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
-    assert machine.warning() == ""
-    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
-    assert machine.warning().startswith("OPENBLAS_CORETYPE=Haswell is set: it fixes NumPy's kernel")
 
 
 def test_the_table_of_the_readme_has_every_row_once_for_each_allocator():

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from attention.positions import sinusoidal
 from demos.texts.sources import love_you as source
 from demos.texts.sources import numbers
-from demos.texts.sources.love_you import apart, largest, measure
-from minigrad import Tensor, softmax
+from demos.texts.sources.love_you import largest, measure
+from minigrad import Tensor
 
 GAP = 24 * 2496 * (2617 - 2503)  # how far the second score is behind, where it is least
 ALIVE = 2 / (8 * GAP)
@@ -55,39 +54,7 @@ def test_our_rows_have_the_sums_and_begin_as_printed(seed):
     assert list(rows[0, :470]) == list(numbers(source.PRINTED["I"]))
 
 
-def test_heads_apart_are_measured_from_the_first_and_words_have_no_position():
-    layer, x = layer_and_rows(constant=False, unit=True)
-    outputs = source.head_outputs(layer, x).data
-    far = max(largest(outputs[h] - outputs[0]) for h in range(8)) / largest(outputs)
-    assert apart(layer, x) == apart(layer, Tensor(-x.data)) == far > 0.5  # outputs negated, too
-    _, back = source.exchanged(lambda x: layer(x + sinusoidal(3, 512)), x)
-    assert back > 0.1  # with positions in it
-
-
-def test_values_of_another_width_change_w_o_and_leave_the_maps():
-    d_v = 31
-    layer, x = layer_and_rows(constant=False, unit=True)
-    other = source.layer(constant=False, d_v=d_v)
-    looks = other.weights(x).data
-    assert (looks == layer.weights(x).data).all()  # to the bit
-    values = x.data @ other.w_v.weight.data
-    heads = [looks[h] @ values[:, h * d_v : (h + 1) * d_v] for h in range(8)]  # (3, d_v) each
-    assert source.head_outputs(other, x).shape == (8, 3, d_v)
-    assert other.w_o.weight.shape == (8 * d_v, 512) and source.directions(other) == d_v
-    expected = np.hstack(heads) @ other.w_o.weight.data
-    np.testing.assert_allclose(other(x).data, expected, atol=1e-12)
-
-
 # ------------------------------------------------------------------ value: its slips
-
-
-def test_without_an_axis_nine_weights_sum_to_1_and_two_contexts_are_0():
-    layer, x = layer_and_rows()
-    q, k, v = (t[0] for t in source.heads(x, layer))
-    over_all = softmax(q @ k.mT / 8, axis=None).data
-    assert over_all.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert (over_all @ v.data).tolist() == [[0] * 64, [0] * 64, [13085] * 64]
-    assert layer.weights(x).data.tolist() == [[[0, 0, 1]] * 3] * 8
 
 
 def test_whatever_the_words_are_the_largest_sum_takes_all():
@@ -136,13 +103,6 @@ def test_pytorch_finds_the_same_zeros_and_the_same_gradients():
 
 
 # ------------------------------------------------------------------ law
-
-
-def test_equal_heads_part_under_training_if_w_o_differs():
-    _, x = layer_and_rows(seed=4)
-    w_o = source.layer(constant=False).w_o.weight.data
-    moved, far = source.trained(ALIVE, x, seed=4, w_o=w_o)
-    assert moved > 0.01 and far > 1e-3
 
 
 def test_the_scale_fits_rows_of_unit_variance_and_not_integers():

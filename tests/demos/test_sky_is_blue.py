@@ -65,18 +65,6 @@ def test_the_theory_holds_where_d_is_small_and_2d_is_not_small_beside_its_square
     assert expected_variance(np.zeros(8, int)) == 0  # one word alone has no variance
 
 
-def test_the_theory_holds_for_the_average_over_weights_of_any_words():
-    """E[sᵢⱼ sₖₗ] = d Gᵢₖ Gⱼₗ, by the definition, over 40,000 pairs of small matrices."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((3, 2))
-    w_q, w_k = rng.standard_normal((2, 40_000, 2, 2))
-    s = x @ w_q @ w_k.swapaxes(-1, -2) @ x.T  # (n, 3, 3)
-    seen = np.einsum("nij,nkl->ijkl", s, s) / len(s)
-    gram = x @ x.T
-    claimed = 2 * np.einsum("ik,jl->ijkl", gram, gram)
-    assert np.abs(seen - claimed).max() < 0.05 * np.abs(claimed).max()
-
-
 # ------------------------------------------------------------------ value: the slips
 
 
@@ -157,23 +145,3 @@ def test_what_is_never_imported_and_a_comment_without_its_mark_stop_the_code():
     for name, code in (("nn", "class Layer(nn.Module): pass"), ("F", "F.softmax(0)")):
         assert complaint(code) == f"NameError: name {name!r} is not defined"
     assert complaint("d_model = 32 features").startswith("SyntaxError: ")
-
-
-def test_a_scale_that_is_no_buffer_stays_behind_when_the_class_is_moved():
-    torch = pytest.importorskip("torch")
-
-    class Scaled(torch.nn.Module):  # what matters of the text's SelfAttention
-        def __init__(self):
-            super().__init__()
-            self.query = torch.nn.Linear(32, 32)
-            self.scale = torch.sqrt(torch.FloatTensor([32]))
-
-        def forward(self, x):
-            return self.query(x) / self.scale
-
-    x = torch.zeros(8, 32)
-    assert Scaled()(x).shape == (8, 32)
-    moved = Scaled().to("meta")  # a device that every machine has
-    assert (moved.query.weight.device.type, moved.scale.device.type) == ("meta", "cpu")
-    with pytest.raises(RuntimeError, match="device"):
-        moved(x.to("meta"))

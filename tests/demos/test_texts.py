@@ -108,9 +108,8 @@ def test_numpys_print_options_change_nothing():
         assert as_numpy_prints(array) == expected
 
 
-@pytest.mark.parametrize("wide", [False, True])
-def test_all_numbers_of_both_sides_are_shown_row_by_row(wide):
-    array = (1 / 3 + 10 * wide) * np.arange(6).reshape(2, 3) * 10 ** (20.0 * wide)
+def test_all_numbers_of_both_sides_are_shown_row_by_row():
+    array = np.arange(6).reshape(2, 3) / 3
     ours = as_numpy_prints(array)
     printed = [text.replace("3", "4") for text in ours]
     shown = beside("two rows", " ".join(printed), array, ours)
@@ -212,13 +211,6 @@ def test_a_page_says_what_it_calls_dead_and_which_graph_is_which(ran, name):
     alts = re.findall(r'role="img" aria-label="([^"]*)"', page)
     graphs = [alt.partition("Computation graph")[0] for alt in alts if "Computation graph" in alt]
     assert len(set(graphs)) == len(graphs) and all(graphs)
-
-
-@every_text
-def test_the_demo_says_every_slip_and_what_is_lost(ran, name):
-    source, said = TEXTS[name].source, flat(ran(name)[1])
-    assert [slip for slip in source.SLIPS if flat(str(slip)) not in said] == []
-    assert flat(source.LOST) in said
 
 
 @every_text
