@@ -74,8 +74,10 @@ def run_once(tmp_path_factory):
 
         words = first.__name__ if callable(first) else first, *more
         name = hashlib.sha256(repr(words).encode()).hexdigest()[:16]
-        is_text = not callable(first) and files()[first].parent.name == "texts"
-        parent = shared / ("texts" if is_text else name)  # (a user has the texts in one folder)
+        parent = shared / name
+        if not callable(first) and files()[first].parent.name == "texts":
+            # A user has the texts in one folder, and what runs quickly in another.
+            parent = shared / ("quick" if "--quick" in more else "texts")
         folder = parent / words[0]
         if callable(first):
             work = partial(first, folder, *more)

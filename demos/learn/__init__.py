@@ -37,4 +37,3 @@ GROUPS = {
 EXERCISES = tuple(name for names in GROUPS.values() for name in names)
 # For a first contact, up to how backpropagation through attention works:
 PATH = tuple(EXERCISES[number - 1] for number in (2, 4, 6, 10, 13, 19, 16, 22))
-FORMER = ("e12_bug", "e16_double", "e22_rotary")  # in folders that were made before 2026-11-23

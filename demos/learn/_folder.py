@@ -12,19 +12,13 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 
 from demos import stop
 from demos.learn import EXERCISES
 from demos.learn.exercises import stub
 from minigrad.runs.saving import write_whole
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 ROOT = Path(__file__).parents[2]
 KEPT = ".minigrad-learn.json"  # what is solved, and how many hints were shown
@@ -69,30 +63,6 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._is_alone = False
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Other commands that work in this folder wait until this block ends.
-
-        (One may watch while another gives a hint. The lock is on the folder itself, and needs no
-        file that somebody would have to remove.)
-        """
-        if self._is_alone or fcntl is None:
-            yield
-            return
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY)
-        except OSError as error:
-            stop(f"cannot read {self.path}: {_spoken(error)}")
-        try:
-            with suppress(OSError):  # some network drives have no locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._is_alone = True
-            yield
-        finally:
-            self._is_alone = False
-            os.close(descriptor)
 
     def file(self, name: str) -> Path:
         """The learner's file of an exercise."""
@@ -101,10 +71,7 @@ class Folder:
     def bytes(self, name: str) -> bytes | None:
         """What the learner's file of an exercise holds; None if there is none to read."""
         path = self.file(name)
-        try:  # (to read a pipe would take for ever)
-            return path.read_bytes() if path.is_file() else None
-        except OSError:
-            return None
+        return path.read_bytes() if path.is_file() else None
 
     def is_one(self) -> bool:
         """Whether this is a learner's folder. (The repository has files of the same names.)"""
@@ -123,22 +90,14 @@ class Folder:
 
     def kept(self) -> dict[str, dict[str, object]]:
         """What is remembered. A file that says something else is put aside."""
-        with self.alone():
-            return self._kept()
-
-    def _kept(self) -> dict[str, dict[str, object]]:
         path, empty = self.path / KEPT, {"solved": {}, "hints": {}}
         try:
-            if path.exists() and not path.is_file():  # (to read a pipe would take for ever)
-                raise ValueError
             found = json.loads(path.read_text(encoding="utf-8"))
             if all(isinstance(found[part], dict) for part in empty):
                 return found
         except FileNotFoundError:
             return empty
-        except PermissionError as error:
-            stop(f"cannot read {path}: {_spoken(error)}")
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             pass
         other = self.aside(path)
         print(
@@ -158,24 +117,19 @@ class Folder:
         return other
 
     def _change(self, change: Callable[[dict[str, dict[str, object]]], None]) -> None:
-        """Change what is remembered, while no other command does."""
-        with self.alone():
-            kept = self.kept()
-            before = json.dumps(kept)
-            change(kept)
-            if json.dumps(kept) != before:
-                self.write(KEPT, json.dumps(kept, indent=1) + "\n")
+        """Change what is remembered."""
+        kept = self.kept()
+        change(kept)
+        self.write(KEPT, json.dumps(kept, indent=1) + "\n")
 
     def hints(self, name: str) -> int:
         """How many hints of an exercise have been shown."""
-        shown = self.kept()["hints"].get(name, 0)
-        return shown if isinstance(shown, int) and shown > 0 else 0
+        return self.kept()["hints"].get(name, 0)
 
     def next_hint(self, name: str, most: int) -> int:
         """How many hints had been shown before the next one, which is counted now."""
-        with self.alone():
-            shown = self.hints(name)
-            self._change(lambda kept: kept["hints"].update({name: min(shown + 1, most)}))
+        shown = self.hints(name)
+        self._change(lambda kept: kept["hints"].update({name: min(shown + 1, most)}))
         return shown
 
     def state(self, name: str) -> str:
@@ -200,24 +154,12 @@ class Folder:
     def reset(self, name: str) -> Path | None:
         """Give an exercise as at the beginning; where the learner's file is now, if it differed."""
         path, other = self.file(name), None
-        with self.alone():
-            if os.path.lexists(path):
-                if self.bytes(name) == stub(name).encode():
-                    return None
-                other = self.aside(path)
-            self.write(path.name, stub(name))
+        if os.path.lexists(path):
+            if self.bytes(name) == stub(name).encode():
+                return None
+            other = self.aside(path)
+        self.write(path.name, stub(name))
         return other
-
-
-def _path(text: str) -> Path:
-    """The path that a learner names."""
-    try:
-        text.encode()
-        return Path(text).expanduser()
-    except UnicodeEncodeError:
-        stop(f"{text!a} is not UTF-8: choose a folder with another name")
-    except RuntimeError:  # there is no such user
-        stop(f"{text} begins with ~ and a user whom this computer does not know")
 
 
 def make(text: str) -> tuple[Folder, int]:
@@ -225,7 +167,7 @@ def make(text: str) -> tuple[Folder, int]:
 
     Files that are there already stay as they are.
     """
-    path = _path(text)
+    path = Path(text).expanduser()
     folder = Folder(path)
     if path.resolve().is_relative_to(ROOT):
         stop(f"{path} is inside of the repository: choose a folder outside, which is yours alone")
@@ -233,18 +175,13 @@ def make(text: str) -> tuple[Folder, int]:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         stop(f"cannot make the folder {path}: {_spoken(error)}")
-    with folder.alone():
-        return folder, _filled(folder)
+    return folder, _filled(folder)
 
 
 def _filled(folder: Folder) -> int:
     """How many exercises were written to a folder, in which they were missing."""
     path = folder.path
-    try:  # (a command that was killed leaves a .part)
-        names = [other for other in path.iterdir() if other.suffix != ".part"]
-    except OSError as error:
-        stop(f"cannot read {path}: {_spoken(error)}")
-    others = next(iter(names), None)
+    others = next(path.iterdir(), None)
     if others and not folder.is_one():
         stop(f"{path} has other files in it, such as {others.name}: choose a new or empty folder")
     words = f"python -m demos learn --in {shlex.quote(str(path.resolve()))}"
@@ -260,16 +197,13 @@ def _filled(folder: Folder) -> int:
 def find(text: str | None) -> Folder:
     """The learner's folder: the one named, or the current one, or one that it is in."""
     if text is not None:
-        path = _path(text)
+        path = Path(text).expanduser()
         folder = Folder(path.resolve())
         if not folder.is_one():
             words = f"python -m demos learn init {shlex.quote(text)}"
             stop(f"{path} is not a folder of exercises: `{words}` makes one")
         return folder
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:
-        stop("the current folder has been removed: name yours with --in FOLDER")
+    here = Path.cwd()
     for path in (here, *here.parents):
         if Folder(path).is_one():
             return Folder(path)

@@ -15,7 +15,6 @@ import importlib
 import json
 import os
 import re
-import secrets
 import signal
 import subprocess
 import sys
@@ -36,7 +35,6 @@ MEMORY = 2 << 30  # bytes
 LINES, WIDTH = 20, 200  # how much is shown of what a file prints
 LETTERS = 600  # and of the words of an exception
 HERE = "<your file>"
-NONCE = "MINIGRAD_LEARN_NONCE"  # the name of a variable of the environment
 
 
 class Answer(NamedTuple):
@@ -118,8 +116,6 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
 
 def _read(path: Path) -> str:
     """The text of a file of Python."""
-    if path.exists() and not path.is_file() and not path.is_dir():  # to read it may take for ever
-        raise OSError(None, "it is not a file", str(path))
     content = path.read_bytes()
     try:
         return decode_source(content)
@@ -212,8 +208,6 @@ def _own_lines(trace: TracebackType | None, path: Path) -> list[tuple[str, int, 
 def main() -> None:
     """Judge a file, and write the answer to what was standard output when we began."""
     sys.stdout.flush()
-    nonce, dumps = os.environ.pop(NONCE, ""), json.dumps  # (which the file might replace)
-    _end_with_parent()
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what the file prints goes where errors go
     path, name = Path(sys.argv[1]), sys.argv[2]
@@ -224,41 +218,27 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    me = os.getpid()
     faulthandler.enable(channel)
     faulthandler.dump_traceback_later(seconds, exit=True, file=channel)
     answer = judged(path, name)
     faulthandler.cancel_dump_traceback_later()
-    if os.getpid() == me:  # else the file made a copy of this process
-        with contextlib.suppress(OSError):  # the file may have closed whatever was open
-            channel.write(f"\n{nonce}{dumps(answer._asdict())}\n")
-            channel.flush()
+    channel.write(f"\n{json.dumps(answer._asdict())}\n")
+    channel.flush()
     sys.stdout.flush()
     os._exit(0)  # threads that the file began would keep the process
-
-
-def _end_with_parent() -> None:
-    """Let the system end this process when the one that began it ends, as with its terminal."""
-    if sys.platform == "linux":
-        import ctypes
-
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
     """What the check of an exercise says of the learner's file, from a process of its own."""
     command = [sys.executable, "-P", "-B", "-u", "-m", "demos.learn._running", str(path), name]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    nonce = secrets.token_hex(8)  # so that no line which the file writes is taken for the answer
     process = subprocess.Popen(
         [*command, *([str(seconds)] if seconds else [])],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=path.parent,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1", NONCE: nonce},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUTF8": "1"},
         start_new_session=True,  # so that Ctrl-C reaches this process alone, which ends the other
     )
     code = None
@@ -268,7 +248,7 @@ def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
             code = process.wait(HARD)
     finally:
         _end(process)
-    answer = _answer(path, told.text(), code, nonce)
+    answer = _answer(path, told.text(), code)
     return answer._replace(printed=printed.beginning())
 
 
@@ -311,11 +291,11 @@ class _Reader(threading.Thread):
         return printable("\n".join([*shown, *[f"… and {more:,} more lines"] * bool(more)]))
 
 
-def _answer(path: Path, told: str, code: int | None, nonce: str) -> Answer:
+def _answer(path: Path, told: str, code: int | None) -> Answer:
     """The answer in what a process has told, or what its end says instead (None: we ended it)."""
-    answers = [line for line in told.splitlines() if line.startswith(nonce + "{")]
+    answers = [line for line in told.splitlines() if line.startswith("{")]
     if answers:
-        found = json.loads(answers[-1].removeprefix(nonce))
+        found = json.loads(answers[-1])
         return Answer(**found | {"warned": tuple(found["warned"])})
     places = re.findall(r'^ +File "([^"]*)", line (\d+) in (\S+)', told, re.MULTILINE)
     own = [place for place in places if Path(place[0]).parent == path.parent]

@@ -26,7 +26,7 @@ import textwrap
 import time
 
 from demos import stop
-from demos.learn import EXERCISES, FORMER, GROUPS, PATH
+from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._folder import find, make
 from demos.learn._running import run
 from demos.learn.exercises import number, solution, title
@@ -274,8 +274,6 @@ def main():
     if len(chosen.words) > 1:
         stop(f"one exercise at a time: got {' '.join(chosen.words)}")
     folder = find(chosen.folder)
-    if not all(folder.file(name).exists() for name in EXERCISES):
-        former(folder, f"`{again} init {shlex.quote(str(folder.path))}` adds the new exercises.")
     if chosen.folder is not None:
         again += f" --in {shlex.quote(chosen.folder)}"
     names = PATH if chosen.path else EXERCISES
@@ -307,19 +305,8 @@ def begun(folder, written, again):
         print(f"All exercises are in {folder.path} already; nothing was changed.")
     else:
         print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
-    former(folder)
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
     print(f"    {again} --watch")
-
-
-def former(folder, rest=""):
-    """Say which files of a folder belonged to exercises of an earlier version."""
-    left = [f"{name}.py" for name in FORMER if folder.file(name).exists()]
-    if left:
-        say(
-            f"Files of an earlier version, which no exercise uses any more: {', '.join(left)}. "
-            f"They stay as they are. (Exercise 16 of that version is exercise 12 now.) {rest}"
-        )
 
 
 if __name__ == "__main__" and not main():

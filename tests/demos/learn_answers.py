@@ -8,22 +8,16 @@ WRONG = {
         ("return (f(x + h) - f(x)) / h", "half the step"),
         ("h = 1e-5\nreturn (f(x + h) - f(x - h)) / (2 * h)", "the result is 3, whatever h is"),
         ("return (f(x + h) - f(x - h)) / h", "3 x + 1 is 6; 3 was expected"),
-        ("return (f(x - h) - f(x + h)) / (2 * h)", "is -3; 3 was expected"),
-        ("return (f(x + h) - f(x - h)) / 2 * h", "is 0.75; 3 was expected"),
     ],
     "e02_product": [
         ("return a * b, lambda g: g * a, lambda g: g * b", "exchanged"),
         ("return a * b, lambda g: b, lambda g: a", "does not depend on g"),
-        ("return a * b, lambda g: g * b, lambda g: -g * a", "wrong sign"),
-        ("return a * b, lambda g: g * b, lambda g: a * a", "does not depend on g"),
         ("return a * b", "should return 3 results; it returned 1 result, an array"),
         ("return a * b, b, a", "result 1 of product(a, b) is of type ndarray; a function of g was"),
-        ("return a * b, lambda g: g * b", "it returned 2 results"),
         (
             "return a * b, lambda g, y: g * b, lambda g, y: g * a",
             "takes (g, y); in this exercise a VJP takes g alone",
         ),
-        ("return a + b, lambda g: g, lambda g: g", "differs in 15 of 15 elements"),
         (
             "y = a\ny *= b\nreturn y, lambda g: g * b, lambda g: g * a",
             "line 21, in product: ValueError: output array is read-only (an array that you are "
@@ -78,8 +72,6 @@ WRONG = {
             "twice as large, so is every gradient that comes from it. But this gradient is the "
             "same for every g",
         ),
-        ("gradient = (y + x * x * np.cos(x)) / x * g", "element [0, 0] is nan"),
-        ("gradient = g * x + g * np.sin(x) * 2", "result 1 of twice(x, g) differs in 13 of 15"),
     ],
     "e05_order": [
         (
@@ -129,20 +121,6 @@ WRONG = {
             "the slope of 2ⁿ a is 2ⁿ",
         ),
         (
-            "for value in reversed(order(root)):\n"
-            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
-            "        x.grad = x.grad + function(value.grad)",
-            "after 2 doublings of a, ∂y/∂a is 0",
-        ),
-        (
-            "for x, function in zip(root.inputs, root.functions, strict=True):\n"
-            "    x.grad = x.grad + function(root.grad)\n"
-            "    pass_on(x)\n"
-            "    if x.inputs:\n"
-            "        x.grad = 0.0",
-            "every value between keeps its gradient",
-        ),
-        (
             "def walk(value, g):\n"
             "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
             "        share = function(g)\n"
@@ -162,15 +140,6 @@ WRONG = {
             "            waiting.append(x)",
             "when it is complete. But for b = a², c = a b + b and y = b c + c, b has 2 inputs, and "
             "at the end the gradient 9.28125. It passed on 6.07812, 6.07812, 9.28125, 9.28125",
-        ),
-        (
-            "waiting = [root]\n"
-            "for value in waiting:\n"
-            "    for x, function in zip(value.inputs, value.functions, strict=True):\n"
-            "        x.grad = x.grad + function(value.grad)\n"
-            "        if x not in waiting:\n"
-            "            waiting.append(x)",
-            "It passed on",
         ),
     ],
 }
@@ -202,9 +171,7 @@ def to_x(gradient, *, to_gain="g * n"):
 
 WRONG |= {
     "e07_exp": [
-        ("return np.exp(x), lambda g, y: y", "does not depend on g"),
         ("return np.exp(x), lambda g, y: -g * y", "has the wrong sign"),
-        ("return np.exp(np.minimum(x, 5)), lambda g, y: g * y", "x = [-20, 20] differs in 1 of"),
         (
             "return np.exp(x), lambda g, y: g * x * np.exp(x - 1)",
             "The rule exp is wrong: its VJP for input 0, shape (3, 5).\n15 of 15 elements differ. "
@@ -215,10 +182,7 @@ WRONG |= {
             "The first derivative is right and the second one is not, because input 0 leaves the",
         ),
         ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
-        ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
-        ("return np.exp(x), lambda g: g * np.exp(x)", "takes (g), and a VJP takes g and y"),
-        ("return np.exp(x), g * np.exp(x)", "line 28, in exp: NameError: name 'g'"),
     ],
     "e08_sum": [
         (
@@ -227,7 +191,6 @@ WRONG |= {
             "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
             "could not be broadcast together with shapes (3,) (3,5)",
         ),
-        (f"{SUM}lambda g, y: np.ones(x.shape)", "does not depend on g"),
         (
             f"kept = x.sum(axis=axis, keepdims=True).shape\n{SUM}"
             "lambda g, y: np.broadcast_to(g.reshape(kept) / x.size, x.shape)",
@@ -239,7 +202,6 @@ WRONG |= {
             "sum(x, axis=1, keepdims=True) for x of shape (3, 5).\nThe VJP of sum for input 0 gave "
             "shape (3, 3, 5)",
         ),
-        (f"{SUM}lambda g, y: g", "sum(x) for x of shape (3, 5).\nThe VJP of sum for input 0 gave"),
         (
             f"{SUM}lambda g, y: np.full(x.shape, g)",
             "sum(x) for x of shape (3, 5).\n"
@@ -257,8 +219,6 @@ WRONG |= {
         ),
     ],
     "e09_unbroadcast": [
-        ("return g.sum(axis=0)", "(3, 1)) for g of shape (3, 5) has the shape (5,)"),
-        ("return g", "unbroadcast(g, (5,)) for g of shape (3, 5) has the shape (3, 5)"),
         (
             "while g.ndim > len(shape):\n    g = g.mean(axis=0)\nreturn g",
             "Input 0 of shape (5,) was broadcast to (3, 5) along axis 0. Each of its elements gets "
@@ -273,11 +233,6 @@ WRONG |= {
             "for axis, length in enumerate(shape):\n    if length == 1:\n"
             "        g = g.sum(axis=axis)\nreturn g",
             "for g of shape (3, 5) has the shape (3,); the shape (3, 1) was expected",
-        ),
-        (
-            "if g.ndim > len(shape):\n    return g.sum(axis=tuple(range(g.ndim - len(shape))))\n"
-            "return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1), keepdims=True)",
-            "unbroadcast(g, (3, 1)) for g of shape (2, 3, 5) has the shape (3, 5)",
         ),
     ],
     "e10_matmul": [
@@ -299,10 +254,6 @@ WRONG |= {
             "line 25, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
             "operand 1 has a mismatch",
         ),
-        (
-            "return a @ b, lambda g, y: (g @ b.mT) / len(g), lambda g, y: a.mT @ g",
-            "gives 1/3 of the true gradient",
-        ),
     ],
     "e11_pick": [
         (
@@ -318,15 +269,9 @@ WRONG |= {
             (RESHAPE, "gradient = np.zeros((4, 3))\nnp.add.at(gradient, index, g)"),
             "pick(x, [4, 0]) for x of shape (5, 2, 3)",
         ),
-        ((RESHAPE, "gradient = g[index]"), "The VJP of pick for input 0 gave shape ()"),
         (
             ("return x.reshape(shape), lambda g, y: g.T", "..."),
             "The VJP gives the right numbers in another order",
-        ),
-        (
-            ("return x.reshape(shape), lambda g, y: g", "..."),
-            "reshape(x, (5, 3)) for x of shape (3, 5).\nThe VJP of reshape for input 0 gave shape "
-            "(5, 3)",
         ),
     ],
     "e12_double": [
@@ -343,15 +288,9 @@ WRONG |= {
         ),
         (
             "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
-            "return value, lambda g, y: x / y",
-            "does not depend on g",
-        ),
-        (
-            "value = np.sqrt((x * x).sum(axis=-1, keepdims=True))\n"
             "return value, lambda g, y: 2 * g * x / y",
             "gives 2 times the true gradient",
         ),
-        ("return (x * x).sum(axis=-1, keepdims=True), lambda g, y: 2 * g * x", "is 25; 5 was"),
         (
             "return np.sqrt((x * x).sum(axis=1, keepdims=True)), lambda g, y: g * x / y",
             "length(x) for x of shape (2, 3, 5) has the shape (2, 1, 5)",
@@ -391,16 +330,8 @@ WRONG |= {
             "lambda g, y: y * (g - (y * g).sum(axis=axis, keepdims=True))",
             "keep their weights. But for the scores 1000, 1001, 1003 the weights are nan, nan, nan",
         ),
-        (
-            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=axis))",
-            "line 26, in <lambda>: ValueError: the VJP of softmax for input 0: operands could not",
-        ),
     ],
     "e14_cross_entropy": [
-        (
-            (RIGHT_LOGARITHM.replace("max(axis=-1, keepdims=True)", "max()"), RIGHT_LOSS),
-            "for scores of 1,000 log_softmax(x) stays finite",
-        ),
         (
             (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
             "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
@@ -429,10 +360,6 @@ WRONG |= {
             "a mean belongs",
         ),
         (
-            (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: g * (truth - np.exp(log_p)) / n"),
-            "has the wrong sign",
-        ),
-        (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: (np.exp(log_p) - truth) / n"),
             "What it gives is right for g = 1: multiply it by g",
         ),
@@ -448,16 +375,6 @@ WRONG |= {
         (
             (RIGHT_LOGARITHM, f"{LOSS}lambda g, y: -g * truth / n"),
             "so the gradients of a row sum to 0. But for scores of shape (3, 5) the sums are -0.33",
-        ),
-        (
-            (
-                RIGHT_LOGARITHM,
-                "p = np.exp(logits - logits.max(axis=-1, keepdims=True))\n"
-                "p = p / p.sum(axis=-1, keepdims=True)\n"
-                "return -np.log((truth * p).sum(axis=-1)).mean(), "
-                "lambda g, y: g * (p - truth) / n",
-            ),
-            "for scores of 1,000 cross_entropy(logits, [1, 2]) stays finite. But its value is inf",
         ),
     ],
     "e15_layer_norm": [
@@ -482,10 +399,6 @@ WRONG |= {
         (
             to_x("(h - h.mean() - n * (n * h).mean()) / sigma", to_gain="(g * n).mean(axis=0)"),
             "Input 1 of shape (5,) was broadcast to (3, 5) along axis 0",
-        ),
-        (
-            to_x("(g - g.mean() - n * (n * g).mean()) / sigma"),
-            "VJP for input 0, shape (3, 5).\n15 of 15 elements differ. Element",
         ),
     ],
 }
@@ -531,15 +444,12 @@ WRONG |= {
             PENCIL.replace("2 / 3", "4 / 5"),
             "not right (the scale is missing in the scores). Its line",
         ),
-        (PENCIL.replace("2 / 3", "0.67"), "p_1 = 0.67 is not right. Its line is p = softmax(z)"),
         (PENCIL.replace("2 / 3", "'2/3'"), "p_1 is '2/3': write a number, such as 2/7 or 0.286"),
         (PENCIL.replace("12", "8"), "dp_1 = 8 is not right (the weight does not belong here yet)"),
         (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right (the weight is missing)"),
-        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right (the scale is missing)"),
         (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right (the sign is the other one)"),
-        (PENCIL.replace("-4", "4"), "(the sign is the other one). Its line is ∂L/∂k₂ = scale"),
         (PENCIL.replace("4 / 3", "2"), "(the weight is missing). Its line is ∂L/∂v₁ = p₁ g"),
         (PENCIL.replace("k_1", "k_2"), "q·k₁ goes from 1.39 to 1.2 and q·k₂ goes from 0 to 0.5"),
         (PENCIL.replace("k_1", "key 1"), """away is 'key 1': write "k_1" or "k_2\""""),
@@ -549,20 +459,11 @@ WRONG |= {
             PREDICTED.replace('mean = "stays"', 'mean = "falls"'),
             "mean = 'falls': the mean of ‖∂L/∂q‖ without a scale is 1.4 at d_k = 64",
         ),
-        (PREDICTED.replace("16", "4"), "variance = 4: the variance of the scores is 64"),
         (
             PREDICTED.replace("= 10", "= 0.01").replace("1 / 30", "1"),
             "6 of 8 predictions are as measured.\nmedian_ratio = 1: at d_k = 1024 the median",
         ),
-        (
-            PREDICTED.replace("= 5", "= 1 / 8"),
-            "median_ratio_64 = 0.125: at d_k = 64 the median of ‖∂L/∂q‖ is 0.83 without the scale",
-        ),
         (PREDICTED.replace('dead = "rises"', 'dead = "more"'), "dead is 'more': write 'rises'"),
-        (
-            PREDICTED.replace('dead = "rises"', "dead = 3").replace("= 10", '= "falls"'),
-            "dead is 3: write 'rises', 'stays' or 'falls'\nmean_ratio is 'falls': write a number",
-        ),
     ],
     "e18_bug": [
         (
@@ -576,44 +477,20 @@ WRONG |= {
             "the weights of each query sum to 1",
         ),
         ("e = np.exp(scores)\nreturn e / e.sum(axis=-1, keepdims=True)", "however large"),
-        (
-            "e = np.exp(np.clip(scores, -300, 300))\nreturn e / e.sum(axis=-1, keepdims=True)",
-            "when q is 10,000 times larger, weights(q, k) differs",
-        ),
-        (
-            "e = np.exp(scores - scores.max())\nreturn e / e.sum(axis=-2, keepdims=True)",
-            "for one sequence, weights(q, k) differs in 15 of 15 elements",
-        ),
-        (
-            "e = np.exp(scores - scores.max(axis=2, keepdims=True))\n"
-            "return e / e.sum(axis=2, keepdims=True)",
-            "axis 2 is out of bounds",
-        ),
     ],
     "e19_attention": [
         ("return softmax(q @ k.mT) @ v", "it is 16.1 for d_k = 16 and 263 for d_k = 256"),
-        ("return softmax(q @ k.mT / q.shape[-1]) @ v", "it is 0.0"),
         (
             "return softmax((q @ k.mT / np.sqrt(q.shape[-1])).mT).mT @ v",
             "weights of each query sum",
         ),
-        ("return q @ k.mT / np.sqrt(q.shape[-1]) @ v", "weights of each query sum to 1"),
         ("return softmax(q @ k.mT / np.sqrt(q.shape[-1]))", "(2, 3, 5); the shape (2, 3, 11)"),
-        ("return softmax(q @ k / np.sqrt(q.shape[-1])) @ v", "matmul"),
-        (
-            "return softmax(q.data @ k.mT / np.sqrt(q.shape[-1])) @ v",
-            "Nothing that f computes from input 0 leads back to it",
-        ),
         (
             "return (softmax(q @ k.mT / np.sqrt(q.shape[-1])) @ v).data",
             "attention(q, k, v) is an array, not a Tensor: the gradient of q is lost",
         ),
     ],
     "e20_mask": [
-        (
-            "return np.where(mask, softmax(np.where(mask, scores.data, -1e9)), 0)",
-            "is an array, not a Tensor: the gradient of scores is lost",
-        ),
         ("return softmax(where(mask, scores, -np.inf))", "such a query are nan, nan, nan"),
         (
             "return where(mask, softmax(scores + np.where(mask, 0.0, -np.inf)), 0.0)",
@@ -623,7 +500,6 @@ WRONG |= {
             "return where(mask, softmax(where(mask, scores, -1e4)), 0)",
             "if all scores fall by 1,000,000 no weight changes",
         ),
-        ("return softmax(where(mask, scores, -1e9))", "such a query are 0.2, 0.2, 0.2"),
         ("return where(mask, softmax(scores), 0.0)", "the sums of four queries"),
         (
             "return where(mask, softmax(scores + where(mask, 0.0, -1e9)), 0.0)",
@@ -641,7 +517,6 @@ WRONG |= {
             ("return x.reshape(*batch, T, d_k, num_heads).swapaxes(-1, -3).swapaxes(-1, -2)",) * 2,
             "head 0 of 3 has the features 0 and 1 of each position",
         ),
-        (("return x.reshape(T, num_heads, d_k).swapaxes(0, 1)", MERGE), "reshape"),
     ],
     "e22_backward": [
         (
@@ -653,33 +528,15 @@ WRONG |= {
             "here the plain mean of each row is subtracted",
         ),
         (
-            (SCORES.replace("P * (dP", "(dP"), LAST),
-            "for P (3, 3) and V (3, 11), scores_back(P, V, G) has a first",
-        ),
-        (
-            (SCORES.replace("axis=-1", "axis=-2"), LAST),
-            "for P (3, 3) and V (3, 11), scores_back(P, V, G) has a first",
-        ),
-        ((SCORES.replace("P * (dP", "-P * (dP"), LAST), "The VJP has the wrong sign"),
-        (
-            (SCORES.replace("V.mT", "V.T"), LAST),
-            "P (2, 3, 3) and V (2, 3, 11), scores_back(P, V, G).\ne22_b",
-        ),
-        (
             (SCORES, LAST.replace("dQ = scale *", "dQ =")),
             "a factor of ∂L/∂Q and of ∂L/∂K. But ∂L/∂Q",
         ),
-        ((SCORES, LAST.replace("dK = scale *", "dK =")), "But ∂L/∂K is (∂L/∂Z)ᵀ Q here"),
         ((SCORES, LAST.replace("dZ.mT", "dZ")), "value s. But ∂L/∂K is scale · ∂L/∂Z Q here"),
         ((SCORES, LAST.replace("P.mT", "P")), "value s. But ∂L/∂V is P G here"),
         ((SCORES, LAST.replace("dZ @", "dZ.mT @")), "But ∂L/∂Q is scale · (∂L/∂Z)ᵀ K here"),
         (
             (SCORES, LAST.replace("dZ @", "P @")),
             "so ∂L/∂Q is 0. But its largest",
-        ),
-        (
-            (SCORES, LAST.replace("P.mT", "P.T")),
-            "V (2, 3, 11), backward(Q, K, V, G, scale).\ne22_backward",
         ),
         (
             (SCORES, f"dZ = scores_back(weights(Q, K, scale, True), V, G)\n{LAST}"),
@@ -699,23 +556,10 @@ WRONG |= {
             (MOMENTUM, ADAM.replace("return p", "m, v = corrected_m, corrected_v\nreturn p")),
             "step 2 is",
         ),
-        ((MOMENTUM, ADAM.replace("g * g", "g")), "Adam's first step is lr long"),
-        (
-            (MOMENTUM, ADAM.replace("np.sqrt(corrected_v)", "corrected_v")),
-            "1 and 1000 by 99, 0.1, 0.0001",
-        ),
         (("return p - lr * (g + momentum * velocity), g", ADAM), "the velocity is 0.9; 1.8"),
-        (
-            (MOMENTUM.replace("momentum * velocity + g", "momentum * velocity + 0.1 * g"), ADAM),
-            "p = 1: p",
-        ),
         (
             ("velocity *= momentum\nvelocity += g\np -= lr * velocity\nreturn p, velocity", ADAM),
             "+=",
-        ),
-        (
-            (MOMENTUM, ADAM.replace(", m, v", "", 1).replace(", m, v", "")),
-            "should return 3 results",
         ),
     ],
     "e24_reverse": [
@@ -727,12 +571,7 @@ WRONG |= {
             (BLOCK.replace("attention(q, k, v, softmax)", "v"), STEP),
             "depends on every position. But at position 0 it depends on 0 alone",
         ),
-        (
-            (BLOCK.replace("layer_norm(h", "layer_norm(x"), STEP),
-            "for x of shape (3, 5, 16), diff",
-        ),
         ((BLOCK, STEP.replace("x.grad = None", "pass")), "against its own gradient in this step"),
-        ((BLOCK, STEP.replace("loss.backward()\n", "")), "unsupported"),
         (
             (BLOCK, f"if t > 1:\n    return\n{STEP}"),
             "95 % of new sequences are written backwards",

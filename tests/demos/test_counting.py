@@ -6,15 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from demos._counting import (
-    BEGINNING,
-    FILLERS,
-    UNFITTING,
-    bits_of,
-    chances,
-    documentation,
-    followers,
-)
+from demos._counting import bits_of, chances, documentation, followers
 from demos.texts._blank import row
 
 # ------------------------------------------------------------------ value
@@ -44,14 +36,10 @@ def test_a_chance_is_the_formula_of_witten_and_bell():
     assert bits[2] == pytest.approx(-np.mean(np.log2([after_na, last])))
 
 
-def test_a_word_of_characters_that_were_never_counted_has_a_score_too():
-    assert np.isfinite(bits_of("xyz", followers("banana", 2), "ban", 30)).all()
-
-
 # ------------------------------------------------------------------ law
 
 
-@pytest.mark.parametrize("before", ["", "a", "ban", "xx", "nab"])
+@pytest.mark.parametrize("before", ["", "ban", "xx"])
 def test_the_chances_of_all_characters_sum_to_1_in_every_order(before):
     following = followers("banana and a cabin", 3)
     letters = sorted({*"banana and a cabin", "x"})
@@ -65,12 +53,3 @@ def test_the_documentation_repeats_no_paragraph_and_never_speaks_of_a_sky():
     assert len(set(paragraphs)) == len(paragraphs) > 1000
     words = Counter(re.findall("[a-z]+", text.lower()))
     assert words["sky"] == 0 and words["destroyed"] > 0 and words["used"] > 100
-
-
-def test_the_longer_the_context_the_less_likely_is_blue():
-    text = documentation()
-    following = followers(text[: len(text) * 9 // 10], 4)
-    bits = {w: bits_of(f"{w} ", following, BEGINNING, len(set(text)))[1:] for w in FILLERS}
-    assert (np.diff(bits["blue"]) > 0).all()
-    assert bits["blue"][-1] > max(bits[word][-1] for word in UNFITTING)
-    assert len("used") == len("blue") and bits["used"][-1] < bits["blue"][-1] / 3

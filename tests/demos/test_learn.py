@@ -1,24 +1,21 @@
 """Exercises: stubs fail, solutions pass, wrong answers are answered, and nothing is ever lost."""
 
 import ast
-import contextlib
 import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from demos.learn import EXERCISES, FORMER, GROUPS, PATH
-from demos.learn._folder import KEPT, Folder, make
+from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._folder import KEPT
 from demos.learn._running import judged, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import RIGHT, WRONG
-from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
+from tests.demos.running import ROOT, demo_here, python
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
@@ -73,19 +70,19 @@ def test_a_right_answer_that_is_not_ours_is_accepted(name, lines):
     assert found.solved, found.said
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_columns(name):
-    check, text = check_of(name), solution(name)
-    docstring = ast.get_docstring(ast.parse(text))
-    first, _, rest = docstring.partition("\n\n")
-    assert re.fullmatch(rf"Exercise {int(name[1:3])} · [^:]+: [^\n]+\.", first)
-    assert len(title(name)) < 62
-    assert re.search(rf"[Cc]hapter {re.escape(check.CHAPTER)}\b", rest.split("\n\n")[-1])
-    assert len(check.HINTS) == 3 and all(len(hint) > 40 for hint in check.HINTS)
-    assert len(WRONG[name]) >= 3
-    assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
-    assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
-    assert "The learner gets" not in text + stub(name)
+def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_columns():
+    for name in EXERCISES:
+        check, text = check_of(name), solution(name)
+        docstring = ast.get_docstring(ast.parse(text))
+        first, _, rest = docstring.partition("\n\n")
+        assert re.fullmatch(rf"Exercise {int(name[1:3])} · [^:]+: [^\n]+\.", first)
+        assert len(title(name)) < 62
+        assert re.search(rf"[Cc]hapter {re.escape(check.CHAPTER)}\b", rest.split("\n\n")[-1])
+        assert len(check.HINTS) == 3 and all(len(hint) > 40 for hint in check.HINTS)
+        assert len(WRONG[name]) >= 3
+        assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
+        assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
+        assert "The learner gets" not in text + stub(name)
 
 
 # ------------------------------------------------------------------ value: a way through
@@ -148,10 +145,10 @@ def test_the_first_unsolved_exercise_is_checked_and_after_a_solved_one_the_next(
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("word", ["2", "02", "e02", "product", "e02_product", "E02_product.py"])
-def test_an_exercise_can_be_asked_for_by_its_number_or_name(word, folder):
-    said = learn("--in", folder, word).stdout
-    assert said.startswith("Exercise 2 of") and said.endswith(f"--in {folder} 2 --hint\n")
+def test_an_exercise_can_be_asked_for_by_its_number_or_name(folder):
+    for word in ("2", "e02", "product", "E02_product.py"):
+        said = learn("--in", folder, word).stdout
+        assert said.startswith("Exercise 2 of") and said.endswith(f"--in {folder} 2 --hint\n")
 
 
 def test_the_hints_come_one_by_one_and_then_all_of_them(folder):
@@ -217,21 +214,17 @@ def named(path):
     return [number for a, b in pairs for number in range(int(a), int(b or a) + 1)]
 
 
-@pytest.mark.parametrize("name", EXERCISES)
-def test_the_chapter_of_an_exercise_names_it(name):
-    chapter = re.escape(check_of(name).CHAPTER)
-    path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
-    assert int(name[1:3]) in named(ROOT / path)
-    assert path in docstring_of(FOLDER / f"{name}.py")
-
-
-def test_an_exercise_that_a_chapter_names_exists_and_names_the_chapter():
+def test_an_exercise_and_its_chapter_name_each_other():
     files = [file for part in ("minigrad", "attention") for file in (ROOT / part).rglob("*.py")]
-    pairs = [(file, number) for file in files for number in named(file)]
+    pairs = {(file.relative_to(ROOT).as_posix(), n) for file in files for n in named(file)}
     assert {number for _, number in pairs} == set(range(1, 25))
     for file, number in pairs:
         *_, last = docstring_of(FOLDER / f"{EXERCISES[number - 1]}.py").split("\n\n")
-        assert file.relative_to(ROOT).as_posix() in last, (number, last)
+        assert file in last, (number, last)
+    for number, name in enumerate(EXERCISES, start=1):
+        chapter = re.escape(check_of(name).CHAPTER)
+        path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
+        assert (path, number) in pairs
 
 
 def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
@@ -295,70 +288,17 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     assert "as it was given\n" in learn("--in", folder, "--reset", "slope").stdout
     kept = {p.name: p.read_text() for p in folder.glob("*.old-*")}
     assert kept == {"e01_slope.py.old-1": "mine", "e01_slope.py.old-2": "mine again"}
-    path.unlink()
-    path.mkdir()
-    (path / "file").write_text("mine")
-    assert learn("--in", folder, "--reset", "1").returncode == 0
-    assert (folder / "e01_slope.py.old-3" / "file").read_text() == "mine"
-    assert path.read_text() == stub("e01_slope")
-
-
-def test_an_older_folder_keeps_its_files_and_is_told_which_no_exercise_uses(folder):
-    new = ("e12_double", "e16_pencil", "e22_backward")
-    for name in FORMER:
-        (folder / f"{name}.py").write_text("mine")
-    Folder(folder).solved("e16_double", Folder(folder).fingerprint("e01_slope"))
-    assert "earlier version" not in learn("--in", folder, "--list").stdout  # nothing is missing
-    for name in new:
-        (folder / f"{name}.py").unlink()
-    before = contents(folder)
-    words = "no exercise uses any more: e12_bug.py, e16_double.py, e22_rotary.py. They stay as they"
-    said = " ".join(learn("--in", folder, "--list").stdout.split())
-    assert words in said and f"`python -m demos learn init {folder}` adds the new exerc" in said
-    said = " ".join(learn("init", folder).stdout.split())
-    assert said.startswith(f"New in {folder}: 3 of {len(EXERCISES)} exercises.") and words in said
-    assert contents(folder) == before | {f"{name}.py": stub(name).encode() for name in new}
-
-
-def test_commands_that_run_at_once_leave_what_they_leave_one_after_the_other(tmp_path):
-    path = tmp_path / "mine"
-    with ThreadPoolExecutor(8) as pool:
-        written = [each[1] for each in pool.map(make, [str(path)] * 4)]
-        assert sorted(written) == [0, 0, 0, len(EXERCISES)]
-        list(pool.map(lambda name: Folder(path).solved(name, name), EXERCISES))
-        before = list(pool.map(lambda _: Folder(path).next_hint("e01_slope", 99), range(24)))
-        (path / "e02_product.py").write_text("mine")
-        kept = list(pool.map(lambda _: Folder(path).reset("e02_product"), range(8)))
-    assert Folder(path).kept()["solved"] == {name: name for name in EXERCISES}
-    assert sorted(before) == list(range(24)) and Folder(path).hints("e01_slope") == 24
-    assert [each.read_text() for each in kept if each] == ["mine"]
-    (tmp_path / "begun").mkdir()
-    (tmp_path / "begun" / ".minigrad-learn.json.x1.part").touch()  # of an init that was killed
-    assert make(str(tmp_path / "begun"))[1] == len(EXERCISES)
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(
-    "text", ["", '{"solved": {"e01', "[]", '{"solved": 1, "hints": 2}', "\xff"]
-)
-def test_a_torn_or_foreign_file_of_progress_is_put_aside(text, folder):
+def test_a_file_of_progress_that_cannot_be_read_is_put_aside(folder):
     (folder / "e01_slope.py").write_text(SLOPE)
-    (folder / KEPT).write_bytes(text.encode("latin-1"))
+    (folder / KEPT).write_text('{"solved": {"e01')
     done = learn("--in", folder)
     assert done.stderr.count("\n") == 1 and f"is now {KEPT}.old-1" in done.stderr
-    assert (
-        "Solved." in done.stdout
-        and (folder / f"{KEPT}.old-1").read_bytes().decode("latin-1") == text
-    )
+    assert "Solved." in done.stdout
+    assert (folder / f"{KEPT}.old-1").read_text() == '{"solved": {"e01'
     assert learn("--in", folder).stderr == ""
-    (folder / KEPT).unlink()
-    assert "Solved." in learn("--in", folder).stdout
-
-
-def test_a_pipe_in_the_place_of_the_file_of_progress_is_put_aside(folder):
-    (folder / KEPT).unlink()
-    os.mkfifo(folder / KEPT)
-    assert f"is now {KEPT}.old-1" in learn("--in", folder, "--list").stderr
 
 
 @pytest.mark.parametrize(
@@ -368,21 +308,13 @@ def test_a_pipe_in_the_place_of_the_file_of_progress_is_put_aside(folder):
         (("init", ROOT / "mine"), "is inside of the repository"),
         (("init", "full"), "full has other files in it, such as notes.txt: choose a new or empty"),
         (("init", "full/notes.txt"), "cannot make the folder full/notes.txt: File exists"),
-        (("init", "full/notes.txt/x"), "cannot make the folder full/notes.txt/x: Not a directory"),
         ((), "there are no exercises here: `python -m demos learn init FOLDER` makes"),
-        (("--in", "full"), "not a folder of exercises: `python -m demos learn init full` makes"),
         (("--in", FOLDER), "is not a folder of exercises"),
         (("--in", "mine", "slop"), "no exercise 'slop' (did you mean slope?): they are numbered"),
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
-        (("--in", "mine", "--reset", "x"), "no exercise 'x'"),
         (("--in", "mine", "--reset", "13", "14"), "--reset takes one exercise: got 13 14"),
-        (("--in", "mine", "--list", "3"), "--list takes no exercise: got 3"),
-        (("init", "~nosuchuser/mine"), "a user whom this computer does not know"),
-        (("--in", "~nosuchuser/mine"), "a user whom this computer does not know"),
-        (("init", "\udcff\udcfe"), "is not UTF-8: choose a folder with another name"),
         (("--in", "mine", "hint"), "no exercise 'hint': did you mean --hint?"),
-        (("--in", "mine", "List"), "no exercise 'List': did you mean --list?"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(
@@ -402,10 +334,7 @@ def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(
 
 DISASTERS = {
     "no colon": ("def slope(f, x, h)\n    pass\n", "line 1: SyntaxError: expected ':'"),
-    "indentation": ("x = 1\n  y = 2\n", "line 2: IndentationError: unexpected indent\n    y = 2"),
     "a byte": (b"# caf\xe9\n", "line 1: the byte 0xe9 is not UTF-8: save the file as UTF-8"),
-    "a zero": (b"x = 1\x00\n", "source code"),
-    "an encoding": (b"# coding: nonsense\n", "SyntaxError: unknown encoding"),
     "a module": ("import nonsense\n", "line 1: ModuleNotFoundError: No module named 'nonsense'"),
     "an exit": ("x = 1\nexit(3)\n", "line 2: the file ends the program"),
     "recursion": (filled("e01_slope", "return slope(f, x, h)"), "in slope: RecursionError"),
@@ -421,11 +350,6 @@ DISASTERS = {
     "no return": (filled("e01_slope", "f(x + h) - f(x - h)"), "returned None"),
     "a text": (filled("e01_slope", "return 'steep'"), "is 'steep', which is neither a number nor"),
     "a shape": (filled("e01_slope", "return [1.0, 2.0]"), "the shape (2,); the shape () was"),
-    "raises by itself": ("raise StopIteration\n", "line 1: StopIteration"),
-    "several lines": ("raise ValueError('one\\n\\x1b[2Jtwo')\n", "line 1: ValueError: one �[2Jtwo"),
-    "a long text": ("raise ValueError('x' * 5000)\n", "x…"),
-    "a base exception": ("class Mine(BaseException): pass\nraise Mine('so')\n", "line 2: Mine: so"),
-    "no function": ("slope = 3\n", "TypeError: 'int' object is not callable"),
 }
 
 
@@ -436,15 +360,7 @@ def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     found = judged(path, "e01_slope")
     assert not found.solved and words in found.said, found.said
-    assert found.said.startswith("e01_slope.py") or "slope(" in found.said or what == "no function"
-    assert path.read_bytes() == (text if isinstance(text, bytes) else text.encode())
-
-
-def test_the_mark_of_a_syntax_error_is_below_the_place_that_python_says(tmp_path):
-    found = answer("e01_slope", "def slope(f, x, h):\n    return f(x ++ h) 2\n")
-    *_, code, mark = found.said.splitlines()
-    assert code == "    return f(x ++ h) 2" and mark.strip("^ ") == ""
-    assert code[mark.index("^") : mark.rindex("^") + 1] == "2"
+    assert found.said.startswith("e01_slope.py") or "slope(" in found.said
 
 
 def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
@@ -454,9 +370,6 @@ def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
     path.mkdir()
     assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: Is a directory"
     path.rmdir()
-    os.mkfifo(path)
-    assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: it is not a file"
-    path.unlink()
     path.write_text("open('other.txt')\n")
     assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
 
@@ -502,82 +415,37 @@ PROCESSES = {
         "a loop never end.",
     ),
     "prints": (filled("e01_slope", "while True: print('x' * 999)"), "line 19, in slope: still at"),
-    "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
+    "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
-    "writes to every descriptor": (
-        "import os\nfor n in range(3, 20):\n    try:\n"
-        "        os.write(n, b'{oops\\n{\"solved\": true}\\n')\n"
-        "    except OSError: pass\n" + stub("e01_slope"),
-        "the lines of slope are still to be written",
-    ),
-    "replaces dumps": (f"import json\njson.dumps = None\n{SLOPE}", "^$"),
-    "closes all": (f"import os\nos.closerange(3, 20)\n{SLOPE}", "before the check had an answer"),
-    "copies itself": (f"import os\nos.fork()\nprint(1)\n{SLOPE}", "^$"),
-    "leaves a thread": (
-        "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\n"
-        f"import sys, os\nos.write(1, b'noise')\nsys.stdout.write('{{')\n{SLOPE}",
-        "^$",
-    ),
 }
 
 
-@pytest.fixture(scope="module")
-def ended(tmp_path_factory):
-    """What the checks of all these files said, two at a time."""
-
-    def judge(what):
-        path = tmp_path_factory.mktemp("process") / "e01_slope.py"
-        path.write_text(PROCESSES[what][0])
-        return run(path, "e01_slope", seconds=1.0 if what in ("loops", "prints") else 20.0)
-
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(PROCESSES, pool.map(judge, PROCESSES), strict=True))
-
-
 @pytest.mark.parametrize("what", PROCESSES)
-def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, ended):
-    found, words = ended[what], PROCESSES[what][1]
-    assert re.search(words, found.said), found
-    assert found.solved == (words == "^$")
-
-
-def test_what_a_file_prints_is_shown_and_cut_off(ended):
-    lines = ended["prints"].printed.splitlines()
-    assert len(lines) == 21 and lines[0] == "x" * 200
-    assert re.fullmatch(r"… and [\d,]{3,} more lines", lines[-1])
-    assert ended["leaves a thread"].printed == "noise{"
-    assert ended["copies itself"].printed.startswith("1")
-    assert ended["asks"].printed.startswith("a number?")
+def test_whatever_a_file_does_to_its_process_the_answer_is_one_sentence(what, tmp_path):
+    path = tmp_path / "e01_slope.py"
+    path.write_text(PROCESSES[what][0])
+    found = run(path, "e01_slope", seconds=1.0 if what in ("loops", "prints") else 20.0)
+    assert not found.solved and re.search(PROCESSES[what][1], found.said), found
+    if what == "prints":  # what it prints is shown, and cut off
+        lines = found.printed.splitlines()
+        assert len(lines) == 21 and lines[0] == "x" * 200
+        assert re.fullmatch(r"… and [\d,]{3,} more lines", lines[-1])
+    assert what != "asks" or found.printed.startswith("a number?")
 
 
 def test_files_of_the_current_folder_hide_none_of_pythons_from_the_command(folder):
-    for module in ("json", "numpy", "minigrad", "argparse", "hashlib"):
+    for module in ("json", "numpy", "minigrad"):
         (folder / f"{module}.py").write_text("raise SystemExit('hidden')\n")
     done = python("-m", "demos", "learn", "--list", cwd=folder, PYTHONPATH=str(ROOT))
     assert (done.returncode, done.stderr) == (0, "") and "[ ]  1" in done.stdout
 
 
-HEARS = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-
-
-@contextlib.contextmanager
-def started(*words):
-    """`python -m demos learn …`, at work, in which Ctrl-C is heard wherever the tests run."""
-    code = f"{HEARS}sys.argv[0] = 'demos'; runpy.run_module('demos', run_name='__main__')"
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", code, "learn", *map(str, words)],
-        cwd=ROOT,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+# `python -m demos …`, in which Ctrl-C is heard wherever the tests run.
+HEARS = (
+    "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.argv[0] = 'demos'; runpy.run_module('demos', run_name='__main__')"
+)
 
 
 def until(process, words):
@@ -598,7 +466,10 @@ def save(path, text):
 
 
 def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(folder):
-    with started("--in", folder, "--watch") as process:
+    command = [sys.executable, "-u", "-c", HEARS, "learn", "--in", str(folder), "--watch"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, **pipes)
+    try:
         assert "still to be written" in until(process, "Waiting until you save")
         save(folder / "e01_slope.py", SLOPE)
         said = until(process, "Waiting until you save")
@@ -609,20 +480,6 @@ def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(f
         process.send_signal(signal.SIGINT)
         rest, error = process.communicate(timeout=20)
         assert (process.returncode, rest.strip(), error) == (0, "", "")
-
-
-def test_ctrl_c_ends_a_check_and_its_process_with_one_word(folder):
-    text = "import os\nopen('id', 'w').write(str(os.getpid()))\nwhile True: pass\n"
-    (folder / "e01_slope.py").write_text(text)
-    with started("--in", folder) as process:
-        for _ in range(400):
-            time.sleep(0.05)
-            if (folder / "id").exists() and (folder / "id").read_text():
-                break
-        process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=20)
-        assert (process.returncode, error) == (130, "stopped\n")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((folder / "id").read_text()), 0)
-    assert (folder / "e01_slope.py").read_text() == text
-    assert not list(folder.glob(".*.part"))
+    finally:
+        process.kill()
+        process.communicate()

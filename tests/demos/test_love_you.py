@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-from attention import attention_weights, merge_heads
-from attention.positions import sinusoidal
 from demos.texts.sources import love_you as source
-from demos.texts.sources import numbers, of_weights
-from demos.texts.sources.love_you import apart, head, largest, measure
-from minigrad import Tensor, gradcheck, gradients, graph, softmax
+from demos.texts.sources import numbers
+from demos.texts.sources.love_you import largest, measure
+from minigrad import Tensor
 
-USUAL = (1.0, 1 / 8, 1 / 64, 1 / 512)
 GAP = 24 * 2496 * (2617 - 2503)  # how far the second score is behind, where it is least
 ALIVE = 2 / (8 * GAP)
 LAST = 745.1332191019411  # exp(-z) is 0 in float64 from here on
@@ -19,7 +16,6 @@ CASES = {
     "Xavier, integers": {"constant": False},
     "Xavier, unit variance": {"constant": False, "unit": True},
 }
-every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def layer_and_rows(*, unit=False, seed=0, **options):
@@ -50,7 +46,7 @@ def test_the_diagonal_gives_three_sums_and_they_give_all_nine_scores():
     assert source.ours()["scores"].tolist() == expected
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", [0, 4])
 def test_our_rows_have_the_sums_and_begin_as_printed(seed):
     rows = source.rows(np.random.default_rng(seed))
     assert rows.shape == (3, 512) and rows.min() >= 1 and rows.max() <= 9
@@ -58,69 +54,7 @@ def test_our_rows_have_the_sums_and_begin_as_printed(seed):
     assert list(rows[0, :470]) == list(numbers(source.PRINTED["I"]))
 
 
-def test_steps_7_and_8_by_its_own_numbers_give_13085_everywhere():
-    layer, x = layer_and_rows()
-    context = np.array([[0, 0, 1]] * 3) @ (x.data @ np.full((512, 64), 5.0))  # by hand
-    joined = merge_heads(source.head_outputs(layer, x))
-    assert (context == 13085).all() and 13085 == 5 * 2617
-    assert joined.shape == layer(x).shape == (3, 512)
-    assert (joined.data == 13085).all() and (layer(x).data == 13085).all()
-
-
-def test_heads_apart_are_measured_from_the_first_and_words_have_no_position():
-    layer, x = layer_and_rows(constant=False, unit=True)
-    outputs = source.head_outputs(layer, x).data
-    far = max(largest(outputs[h] - outputs[0]) for h in range(8)) / largest(outputs)
-    assert apart(layer, x) == apart(layer, Tensor(-x.data)) == far > 0.5  # outputs negated, too
-    _, back = source.exchanged(lambda x: layer(x + sinusoidal(3, 512)), x)
-    assert back > 0.1  # with positions in it
-
-
-@pytest.mark.parametrize("d_v", [1, 31, 67])
-def test_values_of_another_width_change_w_o_and_leave_the_maps(d_v):
-    layer, x = layer_and_rows(constant=False, unit=True)
-    other = source.layer(constant=False, d_v=d_v)
-    looks = other.weights(x).data
-    assert (looks == layer.weights(x).data).all()  # to the bit
-    values = x.data @ other.w_v.weight.data
-    heads = [looks[h] @ values[:, h * d_v : (h + 1) * d_v] for h in range(8)]  # (3, d_v) each
-    assert source.head_outputs(other, x).shape == (8, 3, d_v)
-    assert other.w_o.weight.shape == (8 * d_v, 512) and source.directions(other) == d_v
-    expected = np.hstack(heads) @ other.w_o.weight.data
-    np.testing.assert_allclose(other(x).data, expected, atol=1e-12)
-
-
-def test_equal_columns_move_a_word_in_one_direction_however_many_they_are():
-    constant = source.layer(d_v=31)
-    assert source.directions(constant) == 1
-    rows = Tensor(source.rows(np.random.default_rng(0)), dtype=float)
-    np.testing.assert_allclose(constant(rows).data, 13085, rtol=1e-12)
-
-
 # ------------------------------------------------------------------ value: its slips
-
-
-def test_without_an_axis_nine_weights_sum_to_1_and_two_contexts_are_0():
-    layer, x = layer_and_rows()
-    q, k, v = (t[0] for t in source.heads(x, layer))
-    over_all = softmax(q @ k.mT / 8, axis=None).data
-    assert over_all.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1]]
-    assert (over_all @ v.data).tolist() == [[0] * 64, [0] * 64, [13085] * 64]
-    assert layer.weights(x).data.tolist() == [[[0, 0, 1]] * 3] * 8
-
-
-def test_constant_weights_make_equal_columns_rank_1_and_one_head():
-    layer, x = layer_and_rows()
-    q, k, v = (t.data for t in source.heads(x, layer))
-    for projected, factor in ((q, 1), (k, 3), (v, 5)):
-        assert projected.shape == (8, 3, 64)
-        assert (projected == factor * source.sums()[:, None]).all()
-    assert np.linalg.matrix_rank(q[0] @ k[0].T) == 1
-    assert source.columns(x, layer) == [1, 1, 1] and apart(layer, x) == 0
-    assert round(q.mean()) == 2539 and round(k.mean()) == 7616
-    mixed, x = layer_and_rows(constant=False)
-    q, k, _ = (t.data[0] for t in source.heads(x, mixed))
-    assert source.columns(x, mixed) == [64, 64, 64] and np.linalg.matrix_rank(q @ k.T) == 3
 
 
 def test_whatever_the_words_are_the_largest_sum_takes_all():
@@ -139,55 +73,6 @@ def test_the_gradients_of_the_weights_depend_on_how_the_lost_values_are_drawn():
 
 
 # ------------------------------------------------------------------ derivative
-
-
-@pytest.mark.parametrize(
-    ("case", "scale", "zeros"),
-    [
-        ("text", None, 18),  # the text's own: of 24 derivatives 18 are exactly 0
-        ("text", ALIVE, 1),  # (the one zero: L is linear in W_V)
-        ("Xavier, integers", None, 1),
-        ("Xavier, unit variance", None, 1),
-    ],
-)
-def test_every_derivative_to_order_2_is_confirmed_and_dead_ones_are_zero(case, scale, zeros):
-    report = gradcheck(head(scale), *inputs(**CASES[case]))
-    verdicts = [c.verdict for c in report.comparisons]
-    assert report, report
-    assert len(verdicts) == 24 and verdicts.count("zero") == zeros
-
-
-def test_the_whole_layer_with_eight_heads_has_the_same_two_zeros():
-    """First order alone, for time: the second is checked above, on one of the equal heads."""
-    layer, x = layer_and_rows()
-    output = of_weights(layer)
-    total = lambda *points: output(*points).sum()
-    report = gradcheck(total, x, *layer.parameters(), order=1)
-    assert report, report
-    zero = {c.what for c in report.comparisons if c.verdict == "zero"}
-    assert zero == {"∂L/∂w_q.weight", "∂L/∂w_k.weight"}
-
-
-@pytest.mark.parametrize("scale", USUAL)
-def test_w_q_and_w_k_get_exactly_nothing_while_w_v_and_the_largest_row_learn(scale):
-    tensors = inputs(seed=1)
-    seed = np.random.default_rng(2).standard_normal((3, 64))  # whatever is asked of the output
-    _, w_q, w_k, w_v = gradients(head(scale)(*tensors), tensors, seed)
-    assert not w_q.any() and not w_k.any()
-    assert largest(w_v) > 1
-    _, (x, *_) = measure(scale, tensors)
-    assert not x[:2].any() and (x[2] == 3 * 64 * 5).all()
-
-
-@pytest.mark.parametrize("scale", USUAL)
-def test_moving_w_q_or_w_k_by_an_eighth_changes_no_weight(scale):
-    """So the zeros above are the truth and no failing of ours: moving finds nothing either."""
-    x, w_q, w_k, _ = inputs()
-    rng = np.random.default_rng(3)
-    for _ in range(5):
-        moved = [Tensor(w.data * (1 + rng.standard_normal(w.shape) / 8)) for w in (w_q, w_k)]
-        weights = attention_weights(x @ moved[0], x @ moved[1], scale=scale).data
-        assert weights.tolist() == [[0, 0, 1]] * 3
 
 
 def test_the_gradient_returns_where_the_gap_says_one_in_73000_of_the_raw_scores():
@@ -220,13 +105,6 @@ def test_pytorch_finds_the_same_zeros_and_the_same_gradients():
 # ------------------------------------------------------------------ law
 
 
-def test_equal_heads_part_under_training_if_w_o_differs():
-    _, x = layer_and_rows(seed=4)
-    w_o = source.layer(constant=False).w_o.weight.data
-    moved, far = source.trained(ALIVE, x, seed=4, w_o=w_o)
-    assert moved > 0.01 and far > 1e-3
-
-
 def test_the_scale_fits_rows_of_unit_variance_and_not_integers():
     """At 1/√d_k: entropy, and W_Q's gradient beside W_V's."""
     spread, passed = {}, {}
@@ -236,13 +114,3 @@ def test_the_scale_fits_rows_of_unit_variance_and_not_integers():
     assert spread["text"] == passed["text"] == 0
     assert spread["Xavier, integers"] < 0.1 and passed["Xavier, integers"] < 0.05
     assert 0.6 < spread["Xavier, unit variance"] < 0.95 and passed["Xavier, unit variance"] > 0.3
-
-
-@every_case
-def test_a_graph_has_its_gradients_within_the_colours_and_that_of_the_text_is_half_dead(case):
-    drawing = graph(head()(*inputs(**case)).sum(), grads=True)
-    strength = {v.title.split()[0]: v.grad_rms for v in drawing.vertices}
-    if not case:
-        assert strength["w_q"] == strength["w_k"] == strength["multiply"] == 0
-        assert strength["w_v"] > 1 and strength["softmax"] > 1e5
-    assert all(1e-4 <= size <= 1e6 for size in strength.values() if size)  # the demo's colours
