@@ -13,14 +13,12 @@ import pytest
 from attention import attention
 from attention.laboratory import trained
 from attention.laboratory.basin import SYMBOLS, recall_batch
-from attention.laboratory.results import as_text, from_text
 from attention.laboratory.trained import (
     RATES,
     SHIFT,
     SLOWED,
     Look,
     Recall,
-    TrainedHeads,
     changes,
     measured,
     steppers,
@@ -133,7 +131,6 @@ def test_each_change_has_its_second_task_and_all_of_it_can_be_kept():
     assert few == [task for task in tasks if task[1] == 0.3 and task[2] != 5]
     assert {task.slowed for task in small(a=0.0).second} == {1.0}
     assert {each.steps for each in found.second} == {None}  # two steps are not enough
-    assert from_text(TrainedHeads, as_text(found)) == found
     assert json.loads(json.dumps(asdict(found), allow_nan=False))
     assert small(every_rate=True) == found
 

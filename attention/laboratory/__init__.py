@@ -67,7 +67,6 @@ from attention.laboratory.freezing import (
     lookup,
 )
 from attention.laboratory.neighbours import WAYS, Neighbour, neighbour
-from attention.laboratory.results import SweepError
 from attention.laboratory.sharpness import (
     INITIAL,
     Sharpness,
@@ -76,7 +75,7 @@ from attention.laboratory.sharpness import (
     largest_of_hessian,
     slope,
 )
-from attention.laboratory.sweeps import progress, sweep
+from attention.laboratory.sweeps import sweep, workers
 from attention.laboratory.trained import Heads, Look, SecondTask, TrainedHeads, trained_heads
 
 __all__ = [
@@ -113,7 +112,6 @@ __all__ = [
     "Neighbour",
     "WAYS",
     "neighbour",
-    "SweepError",
-    "progress",
+    "workers",
     "sweep",
 ]
