@@ -1,17 +1,15 @@
 """Sweeps: one measurement, many settings, on one processor or on many computers.
 
-How do two exponents compare at five widths and eight learning rates, over five repeats? Each
-combination is a **cell**, and a sweep measures them all:
+How do two exponents compare at several widths, over five repeats? Each combination is a **cell**,
+and a sweep measures them all:
 
     >>> from attention.laboratory.sweeps import generator, sweep
     >>> from attention.scaling import saturation
     >>> settings = {"d_k": [4, 64], "a": [0.0, 0.5], "queries": [64]}
     >>> rows = sweep(saturation, settings, seed=0, repeats=3, paired=["a"])
-    >>> len(rows)                                               # 2 · 2 · 1 · 3
-    12
     >>> cell, result = rows[0]
-    >>> cell
-    {'d_k': 4, 'a': 0.0, 'queries': 64, 'repeat': 0}
+    >>> len(rows), cell                                         # 2 · 2 · 1 · 3 cells
+    (12, {'d_k': 4, 'a': 0.0, 'queries': 64, 'repeat': 0})
 
 No cell needs the result of another, so this program, processes or a Dask cluster (`workers`) may
 compute them in any order, and the numbers are the same to the last bit. A cell's random generator
@@ -22,9 +20,8 @@ value that is added to a setting changes no other cell, and any cell can be meas
     >>> saturation(4, 0.0, queries=64, rng=rng) == result
     True
 
-`paired` names settings that do *not* choose the draws. Cells that differ in these alone see the
-same random numbers. Here raw and scaled attention see the same queries and keys, so the difference
-between them is due to the scale, and not to another sample:
+`paired` names settings that do *not* choose the draws. Here raw and scaled attention see the same
+queries and keys, so the difference between them is due to the scale, and not to another sample:
 
     >>> raw, scaled = rows[0][1], rows[3][1]
     >>> round(raw.score_variance / scaled.score_variance, 9)    # d_k, exactly
@@ -37,16 +34,10 @@ results are kept in a folder whose name is a hash of that choice, of NumPy's ver
 sources of minigrad, of attention and of the measurement. After a change of any of them the cells
 are measured again, into another folder, and the old one may be removed.
 
-What would more computers do? An example: 3 exponents · 8 rates · 5 widths · 5 repeats · 2
-optimizers are 1,200 cells. Say that a cell takes 3 seconds on average, and the slowest cell 10.
-
-         1 worker      60 minutes
-         2 workers     30 minutes
-       100 workers     36 seconds, if the slow cells begin first; up to 46 if they begin last
-    10,000 workers     10 seconds: 8,800 workers get nothing, and all wait for the slowest cell
-
-Beyond 3600 / 10 = 360 workers the slowest cell is what takes the time. More workers then help only
-if there are more cells: 10,000 workers could measure 41 repeats in the time of 5.
+What would more computers do? Say that 1,200 cells take 3 seconds on average, and the slowest 10.
+One worker needs 60 minutes, two need 30, and 100 need 36 seconds if the slow cells begin first, and
+up to 46 if they begin last. Beyond 3600 / 10 = 360 workers the slowest cell is what takes the time:
+10,000 workers need 10 seconds too, and could measure 41 repeats in the time of 5.
 """
 
 from __future__ import annotations
@@ -137,9 +128,7 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[None]:
             yield
 
 
-def _measured(
-    measure: Measure, cell: Cell, seed: int, paired: list[str], made_by: str
-) -> tuple[Cell, Any]:
+def _measured(measure: Measure, cell: Cell, seed: int, paired: list[str], made_by: str) -> Any:
     """Return a cell and its result; a worker calls this."""
     # Not as a block, whose end would give threads back to all cells that this process measures.
     _needed("threadpoolctl").threadpool_limits(1, user_api="blas")
@@ -165,12 +154,10 @@ def _made_by(measure: Measure) -> str:
     """Return a hash of the sources, of NumPy's version, and of the loop that BLAS has chosen."""
     libraries = _needed("threadpoolctl").ThreadpoolController().select(user_api="blas").info()
     loops = sorted({str(library.get("architecture")) for library in libraries})
-    found = hashlib.sha256(f"{np.__version__} {loops}".encode())
     folders = [Path(inspect.getfile(package)).parent for package in (minigrad, attention)]
     files = [file for folder in folders for file in sorted(folder.rglob("*.py"))]
-    for file in [*files, Path(inspect.getfile(measure))]:
-        found.update(file.read_bytes())
-    return found.hexdigest()[:16]
+    sources = [file.read_bytes() for file in [*files, Path(inspect.getfile(measure))]]
+    return str(_needed("joblib").hash([np.__version__, loops, sources]))
 
 
 def _needed(module: str) -> Any:

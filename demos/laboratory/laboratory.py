@@ -121,8 +121,8 @@ REFERENCES = [
     "and initial values are one symmetry of a parametrisation.",
     "Anson & Aitchison 2025, Controlling changes to attention logits (arXiv 2511.21377): rates of "
     "their own for W_Q and W_K, which control the change of the scores.",
-    "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse: "
-    "low entropy goes with instability; Dehghani et al. 2023 (a summary was read) and "
+    "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse "
+    "(abstract): low entropy goes with instability; Dehghani et al. 2023 (a summary was read) and "
     "Wortsman et al. 2023 (its abstract): the growth of logits at high rates, and QK norm.",
     "Lewkowycz et al. 2020 and Cohen et al. 2021 (chapter 16.4): steps beyond 2/λ work, too.",
     "Shazeer & Stern 2018 (chapter 16.5): the relative steps with which T5 was trained.",
