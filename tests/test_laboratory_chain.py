@@ -61,9 +61,8 @@ def test_the_factors_equal_their_definition_in_loops():
     assert (found.d_k, found.a) == (11, 0.3)
     got = (found.gain_v, found.gain_j, found.gain_scale, found.gain_k, found.gradient)
     assert got == pytest.approx(tuple(median[:5]))
-    assert (found.gain_j_mean, found.gradient_mean) == pytest.approx((mean[1], mean[4]))
-    assert (found.norm_v, found.norm_k) == pytest.approx((mean[5], mean[8]))
-    assert (found.norm_j, found.looseness) == pytest.approx((median[6], median[9]))
+    assert found.gain_j_mean == pytest.approx(mean[1])
+    assert found.looseness == pytest.approx(median[9])
 
 
 def test_at_each_tensor_tells_the_gradients_that_the_engine_computes():
@@ -79,17 +78,8 @@ def test_at_each_tensor_tells_the_gradients_that_the_engine_computes():
         assert found["products"] == pytest.approx(found["scores"] * (scale or 7**-0.5))
 
 
-def test_the_typical_query_at_512_loses_its_raw_gradient_in_j():
-    q, k, v, g = typical_query(512, rng=np.random.default_rng(0))
-    scaled, raw = (at_each_tensor(q, k, v, g, a) for a in (0.5, 0))
-    assert scaled["weights"] / scaled["scores"] == pytest.approx(11, rel=0.05)
-    assert raw["weights"] / raw["scores"] == pytest.approx(27_000, rel=0.02)
-    for each in (scaled, raw):
-        assert each["q"] / each["products"] == pytest.approx(np.sqrt(512), rel=0.05)
-
-
 def test_the_spectrum_equals_its_definition_in_loops():
-    sizes = {"keys": 5, "queries": 14, "per_key_set": 2, "threshold": 0.05}
+    sizes = {"keys": 5, "queries": 14, "per_key_set": 2}
     found = spectrum(11, 0.3, **sizes, rng=np.random.default_rng(1))
     rng = np.random.default_rng(1)
     q, k = rng.standard_normal((7, 2, 11)), rng.standard_normal((7, 5, 11))
@@ -100,12 +90,11 @@ def test_the_spectrum_equals_its_definition_in_loops():
             p = p / p.sum()
             values = np.linalg.eigvals(np.diag(p) - np.outer(p, p)).real
             directions = values.sum() ** 2 / (values**2).sum()
-            above = sum(value > 0.05 for value in values)
-            rows.append([values.max(), 1 - (p**2).sum(), directions, above, 1 / (p**2).sum()])
+            above = sum(value > 1e-3 for value in values)
+            rows.append([values.max(), directions, above])
     median, mean = np.median(rows, axis=0), np.mean(rows, axis=0)
     assert (found.largest, found.largest_mean) == pytest.approx((median[0], mean[0]))
-    assert (found.total, found.directions) == pytest.approx((mean[1], median[2]))
-    assert (found.above, found.sharing) == pytest.approx((median[3], median[4]))
+    assert (found.directions, found.above) == pytest.approx((median[1], median[2]))
 
 
 # ------------------------------------------------------------------ law

@@ -1,4 +1,4 @@
-"""Chapter 17.3 · Figures of the laboratory: any exponent has a line, and titles are computed."""
+"""Figures of the laboratory: any exponent has a line, and titles are computed."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -7,10 +7,7 @@ import numpy as np
 
 from attention.laboratory import first_step, outcomes, trained_heads, training
 from attention.laboratory.basin import step_exponents
-from attention.laboratory.figures import (
-    plot_steps,
-    plot_trained,
-)
+from attention.laboratory.figures import plot_steps, plot_trained
 
 EXPONENTS = (0.0, 0.25, 0.5)
 
@@ -20,9 +17,8 @@ def draws(seed=0):
 
 
 def of_steps(a):
-    sizes = {"batch": 3, "d_model": 5}
     return [
-        first_step(d_k, a, optimizer=optimizer, rng=draws(seed), **sizes)
+        first_step(d_k, a, optimizer=optimizer, rng=draws(seed))
         for optimizer in ("sgd", "adam", "adafactor")
         for d_k in (4, 8)
         for seed in (0, 1)
@@ -30,8 +26,7 @@ def of_steps(a):
 
 
 def of_trainings(a, follow=0.0):
-    sizes = {"batch": 3, "d_model": 5, "limit": 2}
-    one = training(4, a, lr=0.1, follow=follow, rng=draws(), **sizes)
+    one = training(4, a, lr=0.1, follow=follow, limit=2, rng=draws())
     return [dataclasses.replace(one, lr=lr, steps=round(9 / lr), accuracy=1.0) for lr in (0.1, 0.3)]
 
 

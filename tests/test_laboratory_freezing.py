@@ -19,18 +19,16 @@ def together(*errors):
 def test_a_collapse_equals_its_definition_in_loops():
     found = collapse(5, 1.7, samples=11, rng=np.random.default_rng(1))
     x = np.random.default_rng(1).standard_normal((11, 5))
-    entropies, slopes, largest, same = [], [], [], []
+    entropies, slopes, same = [], [], []
     for row in x:
         p = np.exp(1.7 * row) / np.exp(1.7 * row).sum()
         entropies.append(-(p * np.log(p)).sum() / np.log(5))
         variance = (p * row**2).sum() - (p * row).sum() ** 2
         slopes.append(-1.7 * variance / np.log(5))
-        largest.append(p.max())
         same.append((p**2).sum())
     assert found.entropy == pytest.approx(np.mean(entropies))
     assert found.entropy_error == pytest.approx(np.std(entropies, ddof=1) / np.sqrt(11))
     assert found.slope == pytest.approx(np.mean(slopes))
-    assert found.largest_weight == pytest.approx(np.median(largest))
     assert found.concentration == pytest.approx(np.mean(same))
 
 
@@ -49,7 +47,6 @@ def test_rows_in_pieces_are_the_same_rows():
 def test_a_lookup_equals_softmax_over_the_random_keys_and_one_more():
     found = lookup(5, 0.5, start=3, margin=2.0, samples=11, rng=np.random.default_rng(1))
     factor = np.sqrt(np.log(5) / np.log(3))
-    assert found.factor == pytest.approx(factor)
     x = np.random.default_rng(1).standard_normal((11, 5))
     weights = softmax(Tensor(factor * np.c_[x, np.full(11, 2.0)])).data
     assert found.found == pytest.approx(weights[:, -1].mean())
@@ -108,37 +105,18 @@ def test_on_the_line_of_131_072_keys_the_entropy_is_as_told():
     assert found.entropy_error < 0.003
 
 
-def test_on_the_line_the_entropy_falls_about_like_one_over_the_root_of_log_n():
-    over_limit = [entropy * np.sqrt(np.pi * np.log(n)) / 2 for n, entropy, _ in TOLD]
-    assert over_limit == sorted(over_limit) and 0.8 < over_limit[0] < over_limit[-1] < 1
-
-
-@pytest.mark.parametrize(("n", "samples"), [(64, 2000), (1024, 500), (131_072, 40)])
-def test_the_slope_crosses_the_line_without_a_kink(n, samples):
+def test_the_slope_crosses_the_line_without_a_kink_and_changes_more_the_more_keys_there_are():
     """The same draws at 0.9 and 1.1 of the line: in the limit the slope · s₀ would jump by 1.8."""
-    s = freezing_line(n)
-    before, after = (
-        s * collapse(n, part * s, samples=samples, rng=np.random.default_rng(4)).slope
-        for part in (0.9, 1.1)
-    )
-    assert -0.9 < before < after < -0.35
-    assert after - before < 1.8 / 4
-
-
-def test_the_slope_changes_more_at_the_line_the_more_keys_there_are():
     jumps = []
-    for n, samples in ((64, 2000), (131_072, 80)):
+    for n, samples in ((64, 2000), (1024, 500), (131_072, 80)):
         s = freezing_line(n)
         before, after = (
             s * collapse(n, part * s, samples=samples, rng=np.random.default_rng(4)).slope
             for part in (0.9, 1.1)
         )
+        assert -0.9 < before < after < -0.35
         jumps.append(after - before)
-    assert jumps[1] > 1.5 * jumps[0]
-
-
-def test_one_over_the_root_of_d_k_is_below_every_line():
-    assert all(freezing_line(n) > 1 for n in range(2, 100))
+    assert max(jumps) < 1.8 / 4 and jumps[2] > 1.5 * jumps[0]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import pytest
 
 from attention import additive_attention, attention_weights, qk_norm
 from attention.laboratory import WAYS, neighbour
+from attention.scaling import DEAD
 from minigrad import Tensor, softmax
 
 T, S, D_K, D_MODEL = 3, 5, 7, 11
@@ -49,7 +50,7 @@ def test_the_scores_are_those_of_the_layers_that_have_them(way):
 
 
 def test_a_neighbour_equals_its_definition_in_loops():
-    sizes = {"d_model": D_MODEL, "keys": S, "queries": 2 * T, "per_key_set": T, "dead": 0.1}
+    sizes = {"d_model": D_MODEL, "keys": S, "queries": 2 * T, "per_key_set": T}
     found = neighbour(D_K, "T5", **sizes, growth=2.0, rng=np.random.default_rng(1))
     rng, rows = np.random.default_rng(1), []
     for _ in range(2):
@@ -73,7 +74,7 @@ def test_a_neighbour_equals_its_definition_in_loops():
     assert found.entropy == pytest.approx(columns[1].mean())
     assert found.gradient_median == pytest.approx(np.median(columns[2]))
     assert found.gradient_mean == pytest.approx(columns[2].mean())
-    assert found.dead_share == np.mean(columns[2] < 0.1)
+    assert found.dead_share == np.mean(columns[2] < DEAD)
     assert found.token_gradient == pytest.approx(np.median(columns[3]))
     assert found.own_score == pytest.approx(np.median(columns[4]))
 
@@ -163,11 +164,3 @@ def test_the_spread_over_generators_is_about_what_the_text_says(way, of_medians,
         assert spread / mean < told * 1.75
         if (way, name) == ("none", "gradient_median"):
             assert abs(mean - 0.22) < 0.005 + 4 * error
-
-
-# ------------------------------------------------------------------ refusal
-
-
-def test_an_unknown_way_is_refused_by_the_names_of_those_that_are_known():
-    with pytest.raises(ValueError, match="way='sqrt' is not known: the ways are none, 1/√d_k"):
-        neighbour(4, "sqrt", rng=np.random.default_rng(0))

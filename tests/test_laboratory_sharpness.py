@@ -38,11 +38,12 @@ def slope_of(a, init="unit"):
     return slope(D_KS, [[one.sharpness for one in row] for row in measured(a, init)])
 
 
-def one_head(d_k, *, a, rng, sequences=2, queries=3, keys=5, d_model=7, classes=3):
-    """x, y, v, the right classes, W_q and W_k, drawn as `sharpness` draws them."""
-    x = rng.standard_normal((sequences, queries, d_model))
-    y = rng.standard_normal((sequences, keys, d_model))
-    v = rng.standard_normal((sequences, keys, classes))
+def one_head(d_k, *, rng, sequences=2, queries=3, keys=5, d_model=7, classes=3):
+    """x, y, v, the right classes, W_q and W_k, drawn as `head_sharpness` draws them."""
+    x, y, v = (
+        rng.standard_normal((sequences, *size))
+        for size in ((queries, d_model), (keys, d_model), (keys, classes))
+    )
     right = rng.integers(0, classes, (sequences, queries))
     return x, y, v, right, *initial_weights(d_model, d_k, "unit", rng=rng)
 
@@ -54,7 +55,7 @@ def one_head(d_k, *, a, rng, sequences=2, queries=3, keys=5, d_model=7, classes=
 def test_lanczos_finds_the_ends_of_the_dense_hessians_spectrum(a):
     sizes = {"sequences": 2, "queries": 3, "keys": 5, "d_model": 7, "classes": 3}
     found = head_sharpness(11, a, **sizes, rng=np.random.default_rng(2))
-    x, y, v, right, w_q, w_k = one_head(11, a=a, rng=np.random.default_rng(2))
+    x, y, v, right, w_q, w_k = one_head(11, rng=np.random.default_rng(2))
 
     def loss(w):  # both matrices as one vector
         w_q, w_k = w.reshape(2, 7, 11)
@@ -92,16 +93,21 @@ def test_an_estimate_that_was_stopped_early_says_so_in_its_residual():
     H = np.diag(np.arange(1000.0))
     found = largest_eigenvalue(lambda u: H @ u, 1000, most=9, rng=np.random.default_rng(0))
     exact = np.linalg.norm(H @ found.vector - found.value * found.vector)
-    assert found.products == 10 and found.value < 999
+    assert found.value < 999
     assert found.residual == pytest.approx(exact) and found.residual > 1
 
 
 @pytest.mark.parametrize("spectrum", [[0.0] * 5, [2.0] * 5, [-3.0, -3, -2, -2, -2], [4.0]])
 def test_equal_and_vanishing_eigenvalues_end_the_search_early(spectrum):
-    H = np.diag(spectrum)
-    found = largest_eigenvalue(lambda u: H @ u, len(H), rng=np.random.default_rng(0))
+    H, products = np.diag(spectrum), []
+
+    def apply(u):
+        products.append(H @ u)
+        return products[-1]
+
+    found = largest_eigenvalue(apply, len(H), rng=np.random.default_rng(0))
     assert found.value == pytest.approx(max(spectrum))
-    assert found.products <= len(set(spectrum)) + 1
+    assert len(products) <= len(set(spectrum)) + 1
 
 
 def test_an_eigenvalue_that_lanczos_without_reorthogonalisation_finds_twice_is_found_once():
@@ -128,20 +134,17 @@ def test_the_spread_of_the_scores_is_what_the_initialisation_says():
 # ------------------------------------------------------------------ law
 
 
-@pytest.mark.parametrize("a", [0, 0.5, 1])
-def test_the_sharpness_goes_like_d_k_to_the_1_minus_2a(a):
-    found, error = slope_of(a)
-    assert error < 0.07
-    assert abs(found - (1 - 2 * a)) < 0.2
-
-
-def test_the_slopes_are_those_of_the_chapter():
+def test_the_slopes_are_1_minus_2a_and_those_of_the_chapter_which_small_weights_do_not_change():
     unit = ((0, "unit", 0.87), (0.5, "unit", -0.08), (1, "unit", -1.07))
     for a, init, said in (*unit, (0, "gpt2", 0.90), (0, "t5", 0.88)):
         found, error = slope_of(a, init)
-        assert abs(found - said) < 3 * error, (a, init, found, error)
+        assert abs(found - said) < 3 * error < 0.21, (a, init, found, error)
+        assert abs(found - (1 - 2 * a)) < 0.2
     found, error = slope_of(0)
     assert found + 3 * error < 1  # the prediction is not exact
+    pairs = zip(measured(0, "unit"), measured(0, "gpt2"), strict=True)
+    assert all(ours[-1].sharpness > 1.5 * gpt2[-1].sharpness for ours, gpt2 in pairs)
+    assert max(row[-1].score_std for row in measured(0, "t5")) < 1.2
 
 
 def test_from_32_features_on_the_sharpness_with_the_papers_scale_does_not_change():
@@ -163,24 +166,11 @@ def test_without_the_scale_power_iteration_would_often_find_a_negative_eigenvalu
     assert sum(-one.lowest > one.sharpness for one in raw) > len(raw) / 5
 
 
-def test_smaller_initial_weights_lower_the_sharpness_and_leave_its_slope():
-    found, error = slope_of(0, "gpt2")
-    assert abs(found - 1) < 0.2 and error < 0.07
-    pairs = zip(measured(0, "unit"), measured(0, "gpt2"), strict=True)
-    assert all(ours[-1].sharpness > 1.5 * gpt2[-1].sharpness for ours, gpt2 in pairs)
-
-
-def test_t5s_initial_weights_keep_scores_at_1_and_yet_the_sharpness_grows():
-    assert max(row[-1].score_std for row in measured(0, "t5")) < 1.2
-    found, error = slope_of(0, "t5")
-    assert abs(found - 1) < 0.2 and error < 0.07
-
-
 def test_the_decided_half_of_the_queries_adds_nothing_to_the_sharpness_without_the_scale():
     def share(a, seed):
         """The sharpness without the queries of the larger half of the weights, of the whole."""
         sizes = {"sequences": 32, "queries": 8, "keys": 8, "d_model": 32, "classes": 8}
-        x, y, v, right, w_q, w_k = one_head(512, a=a, rng=np.random.default_rng(seed), **sizes)
+        x, y, v, right, w_q, w_k = one_head(512, rng=np.random.default_rng(seed), **sizes)
         p = attention_weights(Tensor(x @ w_q), Tensor(y @ w_k), scale=power(a)).data
         top = p.max(axis=-1)
         found = []
@@ -206,15 +196,6 @@ def test_the_same_generator_gives_the_same_number_and_another_scale_the_same_dat
     assert raw.score_std == pytest.approx(one.score_std * 13**0.5)
 
 
-def test_a_function_of_d_k_is_taken_as_the_scale():
-    def tenth(d_k):
-        return 0.1
-
-    found = head_sharpness(13, tenth, rng=np.random.default_rng(0))
-    assert found.a == "tenth" and found.queries == 256
-    assert found.score_std == pytest.approx(0.1 * 13**0.5, rel=0.2)
-
-
 def test_the_slopes_of_many_queries_are_those_of_the_run_with_full():
     path = Path(__file__).parents[1] / "demos" / "laboratory" / "results_full_steps.json"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -224,11 +205,3 @@ def test_the_slopes_of_many_queries_are_those_of_the_run_with_full():
     said = re.findall(r"(\.\d\d) ± (\.\d\d)", slopes)
     assert [(f"{s:.2f}"[1:], f"{e:.2f}"[1:]) for _, (s, e) in sorted(found.items())] == said
     assert said == sorted(said, reverse=True)
-
-
-# ------------------------------------------------------------------ refusal
-
-
-def test_an_unknown_initialisation_is_refused():
-    with pytest.raises(ValueError, match="init is one of unit, gpt2, t5: got 'small'"):
-        head_sharpness(4, 0, init="small", rng=np.random.default_rng(0))

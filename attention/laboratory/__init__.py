@@ -23,9 +23,9 @@ Each has a chapter, functions that measure one setting and return plain numbers,
     chapter 16.7, neighbours: `WAYS`, `neighbour`
         What else keeps scores in bounds? A scale, or small initial weights, do so at the start.
         QK-norm and additive attention do so however large the weights become.
-    chapter 16.10, workers; chapter 16.11, sweeps: `sweep`, `progress`
-        How is this measured for many settings, on many computers, and what is left (chapter 16.8)
-        if a run is stopped?
+
+Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`workers`), and
+`figures` draws what chapters 16.5 and 16.6 have found.
 
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
@@ -41,79 +41,42 @@ results of several generators into means and spreads.
 """
 
 # ruff: noqa: RUF022 (the order is the lesson's, not the alphabet's)
-from attention.laboratory.basin import (
-    Adafactor,
-    FirstStep,
-    Outcome,
-    Training,
-    first_step,
-    outcomes,
-    training,
-)
-from attention.laboratory.chain import (
-    Factors,
-    Spectrum,
-    at_each_tensor,
-    factors,
-    jacobians,
-    spectrum,
-)
-from attention.laboratory.freezing import (
-    Collapse,
-    Lookup,
-    collapse,
-    freezing_line,
-    limit,
-    lookup,
-)
-from attention.laboratory.neighbours import WAYS, Neighbour, neighbour
-from attention.laboratory.results import SweepError
+from attention.laboratory.basin import Adafactor, first_step, outcomes, training
+from attention.laboratory.chain import at_each_tensor, factors, jacobians, spectrum
+from attention.laboratory.freezing import collapse, freezing_line, limit, lookup
+from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.sharpness import (
     INITIAL,
-    Sharpness,
     head_sharpness,
     largest_eigenvalue,
     largest_of_hessian,
     slope,
 )
-from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.trained import Heads, Look, SecondTask, TrainedHeads, trained_heads
+from attention.laboratory.sweeps import sweep, workers
+from attention.laboratory.trained import Look, trained_heads
 
 __all__ = [
-    "Factors",
-    "Spectrum",
     "at_each_tensor",
     "factors",
     "jacobians",
     "spectrum",
-    "Collapse",
-    "Lookup",
     "collapse",
     "freezing_line",
     "limit",
     "lookup",
-    "Sharpness",
     "INITIAL",
     "head_sharpness",
     "largest_eigenvalue",
     "largest_of_hessian",
     "slope",
-    "Training",
-    "Outcome",
     "training",
     "outcomes",
-    "FirstStep",
     "first_step",
     "Adafactor",
-    "Heads",
-    "SecondTask",
-    "TrainedHeads",
     "Look",
     "trained_heads",
-    "Neighbour",
     "WAYS",
     "neighbour",
-    "SweepError",
-    "progress",
     "sweep",
+    "workers",
 ]

@@ -7,20 +7,9 @@ to answer with that key's value. Keys and values are drawn anew for each questio
 cannot hold the answers, and the head must find the pair. The rates at which it learns are its
 **basin**.
 
-The steps until 98 % of the questions are answered, mean ± spread of eight seeds, four at 2048.
-"Never" means not within 400 steps, "broke" that the loss became infinite or NaN, and "3 of 8" how
-many learned.
-
-    SGD       d_k    rate .03        .1         .3         1          3          10
-    a = 0       8         3 of 8     140 ± 23   56 ± 8     never      never      broke
-    a = 0     512         4 of 8     7 of 8     205 ± 76   never      never      broke
-    a = 0    2048         1 of 4     3 of 4     never      never      -          -
-    a = ½       8         never      200 ± 25   75 ± 8     37 ± 8     never      broke
-    a = ½     512         never      181 ± 14   66 ± 8     28 ± 2     20 ± 2     broke
-    a = ½    2048         never      192 ± 23   74 ± 14    28 ± 2     -          -
-    a = 1       8         never      6 of 8     130 ± 11   47 ± 2     1 of 8     broke
-    a = 1     512         never      never      never      231 ± 14   90 ± 5     34 ± 2
-    a = 1*    512         never      295 ± 25   101 ± 11   39 ± 3     5 of 8     broke
+A training has learned when 98 % of the questions are answered. The page of the demo `laboratory`
+has the steps until then as tables. They are of a run with `--full`: at most 400 steps, eight seeds,
+and four at d_k = 2048. What follows is read off them.
 
 **Each at its best rate.** At d_k = 512 the scaled head needs 20 steps, and the raw head 205, ten
 times as many; at 8 they need 37 and 56. The raw head's basin lies lower: at .03 it learns in some
@@ -56,24 +45,12 @@ for Adam, of the exponents tried. (Raw SGD has less than 1 since most of its que
 do not push.)
 
 **Scale × rate is one number.** Only "at one rate for all weights" makes one exponent right. Let
-W_q and W_k have a rate of their own (`follow`). In the rows with a star it is the rate times d_k/8
-for SGD, above, and times (d_k/8)^-½ for Adam:
-
-    Adam      d_k    rate .003       .01        .03        .1
-    a = 0       8         141 ± 11   59 ± 6     70 ± 17    never
-    a = 0     512         6 of 8     never      never      never
-    a = ½       8         130 ± 7    55 ± 5     35 ± 4     never
-    a = ½     512         90 ± 12    51 ± 11    7 of 8     never
-    a = ¾       8         136 ± 7    58 ± 5     36 ± 3     never
-    a = ¾     512         95 ± 10    41 ± 4     25 ± 3     never
-    a = 1       8         149 ± 9    62 ± 5     36 ± 4     2 of 8
-    a = 1     512         131 ± 7    55 ± 2     29 ± 2     4 of 8
-    a = ½*    512         124 ± 10   52 ± 3     28 ± 2     31 ± 10
-
-At 512 and rates up to .03 the star needs the steps of 1/d_k, to 6 %. SGD's star makes 1/d_k need
-nearly the same steps at both widths (47 and 39 at a rate of 1, without it 47 and 231). Where a
-basin ends they differ, since the first scores do. Nor is 1 the best exponent for Adam: up to a rate
-of .03 no cell of ¾ needs more steps than that of 1, and most need fewer.
+W_q and W_k have a rate of their own (`follow`): for SGD the rate of all others times d_k/8, and for
+Adam times (d_k/8)^-½. At d_k = 512 and rates up to .03 Adam with 1/√d_k then needs the steps of
+1/d_k, to 6 %. SGD with 1/d_k needs nearly the same steps at both widths (47 and 39 at a rate of 1;
+at one rate for all weights 47 and 231). Where a basin ends they differ, since the first scores do.
+Nor is 1 the best exponent for Adam: at rates up to .03 the exponent ¾ needs fewer steps than 1, at
+both widths.
 
 That a factor can be moved between the scale, the initial values and the rate is known for any layer
 (Yang & Hu 2021; Everett et al. 2024 for SGD, Adam and Adafactor; we read their abstracts, and of
@@ -99,15 +76,10 @@ of 2, not one bit differs:
 
 With SGD and Adam T5's values repair the softmax and not the step.
 
-In large models scores grow while they learn, until weights have almost no entropy and the loss
-diverges (Dehghani et al. 2023; Zhai et al. 2023; Wortsman et al. 2023, who find it in small models
-at high rates). The remedy of the first and the third is to normalise q and k.
-
 Set-up: 16 keys and 16 values, each a vector of d_model = 32 features, drawn from N(0, 1). A pair is
 one position, the sum of both vectors divided by √2. W_q, W_k and W_v (which ends in the 16 logits)
 have variance 1/d_model, so raw scores have the standard deviation √d_k. All weights learn, in
-float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay. The
-tables are of a run of the demo `laboratory` with `--full`, which keeps them in a file beside it.
+float32, from batches of 64 questions, with the mean cross-entropy, without momentum or decay.
 
 Legend: B questions with n pairs each.
 """
@@ -115,26 +87,18 @@ Legend: B questions with n pairs each.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from attention.laboratory.sharpness import initial_weights, slope
-from attention.scaling import (
-    Array,
-    Exponent,
-    at_least,
-    deviation,
-    entropies,
-    finite,
-    named,
-    power,
-    real,
-)
+from attention.scaling import Array, Exponent, deviation, entropies, named, power
 from minigrad import Tensor, cross_entropy, embedding, softmax
 from minigrad.optim import SGD, Adam, Optimizer
 
+Questions = tuple[Array, Array, Array, Array]  # of `recall_batch`
 SYMBOLS = 16  # keys, and as many values
 NARROW = 8  # the d_k at which `follow` changes nothing
 SMALL = 1e-5  # a rate at which one step changes next to nothing
@@ -168,11 +132,7 @@ def rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
 
-OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
-    "sgd": SGD,
-    "adam": Adam,
-    "adafactor": Adafactor,
-}
+OPTIMIZERS: dict[str, Any] = {"sgd": SGD, "adam": Adam, "adafactor": Adafactor}
 
 
 @dataclass(frozen=True)
@@ -185,7 +145,6 @@ class Training:
     optimizer: str  # "sgd", "adam" or "adafactor"
     init: str  # how W_q and W_k are drawn: see chapter 16.4's `INITIAL`
     follow: float  # the rate of W_q and W_k is lr (d_k/8)^follow
-    score_std: float  # at the start, the standard deviation of the scores that softmax sees
     entropy: float  # at the start, mean over a batch of Σ -p log p / log n
     steps: int | None  # until 98 % of the last ten batches' questions were right; None: never
     broke_at: int | None  # the first step whose loss was infinite or NaN; the training ended there
@@ -206,9 +165,6 @@ def training(
     init: str = "unit",
     follow: float = 0.0,
     limit: int = 400,
-    batch: int = 64,
-    pairs: int = 8,
-    d_model: int = 32,
     rng: np.random.Generator,
 ) -> Training:
     """Train a head with the scale d_k^-a, in float32, and say what came of it.
@@ -217,25 +173,21 @@ def training(
     but that of W_q and W_k is lr (d_k/8)^follow.
 
     Every batch is new, so the share that is right before a step is measured on questions that the
-    model has not seen. The result depends on the arguments and on nothing else, bit for bit, if
-    BLAS uses one thread: sums of float32 in another order differ in the last digit.
+    model has not seen.
     """
-    at_least(1, limit=limit)
-    real(lr=lr, follow=follow)
     weights = {
         name: Tensor(w, requires_grad=True, dtype=np.float32)
-        for name, w in initial_model(d_k, init, d_model=d_model, rng=rng).items()
+        for name, w in initial_model(d_k, init, rng=rng).items()
     }
     steppers = _steppers(optimizer, weights, lr, lr * (d_k / NARROW) ** follow)
     right: list[float] = []
-    learned_at, broke_at, score_std, entropy = None, None, math.nan, math.nan
+    learned_at, broke_at, entropy = None, None, math.nan
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(1, limit + 1):
-            *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
-            scores, p, logits = look_up(*question, **weights, scale=power(a)(d_k))
+            *question, answer = recall_batch(rng=rng)
+            _, p, logits = look_up(question, weights, power(a)(d_k))
             loss = cross_entropy(logits, answer)
             if step == 1:
-                score_std = float(scores.data.std())
                 entropy = float(entropies(p.data.astype(float)).mean())
             if not np.isfinite(loss.item()):
                 broke_at = step
@@ -250,15 +202,13 @@ def training(
             loss.backward()
             for stepper in steppers:
                 stepper.step()
-    return finite(
-        Training,
+    return Training(
         d_k=d_k,
         a=named(a),
         lr=lr,
         optimizer=optimizer,
         init=init,
         follow=follow,
-        score_std=score_std,
         entropy=entropy,
         steps=learned_at,
         broke_at=broke_at,
@@ -266,14 +216,8 @@ def training(
     )
 
 
-def recall_batch(
-    batch: int, *, pairs: int = 8, rng: np.random.Generator
-) -> tuple[Array, Array, Array, Array]:
+def recall_batch(batch: int = 64, *, pairs: int = 8, rng: np.random.Generator) -> Questions:
     """The key asked for (B, 1), the keys and the values of the pairs (B, n), the answer (B,)."""
-    at_least(1, batch=batch)
-    at_least(2, pairs=pairs)
-    if pairs > SYMBOLS:
-        raise ValueError(f"pairs={pairs} need as many different keys, and there are {SYMBOLS}")
     keys = rng.permuted(np.tile(np.arange(SYMBOLS), (batch, 1)), axis=1)[:, :pairs]  # none twice
     values = rng.integers(0, SYMBOLS, (batch, pairs))
     rows, asked = np.arange(batch), rng.integers(0, pairs, batch)
@@ -295,28 +239,20 @@ def initial_model(
 
 
 def look_up(
-    asked: Array,
-    keys: Array,
-    values: Array,
-    /,
-    *,
-    of_keys: Tensor,
-    of_values: Tensor,
-    w_q: Tensor,
-    w_k: Tensor,
-    w_v: Tensor,
-    scale: float,
+    question: Sequence[Array], weights: dict[str, Tensor], scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The scores and the weights (B, 1, n), and the logits (B, SYMBOLS).
 
     A pair is one position: the vector of its key plus that of its value. Divided by √2 the sum has
     variance 1 at the start, as the question has.
     """
-    question = embedding(of_keys, asked)  # (B, 1, d_model)
+    asked, keys, values = question
+    of_keys, of_values = weights["of_keys"], weights["of_values"]
+    x = embedding(of_keys, asked)  # (B, 1, d_model)
     pair = (embedding(of_keys, keys) + embedding(of_values, values)) / math.sqrt(2)
-    scores = scale * ((question @ w_q) @ (pair @ w_k).mT)  # (B, 1, n)
+    scores = scale * ((x @ weights["w_q"]) @ (pair @ weights["w_k"]).mT)  # (B, 1, n)
     p = softmax(scores)
-    return scores, p, (p @ (pair @ w_v))[:, 0]  # (B, SYMBOLS)
+    return scores, p, (p @ (pair @ weights["w_v"]))[:, 0]  # (B, SYMBOLS)
 
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -340,9 +276,6 @@ def first_step(
     *,
     optimizer: str = "sgd",
     init: str = "unit",
-    batch: int = 64,
-    pairs: int = 8,
-    d_model: int = 32,
     rng: np.random.Generator,
 ) -> FirstStep:
     """Measure how far the first step moves the scores of new questions, for each unit of the rate.
@@ -350,29 +283,30 @@ def first_step(
     In float64, after a step so small that the change is proportional to it. All weights have one
     rate.
     """
-    start = initial_model(d_k, init, d_model=d_model, rng=rng)
+    start = initial_model(d_k, init, rng=rng)
     weights = {name: Tensor(w, requires_grad=True) for name, w in start.items()}
     steppers = _steppers(optimizer, weights, SMALL, SMALL)
-    *question, answer = recall_batch(batch, pairs=pairs, rng=rng)
+    *question, answer = recall_batch(rng=rng)
     scale = power(a)(d_k)
-    cross_entropy(look_up(*question, **weights, scale=scale)[2], answer).backward()
-    *new, _ = recall_batch(batch, pairs=pairs, rng=rng)
-    before = look_up(*new, **weights, scale=scale)[0].data
+    cross_entropy(look_up(question, weights, scale)[2], answer).backward()
+    *new, _ = recall_batch(rng=rng)
+    before = look_up(new, weights, scale)[0].data
     for stepper in steppers:
         stepper.step()
-    after = look_up(*new, **weights, scale=scale)[0].data
+    after = look_up(new, weights, scale)[0].data
     change = rms(after - before) / SMALL
-    return finite(FirstStep, d_k=d_k, a=named(a), optimizer=optimizer, init=init, change=change)
+    return FirstStep(d_k=d_k, a=named(a), optimizer=optimizer, init=init, change=change)
 
 
-def step_exponents(
-    rows: Iterable[FirstStep],
-) -> dict[tuple[str, str, float | str], tuple[float, float]]:
+Way = tuple[str, str, float | str]  # optimizer, init, a
+
+
+def step_exponents(rows: Iterable[FirstStep]) -> dict[Way, tuple[float, float]]:
     """(optimizer, init, a) → the exponent of d_k in the first step's change, and its error.
 
     The rows of a setting are as many for each d_k: one of each is a repeat (chapter 16.4's slope).
     """
-    groups: dict[tuple[str, str, float | str], dict[int, list[float]]] = {}
+    groups: dict[Way, dict[int, list[float]]] = {}
     for row in rows:
         of_width = groups.setdefault((row.optimizer, row.init, row.a), {})
         of_width.setdefault(row.d_k, []).append(row.change)
@@ -390,12 +324,7 @@ class Outcome:
     steps_std: float | None  # estimated with n - 1; None if fewer than two learned
 
     def __str__(self) -> str:
-        """As in a table: the mean steps of those that learned, and how many did if not all.
-
-        >>> from attention.laboratory.basin import Outcome
-        >>> print(Outcome(5, 5, 0, 56.2, 7.5), Outcome(5, 1, 2, 240.0, None), sep=", ")
-        56 ± 8, 240 (1 of 5)
-        """
+        """Return the mean steps of those that learned, and how many did if not all."""
         if not self.learned:
             return "broke" if self.broke == self.trainings else "never"
         few = "" if self.learned == self.trainings else f" ({self.learned} of {self.trainings})"
@@ -428,8 +357,6 @@ def _steppers(
     name: str, weights: dict[str, Tensor], lr: float, of_scores: float
 ) -> list[Optimizer]:
     """One optimizer for W_q and W_k, which make the scores, and one for all other weights."""
-    if not isinstance(name, str) or name not in OPTIMIZERS:
-        raise ValueError(f"optimizer is one of {', '.join(OPTIMIZERS)}: got {name!r}")
     both = [weights["w_q"], weights["w_k"]]
     others = [w for key, w in weights.items() if key not in ("w_q", "w_k")]
     return [OPTIMIZERS[name](both, of_scores), OPTIMIZERS[name](others, lr)]

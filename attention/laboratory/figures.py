@@ -1,7 +1,7 @@
-"""17.3 · Figures of the laboratory: one function for each question of chapter 16's sections.
+"""Figures of the laboratory: one function for each question of chapters 16.5 and 16.6.
 
-As in chapter 17.1: each function takes data and returns a matplotlib `Figure`, a colour has one
-meaning, each line has its name at its end, and a title says what was found.
+As in `attention.figures` a colour has one meaning, each line has its name at its end, and a title
+says what was found.
 """
 
 from __future__ import annotations
@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention.figures import (
-    KINDS,
-    REFERENCE,
-    SCALED,
-    UNSCALED,
-    name_ends,
-    new_figure,
-    of_scale,
-)
+from attention.figures import KINDS, REFERENCE, SCALED, UNSCALED, name_ends, new_figure, of_scale
 from attention.laboratory.basin import FirstStep, Outcome, Setting, step_exponents
 from attention.laboratory.trained import SLOWED, TrainedHeads, steps_over_rates
 
@@ -122,9 +114,6 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     dead.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
     dead.legend(fontsize=8, frameon=False, loc="upper left")
     means = [float(np.mean(shares[key])) for key in (1.0, 0.0)]
-    dead.set_title(
-        f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it", fontsize=10
-    )
     every = [row for row in rows if row.a and len({task.lr for task in row.second}) > 1]
     medians = {
         (change, slowed): steps_over_rates(every, change, slowed)
@@ -146,11 +135,6 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     )
     steps.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="steps of the second task")
     steps.legend(fontsize=7, frameon=False, loc="lower left")
-    finite = [each for each in times if np.isfinite(each)]
-    steps.set_title(
-        f"Without the scale {min(finite):.1f} to {max(finite):.1f} times\nthe steps, or never",
-        fontsize=10,
-    )
     entropy = [head.entropy for head in heads]
     for name, marker, face in (("mean", "^", "none"), ("median", "o", UNSCALED)):
         ratio = np.exp([getattr(head, name)[0] for head in heads])
@@ -163,14 +147,13 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
         yscale="log", xlabel="entropy / log n with the scale", ylabel="‖∂L/∂q‖: no scale / scale"
     )
     real.legend(fontsize=8, frameon=False, loc="lower right")
-    real.set_title(
-        f"{len(heads)} real heads: the mean grows in {grows[0]},\nthe median in {grows[1]}",
-        fontsize=10,
-    )
-    for panel in (dead, steps, real):
+    least, most = min(times), max(each for each in times if np.isfinite(each))
+    titles = {
+        dead: f"Dead for g: {means[0]:.0%} with 1/√d_k,\n{means[1]:.0%} without it",
+        steps: f"Without the scale {least:.1f} to {most:.1f} times\nthe steps, or never",
+        real: f"{len(heads)} real heads: the mean grows in {grows[0]},\nthe median in {grows[1]}",
+    }
+    for panel, title in titles.items():
+        panel.set_title(title, fontsize=10)
         panel.grid(alpha=0.25)
     return figure
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: what several pictures draw alike.

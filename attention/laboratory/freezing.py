@@ -69,19 +69,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attention.scaling import Array, at_least, entropies, finite, real
+from attention.scaling import Array, entropies
 from minigrad import Tensor, softmax
 
 
 def freezing_line(n: int) -> float:
     """√(2 ln n): the standard deviation of n Gaussian scores beyond which a few keys have all."""
-    at_least(2, n=n)
     return float(np.sqrt(2 * np.log(n)))
 
 
 def limit(n: int, s: float) -> float:
     """entropy / log n of the random energy model as n → ∞, at the same s/√(2 ln n)."""
-    real(s=s)
     return max(0.0, 1 - (s / freezing_line(n)) ** 2)
 
 
@@ -94,31 +92,25 @@ class Collapse:
     entropy: float  # Σ -p log p / log n: 1 is uniform, 0 one-hot
     entropy_error: float  # the standard error of that mean
     slope: float  # of entropy / log n over s, at s
-    largest_weight: float  # median of max p
     concentration: float  # mean of Σ p², the chance that two keys drawn by p are the same one
 
 
 def collapse(n: int, s: float, *, samples: int = 500, rng: np.random.Generator) -> Collapse:
     """Measure `samples` rows of n Gaussian scores, of which about a million are in memory."""
-    at_least(2, n=n, samples=samples)
-    real(s=s)
-    entropy, slope, largest, same = [], [], [], []
+    entropy, slope, same = [], [], []
     for x in gaussian_rows(n, samples, rng):
         p = softmax(Tensor(s * x)).data
         mean = (p * x).sum(axis=-1, keepdims=True)
         entropy.append(entropies(p))
         slope.append(-s * (p * (x - mean) ** 2).sum(axis=-1) / np.log(n))
-        largest.append(p.max(axis=-1))
         same.append((p**2).sum(axis=-1))
     all_entropies = np.concatenate(entropy)
-    return finite(
-        Collapse,
+    return Collapse(
         n=n,
         s=float(s),
         entropy=float(all_entropies.mean()),
         entropy_error=float(all_entropies.std(ddof=1) / np.sqrt(samples)),
         slope=float(np.concatenate(slope).mean()),
-        largest_weight=float(np.median(np.concatenate(largest))),
         concentration=float(np.concatenate(same).mean()),
     )
 
@@ -140,7 +132,6 @@ class Lookup:
 
     n: int
     b: float
-    factor: float  # (log n / log n₀)^b
     entropy: float  # entropy / log n over the random keys
     entropy_error: float  # the standard error of that mean
     found: float  # the weight of one more key, whose score is `margin`
@@ -196,22 +187,11 @@ def lookup(
     right depends on how the scores of the other keys lie: Hayase & Karakida 2026 find √(log n),
     log n and (log n)².
     """
-    at_least(2, n=n, start=start, samples=samples)
-    real(b=b, margin=margin)
     factor = float((np.log(n) / np.log(start)) ** b)
     entropy, found = [], []
     for x in gaussian_rows(n, samples, rng):
         entropy.append(entropies(softmax(Tensor(factor * x)).data))
         found.append(1 / (1 + np.exp(factor * (x - margin)).sum(axis=-1)))
-    both = [np.concatenate(each) for each in (entropy, found)]
-    (h, h_error), (f, f_error) = [(x.mean(), x.std(ddof=1) / np.sqrt(samples)) for x in both]
-    return finite(
-        Lookup,
-        n=n,
-        b=float(b),
-        factor=factor,
-        entropy=float(h),
-        entropy_error=float(h_error),
-        found=float(f),
-        found_error=float(f_error),
-    )
+    rows = [np.concatenate(each) for each in (entropy, found)]
+    measured = [float(y) for x in rows for y in (x.mean(), x.std(ddof=1) / np.sqrt(samples))]
+    return Lookup(n, float(b), *measured)

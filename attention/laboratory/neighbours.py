@@ -80,8 +80,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from attention.laboratory.sharpness import INITIAL
 from attention.scaled_dot_product import unit_length
-from attention.scaling import DEAD, at_least, entropies, finite, real, sets_of
+from attention.scaling import DEAD, entropies
 from minigrad import Tensor, gradients, softmax, tanh
 
 
@@ -94,7 +95,7 @@ class Way:
     """
 
     scores: Callable[[Tensor, Tensor, Tensor, int, int], Tensor]
-    std: Callable[[int, int], tuple[float, float]] = lambda d_model, d_k: (d_model**-0.5,) * 2
+    std: Callable[[int, int], tuple[float, float]] = INITIAL["unit"]
 
 
 def times(scale: Callable[[int, int, int], float]) -> Callable[..., Tensor]:
@@ -113,24 +114,16 @@ def additive(q: Tensor, k: Tensor, w: Tensor, d_model: int, n: int) -> Tensor:
     return pairs @ w  # (T, S)
 
 
-def root(d_model: int, d_k: int, n: int) -> float:
-    """1/√d_k."""
-    return d_k**-0.5  # type: ignore[no-any-return]
-
-
 WAYS = {
     "none": Way(times(lambda d_model, d_k, n: 1.0)),
-    "1/√d_k": Way(times(root)),
+    "1/√d_k": Way(times(lambda d_model, d_k, n: d_k**-0.5)),
     "1/d_k": Way(times(lambda d_model, d_k, n: 1 / d_k)),
     "1/√d_model": Way(times(lambda d_model, d_k, n: d_model**-0.5)),
     "log n": Way(times(lambda d_model, d_k, n: d_k**-0.5 * float(np.log(n) / np.log(512)))),
     "QK-norm": Way(cosines),
     "0.02": Way(times(lambda d_model, d_k, n: 1.0), lambda d_model, d_k: (0.02, 0.02)),
-    "GPT-2": Way(times(root), lambda d_model, d_k: (0.02, 0.02)),
-    "T5": Way(
-        times(lambda d_model, d_k, n: 1.0),
-        lambda d_model, d_k: ((d_model * d_k) ** -0.5, d_model**-0.5),
-    ),
+    "GPT-2": Way(times(lambda d_model, d_k, n: d_k**-0.5), lambda d_model, d_k: (0.02, 0.02)),
+    "T5": Way(times(lambda d_model, d_k, n: 1.0), INITIAL["t5"]),
     "additive": Way(additive),
 }
 
@@ -146,7 +139,7 @@ class Neighbour:
     entropy: float  # mean over queries of Σ -p log p / log n: 1 is uniform, 0 one-hot
     gradient_median: float  # over queries, of ‖∂L/∂q‖
     gradient_mean: float
-    dead_share: float  # of queries with ‖∂L/∂q‖ < dead
+    dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD = .001
     token_gradient: float  # median of ‖∂L/∂x‖ for the query's token x, which has variance 1
     own_score: float  # median score of a token with itself, if W_k had the direction of W_q
 
@@ -160,24 +153,15 @@ def neighbour(
     keys: int = 64,
     queries: int = 512,
     per_key_set: int = 32,
-    dead: float = DEAD,
     rng: np.random.Generator,
 ) -> Neighbour:
     """Measure one of WAYS. Every `per_key_set` queries share matrices and keys.
 
     All ways see the same draws. `growth` multiplies W_q and W_k, as a training may do.
     """
-    if not isinstance(way, str) or way not in WAYS:
-        raise ValueError(f"way={way!r} is not known: the ways are {', '.join(WAYS)}")
-    at_least(1, d_k=d_k, d_model=d_model)
-    at_least(2, keys=keys)
-    sets = sets_of(queries, per_key_set)
-    real(growth=growth)
-    if not dead >= 0:
-        raise ValueError(f"dead must be a length, 0 or larger: got {dead}")
     std_q, std_k = (growth * std for std in WAYS[way].std(d_model, d_k))
     found = []
-    for _ in range(sets):
+    for _ in range(queries // per_key_set):
         x = Tensor(rng.standard_normal((per_key_set, d_model)), requires_grad=True)
         memory = rng.standard_normal((keys, d_model))  # the tokens of the keys
         unit_q, unit_k = rng.standard_normal((2, d_model, d_k))
@@ -191,8 +175,7 @@ def neighbour(
         own = WAYS[way].scores(q, alike, w, d_model, keys).data.diagonal()
         found.append([scores.data.var(axis=-1), entropies(weights.data), *lengths, own])
     variance, entropy, of_q, of_x, own = np.concatenate(found, axis=1)
-    return finite(
-        Neighbour,
+    return Neighbour(
         d_k=d_k,
         way=way,
         growth=float(growth),
@@ -200,7 +183,7 @@ def neighbour(
         entropy=float(entropy.mean()),
         gradient_median=float(np.median(of_q)),
         gradient_mean=float(of_q.mean()),
-        dead_share=float((of_q < dead).mean()),
+        dead_share=float((of_q < DEAD).mean()),
         token_gradient=float(np.median(of_x)),
         own_score=float(np.median(own)),
     )

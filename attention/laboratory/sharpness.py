@@ -88,7 +88,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.scaling import Array, Exponent, at_least, finite, named, power, real
+from attention.scaling import Array, Exponent, named, power
 from minigrad import Tensor, cross_entropy, hvp, softmax
 
 
@@ -104,23 +104,6 @@ class Sharpness:
     sharpness: float  # λ, the algebraically largest eigenvalue
     residual: float  # ‖Hv - λv‖ for the v that was found, of length 1
     lowest: float  # H has an eigenvalue at or below this one, which is negative as a rule
-    products: int  # how often H was multiplied by a vector
-
-    @classmethod
-    def of(cls, found: Largest, scores: Tensor, *, d_k: int, a: Exponent, init: str) -> Sharpness:
-        """Make the row of an eigenvalue that was found, and of the scores (…, n) of the queries."""
-        return finite(
-            cls,
-            d_k=d_k,
-            a=named(a),
-            init=init,
-            queries=scores.data[..., 0].size,
-            score_std=float(scores.data.std()),
-            sharpness=found.value,
-            residual=found.residual,
-            lowest=found.lowest,
-            products=found.products,
-        )
 
 
 def head_sharpness(
@@ -141,8 +124,6 @@ def head_sharpness(
     and the values (B, S, classes) have independent entries N(0, 1). The head's output is taken for
     logits, the right classes are drawn evenly, and the loss is the mean cross-entropy.
     """
-    at_least(1, d_k=d_k, sequences=sequences, queries=queries, d_model=d_model, classes=classes)
-    at_least(2, keys=keys)
     x = Tensor(rng.standard_normal((sequences, queries, d_model)))
     y = Tensor(rng.standard_normal((sequences, keys, d_model)))
     v = Tensor(rng.standard_normal((sequences, keys, classes)))
@@ -158,7 +139,16 @@ def head_sharpness(
 
     found = largest_of_hessian(loss, (w_q, w_k), rng=rng)
     scores = scores_of(Tensor(w_q), Tensor(w_k))
-    return Sharpness.of(found, scores, d_k=d_k, a=a, init=init)
+    return Sharpness(
+        d_k=d_k,
+        a=named(a),
+        init=init,
+        queries=sequences * queries,
+        score_std=float(scores.data.std()),
+        sharpness=found.value,
+        residual=found.residual,
+        lowest=found.lowest,
+    )
 
 
 def slope(d_ks: Sequence[int], values: Any) -> tuple[float, float]:
@@ -192,18 +182,8 @@ def initial_weights(
 ) -> tuple[Array, Array]:
     """W_q and W_k, Gaussian, each (d_model, d_k).
 
-    For inputs of variance 1, raw scores have the standard deviation std_q · std_k · d_model · √d_k:
-
-    >>> from attention.laboratory.sharpness import INITIAL
-    >>> for init, stds in INITIAL.items():
-    ...     print(f"{init:5} {np.prod(stds(768, 64)) * 768 * 64**0.5:.2f}")
-    unit  8.00
-    gpt2  2.46
-    t5    1.00
+    For inputs of variance 1, raw scores have the standard deviation std_q · std_k · d_model · √d_k.
     """
-    at_least(1, d_model=d_model, d_k=d_k)
-    if not isinstance(init, str) or init not in INITIAL:
-        raise ValueError(f"init is one of {', '.join(INITIAL)}: got {init!r}")
     shape = (d_model, d_k)
     std_q, std_k = INITIAL[init](d_model, d_k)
     return std_q * rng.standard_normal(shape), std_k * rng.standard_normal(shape)
@@ -226,7 +206,6 @@ class Largest:
     vector: Array  # of length 1
     residual: float  # ‖Hv - λv‖, computed by one more product
     lowest: float  # the smallest eigenvalue in the same basis: H has one at or below it
-    products: int
 
 
 def largest_eigenvalue(
@@ -247,8 +226,6 @@ def largest_eigenvalue(
     it. So each product is made orthogonal to all vectors before it, and twice, since a vector that
     loses nearly all its length in the first pass keeps the rounding errors of what was subtracted.
     """
-    at_least(1, size=size, most=most)
-    real(tolerance=tolerance)
     most = min(most, size)
     basis = np.empty((most, size))  # rows q₁, q₂, …
     diagonal: list[float] = []  # of the tridiagonal matrix Q H Qᵀ
@@ -278,7 +255,6 @@ def largest_eigenvalue(
         vector=v,
         residual=float(np.linalg.norm(apply(v) - values[-1] * v)),
         lowest=float(values[0]),
-        products=n + 2,
     )
 
 

@@ -6,7 +6,7 @@ the scale changes at every width from 16 on is how unequal the gradients are. Wh
 suits a step depends on the optimizer, as long as one rate is kept for all weights. And a model that
 has learned a look-up keeps its answers without its scale, but learns the next task more slowly.
 
-Each measurement is a sweep, whose results are kept in a file of the output folder.
+Each measurement is a sweep, whose results are kept in the folder `results` of the output folder.
 A run that was stopped continues there. Numbers that only `--full` can show are read from small
 files that a run with `--full` wrote, and are marked so.
 
@@ -17,9 +17,7 @@ files that a run with `--full` wrote, and are marked so.
 
 import math
 
-from attention.laboratory.results import SweepError
-from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.workers import workers
+from attention.laboratory.sweeps import sweep, workers
 from attention.scaling import saturation
 from demos import options, stop
 from demos._kept import keep, made
@@ -40,10 +38,12 @@ def add(parser):
         help="more repeats, rates and seeds: some 12 minutes with --jobs 2",
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes that measure (%(default)s)")
-    parser.add_argument("--dask", metavar="ADDRESS", help="the scheduler of a Dask cluster")
+    parser.add_argument("--dask", metavar="ADDRESS", help="a Dask cluster that measures instead")
 
 
 chosen = options("laboratory", __doc__.splitlines()[0], quick=True, add=add)
+if chosen.jobs < 1:
+    stop(f"laboratory: --jobs must be 1 or larger: got {chosen.jobs}")
 marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
@@ -73,24 +73,18 @@ runs = {
 runs |= sweeps_of_steps(size) | sweeps_of_trained(size)
 
 measured = {}
-try:
-    with workers(chosen.jobs, chosen.dask) as executor:
-        for number, (name, (measure, settings, repeats, paired)) in enumerate(runs.items(), 1):
-            with progress(f"{name} ({number} of {len(runs)})") as shown:
-                file = f"{name.replace(' ', '_')}_{size}_seed_{chosen.seed}.jsonl"
-                found = sweep(
-                    measure,
-                    settings,
-                    seed=chosen.seed,
-                    repeats=repeats,
-                    paired=paired,
-                    executor=executor,
-                    path=chosen.out / file,
-                    shown=shown,
-                )
-            measured[name] = [result for _, result in found]
-except SweepError as error:
-    stop(f"laboratory: {error}")
+with workers(chosen.jobs, chosen.dask):
+    for number, (name, (measure, settings, repeats, paired)) in enumerate(runs.items(), start=1):
+        found = sweep(
+            measure,
+            settings,
+            seed=chosen.seed,
+            repeats=repeats,
+            paired=paired,
+            folder=chosen.out / "results",
+            label=f"{name} ({number} of {len(runs)})",
+        )
+        measured[name] = [result for _, result in found]
 
 # %% What was found: five figures
 
@@ -127,8 +121,8 @@ REFERENCES = [
     "and initial values are one symmetry of a parametrisation.",
     "Anson & Aitchison 2025, Controlling changes to attention logits (arXiv 2511.21377): rates of "
     "their own for W_Q and W_K, which control the change of the scores.",
-    "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse: "
-    "low entropy goes with instability; Dehghani et al. 2023 (a summary was read) and "
+    "Zhai et al. 2023, Stabilizing Transformer Training by Preventing Attention Entropy Collapse "
+    "(abstract): low entropy goes with instability; Dehghani et al. 2023 (a summary was read) and "
     "Wortsman et al. 2023 (its abstract): the growth of logits at high rates, and QK norm.",
     "Lewkowycz et al. 2020 and Cohen et al. 2021 (chapter 16.4): steps beyond 2/λ work, too.",
     "Shazeer & Stern 2018 (chapter 16.5): the relative steps with which T5 was trained.",
@@ -189,7 +183,6 @@ print(f"\nThe page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)
 marks.end()
 
 # %% Try it
-# - Set `deviation` in `small` to 2.0: which cells of the second map change their colour? Run it
-#   with `--out out/wider`, because the kept results belong to the old settings.
+# - Set `deviation` in `small` to 2.0: which cells of the second map change their colour?
 # - Give `D_KS` the value 8192 and `NS` 16 alone: how small does the median become, and what has the
-#   mean done? Run it with `--out out/wide`.
+#   mean done?

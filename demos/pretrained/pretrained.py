@@ -21,9 +21,7 @@ import numpy as np
 
 from attention import generate, stream
 from attention.figures import save_figure
-from attention.laboratory.results import SweepError
-from attention.laboratory.sweeps import progress, sweep
-from attention.laboratory.workers import workers
+from attention.laboratory.sweeps import sweep, workers
 from attention.maps import plot_heads
 from attention.masks import causal_mask
 from demos import options, stop
@@ -64,6 +62,8 @@ def add(parser):
 
 
 chosen = options("pretrained", __doc__.splitlines()[0], quick=True, add=add)
+if chosen.jobs < 1:
+    stop(f"pretrained: --jobs must be 1 or larger: got {chosen.jobs}")
 marks = Marks(chosen)
 size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
@@ -92,11 +92,6 @@ if size == "full":
 
 # %% The weights, and the prompt
 
-try:
-    with workers(chosen.jobs):
-        pass  # (a number of processes that cannot be is refused before the work)
-except SweepError as error:
-    stop(f"pretrained: {error}")
 try:
     model, pieces, four = writer(), tokenizer(), calculators()
     for name, found in four.items():
@@ -248,7 +243,7 @@ two.tell(marks, median=gradients.median, mean=gradients.mean)
 print(f"\n7 · W_Q and W_K alone, or a temperature for each head, trained for {STEPS} steps\n")
 results = []
 try:
-    with workers(chosen.jobs) as executor:
+    with workers(chosen.jobs):
         for (part, texts, optimizer), (starts, rates) in TRAININGS.items():
             settings = {
                 "part": [part],
@@ -259,19 +254,17 @@ try:
                 "steps": [STEPS],
                 "files": [origin()],
             }
-            with progress(f"{part}, {texts} texts, {optimizer}") as bar:
-                found = sweep(
-                    recovery,
-                    settings,
-                    seed=chosen.seed,
-                    repeats=sized(1, 1, 5),
-                    paired=list(settings),  # all trainings of a repeat see the same texts
-                    executor=executor,
-                    path=chosen.out / f"{part}_{texts}_{optimizer}_{size}_seed_{chosen.seed}.jsonl",
-                    shown=bar,
-                )
+            found = sweep(
+                recovery,
+                settings,
+                seed=chosen.seed,
+                repeats=sized(1, 1, 5),
+                paired=list(settings),  # all trainings of a repeat see the same texts
+                folder=chosen.out / "results",
+                label=f"{part}, {texts} texts, {optimizer}",
+            )
             results += [result for _, result in found]
-except (SweepError, WeightsError) as error:
+except WeightsError as error:
     stop(f"pretrained: {error}")
 recovered = Recovered(results)
 recovered.tell(marks)

@@ -1,8 +1,8 @@
 """The laboratory as a demo: its page, what is kept of it, and what it refuses."""
 
 import importlib.util
-import json
 import re
+import shutil
 
 import pytest
 
@@ -19,8 +19,9 @@ def ran(finished):
 
 
 def kept(folder):
-    """The files of results, by name."""
-    return {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+    """The kept results, by their places in the folder."""
+    files = (folder / "results").rglob("output.pkl")
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 @pytest.mark.beside("laboratory", "--quick")
@@ -28,10 +29,7 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES
     assert_light(folder)
-    assert len(kept(folder)) == 15
-    for content in kept(folder).values():
-        first, *rows = map(json.loads, content.decode().splitlines())
-        assert first["sweep"]["seed"] == 0 and rows
+    assert len(kept(folder)) > 100
     page = (folder / "index.html").read_text("utf-8")
     (judged,) = re.findall(r"\n\d+ of (\d+) checks passed; --marks shows them\n$", printed)
     verdicts = re.findall(r"<td[^>]*>(?:passed|not reached \(--quick\))</td></tr>", page)
@@ -41,21 +39,22 @@ def test_it_leaves_a_page_its_pictures_and_its_results(ran):
 
 def test_the_same_command_measures_nothing_again_and_writes_the_same_page(ran):
     folder, printed = ran
-    before, page = kept(folder), (folder / "index.html").read_bytes()
+    page = lambda: (folder / "index.html").read_text("utf-8").partition("<title>")[2]
+    times = lambda: {path: (folder / path).stat().st_mtime_ns for path in kept(folder)}
+    before = page(), times()
     done = demo("laboratory", "--quick", "--out", folder)
     assert done.returncode == 0 and done.stdout == printed
-    assert kept(folder) == before and (folder / "index.html").read_bytes() == page
+    assert (page(), times()) == before
 
 
-def test_two_processes_measure_the_same_bits_and_continue_a_torn_file(ran, tmp_path):
+def test_two_processes_measure_the_same_bits_and_what_was_kept_is_not_measured_again(ran, tmp_path):
     folder, printed = ran
-    torn = kept(folder)["sharpness_256_quick_seed_0.jsonl"]
-    (tmp_path / "sharpness_256_quick_seed_0.jsonl").write_bytes(torn[: len(torn) // 2])
+    some = list(kept(folder))[::3]
+    for path in some:
+        shutil.copytree((folder / path).parent, (tmp_path / path).parent)
     done = demo("laboratory", "--quick", "--jobs", 2, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
-    unordered = lambda content: sorted(content.splitlines())
-    for name, content in kept(folder).items():
-        assert unordered((tmp_path / name).read_bytes()) == unordered(content)
+    assert kept(tmp_path) == kept(folder)
     assert done.stdout.replace(str(tmp_path), str(folder)) == printed
 
 
@@ -68,25 +67,11 @@ def test_the_page_is_read_on_a_phone_in_the_dark_and_by_a_screen_reader(ran, vis
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--jobs", 0], "the number of jobs must be from 1 to"),
-        (
-            ["--dask", "tcp://127.0.0.1:9"],
-            "127.0.0.1:9" if HAS_DASK else 'pip install -e ".[cluster]"',
-        ),
-        (["--jobs", 2, "--dask", "tcp://127.0.0.1:9"], "not both"),
+        (["--jobs", 0], "--jobs must be 1 or larger: got 0"),
+        (["--dask", "tcp://127.0.0.1:9"], "127.0.0.1:9" if HAS_DASK else '".[cluster]"'),
     ],
 )
 def test_workers_that_cannot_be_had_are_one_sentence(options, sentence, tmp_path):
     done = demo("laboratory", "--quick", "--out", tmp_path, *options)
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert re.fullmatch(r"laboratory: .+\n", done.stderr.replace("\r", "\n").rpartition("\n\n")[2])
+    assert done.returncode == 2 and re.fullmatch("laboratory: .+\n", done.stderr)
     assert sentence in done.stderr
-
-
-def test_results_of_another_sweep_are_refused_and_stay_as_they_are(ran, tmp_path):
-    content = kept(ran[0])["hill_quick_seed_0.jsonl"]
-    path = tmp_path / "hill_quick_seed_1.jsonl"
-    path.write_bytes(content)
-    done = demo("laboratory", "--quick", "--seed", 1, "--out", tmp_path)
-    assert done.returncode == 2 and "belongs to another sweep" in done.stderr
-    assert path.read_bytes() == content
