@@ -78,8 +78,8 @@ def bert(
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
-    Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
-    after the embeddings' norm.
+    Its norms add 1e-12 to the variance, not 1e-5. The pooler, and dropout after the embeddings'
+    norm, are left out.
     """
     options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
     encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, rng=rng, **options)
@@ -95,10 +95,8 @@ def bert(
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    encoder      a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
-                 (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
-    d_model      the number of features in the encoder's result
-    num_classes  C, the number of classes
+    encoder  a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
+             (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
 
     The scores are for `cross_entropy` (chapter 6.4); the largest is the answer. With a padding mask
     (B, 1, S) (chapter 11.1) no position looks at padding, and the mean leaves it out.
@@ -111,6 +109,6 @@ class Classifier(Module):
         self.head = Linear(d_model, num_classes, rng=rng)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
-        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
+        """Scores of the C classes."""
         y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
         return self.head(mean_over_positions(y, mask=mask))  # (B, C)

@@ -61,9 +61,8 @@ maximum over the keys then compares whole rows, and the sum over the keys is a p
 Both are several times faster than a maximum or a sum along each row.
 
 Scores are forbidden by np.fmin(Z, limits), with a limit of -∞ where a score is forbidden and of NaN
-where it is allowed. Of two numbers fmin takes the smaller one, and of a number and NaN the number.
-This takes a quarter of the time of writing -∞ where a mask says so, if the mask is irregular, and
-two thirds if it is causal. A whole call then takes 3 to 12 % less time.
+where it is allowed: of a number and NaN fmin takes the number. This takes a quarter to two thirds
+of the time of writing -∞ where a mask says so.
 
 Legend: N members of the batch, of which n are computed at once; T queries, S keys, d_k features of
 a query or key, d_v of a value; a block is R queries by C keys. In the code ∂L/∂X is `dX`, Q is Q′,
@@ -116,16 +115,14 @@ def fused_attention(
     """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention`. Beyond copies of its
-    inputs and outputs it holds two numbers for each query, and two arrays of block² scores, with a
-    mask three. (They have 2¹⁶ scores if that is more. The mask itself has T · S booleans.) Blocks
-    that the mask forbids are skipped: of b × b blocks a causal mask leaves b (b + 1)/2, which is
-    near half of them for large b, and a window leaves a band. Smaller blocks let more be skipped,
-    larger ones need fewer calls of NumPy: so block= is 128 with a mask and 256 without, unless it
-    is given.
+    inputs and outputs it holds two numbers for each query, and two or three arrays of block²
+    scores. (A mask has T · S booleans, and the gradient of a learned score_bias as many numbers.)
+    Blocks that the mask forbids are skipped: a causal mask leaves near half of them, a window a
+    band. Smaller blocks let more be skipped, larger ones need fewer calls of NumPy: so block= is
+    128 with a mask and 256 without, unless it is given.
 
-    Two cases are handed on to `attention`. With drop= all weights are needed, because some are
-    dropped. And for a single query there is one row of weights and nothing to save: there the
-    blocks would take about twice as long.
+    Two cases are handed on to `attention`: with drop= all weights are needed, and for a single
+    query there is nothing to save.
     """
     if block is None:
         block = 256 if mask is None else 128

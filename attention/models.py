@@ -45,9 +45,8 @@ class GPT(Module):
     positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
                 positions (rotary)
     head        a `Linear` to scores of tokens; None takes the embedding again, transposed
-    max_length  how many positions the model was trained with; it refuses more. Rotary positions
-                never end, and beyond those of the training the scores get worse without an error.
-                None allows any number, up to the end of learned positions
+    max_length  how many positions the model was trained with; it refuses more. (Rotary positions
+                never end, and beyond those of the training the scores get worse without an error.)
     dropout     the probability with which a number of the tokens' vectors is dropped while
                 training; it needs rng
     """
