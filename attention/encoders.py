@@ -22,7 +22,7 @@ import numpy as np
 from attention.blocks import Array
 from attention.masks import mean_over_positions
 from attention.positions import LearnedPositions
-from attention.transformer import Attend, Encoder
+from attention.transformer import Encoder
 from minigrad import Tensor, gelu
 from minigrad.nn import Embedding, LayerNorm, Linear, Module
 
@@ -71,18 +71,17 @@ def bert(
     num_heads: int = 12,
     num_blocks: int = 12,
     num_kinds: int = 2,
-    dropout: float = 0.0,
     eps: float = 1e-12,
-    attend: Attend | None = None,
     rng: np.random.Generator,
+    **options: Any,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
     Its norms add 1e-12 to the variance, not 1e-5. The pooler, and dropout after the embeddings'
-    norm, are left out.
+    norm, are left out. Other options are those of `Stack` (chapter 15.2).
     """
-    options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
-    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, rng=rng, **options)
+    sizes, options = (num_blocks, d_model, num_heads, 4 * d_model), options | {"eps": eps}
+    encoder = Encoder(*sizes, activation=gelu, rng=rng, **options)
     return TextEncoder(
         Embedding(vocab_size, d_model, std=0.02, rng=rng),
         LearnedPositions(max_length, d_model, rng=rng),
