@@ -2,13 +2,11 @@
 
 What does a model compute again and again while it writes a text? Under a causal mask a position
 sees only itself and those before it. So its key and its value are the same in every later step, and
-a layer that keeps them needs to compute only those of the new position. The saving is large: for a
-text of n tokens a layer computes n positions instead of 1 + 2 + … + n = n (n + 1) / 2.
+a layer that keeps them computes only those of the new position: for a text of n tokens n positions
+instead of 1 + 2 + … + n = n (n + 1) / 2.
 
 One new position needs no mask: it may see everything before it. Several at once do:
 mask=causal_mask(T, cache.length + T), without which they see each other's future.
-
-Legend: B batch, H heads, S keys so far, d_k features of a key.
 
     >>> import numpy as np
     >>> from attention import MultiHeadAttention, causal_mask
@@ -57,11 +55,7 @@ class KVCache:
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last.
-
-        The cache itself is not changed: the layer sets cache.k and cache.v after its call has
-        succeeded.
-        """
+        """The keys and values of all positions, the new ones last, for the layer to set."""
         if self.k is None or self.v is None:
             return k, v
         for held, new in ((self.k, k), (self.v, v)):

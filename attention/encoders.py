@@ -22,7 +22,7 @@ import numpy as np
 from attention.blocks import Array
 from attention.masks import mean_over_positions
 from attention.positions import LearnedPositions
-from attention.transformer import Attend, Encoder
+from attention.transformer import Encoder
 from minigrad import Tensor, gelu
 from minigrad.nn import Embedding, LayerNorm, Linear, Module
 
@@ -71,18 +71,17 @@ def bert(
     num_heads: int = 12,
     num_blocks: int = 12,
     num_kinds: int = 2,
-    dropout: float = 0.0,
     eps: float = 1e-12,
-    attend: Attend | None = None,
     rng: np.random.Generator,
+    **options: Any,
 ) -> TextEncoder:
     """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
 
-    Its norms add 1e-12 to the variance, not 1e-5. Two things are left out: the pooler, and dropout
-    after the embeddings' norm.
+    Its norms add 1e-12 to the variance, not 1e-5. The pooler, and dropout after the embeddings'
+    norm, are left out. Other options are those of `Stack` (chapter 15.2).
     """
-    options: dict[str, Any] = {"activation": gelu, "dropout": dropout, "attend": attend, "eps": eps}
-    encoder = Encoder(num_blocks, d_model, num_heads, 4 * d_model, rng=rng, **options)
+    sizes, options = (num_blocks, d_model, num_heads, 4 * d_model), options | {"eps": eps}
+    encoder = Encoder(*sizes, activation=gelu, rng=rng, **options)
     return TextEncoder(
         Embedding(vocab_size, d_model, std=0.02, rng=rng),
         LearnedPositions(max_length, d_model, rng=rng),
@@ -95,10 +94,8 @@ def bert(
 class Classifier(Module):
     """An encoder, the mean of its positions, and scores of classes.   (B, S, …) → (B, C)
 
-    encoder      a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
-                 (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
-    d_model      the number of features in the encoder's result
-    num_classes  C, the number of classes
+    encoder  a layer whose result is (B, S, d_model): a `TextEncoder` such as `bert`, for tokens
+             (B, S), or an `Encoder` (chapter 15.2), for vectors (B, S, d_model)
 
     The scores are for `cross_entropy` (chapter 6.4); the largest is the answer. With a padding mask
     (B, 1, S) (chapter 11.1) no position looks at padding, and the mean leaves it out.
@@ -111,6 +108,6 @@ class Classifier(Module):
         self.head = Linear(d_model, num_classes, rng=rng)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
-        """Scores of the classes. With a padding mask (B, 1, S), padding does not count."""
+        """Scores of the C classes."""
         y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
         return self.head(mean_over_positions(y, mask=mask))  # (B, C)

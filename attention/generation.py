@@ -61,10 +61,8 @@ def stream(
                  equal but for rounding
 
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
-    equal length, without padding. What is wrong is refused at the first step, such as a model in
-    training mode. A text that outgrows the model's positions is refused where it does: with `end`
-    it may stop before. Between two steps the caller's gradients are recorded as usual. Threads may
-    share the model; each of them needs an rng of its own.
+    equal length, without padding. What is wrong is refused at the step that meets it: a model in
+    training mode at the first one, a text that outgrows the model's positions where it does.
     """
     refuse_dropout(model)
     new = _texts(prompt)  # (B, T)
@@ -86,9 +84,8 @@ def stream(
 def generate(model: GPT, prompt: Any, num_tokens: int, **options: Any) -> Array:
     """The prompt, continued by num_tokens tokens.   (B, T) → (B, T + num_tokens)
 
-    The options are those of `stream`, whose steps it joins. With `end` the texts may be shorter:
-    (B, T + n), where n ≤ num_tokens is the length of the longest new text, its `end` included. The
-    other rows are filled with `end`.
+    The options are those of `stream`, whose steps it joins. With `end` it stops when the last text
+    has ended, and the other rows are filled with `end`.
     """
     tokens = _texts(prompt)
     steps = stream(model, tokens, num_tokens, **options)

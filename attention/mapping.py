@@ -19,14 +19,11 @@ BERT and Llama keep them apart.
     >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head_layout()).items())
     True
 
-Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name
-(`pip install -e ".[save]"`). A large model lies in several files, whose dictionaries are joined.
+Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
 Never load a stranger's pickle file, such as PyTorch's .bin and .pt files: it can run any code.
-NumPy has no bfloat16, and many files hold nothing else: then load_file raises a TypeError. Let
-PyTorch read such a file (`safetensors.torch.load_file`), and pass `x.float()` of each array x.
-
-If none of the layouts below fits, write one: a list with a `Piece` for each array of the file. What
-is missing or left over is an error with its name.
+NumPy has no bfloat16. Let PyTorch read a file of it (`safetensors.torch.load_file`), and pass
+`x.float()` of each array x. If none of the layouts below fits, write one: a list with a `Piece` for
+each array of the file. What is missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
@@ -222,9 +219,8 @@ LLAMA = {
 def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
     """The `GPT` that `llama` builds, and the layout of Llama's checkpoints at Hugging Face.
 
-    Build the model with pairs="halves". A tied model has no "lm_head.weight" on either side: ignore
-    that name if their file repeats the embedding under it. Older files also hold
-    "rotary_emb.inv_freq", and one that was saved without the head has the prefix "".
+    Build the model with pairs="halves". A tied model has no "lm_head.weight": ignore that name if
+    their file repeats the embedding under it. Older files also hold "rotary_emb.inv_freq".
     """
     pieces = _layers({"tokens": "embed_tokens", "norm": "norm"}, "", theirs)
     pieces += _layers({"head": "lm_head"}, optional=True)

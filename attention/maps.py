@@ -10,11 +10,9 @@ A row with a single key cannot choose, and is left out. Weights do not show what
 Whether weights explain an output is disputed: Jain & Wallace 2019 say no, and Wiegreffe & Pinter
 2019 answer that it depends on what is called an explanation.
 
-A model gives its own maps, from tokens on: `GPT.maps` and `TextEncoder.maps` (chapter 15.3), and
-`Encoder.maps` from vectors on. For a single layer there is `MultiHeadAttention.weights`.
-
-A key that a query may not look at is hatched, since a weight of 0 is something else: the query
-could have looked there, and did not. Where a map has few cells, each cell shows its number.
+The weights are those of `GPT.maps`, `TextEncoder.maps`, `Encoder.maps` or
+`MultiHeadAttention.weights`. A key that a query may not look at is hatched, since a weight of 0 is
+something else: the query could have looked there, and did not.
 """
 
 from __future__ import annotations

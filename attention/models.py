@@ -45,9 +45,8 @@ class GPT(Module):
     positions   added to the tokens' vectors, or None if the blocks turn queries and keys by their
                 positions (rotary)
     head        a `Linear` to scores of tokens; None takes the embedding again, transposed
-    max_length  how many positions the model was trained with; it refuses more. Rotary positions
-                never end, and beyond those of the training the scores get worse without an error.
-                None allows any number, up to the end of learned positions
+    max_length  how many positions the model was trained with; it refuses more. (Rotary positions
+                never end, and beyond those of the training the scores get worse without an error.)
     dropout     the probability with which a number of the tokens' vectors is dropped while
                 training; it needs rng
     """
@@ -174,18 +173,16 @@ def gpt2(
     num_heads: int = 12,
     num_blocks: int = 12,
     dropout: float = 0.0,
-    eps: float = 1e-5,
-    attend: Attend | None = None,
     rng: np.random.Generator,
+    **options: Any,
 ) -> GPT:
     """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
 
     Its initial weights are Gaussian with standard deviation 0.02. The 2 · num_blocks matrices whose
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
-    does not grow with the number of blocks.
+    does not grow with the number of blocks. Other options are those of `Stack` (chapter 15.2).
     """
-    options: dict[str, Any] = {"dropout": dropout, "attend": attend, "eps": eps, "rng": rng}
-    options |= {"activation": gelu_tanh, "norm_first": True}
+    options |= {"activation": gelu_tanh, "norm_first": True, "dropout": dropout, "rng": rng}
     body = Stack(num_blocks, d_model, num_heads, 4 * d_model, **options)
     for name, parameter in body.named_parameters():
         if parameter.ndim == 2:

@@ -155,20 +155,16 @@ def saturation(
     a: Exponent,
     *,
     keys: int = 64,
-    queries: int = 512,
-    per_key_set: int = 32,
-    deviation: float = 1.0,
     dead: float = DEAD,
     rng: np.random.Generator,
+    **drawn: Any,
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 
-    The scale is d_k^-a. What is drawn is what `heads` draws. A query with ‖∂L/∂q‖ < `dead` counts
-    as dead.
+    The scale is d_k^-a. What is drawn, and how much, is `heads`' affair. A query with ‖∂L/∂q‖ <
+    `dead` counts as dead.
     """
-    scores, weights, norms = heads(
-        d_k, a, keys=keys, queries=queries, per_key_set=per_key_set, deviation=deviation, rng=rng
-    )
+    scores, weights, norms = heads(d_k, a, keys=keys, rng=rng, **drawn)
     return Saturation(
         d_k=d_k,
         a=named(a),
