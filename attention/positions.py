@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad import Tensor, embedding, fused
+from minigrad import Tensor, embedding, rotate_pairs
 from minigrad.nn import Module, normal
 
 Array = np.ndarray[Any, Any]
@@ -105,39 +105,7 @@ def rotary(
     T, d_k = x.shape[-2:]
     angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    return _turned(x, cos=cos, sin=sin, pairs=pairs)
-
-
-def _first_and_second(d_k: int, pairs: str) -> tuple[slice, slice]:
-    """Where the first members of all pairs are, and where the second ones."""
-    if pairs == "neighbours":
-        return slice(0, None, 2), slice(1, None, 2)
-    return slice(0, d_k // 2), slice(d_k // 2, None)
-
-
-def _turned_by_steps(x: Any, /, cos: Array, sin: Array, pairs: str) -> Any:
-    first, second = _first_and_second(x.shape[-1], pairs)
-    a = x[..., first]  # (…, T, d_k // 2)
-    b = x[..., second]  # (…, T, d_k // 2)
-    turned = [a * cos - b * sin, a * sin + b * cos]  # each (…, T, d_k // 2)
-    if pairs == "halves":
-        return np.concatenate(turned, axis=-1)  # (…, T, d_k)
-    return np.stack(turned, axis=-1).reshape(x.shape)  # (…, T, d_k)
-
-
-@fused(definition=_turned_by_steps, name="rotary")
-def _turned(x: Array, /, cos: Array, sin: Array, pairs: str) -> Any:
-    """All pairs at once: one node instead of nine or twelve. The gradient is g, turned back."""
-    first, second = _first_and_second(x.shape[-1], pairs)
-
-    def turn(x: Array, sin: Array) -> Array:
-        y = np.empty(x.shape, x.dtype)
-        a, b = x[..., first], x[..., second]
-        np.subtract(a * cos, b * sin, out=y[..., first])
-        np.add(a * sin, b * cos, out=y[..., second])
-        return y
-
-    return turn(x, sin), lambda g, y, needs: (turn(g, -sin),)
+    return rotate_pairs(x, cos, sin, pairs)
 
 
 def _angles(start: int, T: int, d: int, base: float) -> Array:

@@ -12,9 +12,9 @@ from minigrad.engine.derivatives import grad, hessian, hvp, jacobian, jvp, value
 from minigrad.engine.recomputing import recompute
 from minigrad.engine.safety import detect_anomaly
 from minigrad.ops import *
-from minigrad.ops import __all__ as _primitives
+from minigrad.ops import __all__ as _primitives  # type: ignore[attr-defined]
 from minigrad.functional import *
-from minigrad.functional import __all__ as _functions
+from minigrad.functional import __all__ as _functions  # type: ignore[attr-defined]
 from minigrad import functional, ops
 from minigrad.functional import vocabulary as _vocabulary
 from minigrad.engine import words as _words

@@ -1,4 +1,4 @@
-"""Every operation, in the cases that its tests run: chapters 3 and 6.
+"""Every operation, in the cases that its tests run: chapters 3 and 6, and NumPy's words.
 
 A case is an operation's name, its inputs and its options. Floating inputs are differentiated;
 arrays of integers and booleans are handed through. Sizes are distinct primes, so that a mixed-up
@@ -12,6 +12,8 @@ import numpy as np
 
 import minigrad
 from minigrad import concatenate, dropout, einsum, split, stack
+from minigrad.functional import numpy_words
+from minigrad.ops import inverses
 
 random = np.random.default_rng(3)
 
@@ -23,6 +25,14 @@ OURS = {
     # The parts in reverse order: had one been cut at another place, they would not join so.
     "split": lambda x, **o: concatenate(split(x, **o)[::-1], axis=o.get("axis", 0)),
     "stack": lambda *xs, **options: stack(xs, **options),
+    # What is found as NumPy's functions only.
+    "array_split": lambda x, **o: concatenate(
+        numpy_words.array_split(x, **o)[::-1], axis=o.get("axis", 0)
+    ),
+    "average": lambda a, weights=None, **o: numpy_words.average(a, weights=weights, **o),
+    "column_stack": lambda *xs: numpy_words.column_stack(xs),
+    "hstack": lambda *xs: numpy_words.hstack(xs),
+    "vstack": lambda *xs: numpy_words.vstack(xs),
     # Methods that differ from the function of their name, or have none. (An array has them too.)
     "t.T": lambda t: t.T,
     "t.mT": lambda t: t.mT,
@@ -31,6 +41,22 @@ OURS = {
     "t.reshape": lambda t, shape: t.reshape(*shape),
     "t.transpose": lambda t, axes: t.transpose(*axes),
 }
+
+
+WORDS = (  # of chapter 3.9 and of numpy_words
+    *("arccos", "arccosh", "arcsin", "arcsinh", "arctan2", "arctanh", "cbrt", "hypot"),
+    *("inv", "solve", "append", "array_split", "atleast_1d", "atleast_2d", "average"),
+    *("column_stack", "cross", "diag", "diff", "full_like", "hstack", "inner", "kron"),
+    *("median", "vstack"),
+)
+
+
+def operation(name):
+    """The function of a row."""
+    if name in OURS:
+        return OURS[name]
+    modules = (inverses, numpy_words) if name in WORDS else (minigrad,)
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
 
 
 class Case(NamedTuple):
@@ -43,8 +69,7 @@ class Case(NamedTuple):
         return " ".join([self.name, *map(_short, self.inputs), *options])
 
     def ours(self, *inputs):
-        operation = OURS.get(self.name) or getattr(minigrad, self.name)
-        return operation(*inputs, **self.options)
+        return operation(self.name)(*inputs, **self.options)
 
     @property
     def floating(self):
@@ -95,13 +120,13 @@ def apart_below(*shape, rng=random):
     return apart(*shape, start=-0.875, rng=rng)
 
 
-def eighths(*shape, rng=random):
-    """Odd multiples of ⅛, which no element of `steps` divides."""
-    return np.asarray((2 * rng.integers(-20, 20, shape) + 1) / 8)
+def within(low, high):
+    return lambda *shape, rng=random: np.asarray(rng.uniform(low, high, shape))
 
 
-def steps(*shape, rng=random):
-    return np.asarray(rng.choice([-11, -7, -5, 5, 7, 11], shape) / 4)
+def regular(*shape, rng=random):
+    """Matrices far from singular ones."""
+    return 0.5 * x(*shape, rng=rng) + 3 * np.eye(shape[-1])
 
 
 def mask(*shape, rng=random):
@@ -111,10 +136,15 @@ def mask(*shape, rng=random):
 # Where the curves of one argument are at home, and away from their kinks.
 CURVES = {
     "abs": nonzero,
+    "arccos": within(-0.8, 0.8),
+    "arccosh": within(1.2, 3.0),
+    "arcsin": within(-0.8, 0.8),
+    "arcsinh": x,
     "arctan": x,
+    "arctanh": within(-0.8, 0.8),
+    "cbrt": within(0.5, 3.0),
     "cos": x,
     "cosh": x,
-    "elu": nonzero,
     "erf": x,
     "exp": x,
     "expm1": x,
@@ -149,7 +179,6 @@ PAIRS = {
     "logaddexp": (x, x),
     "maximum": (apart, apart_below),
     "minimum": (apart, apart_below),
-    "remainder": (eighths, steps),
 }
 REDUCTIONS = {
     "sum": x,
@@ -255,7 +284,7 @@ SUBSCRIPTS = [
     ("i,j,k->", (2,), (3,), (5,)),
     ("ij,jk->ik", (3, 0), (0, 5)),
 ]
-MODES = ("edge", "reflect", "symmetric", "wrap")
+JOINING = ("column_stack", "hstack", "vstack")
 
 # ---------------------------------------------------------------- the table
 
@@ -263,7 +292,6 @@ CASES = [
     # 3.1 and 6.1, elementwise
     *(case(name, at(*shape)) for name, at in CURVES.items() for shape in ((3, 5), (), (0, 3))),
     case("leaky_relu", nonzero(3, 5), slope=0.3),
-    case("elu", nonzero(3, 5), alpha=0.5),
     *(case(name, of(*a), to(*b)) for name, (of, to) in PAIRS.items() for a, b in BROADCASTS),
     *(
         case(name, *pair)
@@ -303,9 +331,9 @@ CASES = [
         for i, j in ((0, -1), (-1, 0), (1, 1), ((0, 1), (-1, 0)), ((2, 0), (0, 1)))
     ),
     case("moveaxis", x(0, 3), source=0, destination=1),
-    *(case("expand_dims", x(3, 5), axis=a) for a in (0, 1, -1, (0, 2), (-1, 0), (0, 1, -1))),
+    *(case("expand_dims", x(3, 5), axis=a) for a in (0, 1, -1)),
     *(case("expand_dims", x(*s), axis=0) for s in ((), (0, 3))),
-    *(case("squeeze", x(1, 3, 1, 5), axis=a) for a in (None, 0, 2, -2, (0, 2), ())),
+    *(case("squeeze", x(1, 3, 1, 5), axis=a) for a in (None, 0, 2, -2)),
     *(case("squeeze", x(*s)) for s in ((1, 1), (), (3, 5), (1, 0))),
     *(case("flip", x(2, 3, 5), axis=a) for a in (None, 0, -1, (0, 2), (1, -1), ())),
     *(case("flip", x(*s)) for s in ((), (0, 3))),
@@ -371,11 +399,10 @@ CASES = [
     case("tile", x(3, 5), reps=np.int64(2)),
     *(case("tile", x(*s), reps=(2, 3)) for s in ((), (5,), (0, 3))),
     *(
-        case("pad", x(3, 5), pad_width=w, mode=mode)
-        for mode in ("constant", *MODES)
+        case("pad", x(3, 5), pad_width=w)
         for w in (1, (2, 1), ((1, 2), (0, 3)), 0, ((0, 0), (1, 0)))
     ),
-    *(case("pad", x(3), pad_width=(4, 8), mode=mode) for mode in ("constant", *MODES)),
+    case("pad", x(3), pad_width=(4, 8)),
     case("pad", x(3, 5), pad_width=((1, 2), (0, 3)), constant_values=7.0),
     case("pad", x(3, 5), pad_width=((1, 2), (0, 3)), constant_values=(-1, 2.5)),
     case("pad", x(3, 5), pad_width=((1, 2), (0, 3)), constant_values=((1, 2), (3, 4))),
@@ -482,13 +509,8 @@ CASES = [
         for keepdims in (False, True)
     ),
     *(
-        case("norm", nonzero(5) if o == 1 else apart(5), ord=o, axis=a, keepdims=k)
-        for o in (1, 2, np.inf)
+        case("norm", apart(5), axis=a, keepdims=k)
         for a, k in ((None, False), (0, True), (-1, False))
-    ),
-    *(
-        case("norm", np.asarray(v), ord=o, axis=1)
-        for o, v in ((1, nonzero(3, 5)), (2, x(3, 5)), (np.inf, apart_below(3, 5) + 0.25))
     ),
     *(case("norm", x(*s), axis=a) for s, a in (((0, 3), 1), ((0, 3), None))),
     # 3.5 and 6.3, linear algebra
@@ -554,16 +576,7 @@ CASES = [
     *(case(name, x(*s)) for name in ("softmax", "log_softmax") for s in ((), (1,), (3, 1), (0, 3))),
     # 6.4 learning
     *(case("mse", x(*s), x(*s)) for s in ((3, 5), (3, 1), ())),
-    *(
-        case("huber", x(*s), np.asarray(3 * x(*s)), delta=d)
-        for s in ((3, 5), (3, 1), ())
-        for d in (1.0, 0.7)
-    ),
     *(case("kl_div", x(*s), random.uniform(0.1, 0.9, s)) for s in ((3, 5), (2, 3, 5), (5,))),
-    *(
-        case("glu", x(*s), axis=a)
-        for s, a in (((3, 4), -1), ((2, 3, 5), 0), ((6,), 0), ((0, 4), 1))
-    ),
     *(
         case("cosine_similarity", x(*a), x(*b), axis=i)
         for a, b, i in (
@@ -614,7 +627,7 @@ CASES = [
     ),
     *(
         case(name, x(3, 5), random.uniform(0.3, 0.7, (3, 5)), reduction=reduction)
-        for name in ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits")
+        for name in ("mse", "kl_div", "binary_cross_entropy_with_logits")
         for reduction in ("sum", "none")
     ),
     case("cross_entropy", x(3, 5), np.array([4, -1, 2]), ignore_index=-1, label_smoothing=0.1),
@@ -626,6 +639,14 @@ CASES = [
         for s in ((2, 3, 5), (3, 5), (5,), (2, 1, 5), (3, 1), ())
     ),
     case("masked_softmax", x(3, 0), mask=np.zeros((3, 0), bool)),
+    *(case("rms_norm", x(*s), x(5)) for s in ((3, 5), (2, 3, 5), (5,), (0, 5))),
+    case("rms_norm", x(3, 5), x(5), eps=0.5),
+    case("rms_norm", x(2, 3, 5), x(3, 5)),
+    *(
+        case("rotate_pairs", x(*s), cos=x(*c), sin=x(*c), pairs=pairs)
+        for s, c in (((3, 4), (3, 2)), ((2, 3, 6), (3, 3)), ((2,), (1,)))
+        for pairs in ("neighbours", "halves")
+    ),
     *(case("layer_norm", x(*s), x(5), x(5)) for s in ((3, 5), (2, 3, 5), (5,), (0, 5))),
     case("layer_norm", x(3, 5), x(5), x(5), eps=0.5),
     case("layer_norm", x(3, 5), x(3, 1), x()),
@@ -642,4 +663,45 @@ CASES = [
     *(case("t.reshape", x(2, 3, 5), shape=s) for s in ((5, 6), (30,), (-1,), (3, -1))),
     *(case("t.transpose", x(2, 3, 5), axes=s) for s in ((), (2, 0, 1), (-1, 0, 1))),
     case("t.transpose", x(3), axes=(0,)),
+    # 3.9 and NumPy's words
+    case("cbrt", np.array([-8.0, 27.0])),
+    *(
+        case(name, x(*a), x(*b))
+        for name in ("arctan2", "hypot")
+        for a, b in (((3, 5), (3, 5)), ((3, 5), ()), ((2, 3, 5), (5,)), ((3, 1), (1, 5)))
+    ),
+    *(case("inv", regular(*s)) for s in ((3, 3), (2, 5, 5))),
+    *(
+        case("solve", regular(*a), x(*b))
+        for a, b in (
+            ((3, 3), (3,)),
+            ((3, 3), (3, 5)),
+            ((3, 3), (2, 3, 5)),
+            ((2, 3, 3), (3, 5)),
+            ((2, 3, 3), (3,)),
+            ((2, 3, 3), (2, 3, 1)),
+        )
+    ),
+    *(case(name, x(*s), x(*s)) for name in JOINING for s in ((3, 5), (3,), (2, 3, 5), ())),
+    *(case("append", x(2, 3), x(*s), axis=a) for s, a in (((5, 3), 0), ((2, 1), -1), ((7,), None))),
+    *(case(name, x(*s)) for name in ("atleast_1d", "atleast_2d") for s in ((3, 5), (), (3,))),
+    case("full_like", x(3, 5), x()),
+    *(case("diag", x(*s), k=k) for s in ((3,), (3, 5)) for k in (0, 1, -2)),
+    *(
+        case("array_split", x(7, 3), indices_or_sections=i, axis=a)
+        for i, a in ((3, 0), ([2, 5], 0), (2, 1), (9, 0))
+    ),
+    *(case("average", x(2, 3, 5), axis=a) for a in (None, 1, (0, 2))),
+    *(case("average", x(3, 5), positive(3, 5), axis=a) for a in (None, 0)),
+    *(case("average", x(3, 5), positive(5), axis=1, keepdims=k) for k in (False, True)),
+    *(case("median", apart(3, 5), axis=a, keepdims=k) for a in (None, 0, 1) for k in (False, True)),
+    *(case("median", apart(*s)) for s in ((2,), (1,), (7,), (2, 3, 2))),
+    *(case("diff", x(3, 5), n=n, axis=a) for n in (0, 1, 2) for a in (0, -1)),
+    *(case("inner", x(*a), x(*b)) for a, b in (((3,), (3,)), ((2, 3), (5, 3)), ((), (3,)))),
+    *(
+        case("kron", x(*a), x(*b))
+        for a, b in (((2, 3), (5, 7)), ((3,), (5,)), ((2,), (3, 5)), ((2, 3, 1), (5,)))
+    ),
+    *(case("cross", x(*a), x(*b)) for a, b in (((3,), (3,)), ((5, 3), (5, 3)), ((5, 3), (1, 3)))),
+    case("cross", x(3, 5), x(3, 5), axis=0),
 ]

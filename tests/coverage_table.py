@@ -21,13 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from minigrad import GradientError, Tensor, functional, gradcheck, gradients, jvp, ops, vjp
-from tests import cases as own
-from tests import more_cases, oracles
+from tests import oracles
+from tests.cases import CASES, JOINING, WORDS
 
 CONSTANTS = {"one_hot"}  # public, but not differentiable: no row
 METHODS = ("t.T", "t.mT", "t.copy", "t.flatten", "t.reshape", "t.transpose")
-ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS, *more_cases.ROWS)
-CASES = [*own.CASES, *more_cases.CASES]
+ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS, *WORDS)
 COLUMNS = ("value", "order 1", "order 2", "jvp·vjp", "broadcasting", "float32", "PyTorch")
 
 
@@ -234,8 +233,8 @@ STRETCHED = {
     **dict.fromkeys(
         (
             *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
-            *("maximum", "minimum", "remainder", "where", "clip", "layer_norm"),
-            *(*more_cases.PAIRS, "cross", "cosine_similarity"),
+            *("maximum", "minimum", "where", "clip", "layer_norm", "rms_norm"),
+            *("arctan2", "hypot", "cross", "cosine_similarity"),
         ),
         _alike,
     ),
@@ -251,9 +250,7 @@ STRETCHED = {
 
 REASONS = {
     "broadcasting": {
-        **dict.fromkeys(
-            ("mse", "huber", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"
-        ),
+        **dict.fromkeys(("mse", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"),
         **dict.fromkeys(("dot", "outer", "tensordot"), "pairs axes or keeps them"),
         "linear": "b alone is stretched, to every row",
         **dict.fromkeys(
@@ -261,20 +258,14 @@ REASONS = {
         ),
         "concatenate": "joins, never stretches",
         "stack": "joins, never stretches",
-        **dict.fromkeys(("append", *more_cases.JOINING), "joins, never stretches"),
-        **dict.fromkeys(
-            ("average", "inner", "kron", "meshgrid", "select", "solve", "vdot", "vecdot"),
-            "composed of what stretches",
-        ),
+        **dict.fromkeys(("append", *JOINING), "joins, never stretches"),
+        **dict.fromkeys(("average", "inner", "kron", "solve"), "composed of what stretches"),
         **dict.fromkeys(("cross_entropy", "nll"), "one target for each row"),
     },
     "float32": {"astype": "an option decides"},
     "PyTorch": dict.fromkeys(ROWS, "torch is missing")
     if oracles.torch is None
-    else {
-        "cholesky": "symmetric there",
-        **dict.fromkeys(set(more_cases.ROWS) - oracles.TORCH.keys(), "other words"),
-    },
+    else dict.fromkeys(oracles.OTHER_WORDS, "other words"),
 }
 
 

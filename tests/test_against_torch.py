@@ -70,7 +70,6 @@ FAR = np.array([-800.0, -30.0, -1.0, 0.0, 1.0, 30.0, 800.0])
 
 PLACES = {
     "abs at 0": (ops.abs, torch.abs, [-1.0, 0.0, 1.0]),
-    "elu at 0": (F.elu, nn.elu, [-1.0, 0.0, 1.0]),
     "log_softmax of large scores": (
         ops.log_softmax,
         lambda x: torch.log_softmax(x, -1),
@@ -101,16 +100,6 @@ PLACES = {
     "min of ties": (ops.min, torch.amin, ZEROS_AND_ONES[0]),
     "minimum of ties": (ops.minimum, torch.minimum, *ZEROS_AND_ONES),
     "norm at 0": (F.norm, torch.linalg.vector_norm, np.zeros(3)),
-    "norm of order 1 at 0": (
-        lambda x: F.norm(x, 1),
-        lambda x: torch.linalg.vector_norm(x, 1),
-        [0.0, -2.0],
-    ),
-    "norm of order inf in ties": (
-        lambda x: F.norm(x, np.inf),
-        lambda x: torch.linalg.vector_norm(x, np.inf),
-        [2.0, -2.0, 1.0],
-    ),
     "power of 0": (lambda x: x**2 + x**1 + x**0, lambda x: x**2 + x**1 + x**0, np.zeros(3)),
     "prod with one 0": (F.prod, torch.prod, [2.0, 0.0, 3.0, 5.0]),
     "prod with two zeros": (F.prod, torch.prod, [2.0, 0.0, 3.0, 0.0]),
@@ -156,16 +145,19 @@ attends = pytest.mark.parametrize("attend", [attention, fused_attention])
 
 
 @attends
-@pytest.mark.parametrize("scale", [None, 0.7])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, scale, attend):
+def test_attention_has_the_value_and_the_gradients_of_pytorchs(mask, attend):
     keys = S if mask is None else mask.shape[-1]
     blocked = None if mask is None else torch.tensor(mask)
-    same(
-        lambda q, k, v: attend(q, k, v, mask=mask, scale=scale),
-        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, attn_mask=blocked, scale=scale),
-        *(x(B, H, T, D_K), x(B, H, keys, D_K), x(B, H, keys, D_V)),
-    )
+    for scale in (None, 0.7):
+        options = {"scale": scale}
+        same(
+            lambda q, k, v, o=options: attend(q, k, v, mask=mask, **o),
+            lambda q, k, v, o=options: nn.scaled_dot_product_attention(
+                q, k, v, attn_mask=blocked, **o
+            ),
+            *(x(B, H, T, D_K), x(B, H, keys, D_K), x(B, H, keys, D_V)),
+        )
 
 
 @attends
@@ -178,27 +170,27 @@ def test_causal_attention_is_pytorchs_is_causal(attend):
 
 
 @attends
-@pytest.mark.parametrize("shape", [(B, H, T, S), (H, T, S), (T, S), (B, 1, 1, S), (S,)])
-def test_a_bias_is_pytorchs_mask_of_numbers(shape, attend):
-    same(
-        lambda q, k, v, bias: attend(q, k, v, score_bias=bias),
-        lambda q, k, v, bias: nn.scaled_dot_product_attention(
-            q, k, v, attn_mask=bias.expand(B, H, T, S)
-        ),
-        *(x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)),
-    )
+def test_a_bias_is_pytorchs_mask_of_numbers(attend):
+    for shape in ((B, H, T, S), (H, T, S), (T, S), (B, 1, 1, S), (S,)):
+        same(
+            lambda q, k, v, bias: attend(q, k, v, score_bias=bias),
+            lambda q, k, v, bias: nn.scaled_dot_product_attention(
+                q, k, v, attn_mask=bias.expand(B, H, T, S)
+            ),
+            *(x(B, H, T, D_K), x(B, H, S, D_K), x(B, H, S, D_V), x(*shape)),
+        )
 
 
 @attends
-@pytest.mark.parametrize("num_kv_heads", [1, 2, 3, 6])
-def test_keys_that_heads_share_are_pytorchs_enable_gqa(num_kv_heads, attend):
+def test_keys_that_heads_share_are_pytorchs_enable_gqa(attend):
     """Repeated here; there, it is an argument."""
-    for_each_head = lambda shared: F.repeat(shared, 6 // num_kv_heads, axis=-3)
-    same(
-        lambda q, k, v: attend(q, for_each_head(k), for_each_head(v)),
-        lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, enable_gqa=True),
-        *(x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)),
-    )
+    for num_kv_heads in (1, 2, 6):
+        repeats = 6 // num_kv_heads
+        same(
+            lambda q, k, v, n=repeats: attend(q, F.repeat(k, n, -3), F.repeat(v, n, -3)),
+            lambda q, k, v: nn.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+            *(x(B, 6, T, D_K), x(B, num_kv_heads, S, D_K), x(B, num_kv_heads, S, D_V)),
+        )
 
 
 @pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["no mask", "causal"])
@@ -275,20 +267,20 @@ LAYERS = {  # ours, and PyTorch's
 
 
 @pytest.mark.parametrize(("make", "make_other"), LAYERS.values(), ids=LAYERS)
-@pytest.mark.parametrize("batch", [(), (T,), (B, T)])
-def test_a_layer_is_pytorchs_of_that_name(make, make_other, batch):
-    layer, other = randomised(make()), make_other().double()
-    with torch.no_grad():
+def test_a_layer_is_pytorchs_of_that_name(make, make_other):
+    for batch in ((), (T,), (B, T)):
+        layer, other = randomised(make()), make_other().double()
+        with torch.no_grad():
+            for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
+                theirs[...] = torch.tensor(p.data.T if ours == "weight" else p.data)
+        (a,), (b,) = leaves(x(*batch, D_K))
+        y, result = layer(a), other(b)
+        g = x(*y.shape)
+        y.backward(g)
+        result.backward(torch.tensor(g))
+        agree([y, a.grad], [result, b.grad])
         for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
-            theirs[...] = torch.tensor(p.data.T if ours == "weight" else p.data)
-    (a,), (b,) = leaves(x(*batch, D_K))
-    y, result = layer(a), other(b)
-    g = x(*y.shape)
-    y.backward(g)
-    result.backward(torch.tensor(g))
-    agree([y, a.grad], [result, b.grad])
-    for (ours, p), theirs in zip(layer.named_parameters(), other.parameters(), strict=True):
-        agree([p.grad.T if ours == "weight" else p.grad], [theirs.grad])
+            agree([p.grad.T if ours == "weight" else p.grad], [theirs.grad])
 
 
 def test_an_embedding_is_pytorchs():
@@ -354,11 +346,11 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
 
 @attends
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("averaged", [False, True])
 @pytest.mark.parametrize(("asked", "of_torch"), QUERIES.values(), ids=QUERIES)
 def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_parameter(
-    asked, of_torch, averaged, bias, attend
+    asked, of_torch, bias, attend
 ):
+    averaged = bias  # (each of both once)
     layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, attend=attend, rng=random))
     other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
     other = loaded(other, layer, mapping.multi_head_layout())
@@ -370,12 +362,11 @@ def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_p
     same_layer(layer, other, mapping.multi_head_layout(), y, result, ours, theirs)
 
 
-@pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("batch", [(), (B,)], ids=["no batch", "batch"])
 @pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
-def test_self_attention_too_with_a_batch_and_without(mask, batch, bias):
-    layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, rng=random))
-    other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
+def test_self_attention_too_with_a_batch_and_without(mask, batch):
+    layer = randomised(MultiHeadAttention(D_MODEL, H, bias=True, rng=random))
+    other = torch.nn.MultiheadAttention(D_MODEL, H, bias=True, batch_first=True)
     other = loaded(other, layer, mapping.multi_head_layout())
     (ours,), (theirs,) = leaves(x(*batch, T, D_MODEL))
     y = layer(ours, mask=mask)
@@ -410,8 +401,9 @@ def both(mask, padding):
 
 @activations
 @norms_first
-@pytest.mark.parametrize("padded", [False, True], ids=["", "padding"])
-@pytest.mark.parametrize("mask", [None, SELF, causal_mask(T)], ids=["none", "(T, T)", "causal"])
+@pytest.mark.parametrize(
+    ("mask", "padded"), [(None, False), (SELF, True), (causal_mask(T), False)], ids=["", "T", "c"]
+)
 def test_a_block_is_pytorchs_encoder_layer(mask, padded, norm_first, activation):
     layer = block(activation, norm_first)
     other = torch.nn.TransformerEncoderLayer(
@@ -433,9 +425,11 @@ MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)
 
 @activations
 @norms_first
-@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
-@pytest.mark.parametrize("memory_mask", [None, MEMORY], ids=["all memory", "(T, S)"])
-@pytest.mark.parametrize("padded", [False, True], ids=["", "padding"])
+@pytest.mark.parametrize(
+    ("mask", "memory_mask", "padded"),
+    [(None, None, False), (causal_mask(T), MEMORY, False), (causal_mask(T), MEMORY, True)],
+    ids=["none", "causal", "padding"],
+)
 def test_a_block_with_cross_attention_is_pytorchs_decoder_layer(
     padded, memory_mask, mask, norm_first, activation
 ):

@@ -19,7 +19,7 @@ from minigrad.checks.culprit import Search
 from minigrad.checks.differences import lengths
 from minigrad.checks.mistakes import Case, Trial, summed_to, unsummed
 from minigrad.checks.places import mixed_axes
-from tests import cases, more_cases
+from tests import cases
 from tests.test_mutation import (
     CASES,
     OPERATIONS,
@@ -365,7 +365,7 @@ def moved(case, rng):
     ]
 
 
-TABLE = [c for c in [*cases.CASES, *more_cases.CASES] if c.floating]
+TABLE = [c for c in cases.CASES if c.floating]
 
 
 def judged_alone(case, order, rng):

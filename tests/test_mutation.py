@@ -31,11 +31,10 @@ P = rng.uniform(0.5, 2.0, (3, 3))
 X = S * rng.choice([-1, 1], (3, 3))
 BOX = rng.uniform(-1.0, 1.0, (3, 3, 3))
 ROW = rng.uniform(0.5, 2.0, 3)
+PAIRED = rng.uniform(-1.0, 1.0, (3, 4))
 MASK = np.array([[True, False, True], [False, False, True], [True, True, False]])
-HALVES = P * np.array([0.5, 1.5, 2.5])  # between two steps of P, where nothing jumps
 INSIDE = rng.uniform(-0.8, 0.8, (3, 3))  # between -1 and 1
 REGULAR = 0.5 * BOX + 3 * np.eye(3)
-DEFINITE = BOX @ BOX.swapaxes(-1, -2) + 3 * np.eye(3)
 LONE = 2.0  # a number: what is summed over all places
 
 
@@ -109,7 +108,7 @@ def powers_of_zero_are_smooth():
 
 
 def powers_at_the_edges_have_their_limits():
-    x = Tensor([5e-324, 1e300, np.inf, -np.inf], requires_grad=True)
+    x = Tensor([0.0, 1e300, np.inf, -np.inf], requires_grad=True)
     for zero in (0.0, np.zeros(4)):
         np.testing.assert_array_equal(gradients((x**zero).sum(), [x])[0], np.zeros(4))
     b = Tensor([-1.0, 0.0, 1.0], requires_grad=True)
@@ -231,26 +230,10 @@ def where_two_are_equal_the_slope_still_has_a_slope():
     np.testing.assert_allclose(gradients(slope.sum(), [x])[0], expected, rtol=1e-14)
 
 
-def a_singular_matrix_is_refused():
-    singular = Tensor([[1.0, 2.0], [2.0, 4.0]], requires_grad=True)
-    results = {"det": np.linalg.det(singular), "slogdet": np.linalg.slogdet(singular).logabsdet}
-    for name, y in results.items():
-        with pytest.raises(np.linalg.LinAlgError, match=f"^the gradient of {name} is computed"):
-            y.backward()
-
-
 def at_the_origin_there_is_no_direction():
     a, b = (Tensor([0.0, 0.0, 3.0], requires_grad=True) for _ in "ab")
     found = gradients(np.hypot(a, b), [a, b], np.array([2.0, 0.0, np.sqrt(2)]))
     np.testing.assert_allclose(found, [[0.0, 0.0, 1.0]] * 2)
-
-
-def neither_the_square_nor_what_is_left_of_1_is_lost(f, x, slope):
-    def law():
-        t = Tensor(x, requires_grad=True)
-        np.testing.assert_allclose(gradients(f(t), [t])[0], slope, rtol=1e-15)
-
-    return law
 
 
 def of_one(f, x=X):
@@ -268,10 +251,7 @@ CASES = {
     "arccos": of_one(np.arccos, INSIDE),
     "arccosh": of_one(np.arccosh, S + 1),
     "arcsin": of_one(np.arcsin, INSIDE),
-    "arcsinh": [
-        *of_one(np.arcsinh),
-        neither_the_square_nor_what_is_left_of_1_is_lost(np.arcsinh, 1e200, 1e-200),
-    ],
+    "arcsinh": of_one(np.arcsinh),
     "arctan2": of_two(np.arctan2),
     "arctanh": of_one(np.arctanh, INSIDE),
     "astype": [(lambda x: ops.astype(x, np.float64), X)],
@@ -280,11 +260,6 @@ CASES = {
         (lambda x: ops.broadcast_to(x, (2, 3, 3)), ROW[:, None]),
     ],
     "cbrt": of_one(np.cbrt),
-    "cholesky": [
-        (np.linalg.cholesky, DEFINITE[0]),
-        (np.linalg.cholesky, DEFINITE),
-        keeps_float32(np.linalg.cholesky, DEFINITE[0]),
-    ],
     "concatenate": [
         (lambda a, b: ops.concatenate([a, b, a * b]), S, P),
         (lambda a, b: ops.concatenate([a, b], 1), S, P[:, :2]),
@@ -306,7 +281,6 @@ CASES = {
         (ops.cumsum, X),
         *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
     ],
-    "det": [(np.linalg.det, REGULAR[0]), (np.linalg.det, REGULAR), a_singular_matrix_is_refused],
     "divide": of_two(ops.divide),
     "einsum": [
         (lambda a, b: ops.einsum("ij,jk->ik", a, b), S, P),
@@ -350,9 +324,6 @@ CASES = {
     "log_softmax": [
         *((lambda x, axis=axis: ops.log_softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.log_softmax(x, None), X),
-    ],
-    "logabsdet": [
-        *((lambda a: np.linalg.slogdet(a)[1], a) for a in (REGULAR[0], REGULAR, -REGULAR)),
     ],
     "logaddexp": [
         *of_two(ops.logaddexp),
@@ -418,8 +389,18 @@ CASES = {
         powers_of_zero_are_smooth,
         powers_at_the_edges_have_their_limits,
     ],
-    "remainder": [*of_two(ops.remainder, HALVES, P), (ops.remainder, HALVES, -P)],
     "reshape": [(lambda x: ops.reshape(x, (9,)), X), (lambda x: ops.reshape(x, (3, 9)), BOX)],
+    "rms_norm": [
+        (ops.rms_norm, X, ROW),
+        (ops.rms_norm, BOX, S),
+        (ops.rms_norm, BOX[:, :2], ROW),
+        (lambda x, gain: ops.rms_norm(x, gain, 0.5), S, P),
+        computes_only_what_is_needed(ops.rms_norm, X, ROW),
+    ],
+    "rotate_pairs": [
+        (lambda x, p=pairs: ops.rotate_pairs(x, S[:, :2], P[:, :2], p), PAIRED)
+        for pairs in ("neighbours", "halves")
+    ],
     "scatter_add": [
         (lambda x: ops.scatter_add(x, (5, 3), [2, 0, 2]), X),
         (lambda x: ops.scatter_add(x, (5, 3), slice(3)), X),
@@ -666,8 +647,6 @@ NO_MISTAKE_OUTSIDE = {
     **{f"sign: gradient 0 {how}": "a gradient that is 0 stays 0" for how in AFTER},
     "sign: the record of g cut": "a gradient that is 0 depends on no g",
     "abs: the record of 0 cut": "its sign is flat",
-    "remainder: the record of 0 cut": "the number of whole steps is flat",
-    "remainder: the record of 1 cut": "the number of whole steps is flat",
     "maximum: the record of 0 cut": COMPARED,
     "maximum: the record of 1 cut": COMPARED,
     "minimum: the record of 0 cut": COMPARED,
@@ -917,21 +896,12 @@ STATEMENTS = {
 UNUSED = "what stands there is not used: the outer `where`, or a factor 0, has the last word"
 SPEED = "NumPy may multiply in another order, which is faster or slower and nothing else"
 SURE = "the lengths are equal: einsum has accepted these letters for these shapes"
-BORDER = "at this border 1/a is just finite, and 0/a and 0 · a are both 0"
 NO_MISTAKE_INSIDE = {
     "linear: _rows(g) → g": "the same product, of each member of the batch by itself",
     "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
     "logaddexp: (x == other) & np.isinf(x) → np.isinf(x) & (x == other)": "& commutes",
-    "power: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max) → "
-    "(np.abs(a) < 1 / np.finfo(a.dtype).max) & (b == 0)": "& commutes",
-    "power: np.abs(a) < 1 / np.finfo(a.dtype).max → np.abs(a) <= 1 / np.finfo(a.dtype).max": BORDER,
-    "power: 1 / np.finfo(a.dtype).max → 2 / np.finfo(a.dtype).max": BORDER,
-    "arcsinh: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
-    "arctan: np.hypot(x, 1) → np.hypot(1, x)": "a length has no order",
+    "power: (a == 0) & (b == 0) → (b == 0) & (a == 0)": "& commutes",
     "erf: np.clip(x, -FAR_OUT, FAR_OUT) → np.clip(-FAR_OUT, x, FAR_OUT)": "max has no order",
-    "arctan2: np.hypot(a, b) → np.hypot(b, a)": "a length has no order",
-    "cholesky: np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2 → "
-    "np.eye(n, dtype=a.dtype) / 2 - np.tril(np.ones((n, n), a.dtype))": "Φ acts twice, and -Φ too",
     "hypot: np.equal(y, 0) → np.equal(0, y)": "= commutes",
     "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
         "0 divided by either is 0"
@@ -946,6 +916,9 @@ NO_MISTAKE_INSIDE = {
     "np.multiply(t_part, t_part)": SPEED,
     "_masked_softmax: np.vecdot(found, y) → np.vecdot(y, found)": "a product commutes",
     "layer_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
+    "rms_norm: np.vecdot(h, n) → np.vecdot(n, h)": "a product commutes",
+    "_rms_norm: floats(x) → x": "the same for floats; test_integers.py has the others",
+    "_rms_norm: float(eps) → eps": "the same for Python's; test_functional.py has NumPy's",
     "_masked_softmax: np.where(mask, g, 0) → np.where(mask, g, 1)": UNUSED,
     "_masked_softmax: found if np.isfinite(average).all() else np.where(mask, found, 0) → "
     "np.where(mask, found, 0)": "the same, slower where nothing is NaN",
@@ -957,7 +930,7 @@ NO_MISTAKE_INSIDE = {
     "_shared_by_ties: (x == y.reshape(shape)) | (x != x) → (x != x) | (x == y.reshape(shape))": (
         "| commutes"
     ),
-    "power: np.where(flat(), 1, b - 1) → np.where(flat(), 2, b - 1)": (
+    "power: np.where((a == 0) & (b == 0), 1, b - 1) → np.where((a == 0) & (b == 0), 2, b - 1)": (
         "0 · 0¹ and 0 · 0² are 0, and so are the derivatives of both"
     ),
     "swapaxes: g.swapaxes(axis1, axis2) → g.swapaxes(axis2, axis1)": "an exchange has no order",

@@ -17,9 +17,22 @@ from hypothesis import given, settings
 
 from minigrad import Tensor, gradcheck, gradients, ops
 from minigrad.engine.words import Words
+from minigrad.functional import numpy_words
 from minigrad.functional.vocabulary import NUMPY, PLAIN
-from tests import cases, more_cases, oracles
-from tests.cases import CURVES, PAIRS, REDUCTIONS, apart, apart_below, mask, nonzero, positive, x
+from tests import cases, oracles
+from tests.cases import (
+    CURVES,
+    PAIRS,
+    REDUCTIONS,
+    WORDS,
+    apart,
+    apart_below,
+    mask,
+    nonzero,
+    positive,
+    regular,
+    x,
+)
 from tests.coverage_table import CASES, ROWS
 
 # ---------------------------------------------------------------- what is drawn
@@ -136,6 +149,19 @@ def layer_norm(draw):
     return [strided(draw, v, s) for v, s in ((apart, shape), (x, gain), (x, bias))], {"eps": 0.25}
 
 
+def rms_norm(draw):
+    inputs, options = layer_norm(draw)
+    return inputs[:2], options
+
+
+def rotate_pairs(draw):
+    *rows, n = a_shape(draw, least=1)
+    angles = np.random.default_rng(0).standard_normal((*rows, n))
+    pairs = draw(st.sampled_from(["neighbours", "halves"]))
+    options = {"cos": np.cos(angles), "sin": np.sin(angles), "pairs": pairs}
+    return [strided(draw, x, (*rows, 2 * n))], options
+
+
 def linear(draw):
     *rows, d_in = a_shape(draw, least=1)
     d_out = draw(st.integers(0, 3))
@@ -194,17 +220,14 @@ def moveaxis(draw):
 
 
 def expand_dims(draw):
-    shape, n = a_shape(draw), draw(st.integers(1, 2))
-    axes = draw(st.lists(st.integers(0, len(shape) + n - 1), min_size=n, max_size=n, unique=True))
-    axis = axes[0] if n == 1 else tuple(axes)
-    return [strided(draw, x, shape)], {"axis": axis}
+    shape = a_shape(draw)
+    return [strided(draw, x, shape)], {"axis": an_axis(draw, len(shape) + 1)}
 
 
 def squeeze(draw):
     shape = tuple(draw(st.lists(st.sampled_from([1, 1, 3]), max_size=4)))
     ones = [i - draw(st.sampled_from([0, len(shape)])) for i, n in enumerate(shape) if n == 1]
-    some = tuple(draw(st.lists(st.sampled_from(ones), unique=True))) if ones else ()
-    return [strided(draw, x, shape)], {"axis": draw(st.sampled_from([None, some, *ones]))}
+    return [strided(draw, x, shape)], {"axis": draw(st.sampled_from([None, *ones]))}
 
 
 def flip(draw):
@@ -275,12 +298,10 @@ def tile(draw):
 
 
 def pad(draw):
-    mode = draw(st.sampled_from(("constant", *cases.MODES)))
-    shape = a_shape(draw, least=1, shortest=0 if mode == "constant" else 1)
+    shape = a_shape(draw, least=1)
     widths = st.tuples(st.integers(0, 5), st.integers(0, 5))
-    pad_width = [draw(widths) for _ in shape]
-    options = {"constant_values": draw(st.integers(-2, 2))} if mode == "constant" else {}
-    return [strided(draw, x, shape)], {"pad_width": pad_width, "mode": mode, **options}
+    options = {"constant_values": draw(st.integers(-2, 2))}
+    return [strided(draw, x, shape)], {"pad_width": [draw(widths) for _ in shape], **options}
 
 
 def diagonal(draw):
@@ -403,15 +424,11 @@ def sizes_apart(*shape, rng):
 
 
 def norm(draw):
-    """Of vectors with any `ord`, of several axes with none. No largest element in no elements."""
-    order = draw(st.sampled_from([None, 1, 2, np.inf]))
-    shape = a_shape(draw, least=1, shortest=1 if order == np.inf else 0)
-    one = st.integers(-len(shape), len(shape) - 1)
-    axis = draw(one | st.none() if order is None or len(shape) == 1 else one)
-    if order is None and len(shape) > 1 and draw(st.booleans()):
+    shape = a_shape(draw, least=1)
+    axis = draw(st.integers(-len(shape), len(shape) - 1) | st.none())
+    if len(shape) > 1 and draw(st.booleans()):
         axis = tuple(draw(st.permutations(range(len(shape))))[:2])
-
-    options = {"ord": order, "axis": axis, "keepdims": draw(st.booleans())}
+    options = {"axis": axis, "keepdims": draw(st.booleans())}
     return [strided(draw, sizes_apart, shape)], options
 
 
@@ -425,14 +442,6 @@ def two_of_one_shape(*values):
 
 def between_0_and_1(*shape, rng):
     return np.asarray(rng.uniform(0.45, 0.55, shape))  # (differences stay between 0 and 1)
-
-
-def near_0(*shape, rng):
-    return np.asarray(rng.uniform(-0.1, 0.1, shape))
-
-
-def off_the_kinks(*shape, rng):
-    return np.asarray(rng.choice([-2.0, -0.65, 0.65, 2.0], shape))  # (far from 0.3, 1 and 3)
 
 
 def targets(draw):
@@ -452,13 +461,6 @@ def cross_entropy(draw):
 def kl_div(draw):
     shape = a_shape(draw, least=1, shortest=1)
     return [strided(draw, v, shape) for v in (x, positive)], {}
-
-
-def glu(draw):
-    shape = list(a_shape(draw, least=1))
-    axis = an_axis(draw, len(shape))
-    shape[axis] *= 2
-    return [strided(draw, x, tuple(shape))], {"axis": axis}
 
 
 def cosine_similarity(draw):
@@ -485,168 +487,7 @@ def with_option(drawn, **more):
     return both
 
 
-# What chapters 3.9, 6.6 and 6.7 have.
-
-
-def joined_along(axis_of):
-    """Two or three arrays that differ in length only where they are joined."""
-
-    def drawn(draw):
-        shape = list(a_shape(draw))
-        shapes = [[*shape] for _ in range(draw(st.integers(1, 3)))]
-        axis = axis_of(len(shape))
-        for each in shapes:
-            if axis is not None:
-                each[axis] = draw(st.integers(0, 4))
-        return [strided(draw, x, tuple(each)) for each in shapes], {}
-
-    return drawn
-
-
-def append(draw):
-    if draw(st.booleans()):
-        return [strided(draw, x, a_shape(draw)) for _ in "ab"], {"axis": None}
-    shape = a_shape(draw, least=1)
-    axis = an_axis(draw, len(shape))
-    other = list(shape)
-    other[axis] = draw(st.integers(0, 4))
-    return [strided(draw, x, s) for s in (shape, tuple(other))], {"axis": axis}
-
-
-def array_split(draw):
-    shape = a_shape(draw, least=1)
-    at = draw(st.integers(1, 5) | st.lists(st.integers(-6, 6), max_size=3))
-    return [strided(draw, x, shape)], {"indices_or_sections": at, "axis": an_axis(draw, len(shape))}
-
-
-def split_along(axis_of, least):
-    def drawn(draw):
-        shape = a_shape(draw, least=least)
-        parts = [n for n in (1, 2, 3, 4) if shape[axis_of(len(shape))] % n == 0]
-        cuts = st.lists(st.integers(0, 6), max_size=3).map(sorted)
-        return [strided(draw, x, shape)], {
-            "indices_or_sections": draw(st.sampled_from(parts) | cuts)
-        }
-
-    return drawn
-
-
-def average(draw):
-    """With weights over two elements or more: the weight of one alone has no effect."""
-    weights = draw(st.sampled_from(["none", "one axis", "all axes"]))
-    shape = a_shape(draw, least=weights != "none", shortest=1 if weights == "none" else 2)
-    options = {"keepdims": draw(st.booleans()), "axis": some_axes(draw, len(shape))}
-    of_x = strided(draw, x, shape)
-    if weights == "none":
-        return [of_x], options
-    axis = an_axis(draw, len(shape))
-    if weights == "one axis":
-        return [of_x, strided(draw, positive, (shape[axis],))], options | {"axis": axis}
-    options["axis"] = options["axis"] if options["axis"] != () else None
-    return [of_x, strided(draw, positive, shape)], options
-
-
-def cross(draw):
-    if draw(st.booleans()):
-        shape = list(a_shape(draw, least=1))
-        axis = an_axis(draw, len(shape))
-        shape[axis] = 3
-        return [strided(draw, v, tuple(shape)) for v in (nonzero, positive)], {"axis": axis}
-    stacks = shapes_that_broadcast(draw, 2)
-    return [
-        strided(draw, v, (*s[-2:], 3)) for v, s in zip((nonzero, positive), stacks, strict=True)
-    ], {}
-
-
-def vecdot(draw):
-    if draw(st.booleans()):
-        shape = a_shape(draw, least=1)
-        return [strided(draw, x, shape) for _ in "ab"], {"axis": an_axis(draw, len(shape))}
-    n = draw(st.integers(0, 3))
-    return [strided(draw, x, (*s[-2:], n)) for s in shapes_that_broadcast(draw, 2)], {}
-
-
-def vdot(draw):
-    shape = a_shape(draw)
-    return [strided(draw, x, s) for s in (shape, tuple(draw(st.permutations(shape))))], {}
-
-
-def inner(draw):
-    n = draw(st.integers(0, 3))
-    a, b = ((*a_shape(draw, most=2), n) for _ in "ab")
-    a, b = draw(st.sampled_from([(a, b), (a, b), ((), b), (a, ())]))
-    return [strided(draw, x, a), strided(draw, x, b)], {}
-
-
-def median(draw):
-    shape = a_shape(draw, shortest=1)
-    options = {"axis": some_axes(draw, len(shape)), "keepdims": draw(st.booleans())}
-    return [strided(draw, apart, shape)], options
-
-
-def diag(draw):
-    return [strided(draw, x, a_shape(draw, least=1, most=2))], {"k": draw(st.integers(-5, 5))}
-
-
-def diff(draw):
-    shape = a_shape(draw, least=1)
-    return [strided(draw, x, shape)], {
-        "n": draw(st.integers(0, 5)),
-        "axis": an_axis(draw, len(shape)),
-    }
-
-
-def full_like(draw):
-    shape = a_shape(draw)
-    fill = draw(hnp.broadcastable_shapes(shape, min_side=0, max_dims=len(shape)))
-    if np.broadcast_shapes(fill, shape) != shape:
-        fill = ()
-    return [strided(draw, x, shape), strided(draw, x, fill)], {}
-
-
-def meshgrid(draw):
-    vectors = [strided(draw, x, a_shape(draw, most=1)) for _ in range(draw(st.integers(1, 3)))]
-    return vectors, {"indexing": draw(st.sampled_from(["xy", "ij"]))}
-
-
-def rot90(draw):
-    shape = a_shape(draw, least=2)
-    axes = tuple(draw(st.permutations(range(len(shape))))[:2])
-    return [strided(draw, x, shape)], {"k": draw(st.integers(-5, 5)), "axes": axes}
-
-
-def select(draw):
-    """The conditions of its cases are (3, 5)."""
-    shapes = st.sampled_from([(3, 5), (1, 5), (3, 1), (5,), (1,), ()])
-    return [strided(draw, x, draw(shapes)) for _ in "abc"], {}
-
-
-def unstack(draw):
-    shape = a_shape(draw, least=1, shortest=1)
-    return [strided(draw, x, shape)], {"axis": an_axis(draw, len(shape))}
-
-
-def norm_of_numpy(draw):
-    """Of vectors and of matrices, of any order that has a rule."""
-    if draw(st.booleans()):
-        shape = a_shape(draw, least=2, shortest=1)
-        axis = tuple(draw(st.permutations(range(len(shape))))[:2])
-        order = draw(st.sampled_from([None, "fro", 1, -1, np.inf, -np.inf]))
-        of_x = strided_array(draw, more_cases.sums_apart, shape)
-    else:
-        shape = a_shape(draw, least=1, shortest=1)
-        axis = an_axis(draw, len(shape))
-        order = draw(st.sampled_from([None, 0, 0.5, 1, 2, 3, -1, np.inf, -np.inf]))
-        of_x = strided(draw, sizes_apart, shape)
-    return [of_x], {"ord": order, "axis": axis, "keepdims": draw(st.booleans())}
-
-
-def norm_of_vectors(draw):
-    """All elements over one axis or several are a vector."""
-    shape = a_shape(draw, least=1, shortest=1)
-    options = {"axis": some_axes(draw, len(shape)), "keepdims": draw(st.booleans())}
-    order = draw(st.sampled_from([0, 0.5, 1, 2, 3, -1, np.inf, -np.inf]))
-    return [strided(draw, sizes_apart, shape)], options | {"ord": order}
+# What chapter 3.9 has.
 
 
 def matrices(values):
@@ -660,70 +501,33 @@ def matrices(values):
 def solve(draw):
     n, (one, other) = draw(st.integers(1, 4)), shapes_that_broadcast(draw, 2)
     b = draw(st.sampled_from([(n,), (*other[-1:], n, draw(st.integers(0, 3)))]))
-    return [strided_array(draw, more_cases.regular, (*one[-1:], n, n)), strided(draw, x, b)], {}
+    return [strided_array(draw, regular, (*one[-1:], n, n)), strided(draw, x, b)], {}
 
 
 ANY = curve(x)
 OWN = [
-    *(
-        clip,
-        where,
-        layer_norm,
-        linear,
-        masked_softmax,
-        reshape,
-        transpose,
-        swapaxes,
-        broadcast_to,
-        moveaxis,
-        expand_dims,
-    ),
-    *(squeeze, flip, roll, take, take_along_axis, cumsum, softmax, repeat, tile, pad, diagonal),
-    *(getitem, scatter_add, concatenate, stack, split, matmul, einsum, dot, outer, tensordot, norm),
-    *(cross_entropy, kl_div, glu, cosine_similarity, embedding, dropout),
-    *(append, array_split, average, cross, vecdot, vdot, inner, median, diag, diff, full_like),
-    *(meshgrid, rot90, select, unstack, solve),
+    *(clip, where, layer_norm, rms_norm, rotate_pairs, linear, masked_softmax, reshape, transpose),
+    *(swapaxes, broadcast_to, moveaxis, expand_dims, squeeze, flip, roll, take, take_along_axis),
+    *(cumsum, softmax, repeat, tile, pad, diagonal, getitem, scatter_add, concatenate, stack),
+    *(split, matmul, einsum, dot, outer, tensordot, norm, cross_entropy, kl_div),
+    *(cosine_similarity, embedding, dropout, solve),
 ]
 DRAWN = {
     **{drawn.__name__: drawn for drawn in OWN},
     **{name: curve(values) for name, values in CURVES.items()},
     **{name: pair(*values) for name, values in PAIRS.items()},
     **{name: reduction(values) for name, values in REDUCTIONS.items()},
-    **{name: curve(values) for name, values in more_cases.CURVES.items()},
     **dict.fromkeys(("arctan2", "hypot"), pair(nonzero, nonzero)),  # the origin has no direction
-    **dict.fromkeys(("fmax", "fmin"), pair(apart, apart_below)),
-    **dict.fromkeys(("atleast_1d", "atleast_2d", "atleast_3d"), ANY),
+    **dict.fromkeys(("ravel", "t.T", "t.copy", "t.flatten"), ANY),
     "astype": with_option(ANY, dtype=st.just(np.float64)),
     "binary_cross_entropy_with_logits": two_of_one_shape(x, between_0_and_1),
-    "cholesky": matrices(more_cases.definite),
-    "column_stack": joined_along(lambda ndim: 1 if ndim > 1 else None),
-    "cumprod": cumsum,
-    "det": matrices(more_cases.regular),
-    "dsplit": split_along(lambda ndim: 2, least=3),
-    "dstack": joined_along(lambda ndim: 2 if ndim > 2 else None),
-    "elu": with_option(curve(CURVES["elu"]), alpha=st.sampled_from([0.5, 1.0, 3])),
-    "fliplr": lambda draw: ([strided(draw, x, a_shape(draw, least=2))], {}),
-    "flipud": lambda draw: ([strided(draw, x, a_shape(draw, least=1))], {}),
-    "hsplit": split_along(lambda ndim: min(ndim, 2) - 1, least=1),
-    "hstack": joined_along(lambda ndim: min(ndim, 2) - 1 if ndim else None),
-    "huber": with_option(
-        two_of_one_shape(near_0, off_the_kinks), delta=st.sampled_from([0.3, 1.0, 3])
-    ),
-    "inv": matrices(more_cases.regular),
-    "kron": outer,
+    "inv": matrices(regular),
     "leaky_relu": with_option(curve(CURVES["leaky_relu"]), slope=st.sampled_from([0.3, 0, -2.0])),
-    "linalg.norm": norm_of_numpy,
     "log_softmax": softmax,
-    "logaddexp2": pair(x, x),
     "mse": two_of_one_shape(x, x),
     "nll": targets,
-    "ravel": ANY,
-    "slogdet": matrices(more_cases.regular),
     "sort": along_one_axis,
     "std": reduction(apart, ddof=st.sampled_from([0, 0.5])),
-    "t.T": ANY,
-    "t.copy": ANY,
-    "t.flatten": ANY,
     "t.mT": lambda draw: ([strided(draw, x, a_shape(draw, least=2))], {}),
     "t.reshape": reshape_method,
     "t.transpose": transpose_method,
@@ -731,9 +535,6 @@ DRAWN = {
     "tril": triangle,
     "triu": triangle,
     "var": reduction(apart, ddof=st.sampled_from([0, 0.5])),
-    "vector_norm": norm_of_vectors,
-    "vsplit": split_along(lambda ndim: 0, least=2),
-    "vstack": joined_along(lambda ndim: 0 if ndim > 1 else None),
 }
 
 # ---------------------------------------------------------------- value and derivative
@@ -743,18 +544,17 @@ def test_the_number_of_operations_is_the_one_that_the_chapter_says():
     assert f"The {len(ops.__all__)} below." in ops.__doc__
 
 
-def test_hypothesis_draws_for_every_row():
-    assert DRAWN.keys() == set(ROWS)
+def test_hypothesis_draws_for_every_row_but_those_of_numpys_words():
+    assert set(ROWS) - DRAWN.keys() == {name for name in WORDS if hasattr(numpy_words, name)}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", DRAWN)
 @settings(max_examples=12)
 @given(st.data())
 def test_any_shape_any_strides_and_any_options_give_the_value_and_its_derivative(name, data):
     drawn, options = DRAWN[name](data.draw)
     views = [d.view(d.base) if isinstance(d, Strided) else d for d in drawn]
-    make = more_cases.case if name in more_cases.ROWS else cases.case
-    case = make(name, *views, **options)
+    case = cases.case(name, *views, **options)
     wanted = oracles.expected(case)
     y = case.ours(*(Tensor(v) if v.dtype.kind == "f" else v for v in views))  # the same memory
     assert y.dtype == wanted.dtype
@@ -769,133 +569,82 @@ def test_any_shape_any_strides_and_any_options_give_the_value_and_its_derivative
 
 # ---------------------------------------------------------------- law
 
-FUSED = [c for c in CASES if hasattr(getattr(ops, c.name, None), "definition")]
+FUSED = [name for name in ops.__all__ if hasattr(getattr(ops, name), "definition")]
 
 
-@pytest.mark.parametrize("case", FUSED, ids=str)
-def test_a_fused_operation_is_its_definition_in_value_and_gradient(case):
-    operation = getattr(ops, case.name)
-    inputs = [Tensor(a, requires_grad=True) if a.dtype.kind == "f" else a for a in case.inputs]
-    leaves = [t for t in inputs if isinstance(t, Tensor)]
-    y, composed = (f(*inputs, **case.options) for f in (operation, operation.definition))
-    assert y.node.rule is not composed.node.rule
-    np.testing.assert_allclose(y.data, composed.data, rtol=1e-13, atol=1e-15, strict=True)
-    g = np.random.default_rng(7).standard_normal(y.shape)
-    for one, other in zip(gradients(y, leaves, g), gradients(composed, leaves, g), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, strict=True)
+@pytest.mark.parametrize("name", FUSED)
+def test_a_fused_operation_is_its_definition_in_value_and_gradient(name):
+    operation = getattr(ops, name)
+    for case in (case for case in CASES if case.name == name):
+        inputs = [Tensor(a, requires_grad=True) if a.dtype.kind == "f" else a for a in case.inputs]
+        leaves = [t for t in inputs if isinstance(t, Tensor)]
+        y, composed = (f(*inputs, **case.options) for f in (operation, operation.definition))
+        assert y.node.rule is not composed.node.rule
+        np.testing.assert_allclose(y.data, composed.data, rtol=1e-13, atol=1e-15, strict=True)
+        g = np.random.default_rng(7).standard_normal(y.shape)
+        for one, other in zip(gradients(y, leaves, g), gradients(composed, leaves, g), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, strict=True)
 
 
-@pytest.mark.parametrize(
-    "case", {c.name: c for c in CASES[::-1] if not c.name.startswith("t.")}.values(), ids=str
-)
-def test_lists_are_inputs_as_arrays_are(case):
-    lists = [a.tolist() if isinstance(a, np.ndarray) else a for a in case.inputs]
-    np.testing.assert_array_equal(case.ours(*lists), case.ours(*case.inputs))
-
-
-# NumPy's functions whose row in the table has another name, or that are asked otherwise.
-MATRICES_LAST = {
-    name: lambda x, offset=0, axis1=0, axis2=1, name=name: getattr(np.linalg, name)(
-        np.moveaxis(x, (axis1, axis2), (-2, -1)), offset=offset
-    )
-    for name in ("diagonal", "trace")
-}
+# NumPy's functions whose row in the table has another name.
 SAME = {
-    **{f: ("abs", f) for f in (np.abs, np.fabs)},
-    np.amax: ("max", np.amax),
-    np.amin: ("min", np.amin),
-    np.copy: ("t.copy", np.copy),
-    np.degrees: ("rad2deg", np.degrees),
-    np.radians: ("deg2rad", np.radians),
-    **{f: ("t.mT", f) for f in (np.matrix_transpose, np.linalg.matrix_transpose)},
-    **{getattr(np.linalg, name): (name, call) for name, call in MATRICES_LAST.items()},
-    np.linalg.cross: ("cross", np.linalg.cross),
-    np.linalg.vecdot: ("vecdot", np.linalg.vecdot),
-    np.linalg.matrix_norm: (
-        "linalg.norm",
-        lambda x, ord=None, axis=None, *, keepdims=False: np.linalg.matrix_norm(
-            np.moveaxis(x, axis, (-2, -1)), ord=ord, keepdims=keepdims
-        ),
-    ),
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "copy": "t.copy",
+    "fabs": "abs",
+    "matrix_transpose": "t.mT",
 }
-ONLY = {  # the cases that can be asked so: with the matrices last, they stay there
-    np.linalg.matrix_norm: lambda case: (
-        isinstance(case.options["axis"], tuple) and not case.options["keepdims"]
-    ),
-}
-ASKS_FIRST_INPUTS = ("full_like", "select")  # where NumPy does not look at the last argument
+METHODS = [name for name in vars(Words) if name in ROWS]
 
 
-def row_and_call(function):
-    """The name of the row whose cases a function of NumPy's can be called with, and how."""
-    if function in SAME:
-        return SAME[function]
-    name = function.__name__
-    return name, more_cases.NUMPY.get(name) or oracles.CALLS.get(name, function)
+def spellings(case, inputs):
+    """A case asked in NumPy's words, and with a method of its first input if that is a Tensor."""
+    for function in NUMPY:
+        if SAME.get(function.__name__, function.__name__) == case.name:
+            yield oracles.CALLS.get(case.name, function)(*inputs, **case.options)
+    first, *others = inputs
+    if case.name in METHODS and isinstance(first, Tensor):
+        method, options = getattr(first, case.name), dict(case.options)
+        parameters = inspect.signature(method).parameters.values()
+        by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+        yield method(*others, *(options.pop(p) for p in by_place if p in options), **options)
+        if case.name not in ("reshape", "transpose"):  # whose integers have no name
+            yield method(*others, **case.options)
 
 
-ASKED_SO = [
-    *((f, *row_and_call(f)) for f in NUMPY),
-    (np.linalg.norm, "linalg.norm", np.linalg.norm),
-]
-
-
-@pytest.mark.parametrize(
-    ("function", "name", "call"), ASKED_SO, ids=[row[0].__name__ for row in ASKED_SO]
-)
-def test_numpys_own_function_on_tensors_is_the_operation_also_with_arrays_before_them(
-    function, name, call
-):
+@pytest.mark.parametrize("name", ROWS)
+def test_every_spelling_of_a_word_records_the_same_also_with_arrays_before_and_lists(name):
     its_cases = [case for case in CASES if case.name == name]
-    its_cases = list(filter(ONLY.get(function), its_cases))
-    assert its_cases
     for case in its_cases:
         for places in (case.floating, case.floating[-1:]):
-            if places != case.floating and name in ASKS_FIRST_INPUTS:
-                continue
+            if name == "full_like" and places != case.floating:
+                continue  # (NumPy does not look at its last argument)
             inputs = [
                 Tensor(a, requires_grad=True) if i in places else a
                 for i, a in enumerate(case.inputs)
             ]
-            y, ours = call(*inputs, **case.options), case.ours(*inputs)
-            assert isinstance(y, Tensor) and y.requires_grad == ours.requires_grad
-            assert (y.node and y.node.name) == (ours.node and ours.node.name)
-            np.testing.assert_array_equal(y.data, ours.data, strict=True)
-
-
-METHODS = [name for name in vars(Words) if name in ROWS]
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_is_the_operation_and_means_what_it_means_on_the_array(name):
-    parameters = inspect.signature(getattr(Tensor, name)).parameters.values()
-    by_place = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
-    for case in (case for case in CASES if case.name == name):
-        x, *others = case.inputs
-        options = dict(case.options)
-        args = [*others, *(options.pop(p) for p in by_place if p in options)]
-        if isinstance(x, np.ndarray):
-            t = Tensor(x, requires_grad=True)
-            method, ours = getattr(t, name), case.ours(t, *others)
-            np.testing.assert_allclose(ours.data, getattr(x, name)(*args, **options), rtol=1e-13)
-            found = [method(*args, **options)]
-            if name not in ("reshape", "transpose"):  # whose integers have no name
-                found.append(method(*others, **case.options))
-            for y in found:
-                assert type(y) is Tensor and y.requires_grad and y.node.name == ours.node.name
+            ours = case.ours(*inputs)
+            for y in spellings(case, inputs):
+                assert isinstance(y, Tensor) and y.requires_grad == ours.requires_grad
+                assert (y.node and y.node.name) == (ours.node and ours.node.name)
                 np.testing.assert_array_equal(y.data, ours.data, strict=True)
-
-
-NEED_ARGUMENTS = {"dot", "repeat", "take", "astype", "reshape", "swapaxes", "clip"}
-
-
-@pytest.mark.parametrize("name", [*sorted({*METHODS} - NEED_ARGUMENTS), "copy", "flatten"])
-def test_a_methods_default_arguments_are_numpys(name):
-    t = Tensor(T[:1] if name == "squeeze" else T)
-    np.testing.assert_allclose(getattr(t, name)().data, getattr(t.data, name)(), rtol=1e-15)
+    if name[:2] != "t." and name != "full_like":
+        case = its_cases[0]
+        lists = [a.tolist() if isinstance(a, np.ndarray) else a for a in case.inputs]
+        np.testing.assert_array_equal(case.ours(*lists), case.ours(*case.inputs))
 
 
 T, U = apart(3, 5), apart_below(3, 5)
+NEED_ARGUMENTS = {"dot", "repeat", "take", "astype", "reshape", "swapaxes", "clip"}
+
+
+def test_a_methods_default_arguments_are_numpys():
+    for name in ({*METHODS} | {"copy", "flatten"}) - NEED_ARGUMENTS:
+        t = Tensor(T[:1] if name == "squeeze" else T)
+        np.testing.assert_allclose(getattr(t, name)().data, getattr(t.data, name)(), rtol=1e-15)
+
+
 # How the questions are asked that take more than one array, or two for a ufunc of two.
 ASKED = {
     "allclose": lambda t, u: (np.allclose(t, u), np.allclose(t, b=u)),
@@ -913,23 +662,21 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize(
-    "function", sorted(PLAIN, key=lambda f: f.__name__), ids=lambda f: f.__name__
-)
-def test_a_question_is_answered_by_numpy_with_a_plain_array(function):
-    def ask(t, u):
-        if function.__name__ in ASKED:
-            return ASKED[function.__name__](t, u)
-        return function(t, u) if getattr(function, "nin", 1) == 2 else function(t)
+def test_a_question_is_answered_by_numpy_with_a_plain_array():
+    for function in PLAIN:
+        name = function.__name__
 
-    answer = ask(Tensor(T, requires_grad=True), Tensor(U, requires_grad=True))
-    wanted = ask(T, U)
-    assert type(answer) is type(wanted)
-    for one, other in zip(
-        *((a if isinstance(a, tuple) else (a,)) for a in (answer, wanted)), strict=True
-    ):
-        assert type(one) is type(other)
-        np.testing.assert_array_equal(one, other)
-    if function.__name__ not in ("may_share_memory", "shares_memory", "unravel_index"):
-        mixed = ask(T, Tensor(U, requires_grad=True))
-        np.testing.assert_array_equal(np.asarray(mixed), np.asarray(wanted))
+        def ask(t, u, function=function, name=name):
+            if name in ASKED:
+                return ASKED[name](t, u)
+            return function(t, u) if getattr(function, "nin", 1) == 2 else function(t)
+
+        answer = ask(Tensor(T, requires_grad=True), Tensor(U, requires_grad=True))
+        wanted = ask(T, U)
+        pairs = zip(answer, wanted, strict=True) if type(wanted) is tuple else [(answer, wanted)]
+        for one, other in pairs:
+            assert type(one) is type(other), name
+            np.testing.assert_array_equal(one, other, name)
+        if name not in ("may_share_memory", "shares_memory", "unravel_index"):
+            mixed = ask(T, Tensor(U, requires_grad=True))
+            np.testing.assert_array_equal(np.asarray(mixed), np.asarray(wanted), name)

@@ -181,10 +181,8 @@ def test_a_changed_constant_is_noticed_by_watching(f):
         y.backward(np.ones(y.shape))
 
 
-SHARED = {
-    "power",
-    "where",
-}  # of these, an input may be an array of integers or booleans: a constant
+# Of these, an input may be an array of integers or booleans, and angles are constants.
+SHARED = {"power", "where", "rotate_pairs"}
 
 
 def _arrays(values):

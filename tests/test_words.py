@@ -10,13 +10,7 @@ import pytest
 import minigrad
 from minigrad import Tensor, functional, gradcheck, ops
 from minigrad.engine.words import Words
-from minigrad.functional.vocabulary import (
-    INSTEAD,
-    INSTEAD_OF_OPTIONS,
-    NUMPY,
-    OTHER_WORDS,
-    PLAIN,
-)
+from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
 from tests.coverage_table import ROWS
 from tests.making import M as A
 
@@ -41,6 +35,7 @@ OTHERS = {
     "nested lists": A.tolist(),
     "an integer": 3,
     "a number": 2.5,
+    "an element": 1.3,
     "NumPy's integer": np.int64(2),
     "NumPy's number": np.float64(1.5),
     "a 0-d array": np.array(0.5),
@@ -58,35 +53,17 @@ def on_either_side(op, values, other):
     ]
 
 
-@pytest.mark.parametrize("op", RECORDED + UFUNCS_OF_TWO, ids=lambda op: op.__name__)
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(op, other):
-    for y, expected in on_either_side(op, A, other):
-        assert type(y) is Tensor and y.requires_grad
-        np.testing.assert_allclose(y.data, expected, rtol=1e-15)
-
-
-@pytest.mark.parametrize("op", [operator.mod, np.remainder], ids=lambda op: op.__name__)
-@pytest.mark.parametrize("other", [[3, 5, 7], np.array([0.5, -3.0, 7.0]), 3, -2.5, np.int64(2)])
-def test_a_remainder_takes_a_tensor_on_either_side(op, other):
-    eighths = np.array([[0.625, 1.25, 3.125], [-2.125, 0.375, -1.875]])  # these divide exactly
-    for y, expected in on_either_side(op, eighths, other):
-        assert type(y) is Tensor and y.requires_grad
-        np.testing.assert_array_equal(y.data, expected)
-
-
-def test_a_remainder_is_exact_after_many_steps_and_of_an_infinite_one():
-    for a, b in [(1e16, 0.3), (5.0, np.inf), (-5.0, -np.inf)]:
-        np.testing.assert_array_equal((leaf(a) % b).data, a % b)
-
-
-@pytest.mark.parametrize("op", COMPARISONS, ids=lambda op: op.__name__)
-@pytest.mark.parametrize("other", [*OTHERS.values(), 1.3], ids=[*OTHERS, "an element"])
-def test_a_comparison_gives_a_plain_array_on_either_side(op, other):
-    both = op(leaf(), Tensor(other)), op(A, np.array(other))
-    for answer, expected in [*on_either_side(op, A, other), both]:
-        assert type(answer) is np.ndarray
-        np.testing.assert_array_equal(answer, expected, strict=True)
+def test_an_operation_takes_a_tensor_on_either_side_of_an_array_or_a_number(other):
+    for op in RECORDED + UFUNCS_OF_TWO:
+        for y, expected in on_either_side(op, A, other):
+            assert type(y) is Tensor and y.requires_grad, op
+            np.testing.assert_allclose(y.data, expected, rtol=1e-15)
+    for op in COMPARISONS:
+        both = op(leaf(), Tensor(other)), op(A, np.array(other))
+        for answer, expected in [*on_either_side(op, A, other), both]:
+            assert type(answer) is np.ndarray, op
+            np.testing.assert_array_equal(answer, expected, strict=True)
 
 
 @pytest.mark.parametrize("op", [operator.neg, operator.pos, abs], ids=lambda op: op.__name__)
@@ -134,10 +111,10 @@ def test_every_method_is_an_operation_of_the_table_or_a_question():
     assert ours - {row.removeprefix("t.") for row in ROWS} == {*ANSWERS, "backward"}
 
 
-@pytest.mark.parametrize("call", ANSWERS.values(), ids=ANSWERS)
-def test_a_question_is_answered_as_the_array_would(call):
-    assert not isinstance(call(leaf()), Tensor)
-    np.testing.assert_array_equal(call(leaf()), call(A))
+def test_a_question_is_answered_as_the_array_would():
+    for call in ANSWERS.values():
+        assert not isinstance(call(leaf()), Tensor)
+        np.testing.assert_array_equal(call(leaf()), call(A))
 
 
 def test_a_copy_has_memory_of_its_own_for_every_dtype():
@@ -156,16 +133,10 @@ def test_constant_tensors_in_a_list_become_an_ordinary_array():
 # ---------------------------------------------------------------- derivative
 
 
-@pytest.mark.parametrize("op", RECORDED + UFUNCS_OF_TWO, ids=lambda op: op.__name__)
-def test_both_sides_of_an_operation_receive_their_gradient(op):
-    assert gradcheck(op, A, ROW + 0.05)
-    assert gradcheck(lambda t: op(ROW, t), A)  # an array on the left: NumPy is asked first
-
-
-def test_the_remainder_has_slope_1_and_minus_the_number_of_steps():
-    a, b = leaf([7.5, -2.0]), leaf([2.0, 0.75])
-    (a % b).backward(np.ones(2))
-    np.testing.assert_array_equal([a.grad, b.grad], [[1.0, 1.0], [-3.0, 3.0]])
+def test_both_sides_of_an_operation_receive_their_gradient():
+    for op in RECORDED + UFUNCS_OF_TWO:
+        assert gradcheck(op, A, ROW + 0.05)
+        assert gradcheck(lambda t, op=op: op(ROW, t), A)  # an array on the left: NumPy comes first
 
 
 # ---------------------------------------------------------------- law
@@ -173,17 +144,17 @@ def test_the_remainder_has_slope_1_and_minus_the_number_of_steps():
 UFUNCS = {f.__name__: f for f in vars(np).values() if isinstance(f, np.ufunc)}
 
 
-@pytest.mark.parametrize("ufunc", UFUNCS.values(), ids=UFUNCS)
-def test_every_ufunc_records_or_answers_or_refuses_by_name(ufunc):
-    numbers = np.array([[0.3, 0.6], [0.2, 0.7]]) + (1 if ufunc is np.arccosh else 0)
-    args = [leaf(numbers)] * ufunc.nin
-    if ufunc in NUMPY:
-        assert ufunc(*args).requires_grad
-    elif ufunc in PLAIN:
-        assert ufunc(*args).dtype in (np.bool_, np.float64)
-    else:
-        with pytest.raises(TypeError, match=rf"^np\.{ufunc.__name__} has no rule"):
-            ufunc(*args)
+def test_every_ufunc_records_or_answers_or_refuses_by_name():
+    for ufunc in UFUNCS.values():
+        numbers = np.array([[0.3, 0.6], [0.2, 0.7]]) + (1 if ufunc is np.arccosh else 0)
+        args = [leaf(numbers)] * ufunc.nin
+        if ufunc in NUMPY:
+            assert ufunc(*args).requires_grad
+        elif ufunc in PLAIN:
+            assert ufunc(*args).dtype in (np.bool_, np.float64)
+        else:
+            with pytest.raises(TypeError, match=rf"^np\.{ufunc.__name__} has no rule"):
+                ufunc(*args)
 
 
 ASKS_FIRST = {  # NumPy's functions that ask their arguments first, as np.sum does
@@ -195,11 +166,19 @@ ASKS_FIRST = {  # NumPy's functions that ask their arguments first, as np.sum do
 OUTSIDE = {name: f for name, f in ASKS_FIRST.items() if f not in NUMPY and f not in PLAIN}
 
 
-@pytest.mark.parametrize("function", OUTSIDE.values(), ids=OUTSIDE)
-def test_every_function_outside_the_vocabulary_refuses(function):
-    for n in (1, 2, 3):
-        with pytest.raises(TypeError, match="has no rule|argument|expected str"):
-            function(*[leaf()] * n)
+def test_every_function_outside_the_vocabulary_refuses():
+    assert {"np.linalg.det", "np.linalg.cholesky", "np.sinc"} <= OUTSIDE.keys()
+    for name, function in OUTSIDE.items():
+        for n in (1, 2, 3):
+            with pytest.raises(TypeError) as caught:
+                function(*[leaf()] * n)
+            assert re.match(f"{name} has no rule|.*(argument|expected str)", str(caught.value))
+
+
+def test_what_takes_the_place_of_a_determinant_is_said():
+    words = r"^np.linalg.det has no rule for Tensors: compose it .* or pass t.data if no gradient"
+    with pytest.raises(TypeError, match=words):
+        np.linalg.det(leaf(np.eye(2)))
 
 
 def test_a_word_that_numpy_spells_in_two_ways_is_known_in_both():
@@ -216,17 +195,11 @@ def test_everything_the_vocabulary_names_is_one_of_numpys_functions_and_stands_o
     assert not set(NUMPY) & PLAIN and not (set(NUMPY) | PLAIN) & set(INSTEAD)
 
 
-@pytest.mark.parametrize("name", ["numel", "softmax", "exp", "nummel", "_secret"])
-def test_hasattr_and_getattr_ask_a_tensor_as_they_ask_anything(name):
-    assert not hasattr(leaf(), name) and getattr(leaf(), name, 7) == 7
-
-
-@pytest.mark.parametrize(
-    "protocol",
-    ["__array_interface__", "__array_struct__", "__dlpack__", "__fspath__", "_data", "_mask"],
-)
-def test_no_other_door_leads_to_the_array(protocol):
-    assert not hasattr(leaf(), protocol)
+def test_hasattr_and_getattr_ask_a_tensor_as_anything_and_no_other_door_leads_to_the_array():
+    for name in ("numel", "softmax", "exp", "nummel", "_secret"):
+        assert not hasattr(leaf(), name) and getattr(leaf(), name, 7) == 7
+    for protocol in ("__array_interface__", "__array_struct__", "__dlpack__", "_data", "_mask"):
+        assert not hasattr(leaf(), protocol)
 
 
 # ---------------------------------------------------------------- refusal
@@ -267,14 +240,14 @@ CONVERSIONS = {
 }
 
 
-@pytest.mark.parametrize("lose", CONVERSIONS.values(), ids=CONVERSIONS)
-def test_no_array_is_made_of_tensors_whose_gradient_it_would_drop(lose):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        lose(leaf())
-    error = caught.value.__cause__ or caught.value  # NumPy wraps what an element of a[0] = t says
-    assert "a conversion to a NumPy array would drop the gradient of" in str(error) or (
-        "float() would drop the gradient of" in str(error)
-    )
+def test_no_array_is_made_of_tensors_whose_gradient_it_would_drop():
+    for name, lose in CONVERSIONS.items():
+        with pytest.raises((TypeError, ValueError)) as caught:
+            lose(leaf())
+        error = caught.value.__cause__ or caught.value  # NumPy wraps what a[0] = t says
+        assert "a conversion to a NumPy array would drop the gradient of" in str(error) or (
+            "float() would drop the gradient of" in str(error)
+        ), name
 
 
 WRITES = {  # what is typed, and the function that is named
@@ -293,89 +266,43 @@ WRITES = {  # what is typed, and the function that is named
 }
 
 
-@pytest.mark.parametrize(("write", "name"), WRITES.items())
-def test_nothing_is_written_to_an_array_where_it_stands(write, name):
-    words = "in place, or with out=, cannot be recorded: make a new array or tensor$"
-    with pytest.raises(TypeError, match=f"^np.{name} {words}"):
-        exec(write, {"np": np, "a": A.copy(), "square": A[:, :2].copy(), "t": leaf()})
+def test_nothing_is_written_to_an_array_where_it_stands():
+    for write, name in WRITES.items():
+        words = "in place, or with out=, cannot be recorded: make a new array or tensor$"
+        with pytest.raises(TypeError, match=f"^np.{name} {words}"):
+            exec(write, {"np": np, "a": A.copy(), "square": A[:, :2].copy(), "t": leaf()})
 
 
-RULES = {f.__name__: (f, rule) for f, rule in NUMPY.items() if not isinstance(f, np.ufunc)}
-
-
-@pytest.mark.parametrize(("function", "rule"), RULES.values(), ids=RULES)
-def test_every_option_of_numpys_that_a_rule_lacks_is_refused_with_those_it_has(function, rule):
-    theirs, ours = (inspect.signature(f).parameters.values() for f in (function, rule))
-    t = leaf()
-    args = [t for p in theirs if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
-    joins = (np.concatenate, np.stack, np.hstack, np.vstack)
-    args = [args] if function in joins else ["ij", t] if function is np.einsum else args
-    have = ", ".join(p.name for p in ours if p.default is not p.empty)
-    have = f"its options here are {have}" if have else "it has no options here"
-    lacking = {
-        p.name for p in theirs if p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY
-    } - {p.name for p in ours}
-    for option in lacking:
-        words = f"with {option}= has no rule for Tensors: {have}"
-        if option in INSTEAD_OF_OPTIONS:
-            words += f"; instead of {option}= use {INSTEAD_OF_OPTIONS[option]}"
-        if option == "out":
-            words = "with out= cannot be recorded: make a new tensor"
-        words = rf"^np\.(linalg\.)?{function.__name__} {re.escape(words)}$"
-        with pytest.raises(TypeError, match=words):
-            function(*args, **{option: "no" if option == "casting" else np.zeros(())})
-
-
-@pytest.mark.parametrize(
-    ("asked", "instead"),
-    [
-        (lambda: np.sum(A, dtype=np.float32), lambda t: t.astype(np.float32).sum()),
-        (lambda: np.max(A, initial=1.5), lambda t: np.maximum(t.max(), 1.5)),
-        (lambda: np.sum(A, where=MASK), lambda t: np.where(MASK, t, 0).sum()),
-        (lambda: np.ravel(A, order="F"), lambda t: t.transpose((1, 0)).ravel()),
-    ],
-    ids=["dtype", "initial", "where", "order"],
-)
-def test_what_takes_the_place_of_an_option_gives_the_same(asked, instead):
-    y = instead(leaf())
-    assert y.requires_grad
-    np.testing.assert_allclose(y.data, asked(), rtol=1e-6)
+def test_every_option_of_numpys_that_a_rule_lacks_is_refused_with_those_it_has():
+    for function, rule in NUMPY.items():
+        if isinstance(function, np.ufunc):
+            continue
+        theirs, ours = (inspect.signature(f).parameters.values() for f in (function, rule))
+        t = leaf()
+        args = [t for p in theirs if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
+        joins = (np.concatenate, np.stack, np.hstack, np.vstack)
+        args = [args] if function in joins else ["ij", t] if function is np.einsum else args
+        have = ", ".join(p.name for p in ours if p.default is not p.empty) or "none"
+        named = (p for p in theirs if p.kind is not p.POSITIONAL_ONLY)
+        options = {p.name for p in named if p.default is not p.empty}
+        for option in options - {p.name for p in ours}:
+            words = f"with {option}= has no rule for Tensors: its options here are {have}"
+            if option == "out":
+                words = "with out= cannot be recorded: make a new tensor"
+            words = rf"^np\.(linalg\.)?{function.__name__} {re.escape(words)}$"
+            with pytest.raises(TypeError, match=words):
+                function(*args, **{option: "no" if option == "casting" else np.zeros(())})
 
 
 REFUSES = "has no rule for Tensors: compose it from what minigrad has, write a @primitive, or pass "
 
 
-@pytest.mark.parametrize("method", ["reduce", "accumulate", "reduceat", "outer", "at"])
-@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum])
-def test_the_methods_of_a_ufunc_are_refused_by_name(ufunc, method):
-    args = {"reduceat": [[0, 1]], "outer": [A], "at": [[0], 1.0]}.get(method, [])
-    words = rf"^np\.{ufunc.__name__}\.{method} {REFUSES}t.data if no gradient is wanted$"
-    with pytest.raises(TypeError, match=words):
-        getattr(ufunc, method)(leaf(), *args)
-
-
-UNKNOWN = ["np.histogram(t)", "np.linalg.svd(t)", "np.convolve(t, t)", "np.interp(t, t, t)"]
-UNKNOWN += ["np.nextafter(t, 1.0)", "np.modf(t)"]
-
-
-@pytest.mark.parametrize("call", UNKNOWN)
-def test_a_function_without_a_rule_is_refused_by_name(call):
-    words = rf"^{call.partition('(')[0]} {REFUSES}t.data if no gradient is wanted$"
-    with pytest.raises(TypeError, match=words):
-        eval(call, {"np": np, "t": leaf()})
-
-
-@pytest.mark.parametrize("like", [leaf(), Tensor(A)], ids=["of a leaf", "of a constant"])
-def test_a_filled_array_sends_its_gradient_to_what_it_is_filled_with(like):
-    fill = leaf(0.5)
-    y = np.full_like(like, fill)
-    np.testing.assert_array_equal(y.data, np.full_like(A, 0.5), strict=True)
-    (y * A).sum().backward()
-    np.testing.assert_allclose(fill.grad, A.sum())
-    assert like.grad is None
-    of_rows = leaf(ROW)
-    (np.full_like(like, of_rows) * A).sum().backward()
-    np.testing.assert_allclose(of_rows.grad, A.sum(axis=0))
+def test_the_methods_of_a_ufunc_are_refused_by_name():
+    args = {"reduce": [], "accumulate": [], "reduceat": [[0, 1]], "outer": [A], "at": [[0], 1.0]}
+    for method, more in args.items():
+        words = rf"^np\.add\.{method} {REFUSES}t.data if no gradient is wanted$"
+        with pytest.raises(TypeError, match=words):
+            getattr(np.add, method)(leaf(), *more)
 
 
 def test_an_array_filled_with_a_number_is_a_plain_one_and_no_array_swallows_a_tensor():
@@ -385,22 +312,19 @@ def test_an_array_filled_with_a_number_is_a_plain_one_and_no_array_swallows_a_te
         np.full_like(A, leaf(0.5))
 
 
-@pytest.mark.parametrize(
-    ("function", "alternative"), INSTEAD.items(), ids=lambda x: getattr(x, "__name__", "")
-)
-def test_where_another_way_is_known_it_is_named_and_exists(function, alternative):
-    required = [
-        p
-        for p in inspect.signature(function).parameters.values()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    args = [leaf(ROW)] * max(len(required), 1)
-    with pytest.raises(TypeError, match=f"has no rule for Tensors: use {re.escape(alternative)}$"):
-        function(*args)
-    named = [getattr(np, name) for name in re.findall(r"np\.(\w+)", alternative)]
-    named += [getattr(minigrad, name) for name in re.findall(r"\b(scatter_add)\b", alternative)]
-    of_numbers = {np.linspace, ops.scatter_add}  # the one of numbers alone, the other ours
-    assert all(f in NUMPY or f in PLAIN or f in of_numbers for f in named)
+def test_where_another_way_is_known_it_is_named_and_exists():
+    for function, alternative in INSTEAD.items():
+        required = [
+            p
+            for p in inspect.signature(function).parameters.values()
+            if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        ]
+        words = f"has no rule for Tensors: use {re.escape(alternative)}$"
+        with pytest.raises(TypeError, match=words):
+            function(*[leaf(ROW)] * max(len(required), 1))
+        named = [getattr(np, name) for name in re.findall(r"np\.(\w+)", alternative)]
+        of_numbers = {np.linspace, np.log}  # (of numbers alone)
+        assert all(f in NUMPY or f in PLAIN or f in of_numbers for f in named), function
 
 
 def is_formula(text):
@@ -410,43 +334,22 @@ def is_formula(text):
         return False  # it is said in words
 
 
-FORMULAS = {f.__name__: (f, text) for f, text in INSTEAD.items() if is_formula(text)}
-
-
-@pytest.mark.parametrize(("function", "text"), FORMULAS.values(), ids=FORMULAS)
-def test_where_the_other_way_is_a_formula_it_gives_the_same(function, text):
-    x = np.array([0.7, np.nan, 0.2]) if "nan" in function.__name__ else ROW
-    y, start, stop = np.array([2.0, -0.0, -5.0]), np.float64(0.3), np.float64(1.7)
-    calls = {
-        np.copysign: lambda: np.copysign(x, y),
-        np.insert: lambda: np.insert(x, 1, [7.0, 11.0]),
-        np.linspace: lambda: np.linspace(start, stop, 5),
-    }
-    expected = calls.get(function, lambda: function(x))()
-    names = {"x": leaf(x), "y": leaf(y), "start": leaf(start), "stop": leaf(stop)}
-    found = eval(text, {"np": np, **names, "i": 1, "values": [7.0, 11.0], "n": 5})
-    assert found.requires_grad
-    np.testing.assert_allclose(found.data, expected, rtol=1e-15, strict=True)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "letters"),
-    [
-        ("np.einsum(a, [0, 1], b, [1, 2], [0, 2])", "np.einsum('ij,jk->ik', a, b)"),
-        ("np.einsum(a, [0, 1], b, [1, 2])", "np.einsum('ij,jk', a, b)"),
-        ("np.einsum(a, [30, 2])", "np.einsum('ba', a)"),
-        ("np.einsum(a, [0, ...], [..., 0])", "np.einsum('i...->...i', a)"),
-        ("np.einsum(a, (0, 1), [])", "np.einsum('ij->', a)"),
-    ],
-)
-def test_an_einsum_may_have_numbers_for_its_axes_as_in_numpy(numbers, letters):
-    a, b = leaf(), leaf(A.T @ A)
-    y, same = (eval(text, {"np": np, "a": a, "b": b}) for text in (numbers, letters))
-    np.testing.assert_array_equal(y.data, eval(numbers, {"np": np, "a": A, "b": A.T @ A}))
-    leaves = [a, b] if "b, [" in numbers else [a]
-    found, wanted = (minigrad.gradients((t * t).sum(), leaves) for t in (y, same))
-    for one, other in zip(found, wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_where_the_other_way_is_a_formula_it_gives_the_same():
+    y, start, stop = np.array([2.0, -0.5, -5.0]), np.float64(0.3), np.float64(1.7)
+    for function, text in ((f, text) for f, text in INSTEAD.items() if is_formula(text)):
+        x = np.array([0.7, np.nan, 0.2]) if "nan" in function.__name__ else ROW
+        x = A if function is np.fliplr else x
+        calls = {
+            np.insert: lambda x=x: np.insert(x, 1, [7.0, 11.0]),
+            np.linspace: lambda: np.linspace(start, stop, 5),
+        }
+        of_two = function in (np.copysign, np.remainder, np.vdot, np.vecdot)
+        given = (x, y) if of_two else (x,)
+        expected = calls.get(function, lambda f=function, given=given: f(*given))()
+        names = {"x": leaf(x), "y": leaf(y), "start": leaf(start), "stop": leaf(stop)}
+        found = eval(text, {"np": np, **names, "i": 1, "values": [7.0, 11.0], "n": 5})
+        assert found.requires_grad
+        np.testing.assert_allclose(found.data, expected, rtol=1e-14, strict=True)
 
 
 def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_gradient():
@@ -460,12 +363,12 @@ def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_grad
         np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.parametrize("values", [[True, False], [2, -3], [0.5, -1.5]])
-def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes(values):
-    copy = np.copy(Tensor(values))
-    np.testing.assert_array_equal(copy.data, np.array(values), strict=True)
-    numbers = np.array(values, int if values[0] is True else None)
-    np.testing.assert_array_equal(np.fabs(Tensor(numbers)).data, np.fabs(numbers), strict=True)
+def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
+    for values in ([True, False], [2, -3], [0.5, -1.5]):
+        copy = np.copy(Tensor(values))
+        np.testing.assert_array_equal(copy.data, np.array(values), strict=True)
+        numbers = np.array(values, int if values[0] is True else None)
+        np.testing.assert_array_equal(np.fabs(Tensor(numbers)).data, np.fabs(numbers), strict=True)
 
 
 # What the words of others would be given, for the tensors t (2, 3) and u (2, 3).
@@ -491,24 +394,23 @@ def recommended(word):
     return [part for part in parts if part]
 
 
-@pytest.mark.parametrize("word", OTHER_WORDS)
-def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works(word):
-    t = leaf()
-    with pytest.raises(AttributeError) as caught:
-        getattr(t, word)
-    expected = f"a Tensor speaks NumPy's words: instead of t.{word} use {OTHER_WORDS[word]}"
-    assert str(caught.value) == expected
-    for statement in recommended(word):
-        names = HERE | {"t": leaf(), "u": leaf(A.T if word == "mm" else A)}
-        if "broadcast_to" in statement:
-            names["shape"] = (5, 2, 3)
-        if statement.startswith("t.data"):
-            names["values"] = A + 1
-        if "loss" in statement:
-            names["loss"] = (names["t"] * 2.0).sum()
-        if "scatter_add" in statement:
-            names["values"], names["shape"] = leaf(np.array([2.0, 3.0])), (2, 3)
-        exec(statement, names)
+def test_a_word_of_pytorchs_is_answered_with_numpys_and_that_one_works():
+    for word in OTHER_WORDS:
+        with pytest.raises(AttributeError) as caught:
+            getattr(leaf(), word)
+        expected = f"a Tensor speaks NumPy's words: instead of t.{word} use {OTHER_WORDS[word]}"
+        assert str(caught.value) == expected
+        for statement in recommended(word):
+            names = HERE | {"t": leaf(), "u": leaf(A.T if word == "mm" else A)}
+            if "broadcast_to" in statement:
+                names["shape"] = (5, 2, 3)
+            if statement.startswith("t.data"):
+                names["values"] = A + 1
+            if "loss" in statement:
+                names["loss"] = (names["t"] * 2.0).sum()
+            if "scatter_add" in statement:
+                names["values"], names["shape"] = leaf(np.array([2.0, 3.0])), (2, 3)
+            exec(statement, names)
 
 
 TORCH = """
@@ -525,34 +427,28 @@ t.view(6, 1) = t.reshape((6, 1))
 """
 
 
-@pytest.mark.parametrize("row", TORCH.strip().splitlines())
-def test_the_recommended_word_means_what_pytorchs_means(row):
+def test_the_recommended_word_means_what_pytorchs_means():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    theirs, ours = row.split(" = ")
-    expected = eval(theirs, {"t": torch.tensor(A), "i": torch.tensor(HERE["indices"])})
-    found = eval(ours, {"np": np, "t": leaf(), "i": HERE["indices"]})
-    if not isinstance(found, list):
-        found, expected = [found], [expected]
-    for y, z in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(y.data if isinstance(y, Tensor) else y, np.asarray(z))
+    for theirs, ours in (row.split(" = ") for row in TORCH.strip().splitlines()):
+        expected = eval(theirs, {"t": torch.tensor(A), "i": torch.tensor(HERE["indices"])})
+        found = eval(ours, {"np": np, "t": leaf(), "i": HERE["indices"]})
+        if not isinstance(found, list):
+            found, expected = [found], [expected]
+        for y, z in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(y.data if isinstance(y, Tensor) else y, np.asarray(z))
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*ops.__all__, *functional.__all__} - {*dir(Tensor), *OTHER_WORDS})
-)
-def test_a_function_looked_for_among_the_methods_is_named_with_its_module(name):
-    with pytest.raises(AttributeError) as caught:
-        getattr(leaf(), name)
-    words = rf"a Tensor speaks NumPy's words: {name} is a function, (np|minigrad)\.{name}\(.*t.*\)"
-    (where,) = re.fullmatch(words, str(caught.value)).groups()
-    function = getattr({"np": np, "minigrad": minigrad}[where], name)
-    assert function in NUMPY if where == "np" else function is getattr(minigrad, name)
+def test_a_function_looked_for_among_the_methods_is_named_with_its_module():
+    for name in {*ops.__all__, *functional.__all__} - {*dir(Tensor), *OTHER_WORDS}:
+        with pytest.raises(AttributeError) as caught:
+            getattr(leaf(), name)
+        words = rf"a Tensor speaks NumPy's words: {name} is a function, (np|minigrad)\.{name}\(t\)"
+        (where,) = re.fullmatch(words, str(caught.value)).groups()
+        function = getattr({"np": np, "minigrad": minigrad}[where], name)
+        assert function in NUMPY if where == "np" else function is getattr(minigrad, name)
 
 
-NO_FUNCTIONS = ["Node", "Tensor", "no_grad", "primitive", "fused", "detect_anomaly", "Graph"]
-
-
-@pytest.mark.parametrize("name", ["nummel", "_secret", "__array_struct__", *NO_FUNCTIONS])
-def test_an_unknown_attribute_is_an_ordinary_error(name):
-    with pytest.raises(AttributeError, match=f"^a Tensor has no attribute '{name}'$"):
-        getattr(leaf(), name)
+def test_an_unknown_attribute_is_an_ordinary_error():
+    for name in ("nummel", "_secret", "__array_struct__", "Node", "primitive", "Graph"):
+        with pytest.raises(AttributeError, match=f"^a Tensor has no attribute '{name}'$"):
+            getattr(leaf(), name)

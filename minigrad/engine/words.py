@@ -7,7 +7,7 @@ here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a
 functions into `t.__array_ufunc__(np.exp, …)` or `t.__array_function__(np.reshape, …)`, before it
 computes anything. So the class below is a table whose lines are methods: each passes its arguments
 to an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it. Which of NumPy's
-functions finds which operation is a table in chapter 6.5.
+functions finds which operation is a table, `functional/vocabulary.py`.
 
 What is in no table is refused by name. Otherwise NumPy would ask the Tensor for its array, and the
 result would have no record.
@@ -74,9 +74,9 @@ class Words:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
         table: Any = vocabulary
-        if method == "__call__" and (not options or table.takes(ufunc, options)):
+        if method == "__call__" and not options:
             if ufunc in table.NUMPY:
-                return table.NUMPY[ufunc](*args, **options)
+                return table.NUMPY[ufunc](*args)
             if ufunc in table.PLAIN:
                 return ufunc(*[_plain(x) for x in args])
         table.refuse_ufunc(ufunc, method, options)  # always raises
@@ -115,11 +115,11 @@ class Words:
     def __rtruediv__(self, other: Any) -> Tensor:
         return ops.divide(other, self)
 
-    def __mod__(self, other: Any) -> Tensor:
-        return ops.remainder(self, other)
+    def __mod__(self, other: Any) -> Any:
+        return np.remainder(self, other)  # type: ignore[call-overload]  # refused by name
 
-    def __rmod__(self, other: Any) -> Tensor:
-        return ops.remainder(other, self)
+    def __rmod__(self, other: Any) -> Any:
+        return np.remainder(other, self)  # type: ignore[call-overload]
 
     def __pow__(self, other: Any) -> Tensor:
         return ops.power(self, other)

@@ -17,9 +17,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
-from minigrad.engine.tensor import Tensor, describe
+from minigrad.engine.tensor import Tensor
 from minigrad.ops import (
     add,
     cos,
@@ -27,7 +26,6 @@ from minigrad.ops import (
     erf,
     exp,
     expm1,
-    getitem,
     log,
     logaddexp,
     maximum,
@@ -137,19 +135,6 @@ def leaky_relu(x: Any, slope: float = 0.01) -> Tensor:
     return where(np.greater(x, 0), x, multiply(slope, x))
 
 
-def elu(x: Any, alpha: float = 1.0) -> Tensor:
-    """x where it is positive, else α (eˣ - 1): smooth at 0 for α = 1 (Clevert et al. 2015).
-
-    `where` sends a gradient of 0 to the side that it did not choose. If that side were expm1(800),
-    its slope would be infinite, and 0 · ∞ is NaN. So expm1 is given 0 in those places.
-
-    >>> elu([0.0, 800.0])
-    array([  0., 800.])
-    """
-    above = np.greater(x, 0)
-    return where(above, x, multiply(alpha, expm1(where(above, 0, x))))
-
-
 def softplus(x: Any) -> Tensor:
     """log(1 + eˣ): relu without its kink. Its slope is the sigmoid.
 
@@ -188,20 +173,3 @@ def gelu(x: Any) -> Tensor:
     array([-0.,  0., 10.])
     """
     return multiply(x, multiply(0.5, add(1, erf(multiply(1 / math.sqrt(2), x)))))
-
-
-def glu(x: Any, axis: int = -1) -> Tensor:
-    """a σ(b), for the first half a and the second half b of x along the axis: b opens a gate for a.
-
-    (…, 2d) → (…, d). Dauphin et al. 2017.
-
-    >>> glu([1.0, 2.0, 0.0, 800.0])
-    array([0.5, 2. ])
-    """
-    shape = np.shape(x)
-    axis = normalize_axis_index(axis, len(shape))
-    if shape[axis] % 2:
-        raise ValueError(f"glu of {describe(x)}: axis {axis} does not have two equal halves")
-    along, half = (slice(None),) * axis, shape[axis] // 2
-    a, b = (getitem(x, (*along, part)) for part in (slice(half), slice(half, None)))
-    return multiply(a, sigmoid(b))

@@ -1,4 +1,4 @@
-"""6.5 · Vocabulary: which of NumPy's functions finds which operation.
+"""Vocabulary: which of NumPy's functions finds which operation.
 
 Why does `np.exp(t)` work on a Tensor? NumPy looks at the arguments before it computes anything. If
 one of them has a method `__array_ufunc__` or `__array_function__`, NumPy calls that method and
@@ -31,95 +31,31 @@ import numpy as np
 
 from minigrad import functional as F
 from minigrad import ops
-from minigrad.functional.more import MORE
+from minigrad.functional import numpy_words
+from minigrad.ops import inverses
 from minigrad.ops.elementwise import floats
 
-
-def _where(condition: Any, *choices: Any) -> Any:
-    """np.where of one argument is a question: which places are not 0?"""
-    if not choices:
-        raise TypeError("np.where of one Tensor has no rule: use np.nonzero(t), which is the same")
-    return ops.where(condition, *choices)
-
+# What NumPy has too, under the same name: np.exp finds minigrad.exp, np.vstack finds `vstack`.
+_ALIKE = {
+    getattr(np, name): f
+    for module in (ops, F, inverses, numpy_words)
+    for name, f in vars(module).items()
+    if callable(f) and f.__module__.startswith("minigrad.") and hasattr(np, name)
+}
 
 NUMPY: dict[Any, Callable[..., Any]] = {
-    # 3.1 and 6.1, elementwise
-    np.abs: ops.abs,
-    np.add: ops.add,
-    np.arctan: ops.arctan,
-    np.cos: ops.cos,
-    np.divide: ops.divide,
-    np.exp: ops.exp,
-    np.expm1: ops.expm1,
-    np.fabs: lambda x, /: ops.abs(floats(x)),
-    np.log: ops.log,
-    np.log1p: ops.log1p,
-    np.logaddexp: ops.logaddexp,
-    np.maximum: ops.maximum,
-    np.multiply: ops.multiply,
-    np.negative: ops.negative,
-    np.positive: ops.positive,
-    np.power: ops.power,
-    np.remainder: ops.remainder,
-    np.sign: ops.sign,
-    np.sin: ops.sin,
-    np.sqrt: ops.sqrt,
-    np.subtract: ops.subtract,
-    np.tanh: ops.tanh,
-    np.where: _where,
-    np.clip: F.clip,
-    np.cosh: F.cosh,
-    np.log2: F.log2,
-    np.minimum: ops.minimum,
-    np.reciprocal: F.reciprocal,
-    np.sinh: F.sinh,
-    np.square: F.square,
-    np.tan: F.tan,
-    # 3.2, 3.3 and 6.2, arranging
-    np.broadcast_to: ops.broadcast_to,
-    np.concatenate: ops.concatenate,
-    np.copy: lambda a: a.copy(),
-    np.reshape: ops.reshape,
-    np.swapaxes: ops.swapaxes,
-    np.transpose: ops.transpose,
-    np.matrix_transpose: lambda x: ops.swapaxes(x, -1, -2),
-    np.diagonal: F.diagonal,
-    np.expand_dims: F.expand_dims,
-    np.flip: F.flip,
-    np.moveaxis: F.moveaxis,
-    np.pad: F.pad,
-    np.ravel: F.ravel,
-    np.repeat: F.repeat,
-    np.roll: F.roll,
-    np.sort: F.sort,
-    np.split: F.split,
-    np.squeeze: F.squeeze,
-    np.stack: F.stack,
-    np.take: F.take,
-    np.take_along_axis: F.take_along_axis,
-    np.tile: F.tile,
-    np.tril: F.tril,
-    np.triu: F.triu,
-    # 3.4, 3.5 and 6.3, reductions and products
-    np.cumsum: ops.cumsum,
+    **_ALIKE,
     np.amax: ops.max,
     np.amin: ops.min,
-    np.max: ops.max,
-    np.mean: ops.mean,
-    np.sum: ops.sum,
-    np.min: ops.min,
-    np.prod: F.prod,
-    np.std: F.std,
-    np.var: F.var,
+    np.copy: lambda a: a.copy(),
+    np.fabs: lambda x, /: ops.abs(floats(x)),
+    np.linalg.cross: numpy_words.cross,
+    np.linalg.inv: inverses.inv,
     np.linalg.norm: F.norm,
-    np.einsum: ops.einsum,
-    np.matmul: ops.matmul,
-    np.dot: F.dot,
-    np.outer: F.outer,
-    np.tensordot: F.tensordot,
-    np.trace: F.trace,
-    # 3.9, 6.6 and 6.7, what no chapter needs
-    **MORE,
+    np.linalg.outer: F.outer,
+    np.linalg.solve: inverses.solve,
+    np.linalg.tensordot: F.tensordot,
+    np.matrix_transpose: lambda x: ops.swapaxes(x, -1, -2),
 }
 
 PLAIN: frozenset[Any] = frozenset(
@@ -185,21 +121,20 @@ INSTEAD: dict[Any, str] = {
     np.copysign: "np.where(np.signbit(y), -np.abs(x), np.abs(x))",
     np.copyto: "np.where",
     np.delete: "x[keep], with the indices or a mask of what stays",
-    np.divmod: "x // y and x % y",
+    np.exp2: "2.0**x",
+    np.fliplr: "x[:, ::-1]",
+    np.flipud: "x[::-1]",
     np.insert: "np.concatenate([x[:i], values, x[i:]])",
     np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
+    np.log10: "np.log(x) / np.log(10)",
+    np.nan_to_num: "np.where(np.isnan(x), 0, x)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
     np.ptp: "x.max() - x.min()",
     np.put: "scatter_add or np.where",
-}
-
-# The same for options of NumPy's functions.
-INSTEAD_OF_OPTIONS: dict[str, str] = {
-    "dtype": "x.astype(dtype) before or after it",
-    "initial": "the result and the number, as in np.maximum(x.max(), 0)",
-    "order": "x.transpose(axes) before it",
-    "where": "np.where before it",
+    np.remainder: "x - y * (x // y)",
+    np.vdot: "np.sum(x * y)",
+    np.vecdot: "np.sum(x * y, axis=-1)",
 }
 
 # PyTorch's words for what NumPy calls otherwise. (PyTorch passes the gradient of an intermediate
@@ -244,18 +179,13 @@ def advice(name: str) -> str:
     """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
-    if name in ops.__all__ or name in F.__all__:
+    if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
         where = "np" if hasattr(np, name) else "minigrad"
         return f"a Tensor speaks NumPy's words: {name} is a function, {where}.{name}(t)"
     for function in NUMPY:
         if function.__name__ == name:
             return f"a Tensor speaks NumPy's words: {name} is a function, {_name(function)}(t)"
     return f"a Tensor has no attribute {name!r}"
-
-
-def takes(ufunc: Any, options: Mapping[str, Any]) -> bool:
-    """Whether our operation has these options of the ufunc too: the axis of np.vecdot."""
-    return ufunc in NUMPY and options.keys() <= _parameters(NUMPY[ufunc]).keys()
 
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
@@ -278,8 +208,6 @@ def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
     )
     if function in INSTEAD:
         remedy = f"use {INSTEAD[function]}"
-    elif getattr(function, "__module__", "") == "numpy.fft":
-        remedy = "minigrad has no complex numbers, and so no Fourier transforms"
     raise TypeError(f"{name or _name(function)} has no rule for Tensors: {remedy}")
 
 
@@ -291,15 +219,9 @@ def refuse_unknown_options(function: Any, options: Mapping[str, Any]) -> None:
             raise TypeError(f"{_name(function)} with out= cannot be recorded: make a new tensor")
         if option not in parameters:
             optional = [p.name for p in parameters.values() if p.default is not p.empty]
-            instead = INSTEAD_OF_OPTIONS.get(option)
             raise TypeError(
-                f"{_name(function)} with {option}= has no rule for Tensors: "
-                + (
-                    f"its options here are {', '.join(optional)}"
-                    if optional
-                    else "it has no options here"
-                )
-                + (f"; instead of {option}= use {instead}" if instead else "")
+                f"{_name(function)} with {option}= has no rule for Tensors: its options here are "
+                + (", ".join(optional) or "none")
             )
 
 

@@ -19,15 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Array, Tensor, describe
+from minigrad.engine.tensor import Tensor, describe
 from minigrad.functional import dropout, embedding
 from minigrad.functional.learning import check_probability
 from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.module import Module
-from minigrad.ops import layer_norm, linear
-from minigrad.ops.elementwise import floats
-from minigrad.ops.fused import check_eps, deviation
+from minigrad.ops import layer_norm, linear, rms_norm
 
 
 class Linear(Module):
@@ -86,7 +83,6 @@ class LayerNorm(Module):
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
         self.bias = _parameter(np.zeros(d_model), dtype, "bias")
-        check_eps(eps)
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -94,44 +90,20 @@ class LayerNorm(Module):
         return layer_norm(_of_width(x, self.gain, "LayerNorm"), self.gain, self.bias, eps=self.eps)
 
 
-def _rms_norm_by_steps(x: Any, gain: Any, /, eps: float) -> Any:
-    return x / deviation(x, eps) * gain
-
-
-@fused(definition=_rms_norm_by_steps, name="rms_norm")
-def _rms_norm(x: Array, gain: Array, /, eps: float) -> Any:
-    """n ⊙ gain with n = x/σ: chapter 3.7's derivation of `layer_norm`, without the mean."""
-    narrow = x.dtype == np.float16  # whose squares overflow
-    x = x.astype(np.float32) if narrow else x
-    sigma = deviation(x, eps)
-    n = x / sigma
-
-    def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Array | None, ...]:
-        h = None
-        if needs[0]:
-            h = g * gain
-            h -= n * (np.vecdot(h, n)[..., None] / n.shape[-1])
-            h /= sigma
-        return h, g * n if needs[1] else None
-
-    y = n * gain
-    return y.astype(np.result_type(np.float16, gain)) if narrow else y, backward
-
-
 class RMSNorm(Module):
     """x/√(mean(x²) + eps) ⊙ gain over the last axis (Zhang & Sennrich 2019).   (…, d) → (…, d)
 
-    LayerNorm without the mean: what matters, they find, is that the size is fixed.
+    LayerNorm without the mean: what matters, they find, is that the size is fixed. The derivation
+    is chapter 3.7's.
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = float) -> None:
         self.gain = _parameter(np.ones(d_model), dtype, "gain")
-        check_eps(eps)
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
         """Bring each row of x to mean square 1, then scale it."""
-        return _rms_norm(floats(_of_width(x, self.gain, "RMSNorm")), self.gain, eps=self.eps)
+        return rms_norm(_of_width(x, self.gain, "RMSNorm"), self.gain, eps=self.eps)
 
 
 class Dropout(Module):

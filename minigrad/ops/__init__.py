@@ -1,6 +1,6 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The 48 below. Everything else is composed of
+Which functions must a learner differentiate by hand? The 49 below. Everything else is composed of
 them, and the chain rule does the rest. Each rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
@@ -9,14 +9,14 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.4  reduce        sum, mean, max, … : many to one
     3.5  linalg        matmul
     3.6  softmaxes     softmax, log_softmax, logsumexp
-    3.7  fused         layer_norm, linear, masked_softmax, gelu_tanh: several steps, one node
+    3.7  fused         layer_norm, rms_norm, linear, masked_softmax, …: several steps, one node
     3.8  products      einsum
     3.10 classification  cross_entropy
     3.11 error_function  erf
 
-Chapter 3.9 has 13 more, which no demo uses and which are found only as NumPy's functions:
+Chapter 3.9 has ten more, which are found only as NumPy's functions:
 
-    3.9  inverses      np.arcsin, np.arctan2, np.linalg.solve, np.linalg.cholesky, …
+    3.9  inverses      np.arcsin, np.linalg.inv, np.linalg.solve, np.arctan2, …
 
 How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -30,6 +30,8 @@ and G = ∂L/∂C for an output C. The signs:
     >>> softmax([0.0, 0.0])
     array([0.5, 0.5])
 """
+
+from typing import TYPE_CHECKING
 
 from minigrad.ops.classification import cross_entropy
 from minigrad.ops.elementwise import (
@@ -49,7 +51,6 @@ from minigrad.ops.elementwise import (
     negative,
     positive,
     power,
-    remainder,
     sigmoid,
     sign,
     sin,
@@ -58,7 +59,14 @@ from minigrad.ops.elementwise import (
     tanh,
 )
 from minigrad.ops.error_function import erf
-from minigrad.ops.fused import gelu_tanh, layer_norm, linear, masked_softmax
+from minigrad.ops.fused import (
+    gelu_tanh,
+    layer_norm,
+    linear,
+    masked_softmax,
+    rms_norm,
+    rotate_pairs,
+)
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum
@@ -66,53 +74,5 @@ from minigrad.ops.reduce import cumsum, max, mean, min, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
 from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 
-__all__ = [
-    "abs",
-    "add",
-    "arctan",
-    "astype",
-    "broadcast_to",
-    "concatenate",
-    "cos",
-    "cross_entropy",
-    "cumsum",
-    "divide",
-    "einsum",
-    "erf",
-    "exp",
-    "expm1",
-    "gelu_tanh",
-    "getitem",
-    "layer_norm",
-    "linear",
-    "log",
-    "log1p",
-    "log_softmax",
-    "logaddexp",
-    "logsumexp",
-    "masked_softmax",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "multiply",
-    "negative",
-    "positive",
-    "power",
-    "remainder",
-    "reshape",
-    "scatter_add",
-    "sigmoid",
-    "sign",
-    "sin",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "sum",
-    "swapaxes",
-    "tanh",
-    "transpose",
-    "where",
-]
+if not TYPE_CHECKING:  # (a type checker takes the imports as they are)
+    __all__ = sorted(name for name, value in globals().items() if callable(value))

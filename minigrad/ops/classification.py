@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import fused
-from minigrad.engine.tensor import Array, Tensor, describe, real_array, refuse_masked
+from minigrad.engine.tensor import Tensor
 from minigrad.ops.elementwise import floats
-from minigrad.ops.indexing import counted_targets
+from minigrad.ops.indexing import integers_below
 from minigrad.ops.softmaxes import log_softmax
 
 
@@ -59,8 +59,7 @@ def cross_entropy(
     ∂L/∂z = (p Σ t - t)/n, with the sum over the row's classes. With "sum" and "none" n is 1.
 
     The targets are constants: for a gradient with respect to them use `kl_div` (chapter 6.4).
-    ValueError for shapes that do not fit, a class out of range, or no target left; TypeError for
-    targets that are not integers.
+    ValueError for shapes that do not fit, a class out of range, or no target left.
 
     >>> from minigrad import grad
     >>> cross_entropy([[0.0, 0.0]], [1])                    # log 2
@@ -73,10 +72,10 @@ def cross_entropy(
     check_reduction(reduction)
     return _cross_entropy(
         floats(logits),
-        targets=_constant(targets, "targets"),
+        targets=np.array(targets),  # a copy: the record needs it as it is now
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
-        weight=None if weight is None else _constant(weight, "weight"),
+        weight=None if weight is None else np.array(weight, float),
         reduction=reduction,
     )
 
@@ -90,7 +89,7 @@ def _composed_cross_entropy(
     weight=None,
     reduction="mean",
 ):
-    truth, counts = _truth(logits, targets, ignore_index, label_smoothing, weight, reduction)
+    truth, counts = truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction)
     log_p = log_softmax(np.where(counts, logits, 0))
     terms = truth * np.where(truth == 0, 0, log_p)
     return -(np.sum(terms, axis=-1) if reduction == "none" else np.sum(terms))
@@ -106,7 +105,7 @@ def _cross_entropy(
     weight=None,
     reduction="mean",
 ):
-    truth, counts = _truth(logits, targets, ignore_index, label_smoothing, weight, reduction)
+    truth, counts = truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction)
     # A row that does not count may hold anything, also NaN, so zeros take its place.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
@@ -123,87 +122,40 @@ def _cross_entropy(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the truth, and sentences for what does not fit.
+# What follows: the truth, which `nll` (chapter 6.4) shares, and what does not fit.
 
 
-def _truth(logits, targets, ignore_index, label_smoothing, weight, reduction):
-    """t/n, with the t and n of the docstring above, and which rows count, (…, 1)."""
-    shape = logits.shape
-    if not 0.0 <= label_smoothing < 1.0:
-        raise ValueError(f"label_smoothing lies between 0 and 1, but is {label_smoothing}")
-    if shape and targets.shape == shape and targets.dtype.kind == "f":
-        _refuse_what_is_not_a_distribution(targets, ignore_index)
-        truth, counts = targets, np.ones(shape[:-1], bool)
-        n = number_for_mean(counts, reduction)
-        check_weight(weight, shape[-1])
-    elif shape and targets.shape == shape[:-1]:
-        chosen, counts = counted_targets(targets, shape[-1], ignore_index, "targets")
-        truth = chosen[..., None] == np.arange(shape[-1])
-        n = number_for_mean(weight_of_rows(weight, chosen, counts, shape[-1]), reduction)
-    elif targets.shape == shape:
-        raise TypeError(
-            f"targets of the logits' shape {shape} are probabilities, of a floating dtype: got "
-            f"{targets.dtype}; of one-hot rows take .argmax(-1)"
-        )
+def truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction) -> Any:
+    """t/n, with the t and n of `cross_entropy`'s docstring, and which rows count, (…, 1)."""
+    num_classes = logits.shape[-1]
+    counts = of_rows = np.ones(logits.shape[:-1], bool)
+    if targets.dtype.kind == "f" and targets.shape == logits.shape:
+        truth = targets
+        if not np.allclose(truth.sum(axis=-1), 1, rtol=0, atol=0.01):
+            raise ValueError(
+                "targets of the logits' shape are probabilities: these do not sum to 1"
+            )
+    elif targets.shape == logits.shape[:-1]:
+        counts = of_rows = counts if ignore_index is None else targets != ignore_index
+        chosen = integers_below(np.where(counts, targets, 0), num_classes, "targets")
+        truth = chosen[..., None] == np.arange(num_classes)
+        if weight is not None:
+            of_rows = np.where(counts, weight[chosen], 0)
     else:
         raise ValueError(
-            f"one target for each row: the targets have shape {targets.shape}, the logits {shape}"
+            f"one target for each row: the targets are {targets.dtype} {targets.shape}, the logits "
+            f"{logits.shape}; of one-hot rows take .argmax(-1)"
         )
-    counts = counts[..., None]
-    truth = ((1 - label_smoothing) * truth + label_smoothing / shape[-1]) * (counts / n)
-    return (truth if weight is None else truth * weight).astype(logits.dtype), counts
-
-
-def _refuse_what_is_not_a_distribution(targets, ignore_index):
-    if ignore_index is not None:
-        raise ValueError("ignore_index is for targets that are classes: these are probabilities")
-    if not ((targets >= 0).all() and np.allclose(targets.sum(axis=-1), 1, rtol=0, atol=0.01)):
-        raise ValueError(
-            "targets of the logits' shape are probabilities, in rows that sum to 1: these are not"
-        )
+    n = of_rows.sum() if reduction == "mean" else 1
+    if not n > 0:
+        raise ValueError("no target is left to take the mean over")
+    truth = ((1 - label_smoothing) * truth + label_smoothing / num_classes) * (counts / n)[
+        ..., None
+    ]
+    return (truth if weight is None else truth * weight).astype(logits.dtype), counts[..., None]
 
 
 def check_reduction(reduction: str) -> None:
     """Refuse a reduction that is not "mean", "sum" or "none"."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction is 'mean', 'sum' or 'none': got {reduction!r}")
-
-
-def weight_of_rows(weight: Any, chosen: Array, counts: Array, num_classes: int) -> Array:
-    """How much each row counts: the weight of its class, 1 without weights; 0 if it is ignored."""
-    if weight is None:
-        return counts
-    check_weight(weight, num_classes)
-    return np.where(counts, np.asarray(weight, float)[chosen], 0)
-
-
-def check_weight(weight: Any, num_classes: int) -> None:
-    """Refuse a weight that is not one number for each class."""
-    if weight is None:
-        return
-    weights = real_array(weight, "weight")
-    if weights.shape != (num_classes,) or not (weights >= 0).all():
-        raise ValueError(
-            f"weight is a number, 0 or more, for each of the {num_classes} classes: got {weight}"
-        )
-
-
-def _constant(values, name):
-    """A copy as an array: the record needs it as it is now."""
-    if isinstance(values, Tensor) and values.requires_grad:
-        raise TypeError(
-            f"cross_entropy: {name} must be a constant, but {describe(values)} requires a "
-            f"gradient: use {name}.detach() (or are the first two arguments exchanged?)"
-        )
-    refuse_masked(values, "cross_entropy")
-    return np.array(values)
-
-
-def number_for_mean(weights: Array, reduction: str) -> Any:
-    """n: the number by which the sum over the rows is divided. It is 1 if the sum was asked for."""
-    if reduction != "mean":
-        return 1
-    n = float(weights.sum())
-    if not n > 0:
-        raise ValueError("no target is left to take the mean over")
-    return n

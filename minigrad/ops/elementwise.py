@@ -182,10 +182,9 @@ def power(a, b, /):
     if isinstance(b, np.ndarray) and b.ndim == 0 and b != 0:
         slope = lambda: exponent * a ** (exponent - 1)
     else:
-        flat = lambda: (b == 0) & (np.abs(a) < 1 / np.finfo(a.dtype).max)  # 1/a would be infinite
-        slope = lambda: b * a ** np.where(flat(), 1, b - 1)
+        slope = lambda: b * a ** np.where((a == 0) & (b == 0), 1, b - 1)
     return (
-        lambda: a**exponent if "f" in a.dtype.kind + b.dtype.kind else _whole_power(a, b),
+        lambda: a**exponent,
         lambda g, y: g * slope(),
         lambda g, y: g * y * np.log(floats(np.where((a == 0) & (b >= 0), 1, a))),
     )
@@ -199,22 +198,6 @@ def positive(x, /):
     array(2.)
     """
     return +x, lambda g, y: g
-
-
-@primitive
-def remainder(a, b, /):
-    """y = a - b ⌊a/b⌋: what is left of a after whole steps of b, `a % b`.
-
-    The number of whole steps is constant between its jumps: ∂y/∂a = 1 and ∂y/∂b = -⌊a/b⌋.
-
-    >>> remainder(7.0, 3.0)
-    array(1.)
-    """
-    return (
-        lambda: np.remainder(a, b),
-        lambda g, y: g,
-        lambda g, y: -g * np.floor_divide(a, b),
-    )
 
 
 @primitive
@@ -281,12 +264,7 @@ def arctan(x, /):
     >>> arctan(0.0)
     array(0.)
     """
-
-    def vjp(g, y):
-        length = np.hypot(x, 1)  # √(1 + x²), finite even where x² overflows
-        return g / length / length
-
-    return lambda: np.arctan(x), vjp
+    return lambda: np.arctan(x), lambda g, y: g / (1 + x * x)
 
 
 @primitive
@@ -349,14 +327,6 @@ def minimum(a, b, /):
     )
 
 
-def _whole_power(a, b):
-    """aᵇ of integers. Above 2⁶³ it would wrap around, and so it is refused."""
-    y = wide(a) ** wide(b)
-    if not (np.abs(np.power(floats(a), floats(b))) < 2.0**63).all():
-        raise OverflowError("the result has no int64: use floats")
-    return y
-
-
 def floats(x: Any) -> Any:
     """Integers and booleans as float64; whatever is floating as it is.
 
@@ -367,23 +337,6 @@ def floats(x: Any) -> Any:
     >>> floats(np.array([1, 2], np.uint8))
     array([1., 2.])
     """
-    if not isinstance(x, _ARRAYS):
+    if not isinstance(x, (np.ndarray, Tensor)):
         x = np.asarray(x)
     return x if x.dtype.kind == "f" else x.astype(float)
-
-
-def wide(x: Any) -> Any:
-    """Integers and booleans as int64, in which sums of their products rarely wrap; else as it is.
-
-    >>> from minigrad.ops.elementwise import wide
-    >>> wide(np.array([200], np.uint8)) * wide(np.array([2], np.uint8))
-    array([400])
-    """
-    if not isinstance(x, _ARRAYS):
-        x = np.asarray(x)
-    if x.dtype.kind == "f" or x.dtype == np.uint64:
-        return x
-    return Tensor(x.data.astype(int)) if isinstance(x, Tensor) else x.astype(int)
-
-
-_ARRAYS = (np.ndarray, Tensor)

@@ -28,13 +28,12 @@ Exercise 15 of `python -m demos learn`: write the three VJPs of layer normalisat
 """
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
 from minigrad.engine.rules import fused, primitive
-from minigrad.engine.tensor import Tensor, describe, frozen, refuse_masked
+from minigrad.engine.tensor import Tensor, describe, frozen
 from minigrad.ops.elementwise import floats
 from minigrad.ops.shape import broadcasts_to
 from minigrad.ops.softmaxes import softmax
@@ -42,7 +41,12 @@ from minigrad.ops.softmaxes import softmax
 
 def _layer_norm(x, gain, bias, /, eps=1e-5):
     centred = x - np.mean(x, axis=-1, keepdims=True)
-    return centred / deviation(centred, eps) * gain + bias
+    return _rms_norm(centred, gain, eps) + bias
+
+
+def _rms_norm(x, gain, /, eps=1e-5):
+    x = floats(x)
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + float(eps)) * gain
 
 
 @fused(definition=_layer_norm)
@@ -66,17 +70,12 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
     The gradient is divided by σ: a row twice as large gets a gradient half as large.
 
-    Rows of float16 are computed in float32, where their squares and sums do not overflow. (The
-    definition computes in float16: its x - μ is ∞ beyond 65,504.)
-
     >>> layer_norm([[1.0, 3.0]], [1.0, 1.0], [0.0, 10.0], eps=0.0)
     array([[-1., 11.]])
     """
     x = floats(x)
-    narrow = x.dtype == np.float16
-    x = x.astype(np.float32) if narrow else x
     n = x - x.mean(axis=-1, keepdims=True)
-    sigma = deviation(n, eps)
+    sigma = _root_mean_square(n, eps)
     n /= sigma
 
     def backward(g, y, needs):
@@ -89,54 +88,44 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
             h /= sigma
         return h, g * n if needs[1] else None, g if needs[2] else None
 
-    y = n * gain + bias
-    return y.astype(np.result_type(np.float16, gain, bias)) if narrow else y, backward
+    return n * gain + bias, backward
 
 
-def deviation(centred: Any, eps: float) -> Any:
-    """σ = √(mean(centred²) + eps) of each row of x - μ, even where squares would overflow."""
-    check_eps(eps)
-    eps = float(eps)  # (one of np.float64 would make float32 wider)
-    with np.errstate(over="ignore"):
-        if isinstance(centred, Tensor):
-            variance = np.mean(centred * centred, axis=-1, keepdims=True)
-        else:  # without an array of all squares
-            variance = np.vecdot(centred, centred)[..., None] / centred.shape[-1]
-    if not np.isinf(variance).any():
-        return np.sqrt(variance + eps)
-    scale = size_in_powers_of_two(centred, -1)
-    centred = centred / scale
-    return scale * np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + eps / scale / scale)
+def _root_mean_square(x, eps):
+    """√(mean(x²) + eps) of each row, without an array of all squares."""
+    # (A NumPy float64 would make float32 wider, and so eps is one of Python's.)
+    return np.sqrt(np.vecdot(x, x)[..., None] / x.shape[-1] + float(eps))
 
 
-def check_eps(eps: float) -> None:
-    """Refuse an eps that is not a number to add to a mean of squares."""
-    number = isinstance(eps, int | float | np.integer | np.floating)
-    end = sys.float_info.max if isinstance(eps, int) else math.inf  # (an int can be larger)
-    if not number or not 0 <= eps < end:
-        raise ValueError(f"eps must be a number, 0 or larger, and finite: got {eps!r}")
+@fused(definition=_rms_norm)
+def rms_norm(x, gain, /, eps=1e-5):
+    """y = n ⊙ gain with n = x/σ, σ² = mean(x²) + eps (Zhang & Sennrich 2019).   → (…, d)
 
+    It is `layer_norm` without the mean, and so is its gradient. From 2σ dσ = 2 mean(x ⊙ dx) follows
+    dσ = mean(n ⊙ dx) and dn = (dx - n mean(n ⊙ dx))/σ. With h = g ⊙ gain,
 
-def size_in_powers_of_two(x: Any, axis: Any) -> Any:
-    """For each line of x along the axis, the largest power of two ≤ max |xᵢ|, as a plain array.
+        ∂L/∂x = (h - n mean(n ⊙ h))/σ        ∂L/∂gain = g ⊙ n
 
-    Divided by this power, the largest |xᵢ| is between 1 and 2, so the sum of the squares does not
-    overflow and is not rounded to 0. The division is exact, unless a quotient is too small for the
-    dtype. For a line of zeros, or with ∞ or NaN, the answer is 1.
-
-    >>> from minigrad.ops.fused import size_in_powers_of_two
-    >>> size_in_powers_of_two(np.array([5.0, 1e-3]), 0)
-    array([4.])
+    >>> rms_norm([[1.0, 7.0]], [1.0, 10.0], eps=0.0)        # σ = 5
+    array([[ 0.2, 14. ]])
     """
-    array = x.data if isinstance(x, Tensor) else x
-    largest = np.abs(np.asarray(array)).max(axis=axis, keepdims=True)
-    usual = np.isfinite(largest) & (largest > 0)
-    _, exponent = np.frexp(np.where(usual, largest, 1))
-    return np.ldexp(np.ones((), array.dtype), exponent - 1)
+    x = floats(x)
+    sigma = _root_mean_square(x, eps)
+    n = x / sigma
+
+    def backward(g, y, needs):
+        h = None
+        if needs[0]:
+            h = g * gain
+            h -= n * (np.vecdot(h, n)[..., None] / n.shape[-1])
+            h /= sigma
+        return h, g * n if needs[1] else None
+
+    return n * gain, backward
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: a linear layer, masked softmax and GELU.
+# What follows: a linear layer, masked softmax, GELU, and the turn of rotary positions.
 
 
 @primitive
@@ -193,7 +182,6 @@ def masked_softmax(z: Any, mask: Any) -> Tensor:
     array([[0.5, 0. , 0.5],
            [0. , 0. , 0. ]])
     """
-    refuse_masked(mask, "masked_softmax")
     mask = np.asarray(mask)
     if not np.ndim(z) or mask.dtype != bool or not broadcasts_to(mask.shape, np.shape(z)):
         raise ValueError(
@@ -296,3 +284,33 @@ _AT_ONCE = 2**16
 
 def _parts(flat):
     return [slice(start, start + _AT_ONCE) for start in range(0, flat.size, _AT_ONCE)]
+
+
+@primitive
+def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
+    """(a, b) → (a cos θ - b sin θ, a sin θ + b cos θ) for each pair of features.   (…, d) → (…, d)
+
+    cos, sin  of the angle of each pair, (…, d/2): constants
+    pairs     which features are pair i: "neighbours" for 2i and 2i + 1, "halves" for i and i + d/2
+
+    A turn by θ is a matrix whose transpose is the turn by -θ, so g is turned back:
+
+        ( cos θ  -sin θ )ᵀ    (  cos θ  sin θ )
+        ( sin θ   cos θ )  =  ( -sin θ  cos θ )
+
+    Composed it would be nine nodes, and twelve arrays for what needs one.
+
+    >>> rotate_pairs([1.0, 2.0, 3.0, 4.0], 0.0, 1.0)        # by 90°
+    array([-2.,  1., -4.,  3.])
+    """
+    return lambda: _rotated(x, cos, sin, pairs), lambda g, y: rotate_pairs(g, cos, -sin, pairs)
+
+
+def _rotated(x, cos, sin, pairs):
+    half = x.shape[-1] // 2
+    halves = (slice(half), slice(half, None))
+    first, second = halves if pairs == "halves" else (slice(0, None, 2), slice(1, None, 2))
+    a, b, y = x[..., first], x[..., second], np.empty_like(x)
+    np.subtract(a * cos, b * sin, out=y[..., first])
+    np.add(a * sin, b * cos, out=y[..., second])
+    return y

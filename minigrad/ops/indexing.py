@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Array, Tensor, as_operand, describe, refuse_masked
-from minigrad.ops.elementwise import wide
+from minigrad.engine.tensor import Array, Tensor
 from minigrad.ops.shape import broadcast_to, reshape
 
 
@@ -54,13 +53,9 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
     >>> scatter_add([1.0, 2.0, 4.0], (3,), [2, 2, 0])
     array([4., 0., 3.])
     """
-    index, x = _own(index), as_operand(x, "scatter_add")
-    x = wide(x) if x.dtype.kind == "b" and _may_repeat(index) else x  # True and True make 2
-    try:
-        places = np.broadcast_to(0, shape)[index].shape
-        x = x if np.shape(x) == places else broadcast_to(x, places)
-    except (ValueError, IndexError) as error:
-        raise type(error)(f"scatter_add of {describe(x)}: {error}") from None
+    index = _own(index)
+    places = np.broadcast_to(0, shape)[index].shape
+    x = x if np.shape(x) == places else broadcast_to(x, places)
     return _scatter_add(x, shape, index)
 
 
@@ -102,7 +97,6 @@ def _copied(part):
     """A sequence as an array, as NumPy reads it, also a tuple inside the tuple: x[:, (0, 0)]."""
     if not hasattr(part, "__len__"):
         return part
-    refuse_masked(part, "an index")
     array = np.array(part)
     return array if array.size or hasattr(part, "dtype") else array.astype(int)  # x[[]]
 
@@ -118,7 +112,6 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
 
     Negative ones are refused: the token or class -1 is a mistake, and NumPy would take the last.
     """
-    refuse_masked(indices, asked)
     places = np.asarray(indices)
     if places.dtype.kind not in "iu" and places.size:
         raise TypeError(
@@ -129,17 +122,6 @@ def integers_below(indices: Any, n: int, asked: str) -> Array:
         wrong = places.min() if places.min() < 0 else places.max()
         raise ValueError(f"{asked}: {wrong} is not between 0 and {n - 1}")
     return places.astype(int, copy=False)
-
-
-def counted_targets(
-    targets: Array, num_classes: int, ignore_index: int | None, asked: str
-) -> tuple[Array, Array]:
-    """The class of each target, with 0 for those to be ignored; and which targets count."""
-    if ignore_index is not None and not isinstance(ignore_index, int | np.integer):
-        raise TypeError(f"{asked}: ignore_index is one integer: got {ignore_index!r}")
-    counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
-    known = np.where(counts, targets, np.zeros_like(targets))
-    return integers_below(known, num_classes, asked), counts
 
 
 @primitive

@@ -11,18 +11,16 @@ The same works where y is a matrix that an algorithm finds. X = A⁻¹ B is foun
 no step of the elimination is differentiated: the equation A X = B is. Here the theorem asks for a
 regular A, one that has an inverse.
 
-These operations are found by NumPy's names for them, `np.arcsin(t)` or `np.linalg.solve(a, b)`,
+The operations here are found by NumPy's names for them, `np.arcsin(t)` or `np.linalg.solve(a, b)`,
 and are not among minigrad's own names.
-
-Reference: no demo uses what follows.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from minigrad.engine.rules import primitive
-from minigrad.engine.tensor import Array, Tensor
+from minigrad.engine.tensor import Tensor
 from minigrad.ops.indexing import getitem
 from minigrad.ops.shape import reshape
 
@@ -37,98 +35,6 @@ def arcsin(x, /):
     Tensor(0.)
     """
     return lambda: np.arcsin(x), lambda g, y: g / np.sqrt((1 - x) * (1 + x))
-
-
-@primitive
-def arccos(x, /):
-    """y = arccos(x) = π/2 - arcsin(x): f′ = -1/√((1 - x)(1 + x)).
-
-    >>> np.arccos(Tensor(1.0))
-    Tensor(0.)
-    """
-    return lambda: np.arccos(x), lambda g, y: -g / np.sqrt((1 - x) * (1 + x))
-
-
-@primitive
-def arcsinh(x, /):
-    """y = arcsinh(x): from sinh(y) = x follows cosh(y) dy = dx, and cosh(y) = √(1 + x²).
-
-    f′ = 1/√(1 + x²), with the root taken by `hypot`: x² would overflow at 1e155.
-
-    >>> np.arcsinh(Tensor(0.0))
-    Tensor(0.)
-    """
-    return lambda: np.arcsinh(x), lambda g, y: g / np.hypot(x, 1)
-
-
-@primitive
-def arccosh(x, /):
-    """y = arccosh(x) for x ≥ 1: sinh(y) dy = dx, and sinh(y) = √(x² - 1) = √(x - 1) √(x + 1).
-
-    >>> np.arccosh(Tensor(1.0))
-    Tensor(0.)
-    """
-    return lambda: np.arccosh(x), lambda g, y: g / (np.sqrt(x - 1) * np.sqrt(x + 1))
-
-
-@primitive
-def arctanh(x, /):
-    """y = arctanh(x) for |x| < 1: tanh′ = 1 - tanh², so (1 - x²) dy = dx.
-
-    >>> np.arctanh(Tensor(0.0))
-    Tensor(0.)
-    """
-    return lambda: np.arctanh(x), lambda g, y: g / ((1 - x) * (1 + x))
-
-
-@primitive
-def cbrt(x, /):
-    """y = ∛x: from y³ = x follows 3y² dy = dx, so f′ = 1/(3y²). Infinite at 0.
-
-    >>> np.cbrt(Tensor(-8.0))
-    Tensor(-2.)
-    """
-    return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)
-
-
-@primitive
-def hypot(a, b, /):
-    """y = √(a² + b²): from y² = a² + b² follows y dy = a da + b db.
-
-        ∂y/∂a = a/y        ∂y/∂b = b/y
-
-    They are the cosine and the sine of the direction (a, b). At the origin there is no direction,
-    and the gradient used is 0, as for `norm` (chapter 6.3).
-
-    >>> np.hypot(Tensor(3.0), 4.0)
-    Tensor(5.)
-    """
-    return (
-        lambda: np.hypot(a, b),
-        lambda g, y: g * (a / np.where(np.equal(y, 0), 1, y)),
-        lambda g, y: g * (b / np.where(np.equal(y, 0), 1, y)),
-    )
-
-
-@primitive
-def arctan2(b, a, /):
-    """θ = arctan2(b, a), the angle of the point (a, b), in all four quadrants.
-
-    With r = √(a² + b²) the point is a = r cos θ, b = r sin θ. Turn it by dθ: it moves by r dθ at a
-    right angle to itself, which is the direction (-sin θ, cos θ):
-
-        r dθ = cos θ db - sin θ da        ∂θ/∂b = a/r²        ∂θ/∂a = -b/r²
-
-    At the origin there is no angle, and its gradient is NaN.
-
-    >>> np.arctan2(Tensor(0.0), 1.0)
-    Tensor(0.)
-    """
-    return (
-        lambda: np.arctan2(b, a),
-        lambda g, y: g * (a / np.hypot(a, b)) / np.hypot(a, b),
-        lambda g, y: -g * (b / np.hypot(a, b)) / np.hypot(a, b),
-    )
 
 
 @primitive
@@ -184,127 +90,60 @@ def _solve(a, b, /):
     )
 
 
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: seven more curves by the same way.
+
+
 @primitive
-def det(a, /):
-    """y = det A: by how much A stretches volumes.   (…, n, n) → (…)
+def arccos(x, /):
+    """y = π/2 - arcsin(x): f′ = -1/√((1 - x)(1 + x))."""
+    return lambda: np.arccos(x), lambda g, y: -g / np.sqrt((1 - x) * (1 + x))
 
-    Near the identity only the diagonal counts to first order: det(I + E) = 1 + tr(E) + …
-    Any other regular A is brought there by taking it out in front:
 
-        det(A + dA) = det(A) det(I + A⁻¹ dA) = det(A) (1 + tr(A⁻¹ dA) + …)
+@primitive
+def arcsinh(x, /):
+    """From sinh(y) = x follows cosh(y) dy = dx, and cosh(y) = √(1 + x²)."""
+    return lambda: np.arcsinh(x), lambda g, y: g / np.sqrt(1 + x * x)
 
-        ∂y/∂A = det(A) A⁻ᵀ        ∂L/∂A = g y A⁻ᵀ
 
-    A singular A has a gradient too, its cofactors. This rule cannot give it, since it divides by
-    det(A) inside A⁻¹. The value is 0, and the backward pass raises a LinAlgError.
+@primitive
+def arccosh(x, /):
+    """From cosh(y) = x ≥ 1 follows sinh(y) dy = dx, and sinh(y) = √(x² - 1) = √((x - 1)(x + 1))."""
+    return lambda: np.arccosh(x), lambda g, y: g / np.sqrt((x - 1) * (x + 1))
 
-    >>> np.linalg.det(Tensor([[2.0, 1.0], [0.0, 4.0]]))
-    Tensor(8.)
-    """
+
+@primitive
+def arctanh(x, /):
+    """From tanh(y) = x and tanh′ = 1 - tanh² follows (1 - x²) dy = dx."""
+    return lambda: np.arctanh(x), lambda g, y: g / ((1 - x) * (1 + x))
+
+
+@primitive
+def cbrt(x, /):
+    """y = ∛x: from y³ = x follows 3y² dy = dx, so f′ = 1/(3y²). Infinite at 0."""
+    return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)
+
+
+@primitive
+def hypot(a, b, /):
+    """y = √(a² + b²): from y² = a² + b² follows y dy = a da + b db. At the origin, 0 is used."""
     return (
-        lambda: np.linalg.det(a),
-        lambda g, y: (g * y)[..., None, None] * _inverse(a, "det").mT,
-    )
-
-
-def _inverse(a, asked):
-    """A⁻¹, for the gradient of a determinant."""
-    try:
-        return np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        raise np.linalg.LinAlgError(
-            f"the gradient of {asked} is computed from the inverse, which a singular matrix lacks"
-        ) from None
-
-
-class Slogdet(NamedTuple):
-    """The two results of `slogdet`, as NumPy names them."""
-
-    sign: Array
-    logabsdet: Tensor
-
-
-def slogdet(a: Any) -> Slogdet:
-    """The sign of det A, a plain array, and log |det A|.   (…, n, n) → (…), (…)
-
-    A determinant is a product of n numbers, and overflows long before its logarithm does. From
-    `det` follows d log |det A| = tr(A⁻¹ dA), so
-
-        ∂L/∂A = g A⁻ᵀ
-
-    The sign is 1 or -1, and has no slope to give. For a singular A it is 0 and the logarithm -∞,
-    and the backward pass raises a LinAlgError.
-
-    >>> sign, log = np.linalg.slogdet(Tensor([[-2.0, 0.0], [0.0, 1.0]]))
-    >>> sign, log
-    (np.float64(-1.0), Tensor(0.69314718))
-    >>> np.linalg.slogdet(Tensor([[0.0]]))
-    Slogdet(sign=np.float64(0.0), logabsdet=Tensor(-inf))
-    """
-    array = a.data if isinstance(a, Tensor) else np.asarray(a)
-    return Slogdet(np.linalg.slogdet(array)[0], _logabsdet(a))
-
-
-@primitive(name="slogdet")
-def _logabsdet(a, /):
-    return (
-        lambda: np.linalg.slogdet(a)[1],
-        lambda g, y: g[..., None, None] * _inverse(a, "slogdet").mT,
+        lambda: np.hypot(a, b),
+        lambda g, y: g * a / np.where(np.equal(y, 0), 1, y),
+        lambda g, y: g * b / np.where(np.equal(y, 0), 1, y),
     )
 
 
 @primitive
-def cholesky(a, /):
-    """The lower triangular C with C Cᵀ = A, a positive definite matrix.   (…, n, n) → (…, n, n)
+def arctan2(b, a, /):
+    """θ, the angle of the point (a, b) = (r cos θ, r sin θ). At the origin, its gradient is NaN.
 
-    A is symmetric, and being positive definite makes sure that C and C⁻¹ exist. Differentiate the
-    equation, and multiply by C⁻¹ from the left and by C⁻ᵀ from the right:
+    Turned by dθ, the point moves by r dθ in the direction (-sin θ, cos θ), so
 
-        dC Cᵀ + C dCᵀ = dA        C⁻¹ dC + (C⁻¹ dC)ᵀ = C⁻¹ dA C⁻ᵀ
-
-    C⁻¹ dC is lower triangular, and the second term is its mirror image. So C⁻¹ dC is the lower half
-    of the right side, and the two terms share the diagonal equally. Write Φ for taking that half:
-    keep what is below the diagonal, halve the diagonal, drop the rest.
-
-        dC = C Φ(C⁻¹ dA C⁻ᵀ)
-
-    Put that into the change of the loss, Σ G ⊙ dC, and move each factor to the side of G. Φ only
-    multiplies elements, so it moves as it is:
-
-        Σ G ⊙ dC = Σ S ⊙ dA        S = C⁻ᵀ Φ(Cᵀ G) C⁻¹
-
-    NumPy reads only A's lower triangle, and takes the upper one for its mirror image. An element
-    below the diagonal then stands for two, and gets the gradient of both:
-
-        ∂L/∂A = Φ(S + Sᵀ)
-
-    >>> np.linalg.cholesky(Tensor([[4.0, 2.0], [2.0, 2.0]]))
-    Tensor([[2., 0.],
-            [1., 1.]])
+        r dθ = cos θ db - sin θ da        ∂θ/∂b = a/r²        ∂θ/∂a = -b/r²
     """
-    n = a.shape[-1]
-    phi = np.tril(np.ones((n, n), a.dtype)) - np.eye(n, dtype=a.dtype) / 2
-
-    def gradient(g, y):
-        p = phi * (y.mT @ g)
-        s = np.linalg.solve(y.mT, np.linalg.solve(y.mT, p).mT)  # (C⁻ᵀ P C⁻¹)ᵀ: Sᵀ serves as well
-        return phi * (s + s.mT)
-
-    return lambda: np.linalg.cholesky(a), gradient
-
-
-__all__ = [
-    "arccos",
-    "arccosh",
-    "arcsin",
-    "arcsinh",
-    "arctan2",
-    "arctanh",
-    "cbrt",
-    "cholesky",
-    "det",
-    "hypot",
-    "inv",
-    "slogdet",
-    "solve",
-]
+    return (
+        lambda: np.arctan2(b, a),
+        lambda g, y: g * a / (a * a + b * b),
+        lambda g, y: -g * b / (a * a + b * b),
+    )

@@ -65,9 +65,6 @@ def mean(x, /, axis=None, *, keepdims=False):
 
 # ---------------------------------------------------- A first reading may stop here.
 # What follows: `kept_shape`, extrema, whose ties share the gradient, and the running sum.
-#
-# Why `mean` multiplies by 1/n where its formula divides by n: float16 has no number as large as
-# 70,000, and g / n would be g / ∞ there.
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:

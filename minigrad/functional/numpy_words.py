@@ -1,0 +1,202 @@
+"""NumPy's words: stacking and splitting, sums and products that NumPy programs use, composed.
+
+What if a program says `np.vstack` or `np.median`? The functions below have NumPy's names, arguments
+and results, and are found by these names: `np.hstack([t, t])` records what `hstack` below does.
+They are not among minigrad's own names. What is in no table is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from minigrad.engine.tensor import Tensor, describe
+from minigrad.functional.arranging import diagonal, expand_dims, moveaxis, ravel, sort, split
+from minigrad.functional.reductions import tensordot
+from minigrad.ops import (
+    broadcast_to,
+    concatenate,
+    divide,
+    getitem,
+    mean,
+    multiply,
+    reshape,
+    scatter_add,
+    subtract,
+    sum,
+    where,
+)
+from minigrad.ops.elementwise import floats
+
+# ---------------------------------------------------------------- joining and cutting
+
+
+def atleast_1d(x: Any) -> Tensor:
+    """x with at least one axis.   () → (1,)"""
+    return x if np.ndim(x) else reshape(x, (1,))
+
+
+def atleast_2d(x: Any) -> Tensor:
+    """x with at least two axes; a vector becomes a row.   (n,) → (1, n)"""
+    return x if np.ndim(x) > 1 else reshape(x, (1, -1))
+
+
+def vstack(tup: Sequence[Any]) -> Tensor:
+    """Joined along the first axis; vectors are rows.   (n,), (n,) → (2, n)
+
+    >>> np.vstack([Tensor([1, 2]), [3, 4]])
+    Tensor([[1, 2],
+            [3, 4]])
+    """
+    return concatenate([atleast_2d(x) for x in tup])
+
+
+def hstack(tup: Sequence[Any]) -> Tensor:
+    """Joined along the second axis; vectors along the one they have.   (n,), (m,) → (n + m,)
+
+    >>> np.hstack([Tensor([1, 2]), [3]])
+    Tensor([1, 2, 3])
+    """
+    arrays = [atleast_1d(x) for x in tup]
+    return concatenate(arrays, axis=0 if arrays and np.ndim(arrays[0]) == 1 else 1)
+
+
+def column_stack(tup: Sequence[Any]) -> Tensor:
+    """Joined along the second axis; vectors are columns.   (n,), (n,) → (n, 2)
+
+    >>> np.column_stack([Tensor([1, 2]), [3, 4]])
+    Tensor([[1, 3],
+            [2, 4]])
+    """
+    return concatenate([reshape(x, (-1, 1)) if np.ndim(x) < 2 else x for x in tup], axis=1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
+    """The values behind arr along the axis; without an axis, both flattened.   → (n + m,)"""
+    return concatenate([arr, values], axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
+    """As `split`, into parts that need not be equal: the first ones are one longer.
+
+    >>> np.array_split(Tensor([1, 2, 3]), 2)
+    [Tensor([1, 2]), Tensor([3])]
+    """
+    n = np.shape(ary)[normalize_axis_index(axis, np.ndim(ary))]
+    if isinstance(indices_or_sections, int | np.integer):
+        lengths = [len(part) for part in np.array_split(np.arange(n), indices_or_sections)]
+        indices_or_sections = np.cumsum(lengths)[:-1]
+    return split(ary, indices_or_sections, axis)
+
+
+def full_like(a: Any, fill_value: Any) -> Any:
+    """fill_value, broadcast to a's shape, in a's dtype; a plain array if it is not a Tensor.
+
+    >>> np.full_like(Tensor([1.0, 2.0]), Tensor(7.0)), np.full_like(Tensor([1.0, 2.0]), 7)
+    (Tensor([7., 7.]), array([7., 7.]))
+    """
+    if not isinstance(fill_value, Tensor):
+        return np.full(np.shape(a), fill_value, a.dtype)
+    y = broadcast_to(fill_value, np.shape(a))
+    return y if y.dtype == a.dtype else y.astype(a.dtype)
+
+
+def diag(v: Any, k: int = 0) -> Tensor:
+    """The k-th diagonal of a matrix, or a matrix with that diagonal.   (n, n) → (n,) → (n, n)
+
+    >>> np.diag(Tensor([1, 2]))
+    Tensor([[1, 0],
+            [0, 2]])
+    """
+    if np.ndim(v) == 2:
+        return diagonal(v, k)
+    rows = np.arange(np.shape(v)[0]) + (-k if k < 0 else 0)
+    size = len(rows) + (k if k > 0 else -k)
+    return scatter_add(v, (size, size), (rows, rows + k))
+
+
+# ---------------------------------------------------------------- sums and products
+
+
+def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
+    """The mean, or Σ w x / Σ w. Weights with one axis belong to the axis that is averaged.
+
+    >>> np.average(Tensor([1.0, 4.0]), weights=[2.0, 1.0])
+    Tensor(2.)
+    """
+    if weights is None:
+        return mean(a, axis=axis, keepdims=keepdims)
+    a, weights, shape = floats(a), floats(weights), np.shape(a)
+    if np.shape(weights) != shape:
+        ones = [1] * len(shape)
+        ones[axis] = -1
+        weights = broadcast_to(reshape(weights, tuple(ones)), shape)
+    total = sum(weights, axis=axis, keepdims=keepdims)
+    return divide(sum(multiply(weights, a), axis=axis, keepdims=keepdims), total)
+
+
+def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
+    """The middle element, or the mean of the two middle ones. Only they get a gradient.
+
+    >>> np.median(Tensor([[3.0, 1.0, 10.0]]), axis=1)
+    Tensor([3.])
+    """
+    x = sort(ravel(a) if axis is None else moveaxis(a, axis, -1))
+    n = np.shape(x)[-1]
+    y = mean(getitem(x, (..., slice((n - 1) // 2, n // 2 + 1))), axis=-1)
+    # A NaN is sorted to the end, where it would not be found in the middle.
+    y = where(np.isnan(getitem(x, (..., -1))), np.nan, y)
+    if not keepdims:
+        return y
+    return reshape(y, (1,) * np.ndim(a)) if axis is None else expand_dims(y, axis)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
+    """Each element minus the one before it, n times over.   (…, m) → (…, m - n)
+
+    >>> np.diff(Tensor([1, 4, 9]))
+    Tensor([3, 5])
+    """
+    along = (slice(None),) * normalize_axis_index(axis, np.ndim(a))
+    for _ in range(n):
+        a = subtract(getitem(a, (*along, slice(1, None))), getitem(a, (*along, slice(None, -1))))
+    return a  # type: ignore[no-any-return]
+
+
+def inner(a: Any, b: Any) -> Tensor:
+    """Sums over the last axes of both.   (…, n), (…, n) → (…, …)"""
+    return tensordot(a, b, (-1, -1)) if np.ndim(a) and np.ndim(b) else multiply(a, b)
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """A block matrix: b times each element of a.   (n, m), (p, q) → (n p, m q)
+
+    >>> np.kron(Tensor([1, 10]), [1, 2])
+    Tensor([ 1,  2, 10, 20])
+    """
+    ndim = np.ndim(a) if np.ndim(a) > np.ndim(b) else np.ndim(b)
+    shapes = [(1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b)]
+    outer_axes = tuple(n for m in shapes[0] for n in (m, 1))
+    inner_axes = tuple(n for m in shapes[1] for n in (1, m))
+    blocks = multiply(reshape(a, outer_axes), reshape(b, inner_axes))
+    return reshape(blocks, tuple(m * n for m, n in zip(*shapes, strict=True)))
+
+
+def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
+    """The vector at right angles to both, as long as their area.   (…, 3), (…, 3) → (…, 3)
+
+    >>> np.cross(Tensor([1, 0, 0]), [0, 1, 0])
+    Tensor([0, 0, 1])
+    """
+    x, y = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
+    if np.shape(x)[-1] != 3 or np.shape(y)[-1] != 3:
+        raise ValueError(f"cross takes vectors of 3: got {describe(a)} and {describe(b)}")
+    left, right = (..., [1, 2, 0]), (..., [2, 0, 1])
+    turned = subtract(
+        multiply(getitem(x, left), getitem(y, right)),
+        multiply(getitem(x, right), getitem(y, left)),
+    )
+    return moveaxis(turned, -1, axis)
