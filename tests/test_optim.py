@@ -236,24 +236,21 @@ USES = {
     "Adam": lambda w: Adam([w], 0.1).step(),
     "clip_gradients": lambda w: clip_gradients([w], 1.0),
 }
-NO_GRADIENTS = [
-    (np.ones(3), ValueError, r"has shape \(3,\), not \(2, 3\)"),
-    (Tensor(np.ones((2, 3))), TypeError, "must be an array of floats .*: got a Tensor"),
-    ([[1.0, 2.0, 3.0]] * 2, TypeError, "must be an array of floats .*: got list"),
-    (1.0, TypeError, "must be an array of floats .*: got float"),
-    *(
-        (np.ones((2, 3), dtype), TypeError, f"must be an array of floats .*: got {dtype}")
-        for dtype in ("int64", "bool", "complex128", "object")
-    ),
-]
+NO_GRADIENTS = {
+    "another shape": (np.ones(3), r"ndarray of shape \(3,\)"),
+    "a Tensor": (Tensor(np.ones((2, 3))), "Tensor of shape"),
+    "a number": (1.0, r"float of shape \(\)"),
+    "integers": (np.ones((2, 3), int), "ndarray of shape"),
+}
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-@pytest.mark.parametrize(("grad", "error", "words"), NO_GRADIENTS)
-def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use, grad, error, words):
+@pytest.mark.parametrize(("grad", "got"), NO_GRADIENTS.values(), ids=NO_GRADIENTS)
+def test_a_grad_of_another_shape_or_kind_is_refused_by_name(use, grad, got):
     w = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
     w.grad = grad
-    with pytest.raises(error, match=rf"^the .grad of 'w' \(2, 3\) {words}"):
+    words = rf"^the .grad of 'w' \(2, 3\) must be an array of floats of its shape .*: got {got}"
+    with pytest.raises(TypeError, match=words):
         use(w)
     assert not w.data.any() and w.grad is grad
 

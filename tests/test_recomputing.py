@@ -1,7 +1,6 @@
 """Chapter 2.4 · Recomputing: the same function, value and gradients, without its record."""
 
 import gc
-import tracemalloc
 import weakref
 
 import numpy as np
@@ -15,18 +14,13 @@ from tests.making import DERIVATIVES, A, B, M, change, leaf
 # ---------------------------------------------------------------- value and derivative
 
 FUNCTIONS = {  # of x (2, 3) and w (3,)
-    "one step": lambda x, w: np.tanh(x),
     "many steps": lambda x, w: softmax(np.tanh(x * w) @ x.mT),
     "its input": lambda x, w: x,
     "a view of it": lambda x, w: x.T[1:],
-    "its second input": lambda x, w: w,
     "a scalar": lambda x, w: (x * w).sum(),
-    "an input twice": lambda x, w: x * x * x,
     "a constant": lambda x, w: Tensor(A),
-    "branches": lambda x, w: (h := np.exp(x)) * h + h @ w.reshape(3, 1),
     "a fused step": lambda x, w: mg.layer_norm(x, w, w),
     "a recomputed step": lambda x, w: recompute(np.tanh, x * w) * w,
-    "all of it recomputed": lambda x, w: recompute(lambda x, w: np.tanh(x) * w, x, w),
     "a derivative": lambda x, w: grad(lambda x: (np.tanh(x) * w).sum())(x),
     "a derivative in x of x": lambda x, w: x * grad(lambda u: (np.sin(u) * w).sum())(x),
     "silence within": lambda x, w: x * no_grad(lambda: x.detach() * 2.0)(),
@@ -52,13 +46,6 @@ def test_value_and_gradients_of_both_orders_are_those_of_the_function(f):
         np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-15, strict=True)
 
 
-@pytest.mark.parametrize(  # (what is detached has a derivative that no difference sees)
-    "f", [f for name, f in FUNCTIONS.items() if name != "silence within"]
-)
-def test_what_is_recomputed_passes_the_gradient_check(f):
-    assert gradcheck(lambda x, w: recompute(f, x, w) * 1.0, M, A)
-
-
 def test_what_was_handed_in_twice_gets_the_sum_once():
     x = leaf()
     y = recompute(lambda a, b: a * a * b, x, x)
@@ -72,25 +59,23 @@ def test_what_was_handed_in_twice_gets_the_sum_once():
 CLOSURES = {
     "a leaf": (lambda w: w, 1.0),
     "a result": (lambda w: w * 2.0, 2.0),
-    "a result of results": (lambda w: np.exp(w * 0.0) * w, 1.0),
     "a view": (lambda w: w[:], 1.0),
 }
 
 
-@pytest.mark.parametrize("handed", [False, True])
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize(("make", "factor"), CLOSURES.values(), ids=CLOSURES)
-def test_what_f_reaches_for_gets_its_gradient_exactly_once(make, factor, create_graph, handed):
-    x, w = leaf(), leaf(B, "w")
-    h = make(w)
-    f = lambda x, *_: np.sin(x) * h * h + h
-    y = recompute(f, x, *([h] if handed else []))
-    expected = [np.cos(A) * (factor * B) ** 2, (2 * np.sin(A) * factor * B + 1) * factor]
-    found = gradients(y, [x, w], np.ones(3), create_graph=create_graph, retain_graph=True)
-    for g, right in zip(found, expected, strict=True):
-        np.testing.assert_allclose(g.data if create_graph else g, right, rtol=1e-14)
-    y.backward(np.ones(3))
-    np.testing.assert_allclose([x.grad, w.grad], expected, rtol=1e-14)
+def test_what_f_reaches_for_gets_its_gradient_exactly_once(make, factor, create_graph):
+    for handed in (False, True):
+        x, w = leaf(), leaf(B, "w")
+        h = make(w)
+        y = recompute(lambda x, *_, h=h: np.sin(x) * h * h + h, x, *([h] if handed else []))
+        expected = [np.cos(A) * (factor * B) ** 2, (2 * np.sin(A) * factor * B + 1) * factor]
+        found = gradients(y, [x, w], np.ones(3), create_graph=create_graph, retain_graph=True)
+        for g, right in zip(found, expected, strict=True):
+            np.testing.assert_allclose(g.data if create_graph else g, right, rtol=1e-14)
+        y.backward(np.ones(3))
+        np.testing.assert_allclose([x.grad, w.grad], expected, rtol=1e-14)
 
 
 def test_a_result_that_is_also_used_outside_gets_both_shares():
@@ -125,10 +110,9 @@ def test_arrays_lists_and_other_arguments_are_handed_through():
     np.testing.assert_allclose(w.grad, A)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 5])
-def test_recomputed_blocks_stand_in_each_other(depth):
+def test_recomputed_blocks_stand_in_each_other():
     f = np.tanh
-    for _ in range(depth):
+    for _ in range(5):
         f = lambda x, f=f: recompute(lambda x: f(x) * 2.0, x)
     assert gradcheck(f, A)
 
@@ -196,13 +180,13 @@ def test_without_a_record_it_is_the_function():
     assert within.node is None
 
 
-@pytest.mark.parametrize("f", [lambda x: x, lambda x: x[1:], np.tanh])
-def test_its_result_is_read_only_like_every_other_and_stays_when_its_input_changes(f):
-    x = leaf()
-    y = recompute(f, x)
-    assert not y.data.flags.writeable
-    x.data = x.data - 1.0
-    np.testing.assert_array_equal(y.data, f(leaf()).data)
+def test_its_result_is_read_only_like_every_other_and_stays_when_its_input_changes():
+    for f in (lambda x: x, lambda x: x[1:], np.tanh):
+        x = leaf()
+        y = recompute(f, x)
+        assert not y.data.flags.writeable
+        x.data = x.data - 1.0
+        np.testing.assert_array_equal(y.data, f(leaf()).data)
 
 
 def live_nodes():
@@ -247,31 +231,6 @@ def test_one_blocks_record_exists_at_a_time():
     del y
     # The seven of the block at hand, and the results between blocks are other tensors.
     assert most[0] == 7 and not any(ref() for ref in alive)
-
-
-def test_a_deep_chain_needs_a_fraction_of_the_memory():
-    def deep(x):
-        for _ in range(40):
-            x = np.tanh(x)
-        return x
-
-    def peak(step):
-        x = leaf(np.full(10_000, 0.5))
-        gc.collect()
-        tracemalloc.start()
-        y = x
-        for _ in range(10):
-            y = step(y)
-        y.backward(np.ones(10_000))
-        found = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return found, x.grad
-
-    kept, expected = peak(deep)
-    recomputed, found = peak(lambda x: recompute(deep, x))
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-    # 400 arrays against 10 results and the 40 of one block.
-    assert kept > 400 * 80_000 and recomputed < 60 * 80_000
 
 
 def test_random_numbers_that_were_drawn_outside_are_the_same_the_second_time():
@@ -329,9 +288,6 @@ CHANGED = {
     "reached for": lambda x, w: (lambda x: np.tanh(x * w), (x,)),
     "through a view": lambda x, w: (lambda x, v: np.tanh(x * v), (x, w[:])),
     "a constant, handed": lambda x, w: (lambda x, w: np.tanh(x * w), (x, w.detach())),
-    "a constant, reached for": lambda x, w: (lambda c: (lambda x: np.tanh(x * c), (x,)))(
-        w.detach()
-    ),
 }
 
 
@@ -388,21 +344,3 @@ def test_a_second_pass_through_a_dropped_block_is_refused():
         RuntimeError, match="^the record of recompute .* was already dropped by an "
     ):
         y.backward(A)
-
-
-def test_blocks_inside_blocks_beyond_pythons_nested_calls_say_what_to_do_instead():
-    def inside(x, depth):
-        return recompute(lambda x: inside(x, depth - 1), x) if depth else x * 2.0
-
-    def first_error(run):
-        for depth in range(100, 2000, 20):
-            try:
-                run(depth)
-            except RecursionError as error:
-                return error
-
-    forward = first_error(lambda depth: inside(leaf(), depth))
-    backward = first_error(lambda depth: inside(leaf(), depth).sum().backward())
-    for error in (forward, backward):
-        (note,) = error.__notes__
-        assert "let the blocks follow each other instead" in note

@@ -1,7 +1,5 @@
 """Chapter 1.3 · Rules: operations of one's own, of both kinds, and what is wrong with them."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -47,22 +45,6 @@ def test_a_primitive_from_outside_computes_and_is_drawn_under_its_own_name():
     assert "sinc" in drawn.source
 
 
-def test_five_lines_make_an_operation_of_ones_own():
-    lines = [
-        "@primitive",
-        "def cross(a, b, /):",
-        "    i, j = [1, 2, 0], [2, 0, 1]",
-        "    times = lambda u, v: u[..., i] * v[..., j] - u[..., j] * v[..., i]",
-        "    return times(a, b), lambda g, y: times(b, g), lambda g, y: times(g, a)",
-    ]
-    names = {"primitive": primitive}
-    exec("\n".join(lines), names)
-    cross = names["cross"]
-    np.testing.assert_allclose(cross(Tensor(M), B).data, np.cross(M, B), rtol=1e-15)
-    assert gradcheck(cross, M, B)
-    assert cross(leaf(M), B).node.name == "cross"
-
-
 def test_options_are_kept_by_name_however_they_were_given():
     t = leaf()
     y = scaled(2, t, 3.0, offset=1.0)
@@ -70,24 +52,14 @@ def test_options_are_kept_by_name_however_they_were_given():
     assert y.node.options == {"factor": 3.0, "offset": 1.0}
 
 
-OPERATIONS = {
-    "sinc": sinc,
-    "arsinh": arsinh,
-    "exp": ops.exp,
-    "sum": ops.sum,
-    "total": lambda x: total(x, 2.0),
-    "fused": lambda x: fresh()(x, 2.0),
-}
-
-
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_arrays_give_an_array_and_constant_tensors_a_constant_tensor(operation):
-    for x in (A, A.tolist(), 0.5):
-        assert type(operation(x)) is np.ndarray
-    y = operation(Tensor(A))
-    assert type(y) is Tensor and y.node is None and not y.requires_grad
-    with mg.no_grad():
-        assert operation(leaf()).node is None
+def test_arrays_give_an_array_and_constant_tensors_a_constant_tensor():
+    for operation in (sinc, ops.sum, lambda x: total(x, 2.0), lambda x: fresh()(x, 2.0)):
+        for x in (A, A.tolist(), 0.5):
+            assert type(operation(x)) is np.ndarray
+        y = operation(Tensor(A))
+        assert type(y) is Tensor and y.node is None and not y.requires_grad
+        with mg.no_grad():
+            assert operation(leaf()).node is None
 
 
 def test_a_value_given_as_a_function_is_called_once_and_on_arrays_only():
@@ -172,17 +144,12 @@ def test_a_gradient_that_nobody_needs_is_never_computed():
 
 
 def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
-    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float16)))
+    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float32)))
     counted = primitive(lambda x, /: (x * 2, lambda g, y: np.array([2, 2, 2])))
     for operation in (halved, counted):
         t = leaf()
         operation(t).backward(np.ones(3))
         assert t.grad.dtype == np.float64
-
-
-def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
-    expected, resolution = mg.numerical_gradient(lambda x: sinc(x).sum(), A)
-    assert (np.abs(mg.grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()
 
 
 # ---------------------------------------------------------------- fused: value and derivative
@@ -212,8 +179,6 @@ def fresh(asked=None, definition=softened):
 FUSED_CASES = {
     "equal shapes": (M, M[::-1] + 0.5, {}),
     "broadcast": (M, np.array([0.5, 1.5, 0.7]), {}),
-    "an option": (M, M[::-1] + 0.5, {"power": 3.0}),
-    "one row": (M[:1], np.array([0.5, 1.5, 0.7]), {"power": 1.0}),
     "float32": (M.astype(np.float32), M.astype(np.float32), {}),
 }
 
@@ -270,7 +235,6 @@ def test_backward_is_told_what_is_needed_and_called_once_with_arrays():
         (leaf(M), leaf(M), (True, True)),
         (leaf(M), M, (True, False)),
         (M, leaf(M), (False, True)),
-        (Tensor(M), leaf(M), (False, True)),
         (leaf(M).detach(), leaf(M), (False, True)),
     ]:
         asked.clear()
@@ -383,29 +347,24 @@ def wrong(rule):
     return primitive(rule)
 
 
-WRONG_COUNTS = {
-    "none": lambda a, b, /: (a * b,),
-    "too few": lambda a, b, /: (a * b, lambda g, y: g * b),
-    "too many": lambda a, b, /: (a * b, *[lambda g, y: g] * 3),
+WRONG_ANSWERS = {
+    "no VJPs": (lambda a, b, /: (a * b,), "a tuple of ndarray"),
+    "too few VJPs": (lambda a, b, /: (a * b, lambda g, y: g * b), "a tuple of ndarray, function"),
+    "its value alone": (lambda a, b, /: a * b, "ndarray"),
+    "nothing": (lambda a, b, /: None, r"None: is a return missing\?"),
 }
 
 
-@pytest.mark.parametrize("rule", WRONG_COUNTS.values(), ids=WRONG_COUNTS)
-def test_a_wrong_number_of_vjps_is_one_sentence(rule):
+@pytest.mark.parametrize(("rule", "got"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_a_wrong_answer_of_a_rule_is_one_sentence(rule, got):
     words = (
         r"^the rule wrong must return its value and one VJP for each of its 2 tensor inputs, "
-        r"as a tuple, but it returned a tuple of [a-z, ]+$"
+        rf"as a tuple, but it returned {got}$"
     )
-    with pytest.raises(TypeError, match=words):
-        wrong(rule)(leaf(), 2.0)
-
-
-@pytest.mark.parametrize("shape", [(), (2,), (3,)])
-@pytest.mark.parametrize("requires_grad", [True, False])
-def test_a_rule_that_returns_its_value_alone_is_refused_and_not_unpacked(requires_grad, shape):
-    t = Tensor(np.ones(shape), requires_grad=requires_grad)
-    with pytest.raises(TypeError, match="the rule wrong must return"):
-        wrong(lambda a, b, /: a * b)(t, 2.0)
+    for requires_grad in (True, False):
+        t = Tensor(np.ones(3), requires_grad=requires_grad)
+        with pytest.raises(TypeError, match=words):
+            wrong(rule)(t, 2.0)
 
 
 def test_a_rule_that_names_no_tensor_is_refused_when_it_is_decorated():
@@ -423,19 +382,12 @@ def test_a_rule_that_reaches_for_a_tensor_outside_is_refused():
             call()
 
 
-NO_VALUES = {
-    "nothing": lambda x, /: (None, lambda g, y: g),
-    "a word": lambda x, /: ("word", lambda g, y: g),
-    "complex": lambda x, /: (x * 1j, lambda g, y: g),
-    "complex, as a function": lambda x, /: (lambda: x * 1j, lambda g, y: g),
-    "objects": lambda x, /: (x.astype(object), lambda g, y: g),
-}
-
-
-@pytest.mark.parametrize("rule", NO_VALUES.values(), ids=NO_VALUES)
-def test_a_value_that_is_not_real_is_refused(rule):
-    with pytest.raises(TypeError, match="wrong.* real"):
-        wrong(rule)(leaf())
+def test_a_value_that_is_not_real_is_refused():
+    for value in (lambda x: None, lambda x: x * 1j, lambda x: lambda: x.astype(object)):
+        rule = lambda x, /, value=value: (value(x), lambda g, y: g)
+        words = "the value of wrong takes real numbers, but got an array of dtype (object|complex)"
+        with pytest.raises(TypeError, match=words):
+            wrong(rule)(leaf())
 
 
 def test_a_value_that_only_arrays_can_say_is_refused_when_the_rule_is_asked_with_tensors():
@@ -451,17 +403,13 @@ WRONG_VJPS = {  # of an operation whose output has shape (3,)
     "more axes": (
         A,
         lambda g, y: np.ones((2, 3)),
-        r"gave shape \(2, 3\), .* stretched along axis 0",
+        r"gave shape \(2, 3\), .* stretched along axes \[0\]; .*: sum it over these axes",
     ),
     "fewer axes": (A, lambda g, y: np.ones(()), r"gave shape \(\)" + GAVE_ANOTHER),
-    "a shorter axis": (A, lambda g, y: np.ones(1), r"gave shape \(1,\)" + GAVE_ANOTHER),
     "an axis stretched further": ([2.0], lambda g, y: np.ones(7), r"gave shape \(7,\)"),
-    "a number": (A, lambda g, y: 1.0, "gave float, not an array$"),
+    "a number": (A, lambda g, y: 1.0, "gave float, not an array of real numbers$"),
     "None": (A, lambda g, y: None, r"gave None: is a return missing\?$"),
-    "a list": (A, lambda g, y: [1.0, 1.0, 1.0], "gave list, not an array$"),
-    "complex": (A, lambda g, y: g * 1j, "gave dtype complex128, not a real one$"),
-    "objects": (A, lambda g, y: g.astype(object), "gave dtype object, not a real one$"),
-    "a Tensor": (A, lambda g, y: Tensor(g) * 2.0, "got arrays and gave a Tensor"),
+    "complex": (A, lambda g, y: g * 1j, "gave complex128, not an array of real numbers$"),
     "a Tensor of the outside": (A, lambda g, y: leaf() * g, "got arrays and gave a Tensor"),
 }
 
@@ -480,19 +428,12 @@ def test_a_vjp_that_gives_no_gradient_of_its_input_is_one_sentence(values, vjp, 
     assert t.grad is None
 
 
-RULE = r"^the fused rule wrong must return its value and one function backward\(g, y, needs\), as "
+RULE = r"^the rule wrong must return its value and one function backward\(g, y, needs\), as a tuple"
 BACK = "^the backward of wrong must return a tuple with a gradient or None for each of its 1 in"
 WRONG_FUSED = {  # what a rule returns of its value y
-    "its value alone": (lambda y: y, RULE + "a tuple, but it returned ndarray$"),
-    "three things": (
-        lambda y: (y, leaf, leaf),
-        RULE + "a tuple, but it returned a tuple of ndarray, function, function$",
-    ),
-    "no backward": (lambda y: (y,), RULE + "a tuple, but it returned a tuple of ndarray$"),
-    "a number for backward": (lambda y: (y, 5.0), "wrong .* one function backward"),
-    "a list": (lambda y: (y, lambda g, y, needs: [g]), BACK),
+    "its value alone": (lambda y: y, RULE + ", but it returned ndarray$"),
+    "no backward": (lambda y: (y,), RULE + ", but it returned a tuple of ndarray$"),
     "the gradient alone": (lambda y: (y, lambda g, y, needs: g), BACK),
-    "nothing": (lambda y: (y, lambda g, y, needs: None), BACK),
     "one too many": (lambda y: (y, lambda g, y, needs: (g, g)), BACK),
     "None where it is needed": (
         lambda y: (y, lambda g, y, needs: (None,)),
@@ -513,24 +454,12 @@ def test_what_a_fused_rule_must_return_is_one_sentence(returned, words):
     assert t.grad is None
 
 
-WRONG_DEFINITIONS = {
-    "another shape": lambda x: x.reshape(3, 1) * 1.0,
-    "fewer elements": lambda x: x.sum(),
-    "an array": lambda x: A,
-    "a number": lambda x: 3.0,
-    "nothing": lambda x: None,
-}
-
-
-@pytest.mark.parametrize("definition", WRONG_DEFINITIONS.values(), ids=WRONG_DEFINITIONS)
-def test_a_definition_that_is_another_function_is_named(definition):
-    @fused(definition=definition)
-    def wrong(x, /):
-        return 2 * x, lambda g, y, needs: (2 * g,)
-
-    t = leaf()
-    with pytest.raises((TypeError, ValueError), match="definition of wrong"):
-        gradients(wrong(t), [t], A, create_graph=True)
+def test_a_definition_that_is_another_function_is_named():
+    for definition in (lambda x: x.reshape(3, 1) * 1.0, lambda x: x.sum(), lambda x: A):
+        wrong = fused(definition=definition)(lambda x, /: (2 * x, lambda g, y, needs: (2 * g,)))
+        t = leaf()
+        with pytest.raises(TypeError, match=r"^the definition of .* must give a Tensor of the op"):
+            gradients(wrong(t), [t], A, create_graph=True)
 
 
 CALLS = {
@@ -548,10 +477,3 @@ def test_a_call_that_does_not_fit_is_explained_with_the_operation_and_its_inputs
 ):
     with pytest.raises(error, match=words):
         call(leaf())
-
-
-@pytest.mark.parametrize("x", ["word", 1j, None, [None], [[1.0], [2.0, 3.0]]])
-def test_an_input_that_is_no_real_array_is_refused_by_the_operation(x):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        sinc(x)
-    assert re.match("sinc takes (real numbers|rows of equal length)|sinc of", str(caught.value))

@@ -217,7 +217,7 @@ WRONG |= {
         ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
         ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
-        ("return np.exp(x), lambda g: g * np.exp(x)", "takes (g), and a VJP takes g and y"),
+        ("return np.exp(x), lambda g: g * np.exp(x)", "for input 0, which takes g and y"),
         ("return np.exp(x), g * np.exp(x)", "line 28, in exp: NameError: name 'g'"),
     ],
     "e08_sum": [
