@@ -10,10 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-from attention import Decoder, MultiHeadAttention, attention, fused_attention, gpt2
+from attention import MultiHeadAttention, attention, fused_attention
 from minigrad import (
     Tensor,
-    cross_entropy,
     detect_anomaly,
     fused,
     gradients,
@@ -79,55 +78,32 @@ def test_nobody_can_write_to_a_tensors_array():
             np.multiply(t.data, 2.0, out=t.data)
 
 
-def unfrozen(p):
-    p.setflags(write=True)  # what only the owner of the memory can do
-    p[:2] = 7.0
-
-
-def behind_a_buffer(memory):
-    memory[:8] = bytes(8)
-
-
 def test_an_owner_who_undoes_the_promise_is_noticed_by_watching():
     owned = A.copy()
     owned.setflags(write=False)
-    memory = bytearray(A.tobytes())
-    covered = np.frombuffer(memoryview(memory).toreadonly())
-    for values, change in [
-        (owned, lambda: unfrozen(owned)),
-        (covered, lambda: behind_a_buffer(memory)),
-    ]:
-        p = leaf(values)
-        assert np.shares_memory(p.data, values)
-        with detect_anomaly():
-            y = (p * p).sum()
-        change()
-        with pytest.raises(RuntimeError, match=r"^multiply cannot be replayed: an array \(3,\)"):
-            y.backward()
-
-
-def test_the_error_names_the_operation_and_the_line():
-    p, q = leaf(name="p"), B.copy()
+    p = leaf(owned)
+    assert np.shares_memory(p.data, owned)
     with detect_anomaly():
-        h = p + q
-        y, at = (h * q).sum(), line()
-    q[0] = 5.0
-    with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
+        y = (p * p).sum()
+    owned.setflags(write=True)  # what only the owner of the memory can do
+    owned[:2] = 7.0
+    with pytest.raises(RuntimeError, match=r"^multiply cannot be replayed: an array \(3,\)"):
         y.backward()
-    assert p.grad is None
 
 
 def test_the_array_a_leaf_was_built_from_is_not_the_leafs_and_a_constants_is():
     mine, constants = A.copy(), B.copy()
     p, c = leaf(mine), Tensor(constants)
     with detect_anomaly():
-        y = (p * p * c).sum()
+        y, at = (p * p * c).sum(), line()
     mine += 1.0
     y.backward(retain_graph=True)
     np.testing.assert_array_equal(p.grad, 2 * A * B)
-    constants += 1.0
-    with pytest.raises(RuntimeError, match="multiply cannot be replayed: an array"):
+    p.grad = None
+    constants[0] += 1.0
+    with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
         y.backward()
+    assert p.grad is None
 
 
 @fused(definition=lambda x, c: x * c)
@@ -193,36 +169,28 @@ def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothin
         np.testing.assert_equal([x.data for x in found], [x.data for x in again])
 
 
-GPT2 = gpt2(7, 3, d_model=4, num_heads=2, num_blocks=1, rng=np.random.default_rng(0))
 HEADS = MultiHeadAttention(5, 1, rng=np.random.default_rng(0))
-DECODER = Decoder(1, 5, 1, 7, rng=np.random.default_rng(0))
 TAKES_ARRAYS = {  # with the options that each takes as arrays
-    "attention": (attention, {"mask", "score_bias", "scale"}),
-    "fused_attention": (fused_attention, {"mask", "score_bias", "scale"}),
-    "MultiHeadAttention": (lambda q, k, v, **o: HEADS(q, k, v, **o), {"mask", "score_bias"}),
-    "Decoder": (lambda q, k, v, **o: DECODER(q, k, **o), {"mask", "memory_mask"}),
-    "masked_softmax": (lambda q, k, v, **o: masked_softmax(q @ k.mT, **o), {"mask"}),
+    "attention": (attention, ["mask", "score_bias", "scale"]),
+    "fused_attention": (fused_attention, ["mask", "score_bias", "scale"]),
+    "MultiHeadAttention": (HEADS, ["mask", "score_bias"]),
+    "masked_softmax": (lambda q, k, v, mask: masked_softmax(q @ k.mT, mask), ["mask"]),
 }
 
 
-@pytest.mark.parametrize("name", TAKES_ARRAYS)
-def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_gradient(name):
-    f, options = TAKES_ARRAYS[name]
+@pytest.mark.parametrize(("f", "options"), TAKES_ARRAYS.values(), ids=TAKES_ARRAYS)
+def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_gradient(
+    f, options
+):
     rng = np.random.default_rng(1)
     q, k, v = (leaf(rng.standard_normal((2, 3, 5))) for _ in range(3))
 
-    def arrays():
-        mask = np.tri(3, dtype=bool)
-        given = {"mask": mask, "memory_mask": mask.copy(), "score_bias": np.cos(np.arange(9.0))}
-        given |= {"scale": np.array(0.5), "score_bias": given["score_bias"].reshape(3, 3)}
-        return {option: given[option] for option in options}
-
     def found(write, **how):
-        given = arrays()
-        y = f(q, k, v, **given)
-        if write:
-            for array in given.values():
-                array[...] = 0
+        bias, scale = np.cos(np.arange(9.0)).reshape(3, 3), np.array(0.5)
+        given = {"mask": np.tri(3, dtype=bool), "score_bias": bias, "scale": scale}
+        y = f(q, k, v, **{option: given[option] for option in options})
+        for array in given.values() if write else ():
+            array[...] = 0
         reached = [x for x in (q, k, v) if x in behind(y)]
         g = np.cos(np.arange(y.size)).reshape(y.shape)
         return [x.data if how else x for x in gradients(y, reached, g, **how)]
@@ -232,49 +200,17 @@ def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_
             np.testing.assert_array_equal(one, other)
 
 
-def test_so_it_is_with_the_tokens_of_a_model():
-    found = []
-    for write in (False, True):
-        tokens, targets = np.array([[1, 2, 3]]), np.array([[2, 3, 4]])
-        loss = cross_entropy(GPT2(tokens), targets)
-        if write:
-            tokens[...] = targets[...] = 0
-        found.append(gradients(loss, GPT2.parameters()))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_a_write_is_fine_where_no_gradient_needs_the_old_values():
     for f in (lambda p, c: p + c, lambda p, c: np.exp(p) - c):
         p, c = leaf(), B.copy()
         (expected,) = gradients(f(p, c).sum(), [p])
         with detect_anomaly():
             y = f(p, c).sum()
-        c[:] = 5.0
+        c[:] = 5.0  # (and where it is written with what it holds, nothing is changed)
         np.testing.assert_array_equal(gradients(y, [p])[0], expected)
 
 
-def test_an_array_that_was_written_with_what_it_held_is_not_changed():
-    p, c = leaf(), B.copy()
-    with detect_anomaly():
-        y = (p * c).sum()
-    c[:] = B
-    y.backward()
-    np.testing.assert_array_equal(p.grad, B)
-
-
 # ---------------------------------------------------------------- law: the first NaN
-
-
-def test_the_first_operation_that_makes_a_nan_is_named_with_its_inputs_and_the_line():
-    t = leaf(B)  # one of its elements is negative
-    with detect_anomaly(), pytest.raises(FloatingPointError) as caught:
-        h = t * 2.0
-        at = line() + 1
-        h = np.log(h)
-        h = h + 1.0
-    expected = rf"log of \(3,\) made a NaN, {here(at)}"
-    assert re.fullmatch(expected, str(caught.value))
 
 
 @fused(definition=np.sqrt)
@@ -304,15 +240,15 @@ def test_a_nan_or_an_infinity_stops_the_forward_pass(f, words):
 
 
 BACKWARD = {
-    "√ at 0": (np.sqrt, "sqrt of 'x'", "an infinity"),
+    "√ at 0": (lambda x: np.sqrt(x), "sqrt of 'x'", "an infinity"),
     "√ at 0, cut by where": (lambda x: np.where(x > 0.5, np.sqrt(x), 0.0), "sqrt of 'x'", "a NaN"),
-    "a fused rule": (root, "root of 'x'", "an infinity"),
+    "a fused rule": (lambda x: root(x), "root of 'x'", "an infinity"),
     "at second order": (
         lambda x: gradients(x**1.5, [x], np.ones(3), create_graph=True)[0],
         "power of 'x'",
         "an infinity",
     ),
-    "recomputed": (lambda x: recompute(np.sqrt, x) * 2.0, "sqrt of 'x'", "an infinity"),
+    "recomputed": (lambda x: recompute(lambda x: np.sqrt(x), x), "sqrt of 'x'", "an infinity"),
 }
 
 
@@ -324,9 +260,10 @@ def test_a_derivative_that_makes_a_nan_or_an_infinity_names_the_forward_operatio
     x = leaf([0.0, 0.7, 1.1], "x")
     if f is BACKWARD["recomputed"][0] and not inside:
         operation = "recompute of 'x'"  # its own record is made after watching has ended
+    at = inspect.getsourcelines(f)[1]
     words = (
         rf"^the derivative of {operation}.* made {what} in the gradient of input 0; the operation "
-        rf"was called in {re.escape(__file__)}, line \d+$"
+        rf"was called {here(at)}$"
     )
     with contextlib.ExitStack() as stack:
         stack.enter_context(detect_anomaly())
@@ -337,19 +274,6 @@ def test_a_derivative_that_makes_a_nan_or_an_infinity_names_the_forward_operatio
         with pytest.raises(FloatingPointError, match=words):
             y.backward()
     assert x.grad is None
-
-
-def test_the_line_of_the_forward_operation_is_named_however_deep_it_was_called():
-    def innermost(x):
-        return np.sqrt(x)
-
-    def outer(x):
-        return innermost(x) * 2.0
-
-    at = inspect.getsourcelines(innermost)[1] + 1
-    x = leaf([0.0, 0.7])
-    with detect_anomaly(), pytest.raises(FloatingPointError, match=here(at)):
-        outer(x).sum().backward()
 
 
 def test_a_layer_that_counts_its_calls_is_recomputed_while_watched():
@@ -376,16 +300,6 @@ def test_a_gradient_that_arrives_broken_is_nobodys_fault_further_down():
 
 
 # ---------------------------------------------------------------- law: in and out
-
-
-def test_nothing_is_watched_before_or_after():
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(np.log(leaf(B)).data).any()
-    with detect_anomaly():
-        pass
-    with np.errstate(invalid="ignore"):
-        y = np.log(leaf(B))
-    assert np.isnan(y.data).any() and y.node.watch is None
 
 
 def test_watching_twice_is_watching_and_ends_with_the_outer_block():

@@ -136,7 +136,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             value = answer[0] if type(answer) is tuple and len(answer) == usual else None
             if type(value) is not np.ndarray or value.dtype is not dtype:
                 value = _second_look(rule, inputs, answer)  # unusual, or an error
-        except (ValueError, IndexError, OverflowError) as error:
+        except (ValueError, IndexError) as error:
             shapes = " and ".join(describe(x) for x in inputs)
             raise type(error)(f"{rule.__name__} of {shapes}: {error}") from error
         if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
