@@ -61,7 +61,6 @@ f"{q:.2f}" → ValueError: size 1
 t * np.ones(7) → ValueError: ^multiply of 't' \(3,\) and \(7,\): .
 t[7] → IndexError: ^getitem of 't' \(3,\): index 7 is out of bounds
 t.sum(axis=2) → ValueError: ^sum of 't' \(3,\): axis 2 is out of
-fused(definition=None)(lambda x, /: (x, lambda g, y, needs: (g,))) → TypeError: definition
 
 # 1.4 Words
 float(s) → TypeError: ^float\(\) would drop the gradient of 's' \(\): use .it

@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import re
 import weakref
 
 import numpy as np
@@ -98,33 +97,20 @@ SHAPES = [shape for n in range(4) for shape in itertools.product((1, 2, 3), repe
 
 
 @pytest.mark.parametrize("y", [(), (3,), (1, 3), (2, 3)], ids=str)
-def test_what_is_said_of_a_gradients_shape_is_true(y):
-    said = set()
+def test_a_gradient_is_summed_to_the_inputs_shape_only_within_the_output(y):
     for x, g in itertools.product(SHAPES[:13], SHAPES):
         t = leaf(np.ones(x))
         given_g = primitive(lambda a, /, g=g: (np.zeros(y), lambda *_: np.ones(g)))
         try:
             (found,) = gradients(given_g(t), [t], np.ones(y))
         except ValueError as error:
-            words = str(error)
+            assert "which is neither the input's" in str(error)
             assert not (stretches(x, g) and stretches(g, y))
-            stretched = re.search(r"stretched along axes (\[.+\]); .*: sum it over these", words)
-            said.add("stretched" if stretched else "no broadcast")
-            assert stretches(x, g) == bool(stretched) == ("nor a broadcast of it" not in words)
-            if stretched:
-                axes = tuple(map(int, re.findall(r"\d", stretched[1])))
-                remedied = np.ones(g).sum(axes, keepdims=True).reshape(x)
-                np.testing.assert_array_equal(remedied, np.prod(g) / np.prod(x))
-            if "is g forgotten" in words:
-                said.add("forgotten")
-                assert g != y and stretches(g, y)
         else:
-            said.add("summed")
             assert found.shape == x and stretches(x, g)
+            assert found.size == 0 or found.sum() == np.prod(g)
             in_front = g[: len(g) - len(x)]
             assert all(n in (1, y[len(y) - len(g) + i]) for i, n in enumerate(in_front))
-    assert said >= {"no broadcast", "stretched", "summed"}
-    assert "forgotten" in said or set(y) <= {1}
 
 
 def test_memory_is_returned_while_the_pass_is_still_going_on():

@@ -368,17 +368,20 @@ def test_a_value_that_is_not_real_is_refused():
 def test_a_value_that_only_arrays_can_say_is_refused_when_the_rule_is_asked_with_tensors():
     t = leaf()
     y = wrong(lambda x, /: (np.spacing(x), lambda g, y: g))(t)
-    with pytest.raises(TypeError, match=r"np.spacing has no rule[\s\S]*return it as a function"):
+    with pytest.raises(TypeError, match=r"^np.spacing has no rule"):
         gradients(y, [t], A, create_graph=True)
 
 
-GAVE_ANOTHER = r", which is neither .*the input's \(3,\)"
+GAVE_ANOTHER = (
+    r", which is neither the input's \(3,\) nor a broadcast of it within the output's \(3,\): is g "
+    r"forgotten, or a sum over an axis\?$"
+)
 WRONG_VJPS = {  # of an operation whose output has shape (3,)
     "another shape": (A, lambda g, y: np.ones(5), r"gave shape \(5,\)" + GAVE_ANOTHER),
     "more axes": (
         A,
         lambda g, y: np.ones((2, 3)),
-        r"gave shape \(2, 3\), .* stretched along axes \[0\]; .*: sum it over these axes",
+        r"gave shape \(2, 3\)" + GAVE_ANOTHER,
     ),
     "fewer axes": (A, lambda g, y: np.ones(()), r"gave shape \(\)" + GAVE_ANOTHER),
     "an axis stretched further": ([2.0], lambda g, y: np.ones(7), r"gave shape \(7,\)"),

@@ -176,7 +176,10 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
         not 0 <= extra <= t.ndim - x.ndim
         or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
     ):
-        raise ValueError(f"{vjp} gave shape {g.shape}, {_misfit(g.shape, x.shape, t.shape)}")
+        raise ValueError(
+            f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
+            f"of it within the output's {t.shape}: is g forgotten, or a sum over an axis?"
+        )
     if extra:
         g = g.sum(axis=tuple(range(extra)))
     stretched = [j for j in stretched if j >= -x.ndim]
@@ -248,14 +251,7 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
     if hasattr(node.rule, "definition"):
         return partial(by_definition, node, inputs)
     variables = [x if x._requires_grad else x._array for x in inputs]  # constants stay arrays
-    try:
-        return node.rule(*variables, **node.options)[1:]
-    except TypeError as error:
-        error.add_note(
-            f"(the rule {node.name} was called again, with Tensors, for create_graph=True; if its "
-            "value needs functions that take arrays only, return it as a function: lambda: ...)"
-        )
-        raise
+    return node.rule(*variables, **node.options)[1:]
 
 
 def _all_at_once(
@@ -281,15 +277,10 @@ def _all_at_once(
 
 def _note(error: Exception, node: Any, where: str, y: Any) -> None:
     """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
-    again = ""
-    if isinstance(y, Tensor):
-        again = (
-            "; it was called again, with Tensors, for a second derivative: np.broadcast_to takes "
-            "them, np.full does not"
-        )
     shapes = ", ".join(str(x.shape) for x in node.inputs)
     error.add_note(
-        f"(in the {where}, which takes g and y of shape {y.shape}; the inputs have {shapes}{again})"
+        f"(in the {where}, which takes g and y of shape {y.shape}, as arrays or, for a second "
+        f"derivative, as Tensors; the inputs have {shapes})"
     )
 
 
@@ -369,26 +360,3 @@ def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
             "run the forward pass again, or ask the first pass to keep it with retain_graph=True"
         )
     return inputs
-
-
-def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether broadcasting stretches one shape to the other."""
-    try:
-        return np.broadcast_shapes(shape, to) == to
-    except ValueError:
-        return False
-
-
-def _misfit(g: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> str:
-    """Return what is wrong with a gradient of shape g, for an input x and an output y."""
-    if _stretches(x, g):
-        extra = len(g) - len(x)
-        axes = [a for a, n in enumerate(g) if a < extra or n != x[a - extra]]
-        return (
-            f"which is the input's {x} stretched along axes {axes}; the output {y} is not "
-            "stretched like that: sum it over these axes in the rule"
-        )
-    forgotten = ""
-    if g != y and _stretches(g, y) and _stretches(x, y):
-        forgotten = f"; the output, and so g, has shape {y}: is g forgotten?"
-    return f"which is neither the input's {x} nor a broadcast of it{forgotten}"

@@ -190,9 +190,6 @@ def fused(
     True
     """
 
-    if not callable(definition):
-        raise TypeError(f"a definition is a function: got {type(definition).__name__}")
-
     def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         rule.definition = definition  # type: ignore[attr-defined]
         return _operation(rule, name)
