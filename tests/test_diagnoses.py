@@ -1,6 +1,5 @@
 """Chapters 4.4 to 4.10 · Diagnoses: each mistake is planted in several rules, and said first."""
 
-import functools
 import pickle
 import re
 from pathlib import Path
@@ -180,16 +179,15 @@ def test_a_kink_beside_a_wrong_rule_does_not_excuse_it():
 def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
     f = rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g, name="mm")
     words = (
-        r"^the VJP of mm for input 0: matmul: .*size 4 is different from 5.* \(shapes: g \(3, 5\), "
-        r"inputs \(3, 4\), \(4, 5\), output \(3, 5\); it should give \(3, 4\)\)$"
+        r"^matmul: .*size 4 is different from 5.*\n\(in the VJP of mm for input 0, which takes g "
+        r"and y of shape \(3, 5\), .*; the inputs have \(3, 4\), \(4, 5\)\)$"
     )
     for check in (
         lambda: gradcheck(among_others(f), A, B),
         lambda: f(Tensor(A, requires_grad=True), B).sum().backward(),
     ):
-        with pytest.raises(ValueError, match=words) as caught:
+        with pytest.raises(ValueError, match=words):
             check()
-        assert isinstance(caught.value.__cause__, ValueError)
 
 
 def test_an_error_inside_a_fused_backward_names_the_rule():
@@ -197,57 +195,19 @@ def test_an_error_inside_a_fused_backward_names_the_rule():
     def twice(a, /):
         return a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,)
 
-    with pytest.raises(
-        ValueError, match=r"^the backward of twice: operands could not .*g \(3, 4\)"
-    ):
+    with pytest.raises(ValueError, match=r"^operands could not .*\n\(in the backward of twice, "):
         twice(Tensor(A, requires_grad=True)).sum().backward()
 
 
-def test_an_index_error_stays_one_and_a_type_error_gets_a_note():
-    with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
+def test_an_error_keeps_its_kind_and_gets_a_note():
+    where = r"\n\(in the VJP of suspect for input 0, which takes g and y of shape \(3, 4\), "
+    with pytest.raises(IndexError, match=f"^index 7 is out.*{where}"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
-    with pytest.raises(TypeError) as caught:
+    with pytest.raises(TypeError, match=f"^object of type 'float' has no len.*{where}"):
         gradcheck(rule(np.exp, lambda g, y, x: len(1.5)), A)
-    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
-
-
-@pytest.mark.parametrize(
-    ("vjp", "takes"),
-    [
-        (lambda g: g, r"\(g\)"),
-        (lambda: 0.0, r"\(\)"),
-        (lambda g, y, x: g, r"\(g, y, x\)"),
-        (lambda g, *, y: g, r"\(g, \*, y\)"),
-    ],
-)
-def test_a_vjp_that_does_not_take_g_and_y_is_told_so(vjp, takes):
-    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), vjp))
-    words = (
-        rf"^the VJP of suspect for input 0 takes {takes}, and a VJP takes g and y, the rule's "
-        "output: write lambda g, y: …$"
-    )
-    for ask in (lambda: gradcheck(suspect, A), lambda: mg.grad(mg.grad(suspect))(1.0)):
-        with pytest.raises(TypeError, match=words):
-            ask()
-    with mg.detect_anomaly(), pytest.raises(TypeError, match=words):
-        mg.grad(suspect)(1.0)
-
-
-@pytest.mark.parametrize(
-    "vjp",
-    [
-        lambda g, y: (lambda g: g)(g, y),
-        lambda *given: (lambda g: g)(*given),
-        lambda g, y=None: len(1, 2),
-        functools.partial(lambda n, g, y: g + "1", 3),
-        3.0,
-    ],
-)
-def test_another_type_error_of_a_vjp_stays_what_it_is(vjp):
-    with pytest.raises(TypeError) as caught:
-        gradcheck(primitive(name="suspect")(lambda x, /: (np.exp(x), vjp)), A)
-    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
-    assert "a VJP takes" not in str(caught.value)
+    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), lambda g: g))
+    with pytest.raises(TypeError, match=f"takes 1 positional argument but 2 were given{where}"):
+        gradcheck(suspect, A)
 
 
 # ------------------------------------------------------------------ the message and its parts
@@ -303,16 +263,15 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
 
     with pytest.raises(ValueError, match=r"gave tuple \(is @primitive missing above it\?\)"):
         gradcheck(times, A, ROW)
-    words = (
-        r"gave shape \(4,\), which .*; the output, and so g, has shape \(3, 4\): is g forgotten\?"
-    )
+    words = r"gave shape \(4,\), .* within the output's \(3, 4\): is g forgotten"
     with pytest.raises(ValueError, match=words):
         gradcheck(primitive(times), A, ROW)
-    with pytest.raises(ValueError, match=r"nor a broadcast of it$"):  # here g is what is returned
+    with pytest.raises(ValueError, match=r"nor a broadcast of it"):  # here g is what is returned
         gradcheck(rule(lambda x: x.sum(1), lambda g, y, x: g), A)
     full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
     with pytest.raises(
-        TypeError, match=r"^the VJP of suspect for input 0 was called again, .*full"
+        TypeError,
+        match=r"a conversion to a NumPy array.*\n.*VJP of suspect for input 0, .* as Tensors",
     ):
         gradcheck(full, A)
     item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))
@@ -382,7 +341,7 @@ LEARNERS = {
     "transposed, rectangular": (
         rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),
         [A, B],
-        r"VJP of suspect for input 0: .* it should give \(3, 4\)",
+        r"in the VJP of suspect for input 0, .*the inputs have \(3, 4\)",
     ),
     "transposed, square": (
         rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),

@@ -3,7 +3,6 @@
 import contextlib
 import gc
 import sys
-import threading
 import tracemalloc
 import weakref
 
@@ -79,12 +78,6 @@ def expecting(error, call):
     raise AssertionError("no error was raised")
 
 
-def refused(t):
-    h = np.exp(t)
-    expecting(ValueError, lambda: h + np.ones(7))
-    return np.exp(h)
-
-
 def interrupted(t):
     y = (failing(np.exp(t)) * t).sum()
     expecting(KeyError, y.backward)
@@ -113,82 +106,41 @@ def twice(t, f):
     return gradients((g * g).sum(), [t]), g
 
 
-def recomputed_and_refused(t):
-    calls = []
-    y = recompute(lambda t: calls.append(1) or np.exp(t) * len(calls), t).sum()
-    expecting(RuntimeError, y.backward)
-    return y
-
-
-def unfused_steps(t):
-    with mg.unfused():
-        return soft(t) * 2.0
-
-
 GRAPHS = {
     "forward": lambda t: (np.sin(t) * t + np.exp(t)).sum(),
-    "views": lambda t: np.broadcast_to(t.reshape(3, 1).T, (5, 3))[1:],
     "backward": lambda t: [y := (np.tanh(t) / t).sum(), y.backward()],
-    "kept": lambda t: [y := (ops.softmax(t) ** 2).sum(), y.backward(retain_graph=True)],
-    "einsum": lambda t: [y := mg.einsum("i,j,ij->", t, t, np.outer(t, t)), y.backward()],
     "second order": lambda t: gradients((t * np.exp(t)).sum(), [t], create_graph=True),
     "differentiated twice": lambda t: twice(t, lambda t: t * np.exp(t)),
     "fused": lambda t: [y := soft(t * 2.0).sum(), y.backward()],
-    "fused, twice": lambda t: twice(t, lambda t: soft(t * 2.0)),
-    "unfused": unfused_steps,
     "recomputed": lambda t: [y := recompute(lambda t: np.exp(t) * t, t).sum(), y.backward()],
-    "recomputed, not replayed": lambda t: recompute(lambda u: np.exp(u) * t, t * 2.0),
-    "recomputed, twice": lambda t: twice(t, lambda t: recompute(lambda u: np.exp(u) * t, t)),
-    "recomputed and refused": recomputed_and_refused,
-    "nested": lambda t: grad(grad(lambda x: (np.tanh(x) * t).sum()))(0.5),
     "vjp": lambda t: [back := vjp(lambda x: x * t, t)[1], back(A), back(B)],
-    "jvp": lambda t: mg.jvp(lambda x: np.sin(x) * t, t, A),
-    "jacobian": lambda t: mg.jacobian(lambda x: x * t)(t),
-    "hessian": lambda t: mg.hessian(lambda x: (x**3 * t).sum())(t),
     "hvp": lambda t: mg.hvp(lambda x: (x**3 * t).sum(), t, A),
     "watched": watched,
     "a graph": lambda t: [y := (np.exp(t) * t).sum(), graph(y, grads=True)],
-    "refused": refused,
     "a nan": anomalous,
     "an error in a vjp": interrupted,
-    "in place": lambda t: [h := t * 1.0, h := h * h, h := h + t],
 }
 
 
 @pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
 def test_a_graph_is_freed_with_its_last_result_without_the_garbage_collector(build, monkeypatch):
-    with np.errstate(all="ignore"), watching(monkeypatch, build) as alive:
-        result = build(leaf())
-        assert alive
-        del result
-        assert [ref() for ref in alive if ref() is not None] == []
-        assert gc.collect() == 0  # not one object that only a search would have found
-
-
-@pytest.mark.parametrize("build", GRAPHS.values(), ids=GRAPHS)
-def test_the_leaf_may_live_on_and_nothing_else_does(build, monkeypatch):
     t = leaf()
     with np.errstate(all="ignore"), watching(monkeypatch, build) as alive:
-        build(t)
+        result = build(t)
+        assert alive
+        del result  # the leaf lives on, and nothing else does
         assert [ref() for ref in alive if ref() is not None] == []
-        assert gc.collect() == 0
+        assert gc.collect() == 0  # not one object that only a search would have found
 
 
 LARGE = np.linspace(0.5, 1.5, 200_000)  # 1.6 MB
 
 
-SQUARES = {"einsum", "jacobian", "hessian", "views"}  # these would need n² of memory
-
-
-@pytest.mark.parametrize("name", [name for name in GRAPHS if name not in SQUARES])
+@pytest.mark.parametrize("name", ["forward", "backward", "fused", "recomputed", "vjp", "a nan"])
 def test_all_memory_is_returned_also_that_which_only_a_vjp_holds(name, monkeypatch):
     build = GRAPHS[name]
     monkeypatch.setattr(f"{__name__}.A", LARGE)
     monkeypatch.setattr(f"{__name__}.B", LARGE)
-    if name == "nested":
-        build = lambda t: grad(lambda x: (np.tanh(x) * t).sum())(0.5)
-    if name == "refused":
-        build = lambda t: expecting(ValueError, lambda: np.exp(np.exp(t)) + np.ones(7))
     gc.collect()
     gc.disable()
     tracemalloc.start()
@@ -214,15 +166,6 @@ def test_what_a_vjp_does_not_need_is_gone_before_the_pass():
     assert t.grad is not None
 
 
-def test_without_a_record_nothing_is_kept_alive():
-    t = leaf()
-    with mg.no_grad():
-        h = np.exp(t)
-        gone = weakref.ref(h), weakref.ref(h.data)
-        h = h * h
-        assert [ref() for ref in gone] == [None, None]
-
-
 def test_without_a_record_ten_thousand_steps_need_no_more_memory_than_one():
     t = leaf(LARGE)
     tracemalloc.start()
@@ -235,20 +178,8 @@ def test_without_a_record_ten_thousand_steps_need_no_more_memory_than_one():
         tracemalloc.stop()
 
 
-def test_a_pass_that_is_spent_keeps_only_the_results_that_someone_holds():
-    t = leaf()
-    results = []
-    y = t
-    for _ in range(7):
-        y = np.sin(y)
-        results.append(weakref.ref(y))
-    y.backward(A)
-    assert [ref() is not None for ref in results] == [False] * 6 + [True]
-
-
 WAYS = {
     "backward": lambda f: f(leaf(LARGE)).backward(np.ones_like(LARGE)),
-    "gradients": lambda f: [t := leaf(LARGE), gradients(f(t), [t], np.ones_like(LARGE))],
     "grad": lambda f: grad(lambda t: f(t).sum())(LARGE),
     "of a result": lambda f: [t := leaf(LARGE) * 1.0, gradients(f(t), [t], np.ones_like(LARGE))],
 }
@@ -317,8 +248,6 @@ def chain(step, n, x):
 STEPS = {
     "add": (lambda y, x: y + x, 100_000, 100_001.0),
     "multiply": (lambda y, x: y * x, 20_000, 20_001.0),  # x is 1, so ∂xⁿ⁺¹/∂x = n + 1
-    "positive": (lambda y, x: +y, 20_000, 1.0),
-    "getitem": (lambda y, x: y[...], 20_000, 1.0),
     "softmax": (lambda y, x: ops.softmax(y) * x, 5_000, 1.0),
 }
 
@@ -346,44 +275,17 @@ def test_20_000_operations_are_differentiated_twice_and_freed():
     assert gone() is None
 
 
-def backward_of(f):
-    x = leaf(1.0)
-    f(x).backward()
-    return x.grad
-
-
-def in_a_small_stack(f):
-    before, found = threading.stack_size(256 * 1024), []
-    try:
-        thread = threading.Thread(target=lambda: found.append(backward_of(f)))
-        thread.start()
-        thread.join()
-    finally:
-        threading.stack_size(before)
-    return found[0]
-
-
-ASKED = {  # how the slope of f at 1 is asked for, and of how many operations
-    "grad": (lambda f: grad(f)(1.0), 3_000),  # three times as deep as Python's own stack
-    "vjp": (lambda f: vjp(f, 1.0)[1](1.0)[0], 3_000),
-    "jvp": (lambda f: mg.jvp(f, 1.0, 1.0)[1], 3_000),
-    "jacobian": (lambda f: mg.jacobian(lambda x: f(x).reshape(1))(1.0)[0], 3_000),
-    "backward": (backward_of, 3_000),
-    "recomputed": (lambda f: backward_of(lambda x: recompute(f, x)), 3_000),
-    "in a small stack": (in_a_small_stack, 20_000),
+ASKED = {  # how the slope of f at 1 is asked for
+    "grad": lambda f: grad(f)(1.0),
+    "jvp": lambda f: mg.jvp(f, 1.0, 1.0)[1],
+    "recomputed": lambda f: grad(lambda x: recompute(f, x))(1.0),
 }
 
 
-@pytest.mark.parametrize(("ask", "n"), ASKED.values(), ids=ASKED)
-def test_a_function_of_thousands_of_operations_has_every_derivative(ask, n):
-    w = leaf(1.0)
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_a_function_of_thousands_of_operations_has_every_derivative(ask):
+    n = 3_000  # three times as deep as Python's own stack
     assert ask(lambda x: chain(lambda y, x: y * x, n, x)) == n + 1
-    assert ask(lambda x: chain(lambda y, x: y * x, n, x * w)).item() == n + 1
-
-
-def test_3_000_recomputed_blocks_stand_in_a_row():
-    block = lambda y, x: recompute(lambda y: y * x, y)
-    assert backward_of(lambda x: chain(block, 3_000, x)) == 3_001
 
 
 def test_the_graph_of_20_000_operations_is_found_and_coloured_and_all_of_it_watched():
@@ -399,18 +301,17 @@ def test_the_graph_of_20_000_operations_is_found_and_coloured_and_all_of_it_watc
 # ---------------------------------------------------------------- how many paths there may be
 
 DOUBLES = {  # step, and ∂y/∂x, ∂²y/∂x² at 1 after n steps
-    "add": (lambda y: y + y, lambda n: (2.0**n, 0.0)),
     "multiply": (lambda y: y * y, lambda n: (2.0**n, 2.0**n * (2.0**n - 1))),  # x to the 2ⁿ
-    "a diamond": (lambda y: np.sin(y) - np.sin(y) + y * 1.0 + y * 1.0, lambda n: (2.0**n, 0.0)),
+    "in blocks": (
+        lambda y: recompute(lambda y: y * y * 1.0, y),
+        lambda n: (2.0**n, 2.0**n * (2.0**n - 1)),
+    ),
 }
 
 
-@pytest.mark.parametrize("in_blocks", [False, True])
 @pytest.mark.parametrize(("double", "slopes"), DOUBLES.values(), ids=DOUBLES)
-def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes, in_blocks):
+def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes):
     n = 18
-    if in_blocks:
-        double = (lambda step: lambda y: recompute(step, y))(double)
     x = leaf(1.0)
     y = x
     for _ in range(n):
@@ -422,10 +323,7 @@ def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes, in_blocks)
     assert len(drawn.vertices) <= 9 * n + 1 and len(drawn.arrows) <= 12 * n
     (slope,) = gradients(y, [x], create_graph=True)
     np.testing.assert_allclose(slope.data, first, rtol=1e-9)
-    if slope.requires_grad:
-        np.testing.assert_allclose(gradients(slope, [x])[0], second, rtol=1e-9)
-    else:
-        assert second == 0.0
+    np.testing.assert_allclose(gradients(slope, [x])[0], second, rtol=1e-9)
 
 
 def test_every_node_is_asked_once_however_many_paths_there_are():

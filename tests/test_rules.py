@@ -1,7 +1,5 @@
 """Chapter 1.3 · Rules: operations of one's own, of both kinds, and what is wrong with them."""
 
-import re
-
 import numpy as np
 import pytest
 
@@ -47,22 +45,6 @@ def test_a_primitive_from_outside_computes_and_is_drawn_under_its_own_name():
     assert "sinc" in drawn.source
 
 
-def test_five_lines_make_an_operation_of_ones_own():
-    lines = [
-        "@primitive",
-        "def cross(a, b, /):",
-        "    i, j = [1, 2, 0], [2, 0, 1]",
-        "    times = lambda u, v: u[..., i] * v[..., j] - u[..., j] * v[..., i]",
-        "    return times(a, b), lambda g, y: times(b, g), lambda g, y: times(g, a)",
-    ]
-    names = {"primitive": primitive}
-    exec("\n".join(lines), names)
-    cross = names["cross"]
-    np.testing.assert_allclose(cross(Tensor(M), B).data, np.cross(M, B), rtol=1e-15)
-    assert gradcheck(cross, M, B)
-    assert cross(leaf(M), B).node.name == "cross"
-
-
 def test_options_are_kept_by_name_however_they_were_given():
     t = leaf()
     y = scaled(2, t, 3.0, offset=1.0)
@@ -70,24 +52,14 @@ def test_options_are_kept_by_name_however_they_were_given():
     assert y.node.options == {"factor": 3.0, "offset": 1.0}
 
 
-OPERATIONS = {
-    "sinc": sinc,
-    "arsinh": arsinh,
-    "exp": ops.exp,
-    "sum": ops.sum,
-    "total": lambda x: total(x, 2.0),
-    "fused": lambda x: fresh()(x, 2.0),
-}
-
-
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
-def test_arrays_give_an_array_and_constant_tensors_a_constant_tensor(operation):
-    for x in (A, A.tolist(), 0.5):
-        assert type(operation(x)) is np.ndarray
-    y = operation(Tensor(A))
-    assert type(y) is Tensor and y.node is None and not y.requires_grad
-    with mg.no_grad():
-        assert operation(leaf()).node is None
+def test_arrays_give_an_array_and_constant_tensors_a_constant_tensor():
+    for operation in (sinc, ops.sum, lambda x: total(x, 2.0), lambda x: fresh()(x, 2.0)):
+        for x in (A, A.tolist(), 0.5):
+            assert type(operation(x)) is np.ndarray
+        y = operation(Tensor(A))
+        assert type(y) is Tensor and y.node is None and not y.requires_grad
+        with mg.no_grad():
+            assert operation(leaf()).node is None
 
 
 def test_a_value_given_as_a_function_is_called_once_and_on_arrays_only():
@@ -118,10 +90,7 @@ def test_a_variadic_rule_has_a_vjp_for_each_tensor():
 
 
 def test_a_vjp_of_a_mask_is_none_and_the_others_are_asked():
-    @primitive
-    def kept(x, mask, /):
-        return x * mask, lambda g, y: g * mask, None
-
+    kept = primitive(lambda x, mask, /: (x * mask, lambda g, y: g * mask, None))
     t, mask = leaf(), leaf([1.0, 0.0, 1.0], "mask")
     kept(t, mask).backward(B)
     np.testing.assert_array_equal(t.grad, B * mask.data)
@@ -172,17 +141,12 @@ def test_a_gradient_that_nobody_needs_is_never_computed():
 
 
 def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
-    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float16)))
+    halved = primitive(lambda x, /: (x / 2, lambda g, y: (g / 2).astype(np.float32)))
     counted = primitive(lambda x, /: (x * 2, lambda g, y: np.array([2, 2, 2])))
     for operation in (halved, counted):
         t = leaf()
         operation(t).backward(np.ones(3))
         assert t.grad.dtype == np.float64
-
-
-def test_the_slope_of_an_own_operation_is_what_a_difference_sees():
-    expected, resolution = mg.numerical_gradient(lambda x: sinc(x).sum(), A)
-    assert (np.abs(mg.grad(lambda x: sinc(x).sum())(A) - expected) <= 20 * resolution).all()
 
 
 # ---------------------------------------------------------------- fused: value and derivative
@@ -210,24 +174,19 @@ def fresh(asked=None, definition=softened):
 
 
 FUSED_CASES = {
-    "equal shapes": (M, M[::-1] + 0.5, {}),
-    "broadcast": (M, np.array([0.5, 1.5, 0.7]), {}),
-    "an option": (M, M[::-1] + 0.5, {"power": 3.0}),
-    "one row": (M[:1], np.array([0.5, 1.5, 0.7]), {"power": 1.0}),
-    "float32": (M.astype(np.float32), M.astype(np.float32), {}),
+    "equal shapes": (M, M[::-1] + 0.5),
+    "broadcast": (M, np.array([0.5, 1.5, 0.7])),
+    "float32": (M.astype(np.float32), M.astype(np.float32)),
 }
 
 
-@pytest.mark.parametrize(("x", "w", "options"), FUSED_CASES.values(), ids=FUSED_CASES)
-def test_a_fused_rule_and_its_definition_agree_in_value_first_and_second_order(x, w, options):
+@pytest.mark.parametrize(("x", "w"), FUSED_CASES.values(), ids=FUSED_CASES)
+def test_a_fused_rule_and_its_definition_agree_in_value_first_and_second_order(x, w):
     found = []
+    seed = np.linspace(1, 2, x.size, dtype=x.dtype).reshape(x.shape)
     for f in (fresh(), softened):
-        a, b, g = (
-            leaf(x),
-            leaf(w),
-            leaf(np.linspace(1, 2, x.size).reshape(x.shape).astype(x.dtype), "g"),
-        )
-        y = f(a, b, **options)
+        a, b, g = leaf(x), leaf(w), leaf(seed, "g")
+        y = f(a, b)
         first = gradients(y, [a, b], g.data, retain_graph=True)
         recorded = gradients(y, [a, b], g, create_graph=True)
         assert all(r.requires_grad for r in recorded)
@@ -242,13 +201,6 @@ def test_a_fused_rule_passes_the_gradient_check():
     assert gradcheck(fresh(), M, M[::-1] + 0.5)
     assert gradcheck(lambda x: fresh()(x, x), M)
     assert gradcheck(lambda x, w: np.tanh(fresh()(np.exp(x), w, power=3.0)), M / 2, M[1])
-
-
-def test_a_fused_rule_is_one_node_and_is_drawn_as_one():
-    y = fresh()(leaf(M), leaf(M), power=3.0)
-    assert y.node.name == "soft" and y.node.options == {"power": 3.0}
-    assert callable(y.node.vjps)
-    assert [v.operation for v in graph(y).vertices if v.operation] == ["soft"]
 
 
 def test_unfused_computes_the_definition_and_ends_with_its_block():
@@ -270,7 +222,6 @@ def test_backward_is_told_what_is_needed_and_called_once_with_arrays():
         (leaf(M), leaf(M), (True, True)),
         (leaf(M), M, (True, False)),
         (M, leaf(M), (False, True)),
-        (Tensor(M), leaf(M), (False, True)),
         (leaf(M).detach(), leaf(M), (False, True)),
     ]:
         asked.clear()
@@ -297,48 +248,36 @@ def test_the_definition_is_used_for_a_recorded_derivative_and_for_no_other():
     assert used == [(Tensor, 3.0)]
 
 
-DEFINITIONS = {
-    "gives a constant": (lambda x: Tensor(np.ones(3)), 0.0),
-    "gives its input": (lambda x: x, 1.0),
-    "uses its input twice": (lambda x: x + x, 2.0),
-    "is fused itself": (
-        lambda x: fused(definition=lambda x: 3.0 * x)(
-            lambda x, /: (3.0 * x, lambda g, y, needs: (3.0 * g,))
-        )(x),
-        3.0,
-    ),
-}
+def test_a_definition_may_be_any_function():
+    for definition, slope in [
+        (lambda x: Tensor(np.ones(3)), 0.0),  # a constant
+        (lambda x: x, 1.0),
+        (lambda x: x + x, 2.0),
+    ]:
+        operation = fused(definition=definition)(lambda x, /: (+x, lambda g, y, needs: (g,)))
+        x = leaf()
+        (recorded,) = gradients(operation(x * 1.0), [x], B, create_graph=True)
+        np.testing.assert_array_equal(recorded.data, slope * B)
 
 
-@pytest.mark.parametrize(("definition", "slope"), DEFINITIONS.values(), ids=DEFINITIONS)
-def test_a_definition_may_be_any_function(definition, slope):
-    operation = fused(definition=definition)(lambda x, /: (+x, lambda g, y, needs: (g,)))
-    x = leaf()
-    (recorded,) = gradients(operation(x * 1.0), [x], B, create_graph=True)
-    np.testing.assert_array_equal(recorded.data, slope * B)
+@pytest.mark.parametrize("written", ["saved", "g", "y"])
+def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y(written):
+    @fused(definition=np.exp)
+    def writes(x, /):
+        def backward(g, y, needs):
+            {"saved": saved, "g": g, "y": y}[written][...] *= y
+            return (g * saved,)
 
-
-def test_a_fused_rule_may_write_into_what_it_has_saved_but_not_into_g_or_y():
-    def rule(how):
-        @fused(definition=np.exp)
-        def writes(x, /):
-            saved = np.ones(x.shape)
-
-            def backward(g, y, needs):
-                saved[...] = g * y
-                {"saved": saved, "g": g, "y": y}[how][...] *= 1.0
-                return (saved,)
-
-            return np.exp(x), backward
-
-        return writes
+        saved = np.ones(x.shape)
+        return np.exp(x), backward
 
     t = leaf()
-    rule("saved")(t).backward(B)
-    np.testing.assert_allclose(t.grad, B * np.exp(A))
-    for how in ("g", "y"):
+    if written == "saved":
+        writes(t).backward(B)
+        np.testing.assert_allclose(t.grad, B * np.exp(A))
+    else:
         with pytest.raises(ValueError, match="read-only"):
-            rule(how)(leaf()).backward(B)
+            writes(t).backward(B)
 
 
 def test_a_variadic_rule_may_be_fused():
@@ -383,29 +322,24 @@ def wrong(rule):
     return primitive(rule)
 
 
-WRONG_COUNTS = {
-    "none": lambda a, b, /: (a * b,),
-    "too few": lambda a, b, /: (a * b, lambda g, y: g * b),
-    "too many": lambda a, b, /: (a * b, *[lambda g, y: g] * 3),
+WRONG_ANSWERS = {
+    "no VJPs": (lambda a, b, /: (a * b,), "a tuple of ndarray"),
+    "too few VJPs": (lambda a, b, /: (a * b, lambda g, y: g * b), "a tuple of ndarray, function"),
+    "its value alone": (lambda a, b, /: a * b, "ndarray"),
+    "nothing": (lambda a, b, /: None, r"None: is a return missing\?"),
 }
 
 
-@pytest.mark.parametrize("rule", WRONG_COUNTS.values(), ids=WRONG_COUNTS)
-def test_a_wrong_number_of_vjps_is_one_sentence(rule):
+@pytest.mark.parametrize(("rule", "got"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_a_wrong_answer_of_a_rule_is_one_sentence(rule, got):
     words = (
         r"^the rule wrong must return its value and one VJP for each of its 2 tensor inputs, "
-        r"as a tuple, but it returned a tuple of [a-z, ]+$"
+        rf"as a tuple, but it returned {got}$"
     )
-    with pytest.raises(TypeError, match=words):
-        wrong(rule)(leaf(), 2.0)
-
-
-@pytest.mark.parametrize("shape", [(), (2,), (3,)])
-@pytest.mark.parametrize("requires_grad", [True, False])
-def test_a_rule_that_returns_its_value_alone_is_refused_and_not_unpacked(requires_grad, shape):
-    t = Tensor(np.ones(shape), requires_grad=requires_grad)
-    with pytest.raises(TypeError, match="the rule wrong must return"):
-        wrong(lambda a, b, /: a * b)(t, 2.0)
+    for requires_grad in (True, False):
+        t = Tensor(np.ones(3), requires_grad=requires_grad)
+        with pytest.raises(TypeError, match=words):
+            wrong(rule)(t, 2.0)
 
 
 def test_a_rule_that_names_no_tensor_is_refused_when_it_is_decorated():
@@ -423,45 +357,37 @@ def test_a_rule_that_reaches_for_a_tensor_outside_is_refused():
             call()
 
 
-NO_VALUES = {
-    "nothing": lambda x, /: (None, lambda g, y: g),
-    "a word": lambda x, /: ("word", lambda g, y: g),
-    "complex": lambda x, /: (x * 1j, lambda g, y: g),
-    "complex, as a function": lambda x, /: (lambda: x * 1j, lambda g, y: g),
-    "objects": lambda x, /: (x.astype(object), lambda g, y: g),
-}
-
-
-@pytest.mark.parametrize("rule", NO_VALUES.values(), ids=NO_VALUES)
-def test_a_value_that_is_not_real_is_refused(rule):
-    with pytest.raises(TypeError, match="wrong.* real"):
-        wrong(rule)(leaf())
+def test_a_value_that_is_not_real_is_refused():
+    for value in (lambda x: None, lambda x: x * 1j, lambda x: lambda: x.astype(object)):
+        rule = lambda x, /, value=value: (value(x), lambda g, y: g)
+        words = "the value of wrong takes real numbers, but got an array of dtype (object|complex)"
+        with pytest.raises(TypeError, match=words):
+            wrong(rule)(leaf())
 
 
 def test_a_value_that_only_arrays_can_say_is_refused_when_the_rule_is_asked_with_tensors():
     t = leaf()
     y = wrong(lambda x, /: (np.spacing(x), lambda g, y: g))(t)
-    with pytest.raises(TypeError, match=r"np.spacing has no rule[\s\S]*return it as a function"):
+    with pytest.raises(TypeError, match=r"^np.spacing has no rule"):
         gradients(y, [t], A, create_graph=True)
 
 
-GAVE_ANOTHER = r", which is neither .*the input's \(3,\)"
+GAVE_ANOTHER = (
+    r", which is neither the input's \(3,\) nor a broadcast of it within the output's \(3,\): is g "
+    r"forgotten, or a sum over an axis\?$"
+)
 WRONG_VJPS = {  # of an operation whose output has shape (3,)
     "another shape": (A, lambda g, y: np.ones(5), r"gave shape \(5,\)" + GAVE_ANOTHER),
     "more axes": (
         A,
         lambda g, y: np.ones((2, 3)),
-        r"gave shape \(2, 3\), .* stretched along axis 0",
+        r"gave shape \(2, 3\)" + GAVE_ANOTHER,
     ),
     "fewer axes": (A, lambda g, y: np.ones(()), r"gave shape \(\)" + GAVE_ANOTHER),
-    "a shorter axis": (A, lambda g, y: np.ones(1), r"gave shape \(1,\)" + GAVE_ANOTHER),
     "an axis stretched further": ([2.0], lambda g, y: np.ones(7), r"gave shape \(7,\)"),
-    "a number": (A, lambda g, y: 1.0, "gave float, not an array$"),
+    "a number": (A, lambda g, y: 1.0, "gave float, not an array of real numbers$"),
     "None": (A, lambda g, y: None, r"gave None: is a return missing\?$"),
-    "a list": (A, lambda g, y: [1.0, 1.0, 1.0], "gave list, not an array$"),
-    "complex": (A, lambda g, y: g * 1j, "gave dtype complex128, not a real one$"),
-    "objects": (A, lambda g, y: g.astype(object), "gave dtype object, not a real one$"),
-    "a Tensor": (A, lambda g, y: Tensor(g) * 2.0, "got arrays and gave a Tensor"),
+    "complex": (A, lambda g, y: g * 1j, "gave complex128, not an array of real numbers$"),
     "a Tensor of the outside": (A, lambda g, y: leaf() * g, "got arrays and gave a Tensor"),
 }
 
@@ -480,19 +406,12 @@ def test_a_vjp_that_gives_no_gradient_of_its_input_is_one_sentence(values, vjp, 
     assert t.grad is None
 
 
-RULE = r"^the fused rule wrong must return its value and one function backward\(g, y, needs\), as "
+RULE = r"^the rule wrong must return its value and one function backward\(g, y, needs\), as a tuple"
 BACK = "^the backward of wrong must return a tuple with a gradient or None for each of its 1 in"
 WRONG_FUSED = {  # what a rule returns of its value y
-    "its value alone": (lambda y: y, RULE + "a tuple, but it returned ndarray$"),
-    "three things": (
-        lambda y: (y, leaf, leaf),
-        RULE + "a tuple, but it returned a tuple of ndarray, function, function$",
-    ),
-    "no backward": (lambda y: (y,), RULE + "a tuple, but it returned a tuple of ndarray$"),
-    "a number for backward": (lambda y: (y, 5.0), "wrong .* one function backward"),
-    "a list": (lambda y: (y, lambda g, y, needs: [g]), BACK),
+    "its value alone": (lambda y: y, RULE + ", but it returned ndarray$"),
+    "no backward": (lambda y: (y,), RULE + ", but it returned a tuple of ndarray$"),
     "the gradient alone": (lambda y: (y, lambda g, y, needs: g), BACK),
-    "nothing": (lambda y: (y, lambda g, y, needs: None), BACK),
     "one too many": (lambda y: (y, lambda g, y, needs: (g, g)), BACK),
     "None where it is needed": (
         lambda y: (y, lambda g, y, needs: (None,)),
@@ -513,24 +432,12 @@ def test_what_a_fused_rule_must_return_is_one_sentence(returned, words):
     assert t.grad is None
 
 
-WRONG_DEFINITIONS = {
-    "another shape": lambda x: x.reshape(3, 1) * 1.0,
-    "fewer elements": lambda x: x.sum(),
-    "an array": lambda x: A,
-    "a number": lambda x: 3.0,
-    "nothing": lambda x: None,
-}
-
-
-@pytest.mark.parametrize("definition", WRONG_DEFINITIONS.values(), ids=WRONG_DEFINITIONS)
-def test_a_definition_that_is_another_function_is_named(definition):
-    @fused(definition=definition)
-    def wrong(x, /):
-        return 2 * x, lambda g, y, needs: (2 * g,)
-
-    t = leaf()
-    with pytest.raises((TypeError, ValueError), match="definition of wrong"):
-        gradients(wrong(t), [t], A, create_graph=True)
+def test_a_definition_that_is_another_function_is_named():
+    for definition in (lambda x: x.reshape(3, 1) * 1.0, lambda x: x.sum(), lambda x: A):
+        wrong = fused(definition=definition)(lambda x, /: (2 * x, lambda g, y, needs: (2 * g,)))
+        t = leaf()
+        with pytest.raises(TypeError, match=r"^the definition of .* must give a Tensor of the op"):
+            gradients(wrong(t), [t], A, create_graph=True)
 
 
 CALLS = {
@@ -548,10 +455,3 @@ def test_a_call_that_does_not_fit_is_explained_with_the_operation_and_its_inputs
 ):
     with pytest.raises(error, match=words):
         call(leaf())
-
-
-@pytest.mark.parametrize("x", ["word", 1j, None, [None], [[1.0], [2.0, 3.0]]])
-def test_an_input_that_is_no_real_array_is_refused_by_the_operation(x):
-    with pytest.raises((TypeError, ValueError)) as caught:
-        sinc(x)
-    assert re.match("sinc takes (real numbers|rows of equal length)|sinc of", str(caught.value))

@@ -10,21 +10,9 @@ import threading
 import numpy as np
 import pytest
 
-from attention import (
-    Decoder,
-    Encoder,
-    MultiHeadAttention,
-    additive_attention,
-    attention,
-    attention_weights,
-    fused_attention,
-    gpt2,
-    multi_head_attention,
-    qk_norm,
-)
+from attention import MultiHeadAttention, attention, fused_attention
 from minigrad import (
     Tensor,
-    cross_entropy,
     detect_anomaly,
     fused,
     gradients,
@@ -34,9 +22,8 @@ from minigrad import (
     primitive,
     recompute,
 )
-from minigrad.engine.record import WATCHERS
 from minigrad.engine.replay import behind
-from tests.cases import CASES as ALL_CASES
+from tests.cases import CASES
 from tests.making import A, B, leaf
 from tests.threads import in_threads
 
@@ -51,23 +38,13 @@ def here(number):
     return re.escape(f"in {__file__}, line {number}")
 
 
-@pytest.fixture(autouse=True)
-def nobody_watches_before_or_after():
-    assert WATCHERS == []
-    yield
-    assert WATCHERS == []
-
-
 # ---------------------------------------------------------------- value
 
 SOUND = {
     "ordinary": lambda t: np.exp(t) * np.tanh(t) / ops.softmax(t),
     "a mask of -∞": lambda t: ops.softmax(t + np.array([0.0, -np.inf, 0.0])),
-    "-∞ as a number": lambda t: ops.softmax(np.where([True, False, True], t, -np.inf)),
     "log_softmax of it": lambda t: ops.log_softmax(np.where([True, False, True], t, -np.inf))[::2],
-    "the largest of it": lambda t: np.where([True, False, True], t, -np.inf).max(),
     "an empty sum": lambda t: np.logaddexp(*[np.where([False, True, True], t, -np.inf)] * 2)[1:],
-    "an infinite limit": lambda t: np.clip(t, -np.inf, 0.9),
     "integers": lambda t: np.sqrt(t[np.array([2, 2, 0])]) * Tensor([2, 3, 5]),
     "a large integer": lambda t: t * 10**20,
     "a large integer beside a constant": lambda t: t * (Tensor(A) * 10**20),
@@ -91,83 +68,57 @@ def test_what_is_sound_passes_and_gives_the_same_value_and_gradient(f):
 # ---------------------------------------------------------------- law: changed arrays
 
 
-WRITES = [
-    "p.data -= 1.0",
-    "p.data[1] = 7.0",
-    "p.data[::-1][:1] = 7.0",
-    "p.detach().data[:] = 7.0",
-    "np.multiply(p.data, 2.0, out=p.data)",
-]
-
-
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("of", [lambda p: p, lambda p: p * 1.0, lambda p: Tensor(A), np.exp])
-def test_nobody_can_write_to_a_tensors_array(of, write):
+def test_nobody_can_write_to_a_tensors_array():
     p = leaf()
-    for t in (of(p), no_grad(lambda: of(p))()):
+    for t in (p, p * 1.0, Tensor(A), p.detach(), no_grad(np.exp)(p)):
+        for array in (t.data, t.data[::-1][:1], t.detach().data):
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 7.0
         with pytest.raises(ValueError, match="read-only"):
-            exec(write, {"p": t, "np": np})
-
-
-def unfrozen(p):
-    p.setflags(write=True)  # what only the owner of the memory can do
-    p[:2] = 7.0
-
-
-def behind_a_buffer(memory):
-    memory[:8] = bytes(8)
+            np.multiply(t.data, 2.0, out=t.data)
 
 
 def test_an_owner_who_undoes_the_promise_is_noticed_by_watching():
     owned = A.copy()
     owned.setflags(write=False)
-    memory = bytearray(A.tobytes())
-    covered = np.frombuffer(memoryview(memory).toreadonly())
-    for values, change in [
-        (owned, lambda: unfrozen(owned)),
-        (covered, lambda: behind_a_buffer(memory)),
-    ]:
-        p = leaf(values)
-        assert np.shares_memory(p.data, values)
-        with detect_anomaly():
-            y = (p * p).sum()
-        change()
-        with pytest.raises(RuntimeError, match=r"^multiply cannot be replayed: an array \(3,\)"):
-            y.backward()
-
-
-def test_the_error_names_the_operation_and_the_line():
-    p, q = leaf(name="p"), B.copy()
+    p = leaf(owned)
+    assert np.shares_memory(p.data, owned)
     with detect_anomaly():
-        h = p + q
-        y, at = (h * q).sum(), line()
-    q[0] = 5.0
-    with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
+        y = (p * p).sum()
+    owned.setflags(write=True)  # what only the owner of the memory can do
+    owned[:2] = 7.0
+    with pytest.raises(RuntimeError, match=r"^multiply cannot be replayed: an array \(3,\)"):
         y.backward()
-    assert p.grad is None
 
 
 def test_the_array_a_leaf_was_built_from_is_not_the_leafs_and_a_constants_is():
     mine, constants = A.copy(), B.copy()
     p, c = leaf(mine), Tensor(constants)
     with detect_anomaly():
-        y = (p * p * c).sum()
+        y, at = (p * p * c).sum(), line()
     mine += 1.0
     y.backward(retain_graph=True)
     np.testing.assert_array_equal(p.grad, 2 * A * B)
-    constants += 1.0
-    with pytest.raises(RuntimeError, match="multiply cannot be replayed: an array"):
+    p.grad = None
+    constants[0] += 1.0
+    with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
         y.backward()
+    assert p.grad is None
+
+
+@fused(definition=lambda x, c: x * c)
+def scaled(x, c, /):
+    return x * c, lambda g, y, needs: (g * c, None)
 
 
 CONSTANTS = {
     "a factor": lambda t, c: t * c,
-    "a divisor": lambda t, c: t / c,
     "a matrix": lambda t, c: t @ c.reshape(3, 1),
     "an option's array": lambda t, c: primitive(lambda x, /, by: (x * by, lambda g, y: g * by))(
         t, by=c
     ),
     "a mask": lambda t, c: np.where(c, t, 0.0),
+    "a fused rule's": scaled,
 }
 
 
@@ -181,10 +132,6 @@ def test_a_changed_constant_is_noticed_by_watching(f):
         y.backward(np.ones(y.shape))
 
 
-# Of these, an input may be an array of integers or booleans, and angles are constants.
-SHARED = {"power", "where", "rotate_pairs"}
-
-
 def _arrays(values):
     for value in values:
         if isinstance(value, (tuple, list)):
@@ -193,22 +140,29 @@ def _arrays(values):
             yield value
 
 
-@pytest.mark.parametrize("name", sorted({case.name for case in ALL_CASES} - SHARED))
+def _given(case):
+    """The arrays that a case gives as indices, masks and options."""
+    fixed = [x for i, x in enumerate(case.inputs) if i not in case.floating]
+    return list(_arrays([*fixed, *case.options.values()]))
+
+
+# (Of power and where, an input may be an array of integers or booleans: a constant.)
+WITH_ARRAYS = [case for case in CASES if case.name not in ("power", "where") and _given(case)]
+
+
+@pytest.mark.parametrize("name", sorted({case.name for case in WITH_ARRAYS}))
 def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothing(name):
-    for case in ALL_CASES:
-        if case.name != name:
-            continue
-        own = copy.deepcopy(case.options)
-        inputs = [x.copy() if isinstance(x, np.ndarray) else x for x in case.inputs]
-        inputs = [leaf(x) if i in case.floating else x for i, x in enumerate(inputs)]
-        ys = [case._replace(options=own).ours(*inputs) for _ in range(4)]
+    for case in [case for case in WITH_ARRAYS if case.name == name]:
+        own = copy.deepcopy(case)
+        inputs = [leaf(x) if i in case.floating else x for i, x in enumerate(own.inputs)]
+        ys = [own.ours(*inputs) for _ in range(4)]
         if not isinstance(ys[0], Tensor) or not ys[0].requires_grad:
             continue
         wanted = [x for x in inputs if isinstance(x, Tensor)]
         g = np.cos(np.arange(ys[0].size)).reshape(ys[0].shape)
         expected = gradients(ys[0], wanted, g)
         again = gradients(ys[1], wanted, g, create_graph=True)  # where the rule is called again
-        for array in _arrays([*inputs, *own.values()]):
+        for array in _given(own):
             array[...] = 0
         np.testing.assert_equal(gradients(ys[2], wanted, g), expected)
         found = gradients(ys[3], wanted, g, create_graph=True)
@@ -216,47 +170,27 @@ def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothin
 
 
 HEADS = MultiHeadAttention(5, 1, rng=np.random.default_rng(0))
-GPT2 = gpt2(7, 3, d_model=4, num_heads=2, num_blocks=1, rng=np.random.default_rng(0))
 TAKES_ARRAYS = {  # with the options that each takes as arrays
-    "attention": (attention, {"mask", "score_bias"}),
-    "attention_weights": (lambda q, k, v, **o: attention_weights(q, k, **o), {"mask"}),
-    "additive_attention": (
-        lambda q, k, v, **o: additive_attention(q, k, v, v[0, 0], **o),
-        {"mask"},
-    ),
-    "fused_attention": (fused_attention, {"mask", "score_bias"}),
-    "qk_norm": (qk_norm(fused_attention), {"mask", "score_bias"}),
-    "multi_head_attention": (
-        lambda q, k, v, **o: multi_head_attention(q, k, v, *np.ones((4, 5, 5)), 1, **o),
-        {"mask", "score_bias"},
-    ),
-    "MultiHeadAttention": (lambda q, k, v, **o: HEADS(q, k, v, **o), {"mask", "score_bias"}),
-    "Decoder": (lambda q, k, v, **o: DECODER(q, k, **o), {"mask", "memory_mask"}),
-    "Encoder": (lambda q, k, v, **o: ENCODER(q, **o), {"mask"}),
-    "masked_softmax": (lambda q, k, v, **o: masked_softmax(q @ k.mT, **o), {"mask"}),
+    "attention": (attention, ["mask", "score_bias", "scale"]),
+    "fused_attention": (fused_attention, ["mask", "score_bias", "scale"]),
+    "MultiHeadAttention": (HEADS, ["mask", "score_bias"]),
+    "masked_softmax": (lambda q, k, v, mask: masked_softmax(q @ k.mT, mask), ["mask"]),
 }
-STACK = {"num_blocks": 1, "d_model": 5, "num_heads": 1, "d_ff": 7, "rng": np.random.default_rng(0)}
-DECODER, ENCODER = Decoder(**STACK), Encoder(**STACK)
 
 
-@pytest.mark.parametrize("name", TAKES_ARRAYS)
-def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_gradient(name):
-    f, options = TAKES_ARRAYS[name]
+@pytest.mark.parametrize(("f", "options"), TAKES_ARRAYS.values(), ids=TAKES_ARRAYS)
+def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_gradient(
+    f, options
+):
     rng = np.random.default_rng(1)
     q, k, v = (leaf(rng.standard_normal((2, 3, 5))) for _ in range(3))
 
-    def arrays():
-        mask = np.tri(3, dtype=bool)
-        bias = np.cos(np.arange(9.0)).reshape(3, 3)
-        given = {"mask": mask, "memory_mask": mask.copy(), "score_bias": bias}
-        return {option: given[option] for option in options}
-
     def found(write, **how):
-        given = arrays()
-        y = f(q, k, v, **given)
-        if write:
-            for array in given.values():
-                array[...] = 0
+        bias, scale = np.cos(np.arange(9.0)).reshape(3, 3), np.array(0.5)
+        given = {"mask": np.tri(3, dtype=bool), "score_bias": bias, "scale": scale}
+        y = f(q, k, v, **{option: given[option] for option in options})
+        for array in given.values() if write else ():
+            array[...] = 0
         reached = [x for x in (q, k, v) if x in behind(y)]
         g = np.cos(np.arange(y.size)).reshape(y.shape)
         return [x.data if how else x for x in gradients(y, reached, g, **how)]
@@ -266,69 +200,17 @@ def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_
             np.testing.assert_array_equal(one, other)
 
 
-def test_so_it_is_with_the_tokens_of_a_model():
-    found = []
-    for write in (False, True):
-        tokens, targets = np.array([[1, 2, 3]]), np.array([[2, 3, 4]])
-        loss = cross_entropy(GPT2(tokens), targets)
-        if write:
-            tokens[...] = targets[...] = 0
-        found.append(gradients(loss, GPT2.parameters()))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_a_changed_constant_is_noticed_in_a_fused_rule_too():
-    @fused(definition=lambda x, c: x * c)
-    def scaled(x, c, /):
-        return x * c, lambda g, y, needs: (g * c, None)
-
-    t, c = leaf(), B.copy()
-    with detect_anomaly():
-        y = scaled(t, c)
-    c *= 2.0
-    with pytest.raises(RuntimeError, match="scaled cannot be replayed: an array"):
-        y.backward(np.ones(3))
-
-
-NEEDS_NO_OLD_VALUE = {
-    "add": lambda p, c: p + c,
-    "the numerator": lambda p, c: c + p / 2.0,
-    "subtract": lambda p, c: np.exp(p) - c,
-}
-
-
-@pytest.mark.parametrize("f", NEEDS_NO_OLD_VALUE.values(), ids=NEEDS_NO_OLD_VALUE)
-def test_a_write_is_fine_where_no_gradient_needs_the_old_values(f):
-    p, c = leaf(), B.copy()
-    (expected,) = gradients(f(p, c).sum(), [p])
-    with detect_anomaly():
-        y = f(p, c).sum()
-    c[:] = 5.0
-    np.testing.assert_array_equal(gradients(y, [p])[0], expected)
-
-
-def test_an_array_that_was_written_with_what_it_held_is_not_changed():
-    p, c = leaf(), B.copy()
-    with detect_anomaly():
-        y = (p * c).sum()
-    c[:] = B
-    y.backward()
-    np.testing.assert_array_equal(p.grad, B)
+def test_a_write_is_fine_where_no_gradient_needs_the_old_values():
+    for f in (lambda p, c: p + c, lambda p, c: np.exp(p) - c):
+        p, c = leaf(), B.copy()
+        (expected,) = gradients(f(p, c).sum(), [p])
+        with detect_anomaly():
+            y = f(p, c).sum()
+        c[:] = 5.0  # (and where it is written with what it holds, nothing is changed)
+        np.testing.assert_array_equal(gradients(y, [p])[0], expected)
 
 
 # ---------------------------------------------------------------- law: the first NaN
-
-
-def test_the_first_operation_that_makes_a_nan_is_named_with_its_inputs_and_the_line():
-    t = leaf(B)  # one of its elements is negative
-    with detect_anomaly(), pytest.raises(FloatingPointError) as caught:
-        h = t * 2.0
-        at = line() + 1
-        h = np.log(h)
-        h = h + 1.0
-    expected = rf"log of \(3,\) made a NaN, {here(at)}"
-    assert re.fullmatch(expected, str(caught.value))
 
 
 @fused(definition=np.sqrt)
@@ -337,16 +219,12 @@ def root(x, /):
 
 
 FORWARD = {
-    "NaN of a constant": (lambda t: np.log(Tensor(B)), r"^log of \(3,\) made a NaN, "),
     "NaN of a leaf": (lambda t: np.sqrt(t - 2.0), r"^sqrt of \(3,\) made a NaN, "),
     "0/0": (lambda t: (t - t) / (t - t), r"^divide of \(3,\) and \(3,\) made a NaN, "),
     "∞ - ∞": (lambda t: (t + np.inf) - np.inf, r"^subtract of \(3,\) and \(\) made a NaN, "),
     "overflow": (lambda t: np.exp(t * 1e5), r"^exp of \(3,\) made an infinity, "),
-    "log of 0": (lambda t: np.log(t * 0.0), r"^log of \(3,\) made an infinity, "),
     "1/0": (lambda t: 1.0 / (t - t), r"^divide of \(\) and \(3,\) made an infinity, "),
     "handed in": (lambda t: t * np.nan, r"^multiply of 't' \(3,\) and \(\) was given a NaN, "),
-    "handed in by a leaf": (lambda t: +leaf([np.nan], "bad"), "^positive of 'bad' .* given a NaN"),
-    "a method": (lambda t: (t * np.inf).mean() * 0.0, r"^multiply of \(\) and \(\) made a NaN, "),
     "float32": (lambda t: np.exp(100 * t.astype(np.float32)), "^exp of .* made an infinity, "),
     "a fused rule": (lambda t: root(leaf([-1.0, 1.0], "x")), r"^root of 'x' \(2,\) made a NaN, "),
     "a composed function": (lambda t: np.tan(t * np.inf), r"^sin of \(3,\) made a NaN, "),
@@ -362,17 +240,15 @@ def test_a_nan_or_an_infinity_stops_the_forward_pass(f, words):
 
 
 BACKWARD = {
-    "√ at 0": (np.sqrt, "sqrt of 'x'", "an infinity"),
-    "power at 0": (lambda x: x**0.5, "power of 'x'", "an infinity"),
+    "√ at 0": (lambda x: np.sqrt(x), "sqrt of 'x'", "an infinity"),
     "√ at 0, cut by where": (lambda x: np.where(x > 0.5, np.sqrt(x), 0.0), "sqrt of 'x'", "a NaN"),
-    "|x| by √": (lambda x: np.sqrt(x * x), r"sqrt of \(3,\)", "an infinity"),
-    "a fused rule": (root, "root of 'x'", "an infinity"),
+    "a fused rule": (lambda x: root(x), "root of 'x'", "an infinity"),
     "at second order": (
         lambda x: gradients(x**1.5, [x], np.ones(3), create_graph=True)[0],
         "power of 'x'",
         "an infinity",
     ),
-    "recomputed": (lambda x: recompute(np.sqrt, x) * 2.0, "sqrt of 'x'", "an infinity"),
+    "recomputed": (lambda x: recompute(lambda x: np.sqrt(x), x), "sqrt of 'x'", "an infinity"),
 }
 
 
@@ -384,9 +260,10 @@ def test_a_derivative_that_makes_a_nan_or_an_infinity_names_the_forward_operatio
     x = leaf([0.0, 0.7, 1.1], "x")
     if f is BACKWARD["recomputed"][0] and not inside:
         operation = "recompute of 'x'"  # its own record is made after watching has ended
+    at = inspect.getsourcelines(f)[1]
     words = (
         rf"^the derivative of {operation}.* made {what} in the gradient of input 0; the operation "
-        rf"was called in {re.escape(__file__)}, line \d+$"
+        rf"was called {here(at)}$"
     )
     with contextlib.ExitStack() as stack:
         stack.enter_context(detect_anomaly())
@@ -397,19 +274,6 @@ def test_a_derivative_that_makes_a_nan_or_an_infinity_names_the_forward_operatio
         with pytest.raises(FloatingPointError, match=words):
             y.backward()
     assert x.grad is None
-
-
-def test_the_line_of_the_forward_operation_is_named_however_deep_it_was_called():
-    def innermost(x):
-        return np.sqrt(x)
-
-    def outer(x):
-        return innermost(x) * 2.0
-
-    at = inspect.getsourcelines(innermost)[1] + 1
-    x = leaf([0.0, 0.7])
-    with detect_anomaly(), pytest.raises(FloatingPointError, match=here(at)):
-        outer(x).sum().backward()
 
 
 def test_a_layer_that_counts_its_calls_is_recomputed_while_watched():
@@ -438,53 +302,24 @@ def test_a_gradient_that_arrives_broken_is_nobodys_fault_further_down():
 # ---------------------------------------------------------------- law: in and out
 
 
-def test_nothing_is_watched_before_or_after():
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(np.log(leaf(B)).data).any()
-    with detect_anomaly():
-        pass
-    with np.errstate(invalid="ignore"):
-        y = np.log(leaf(B))
-    assert np.isnan(y.data).any() and y.node.watch is None
-
-
 def test_watching_twice_is_watching_and_ends_with_the_outer_block():
-    for broken in ("inner", "between", "after"):
+    for broken in ("inner", "between"):
         t = leaf(B)
         with contextlib.ExitStack() as stack:
             stack.enter_context(detect_anomaly())
             stack.enter_context(pytest.raises(FloatingPointError, match="^log of 't'"))
             with detect_anomaly():
-                assert len(WATCHERS) == 2
                 if broken == "inner":
                     np.log(t)
-            assert len(WATCHERS) == 1
-            if broken == "between":
-                np.log(t)
             np.log(t)
+        assert np.exp(t).node.watch is None
 
 
-@pytest.mark.parametrize("error", [ValueError, FloatingPointError, KeyboardInterrupt, SystemExit])
-def test_an_exception_ends_the_watching(error):
-    with pytest.raises(error), detect_anomaly():
-        raise error
-
-
-def test_an_interrupt_inside_a_rule_ends_the_watching():
-    @primitive
-    def interrupted(x, /):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), detect_anomaly():
-        interrupted(leaf())
-    assert WATCHERS == [] and np.exp(leaf()).node.watch is None
-
-
-def test_numpys_own_settings_come_back():
+def test_an_exception_ends_the_watching_and_numpys_own_settings_come_back():
     before = np.geterr()
     with contextlib.suppress(FloatingPointError), detect_anomaly():
         np.log(leaf(B))
-    assert np.geterr() == before
+    assert np.geterr() == before and np.exp(leaf()).node.watch is None
 
 
 def test_one_threads_watching_is_not_anothers():
@@ -508,15 +343,6 @@ def test_one_threads_watching_is_not_anothers():
     assert np.isnan(unnamed).any()
 
 
-def test_a_watch_that_ends_in_another_thread_meanwhile_hides_nothing_from_this_one():
-    def leaving(*_):  # as another thread's, whose block ends while this thread looks
-        WATCHERS.remove(leaving)
-
-    WATCHERS.append(leaving)
-    with detect_anomaly(), pytest.raises(FloatingPointError, match="^log of 't'"):
-        np.log(leaf(B))
-
-
 # ---------------------------------------------------------------- law: where a VJP keeps an array
 
 
@@ -531,27 +357,14 @@ class Saved:
         return 2 * g * self.x
 
 
-class Slotted:
-    __slots__ = ("x",)
-
-    def __init__(self, x):
-        self.x = x
-
-    def __call__(self, g, y):
-        return 2 * g * self.x
-
-
 WAYS_TO_KEEP = {
     "a closure": lambda x: lambda g, y: 2 * g * x,
     "a dict": lambda x: (lambda saved: lambda g, y: 2 * g * saved["x"])({"x": x}),
-    "a list": lambda x: (lambda saved: lambda g, y: 2 * g * saved[0])([x]),
     "a default": lambda x: lambda g, y, x=x: 2 * g * x,
     "a default that is keyword-only": lambda x: lambda g, y, *, x=x: 2 * g * x,
     "a bound method": lambda x: Saved(x).vjp,
     "an object that is called": Saved,
-    "an object with slots": Slotted,
     "a partial": lambda x: functools.partial(lambda x, g, y: 2 * g * x, x),
-    "an inner function": lambda x: (lambda inner: lambda g, y: inner(g))(lambda g: 2 * g * x),
 }
 
 
@@ -590,6 +403,6 @@ def test_what_a_vjp_does_not_hold_is_not_looked_at():
     with detect_anomaly():
         y = doubled(w)
     GLOBAL[0] += 1.0
-    assert y.node.watch.prints == [[]]
+    assert y.node.watch.prints == []
     y.backward(np.ones(2))
     np.testing.assert_array_equal(w.grad, [2.0, 2.0])

@@ -749,7 +749,7 @@ def test_an_exception_leaves_nothing_watching_and_keeps_what_was_noted():
     with pytest.raises(ValueError), Steps() as steps:
         y = np.sin(x)
         y @ leaf(2, 2)
-    assert WATCHERS == [] and titles(steps) == ["y"]
+    assert WATCHERS.get() == () and titles(steps) == ["y"]
 
 
 def test_blocks_may_stand_inside_each_other():

@@ -42,25 +42,22 @@ def test_a_tensor_has_the_shape_and_dtype_numpy_would_give(values, given, shape,
     assert t.node is None and not t.requires_grad and t.grad is None
 
 
-@pytest.mark.parametrize(
-    ("t", "text"),
-    [
+def test_repr_says_what_a_tensor_holds_and_where_it_came_from():
+    for t, text in [
         (Tensor(2.0), "Tensor(2.)"),
         (Tensor([1, 2]), "Tensor([1, 2])"),
         (Tensor([1.0], dtype=np.float32), "Tensor([1.], dtype=float32)"),
         (Tensor(2.0, requires_grad=True, name="w"), "Tensor(2., requires_grad=True, name='w')"),
         (np.exp(Tensor([0.0], requires_grad=True)), "Tensor([1.], node=exp)"),
-    ],
-)
-def test_repr_says_what_a_tensor_holds_and_where_it_came_from(t, text):
-    assert repr(t) == text
+    ]:
+        assert repr(t) == text
 
 
 def test_what_needs_no_gradient_leaves_for_python_and_numpy():
     t = Tensor([[7.5]], requires_grad=True)
     assert (t.item(), f"{t:.2f}", bool(t), len(t)) == (7.5, "7.50", True, 1)
     assert f"{t}" == str(t) == repr(t)
-    assert (float(Tensor(7.5)), int(Tensor(7.5)), [2, 3, 5][Tensor(1)]) == (7.5, 7, 3)
+    assert (float(Tensor(7.5)), int(Tensor(7.5))) == (7.5, 7)
     np.testing.assert_array_equal(np.asarray(Tensor(A), int), A.astype(int), strict=True)
 
 
@@ -81,15 +78,6 @@ def test_data_takes_a_copy_in_the_tensors_own_dtype():
 def read_only(array):
     array.setflags(write=False)
     return array
-
-
-class Holder:
-    """An object that shows its own array, read-only, as other libraries do."""
-
-    def __init__(self, array):
-        self.array = array
-        pointer = (array.ctypes.data, True)
-        self.__array_interface__ = array.__array_interface__ | {"data": pointer}
 
 
 def test_an_array_that_nobody_can_write_is_taken_and_any_other_is_copied(tmp_path):
@@ -113,7 +101,6 @@ def test_an_array_that_nobody_can_write_is_taken_and_any_other_is_copied(tmp_pat
         "a broadcast one": np.broadcast_to(mine[0], A.shape),
         "windows": sliding_window_view(long, 3),
         "a view by strides": as_strided(mine, mine.shape, mine.strides, writeable=False),
-        "an array of an object": np.asarray(Holder(mine)),
         "a memory map that can be written": np.load(tmp_path / "a.npy", mmap_mode="r+"),
         "a writable buffer": np.frombuffer(bytearray(A.tobytes())).reshape(A.shape),
         "another dtype": read_only(A.astype(np.float32)),
@@ -150,37 +137,22 @@ each_sign = pytest.mark.parametrize(("assign", "operate"), IN_PLACE.values(), id
 LEFT, RIGHT = A[:, :2], A[:, 1:]
 
 
-@pytest.mark.parametrize("other", [RIGHT, Tensor(RIGHT), Tensor(RIGHT, requires_grad=True)])
 @each_sign
-def test_under_no_grad_an_assignment_like_plus_equals_gives_the_leaf_another_array(
-    assign, operate, other
-):
+def test_under_no_grad_an_assignment_like_plus_equals_gives_the_leaf_another_array(assign, operate):
     t = before = leaf(LEFT, np.float32)
     kept = t.data
     loss = (t * t).sum()
     with no_grad():
-        t = assign(t, other)
+        t = assign(t, Tensor(RIGHT, requires_grad=True))
     assert t is before and t.dtype == np.float32 and t.requires_grad and t.node is None
     np.testing.assert_allclose(t.data, operate(kept, RIGHT), rtol=1e-6)
     assert not t.data.flags.writeable
     np.testing.assert_array_equal(gradients(loss, [t])[0], 2 * kept)  # of the old array
-
-
-@each_sign
-def test_under_no_grad_a_constant_is_changed_where_it_stands(assign, operate):
-    average = before = Tensor(LEFT)
+    average = before = Tensor(LEFT)  # a constant is changed where it stands, too
     with no_grad():
         average = assign(average, RIGHT)
     assert average is before
     np.testing.assert_allclose(average.data, operate(LEFT, RIGHT))
-
-
-def test_under_no_grad_a_sum_may_grow_in_shape_and_kind():
-    with no_grad():
-        total, count = Tensor(0.0), Tensor(0)
-        total += Tensor(A)
-        count += 0.5
-    assert total.shape == A.shape and count.item() == 0.5
 
 
 @each_sign
@@ -228,35 +200,14 @@ def test_a_leaf_is_copied_and_pickled_and_a_result_refuses(duplicate):
     np.testing.assert_array_equal(leaf.data, [1.0, 2.0])
     other.grad += 1.0
     np.testing.assert_array_equal(leaf.grad, [1.0, 1.0])
+    mine = np.array([2.0, 3.0])
+    constant = duplicate(Tensor(mine))
+    mine *= 10
+    np.testing.assert_array_equal(constant.data, [2.0, 3.0])
     with pytest.raises(
         TypeError, match="the result of exp cannot be copied or pickled .*: use detach"
     ):
         duplicate(np.exp(leaf))
-
-
-class Named(Tensor):
-    """A subclass with another constructor, an attribute, and no `__slots__`."""
-
-    def __init__(self, unit):
-        super().__init__([1.0, 2.0], requires_grad=True)
-        self.unit = unit
-
-
-class Slotted(Named):
-    __slots__ = ("unit",)
-
-
-@pytest.mark.parametrize("kind", [Named, Slotted])
-@pytest.mark.parametrize(
-    "duplicate", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))]
-)
-def test_a_copy_of_a_subclass_is_of_that_subclass_and_has_its_attributes(kind, duplicate):
-    one = kind("metres")
-    other = duplicate(one)
-    assert type(other) is kind and other.unit == "metres" and other.requires_grad
-    np.testing.assert_array_equal(other.data, one.data)
-    (other * other).sum().backward()
-    assert one.grad is None and other.grad.sum() == 6
 
 
 def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
@@ -273,13 +224,6 @@ def test_tensors_that_are_copied_together_stay_one_where_they_were_one():
     model = copy.deepcopy({"encoder": t, "decoder": t, "other": leaf()})
     assert model["encoder"] is model["decoder"] is not t
     assert model["other"] is not model["encoder"]
-
-
-def test_a_copy_of_a_constant_has_memory_of_its_own():
-    mine = np.array([2.0, 3.0])
-    constant = copy.copy(Tensor(mine))
-    mine *= 10
-    np.testing.assert_array_equal(constant.data, [2.0, 3.0])
 
 
 # ---------------------------------------------------------------- derivative

@@ -28,9 +28,7 @@ differentiated in turn.
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -44,8 +42,8 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
 
     y is a scalar, or has one element; otherwise `gradient`, of y's shape, says what ∂L/∂y is
     (the seed). `.grad` accumulates over calls: set it to None between steps. All `.grad`s are
-    written at the end and at once, so an exception or Ctrl-C changes either every `.grad` or none.
-    Threads may share leaves: their gradients are added one after the other.
+    written at the end, so an exception in a rule changes none of them. Threads may share leaves:
+    their gradients are added one after the other.
 
     The record is dropped during the pass, which returns its memory as early as possible;
     `retain_graph=True` keeps it for another pass, also for one in another thread.
@@ -69,9 +67,8 @@ def backward(y: Tensor, gradient: Any = None, *, retain_graph: bool = False) -> 
             np.array(g) if (old := grad_of(x)) is None else np.asarray(old + g)
             for x, g in found.items()
         ]
-        # x.grad = total for all of them, in one call of C that no signal interrupts. (A deque of
-        # length 0 runs through the map and keeps nothing.)
-        deque(map(setattr, found, repeat("grad"), totals), maxlen=0)
+        for x, total in zip(found, totals, strict=True):
+            x.grad = total
 
 
 def gradients(
@@ -118,43 +115,26 @@ _adding = threading.RLock()  # one thread at a time adds to .grad
 
 
 def grad_of(x: Tensor) -> Any:
-    """x's `.grad`. TypeError or ValueError if a user has set it to what cannot be a gradient."""
-    grad: Any = x.grad  # (read once: another thread may set it to None)
+    """x's `.grad`. TypeError if a user has set it to what cannot be a gradient of x."""
+    grad: Any = x.grad
     if grad is None:
         return None
-    if not isinstance(grad, (np.ndarray, np.generic)) or grad.dtype.kind != "f":
-        got = (
-            "a Tensor" if isinstance(grad, Tensor) else getattr(grad, "dtype", type(grad).__name__)
-        )
+    is_array = isinstance(grad, (np.ndarray, np.generic)) and grad.dtype.kind == "f"
+    if not is_array or grad.shape != x.shape:
         raise TypeError(
-            f"the .grad of {describe(x)} must be an array of floats (of a Tensor, its .data): "
-            f"got {got}"
+            f"the .grad of {describe(x)} must be an array of floats of its shape (of a Tensor, its "
+            f".data): got {type(grad).__name__} of shape {np.shape(grad)}"
         )
-    if grad.shape != x.shape:
-        raise ValueError(f"the .grad of {describe(x)} has shape {grad.shape}, not {x.shape}")
     return grad
 
 
 def collect(
-    y: Tensor,
-    seed: Any,
-    xs: Sequence[Tensor],
-    *,
-    create_graph: bool,
-    retain_graph: bool,
-    since: int,
+    y: Tensor, seed: Any, xs: Sequence[Tensor], *, create_graph: bool, **how: Any
 ) -> tuple[Any, ...]:
     """`gradients` after its checks: one result for each x, zeros where y does not depend on it."""
     found: dict[Tensor, Any] = {}
     if y.requires_grad:
-        found = replay(
-            y,
-            seed,
-            set(xs),
-            create_graph=create_graph,
-            retain_graph=retain_graph,
-            since=since,
-        )
+        found = replay(y, seed, set(xs), create_graph=create_graph, **how)
     results = [found[x] if x in found else np.zeros(x.shape, x.dtype) for x in xs]
     if create_graph:
         return tuple([g if isinstance(g, Tensor) else Tensor(g) for g in results])

@@ -38,7 +38,6 @@ works to any depth.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +46,7 @@ import numpy as np
 from minigrad.engine.autograd import check_seed, collect
 from minigrad.engine.record import is_recording, recording
 from minigrad.engine.replay import ends
-from minigrad.engine.tensor import Tensor, now, real_array
+from minigrad.engine.tensor import Tensor, as_operand, now
 
 
 class _Call:
@@ -88,12 +87,6 @@ class _Call:
         xs, since = self.variables, self.since
         return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
 
-    def make_constant(self, xs: Sequence[Tensor]) -> None:
-        """Turn these variables into constants: only this call has them, and it is done."""
-        for x in xs:
-            if x.node is None:
-                x._requires_grad = False
-
 
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar-valued f.
@@ -119,7 +112,7 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
     >>> value_and_grad(lambda x: x**2)(3.0)
     (array(9.), array(6.))
     """
-    chosen = _chosen(argnums)
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
 
     def both(*args: Any, **options: Any) -> Any:
         inputs, xs = _with_variables(args, chosen, "grad")
@@ -127,7 +120,6 @@ def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) ->
         if call.y.size != 1:
             raise ValueError(f"grad(f) needs a scalar: f returned shape {call.y.shape}, not ()")
         found = call.gradients(np.ones(call.y.shape, call.y.dtype), create_graph=call.uses_others)
-        call.make_constant(xs)
         value, *slopes = _as_given([call.value, *found], args)
         return value, tuple(slopes) if isinstance(argnums, tuple) else slopes[0]
 
@@ -174,57 +166,47 @@ def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
     g = Tensor(np.zeros(call.y.shape), dtype=call.y.dtype, requires_grad=True)
 
     with recording():
-        along_u = _pairing(call.gradients(g, create_graph=True), us)  # ⟨Jᵀ g, u⟩
+        pairs = zip(call.gradients(g, create_graph=True), us, strict=True)
+        along_u = sum((to_x * u).sum() for to_x, u in pairs)  # ⟨Jᵀ g, u⟩
     again = call.uses_others or _uses_others(along_u, [g, *variables], call.since)
     seed = np.ones((), along_u.dtype)
     (pushed,) = collect(along_u, seed, [g], create_graph=again, retain_graph=True, since=call.since)
-    call.make_constant([g, *variables])
     value, pushed = _as_given([call.value, pushed], (*xs, *us))
     return value, pushed
 
 
-def jacobian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """∂y/∂x as a function: an array of shape y.shape + x.shape, one replay for each element of y.
-
-    A tuple of argnums gives a tuple of them.
 
     >>> jacobian(lambda x: x * x)([1.0, 2.0])
     array([[2., 0.],
            [0., 4.]])
     """
-    chosen = _chosen(argnums)
 
     def rows(*args: Any, **options: Any) -> Any:
-        inputs, xs = _with_variables(args, chosen, "jacobian")
-        call = _Call(f, inputs, options, xs, "jacobian(f) needs one Tensor")
+        inputs, (x,) = _with_variables(args, (argnums,), "jacobian")
+        call = _Call(f, inputs, options, [x], "jacobian(f) needs one Tensor")
         y = call.y
-        units = np.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape)
-        found = [call.gradients(unit, create_graph=call.uses_others, keep=True) for unit in units]
-        call.make_constant(xs)
-        blocks: list[Any] = []
-        for k, x in enumerate(xs):
-            row = [each[k].reshape(1, *x.shape) for each in found]
-            # (concatenate is chapter 3's, and for recorded rows it records)
-            block = np.concatenate(row) if row else np.zeros((0, *x.shape), x.dtype)
-            blocks.append(block.reshape((*y.shape, *x.shape)))
-        blocks = _as_given(blocks, args)
-        return tuple(blocks) if isinstance(argnums, tuple) else blocks[0]
+        found = []
+        for unit in np.eye(y.size, dtype=y.dtype).reshape(y.size, *y.shape):
+            (row,) = call.gradients(unit, create_graph=call.uses_others, keep=True)
+            found.append(row.reshape(1, *x.shape))
+        # (concatenate is chapter 3's, and for recorded rows it records)
+        block = np.concatenate(found) if found else np.zeros((0, *x.shape), x.dtype)
+        return _as_given([block.reshape((*y.shape, *x.shape))], args)[0]
 
     return rows
 
 
-def hessian(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def hessian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
     """∂²f/∂x∂x as a function, of shape x.shape + x.shape, for a scalar-valued f.
 
-    It is the Jacobian of the gradient. A tuple of argnums gives a tuple of rows of blocks.
+    It is the Jacobian of the gradient.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])([3.0, 5.0])
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    if isinstance(argnums, tuple):
-        blocks = [jacobian(grad(f, i), argnums) for i in argnums]
-        return lambda *args, **options: tuple(block(*args, **options) for block in blocks)
     return jacobian(grad(f, argnums), argnums)
 
 
@@ -241,8 +223,8 @@ def hvp(f: Callable[..., Any], xs: Any, vs: Any) -> Any:
     xs, vs = _pairs(xs, vs, "hvp")
     argnums = tuple(range(len(xs)))
 
-    def along_v(*inputs: Any) -> Tensor:
-        return _pairing(grad(f, argnums)(*inputs), vs)
+    def along_v(*inputs: Any) -> Any:
+        return sum((g * v).sum() for g, v in zip(grad(f, argnums)(*inputs), vs, strict=True))
 
     found = tuple(_as_given(grad(along_v, argnums)(*xs), (*xs, *vs)))
     return found if several else found[0]
@@ -266,17 +248,13 @@ def _variable(x: Any) -> Tensor:
 
 
 def _uses_others(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
-    """Whether y depends on tensors that require a gradient, other than the variables."""
+    """Whether y depends on tensors from before that require a gradient, beside the variables."""
     if any(x.node is not None for x in variables):  # +x, of a tensor that leads further back
         return True
     if not is_recording():
         return False
     inside = set(variables)
-    return any(t not in inside for t in ends(y, since))
-
-
-def _chosen(argnums: Any) -> tuple[int, ...]:
-    return tuple(map(operator.index, argnums if isinstance(argnums, tuple) else (argnums,)))
+    return any(t not in inside and t._time <= since for t in ends(y, since))
 
 
 def _with_variables(
@@ -302,20 +280,10 @@ def _as_given(found: Sequence[Any], args: Sequence[Any]) -> list[Any]:
 
 def _pairs(xs: Any, us: Any, asked: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Inputs and directions as two tuples of equal shapes."""
-    if isinstance(xs, tuple) != isinstance(us, tuple):
-        raise TypeError(f"{asked} takes two tuples, or one array and one direction")
-    xs, us = (xs, us) if isinstance(xs, tuple) else ((xs,), (us,))
+    xs, us = (each if isinstance(each, tuple) else (each,) for each in (xs, us))
     shapes = [[np.shape(x) for x in each] for each in (xs, us)]
     if shapes[0] != shapes[1]:
         raise ValueError(
             f"{asked}: the directions have shapes {shapes[1]}, but the inputs {shapes[0]}"
         )
-    return xs, tuple(u if isinstance(u, Tensor) else real_array(u, asked) for u in us)
-
-
-def _pairing(gradients: Sequence[Any], us: Sequence[Any]) -> Tensor:
-    """Σ ⟨gradient, u⟩ over all inputs."""
-    total: Any = Tensor(0.0)
-    for g, u in zip(gradients, us, strict=True):
-        total = total + ((g if isinstance(g, Tensor) else Tensor(g)) * u).sum()
-    return total  # type: ignore[no-any-return]
+    return xs, tuple(as_operand(u, asked) for u in us)

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.record import Node, is_recording, recording, watched
+from minigrad.engine.record import WATCHERS, Node, is_recording, recording
 from minigrad.engine.replay import ends, replay
 from minigrad.engine.tensor import Array, Tensor, describe, now, result
 
@@ -70,70 +70,40 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         arguments = iter(tensors)
         with recording():
             y = called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
-        _refuse_another_run(y, value, tensors, since)
-        return y  # type: ignore[no-any-return]
+        known = set(tensors)
+        if not (
+            isinstance(y, Tensor)
+            and np.array_equal(y._array, value, equal_nan=True)
+            and all(t in known for t in ends(y, since) if t._time <= since)
+        ):
+            raise RuntimeError(
+                "recompute(f, …): f gave another value the second time, or used other tensors; "
+                "draw random numbers outside and pass them in, and leave what f uses as it is "
+                "until backward()"
+            )
+        return y
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """The gradients of the inputs: f once more, and a pass through the record of that."""
-        _refuse_changed(inputs, made)
+        for x in inputs:
+            if x._time > made:
+                raise RuntimeError(
+                    f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
+                    "forward pass; run the forward pass again after each change"
+                )
         wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
         found = replay(again(*inputs), g, wanted, since=since)
         # (pop: an input at two positions gets its whole gradient at the first, and then zeros)
         return tuple([found.pop(x, np.zeros(x.shape, x.dtype)) for x in inputs])
 
-    node = Node(_rule(again), inputs, {}, backward)  # create_graph differentiates `again` itself
-    watched(node.rule, inputs, value, node)
+    rule: Any = lambda: None  # what the node shows: a name, and what `create_graph` differentiates
+    rule.__name__, rule.definition, rule.compares_its_value = "recompute", again, True
+    node = Node(rule, inputs, {}, backward)
+    for look in WATCHERS.get():
+        look(rule, inputs, value, node)
     return result(value, node)
 
 
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: the node's name, what would make the second run another than the first, and blocks
-# that stand inside each other.
-
-
 def called(f: Callable[..., Any], *xs: Any) -> Any:
-    """f(*xs). Each block that stands inside another needs a few more of Python's nested calls."""
-    try:
-        return f(*xs)
-    except RecursionError as error:
-        if not hasattr(error, "__notes__"):
-            error.add_note(
-                "(recompute(f, …) was called inside another f, many times over: let the blocks "
-                "follow each other instead, or allow more nested calls by sys.setrecursionlimit)"
-            )
-        raise
-
-
-def _rule(definition: Callable[..., Any]) -> Callable[..., Any]:
-    """What a node shows to others in place of a rule: a name, and a definition (`create_graph`)."""
-
-    def rule() -> None:
-        pass
-
-    rule.__name__ = "recompute"
-    rule.definition = definition  # type: ignore[attr-defined]
-    rule.compares_its_value = True  # type: ignore[attr-defined]  # (so chapter 2.5 need not)
-    return rule
-
-
-def _refuse_another_run(y: Any, value: Array, inputs: tuple[Any, ...], since: int) -> None:
-    """Refuse a second run that gave another value, or used other tensors from before the first."""
-    same = isinstance(y, Tensor) and np.array_equal(y._array, value, equal_nan=True)
-    if same:
-        given = set(inputs)
-        same = all(t in given for t in ends(y, since) if t._time <= since)
-    if not same:
-        raise RuntimeError(
-            "recompute(f, …): f gave another value the second time, or used other tensors; draw "
-            "random numbers outside and pass them in, and leave what f uses as it is until "
-            "backward()"
-        )
-
-
-def _refuse_changed(inputs: tuple[Tensor, ...], made: int) -> None:
-    for x in inputs:
-        if x._time > made:
-            raise RuntimeError(
-                f"recompute(f, …) cannot run f again: {describe(x)} was changed after the "
-                "forward pass; run the forward pass again after each change"
-            )
+    """f(*xs), under a name by which `minigrad.Steps` knows it on the call stack."""
+    return f(*xs)

@@ -25,10 +25,9 @@ input that requires a gradient. Inside a `no_grad` block it makes none.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ class Node:
         self.inputs = inputs
         self.options = options
         self.vjps = vjps
-        self.spent: Any = None  # (explained below the reading line, with `watch`)
+        self.spent = False  # (explained below the reading line, with `watch`)
         self.watch: Any = None
 
     @property
@@ -69,7 +68,7 @@ class Node:
         return self.rule.__name__
 
 
-class no_grad:
+def no_grad(function: Any = None) -> Any:
     """Compute without a record: `with no_grad():`, or `@no_grad` above a function.
 
     Results inside do not require a gradient, and nothing is kept alive for a backward pass. This
@@ -81,106 +80,49 @@ class no_grad:
     ...     (w * w).requires_grad
     False
     """
-
-    # ------------------------------------------------ A first reading may stop here.
-    # What follows makes no_grad right in threads, tasks and generators, and as a decorator. If a
-    # generator yields inside a block, its caller too runs without a record until the block ends.
-    # Ctrl-C in the very instant in which a block ends can leave the record off.
-    #
-    # And three things of a `Node` that the lesson left out. A fused rule (chapter 1.3) has in
-    # `vjps` one function `backward(g, y, needs)` in place of the tuple. `spent` is None until a
-    # backward pass drops the node's inputs. Then it is an object for that pass, whose `finished`
-    # says whether the pass reached its end. `watch` is what `detect_anomaly` noted when the node
-    # was made (chapter 2.5).
-
-    def __new__(cls, function: Any = None) -> Any:
-        """`@no_grad` and `@no_grad()` are the same decorator."""
-        self = super().__new__(cls)
-        self._open = []
-        return self if function is None else self(function)
-
-    _open: list[_Pause]  # the blocks that were entered with this object, and have not ended
-
-    def __enter__(self) -> None:
-        pause = [object()]
-        self._open.append(pause)
-        try:
-            _pauses.set((*filter(None, _pauses.get()), pause))
-        except BaseException:  # Ctrl-C
-            pause.clear()
-            raise
-
-    def __exit__(self, *_: object) -> None:
-        pause: _Pause | None = None
-        try:
-            pause = self._innermost()
-        finally:  # also after Ctrl-C
-            (self._innermost() if pause is None else pause).clear()
-        self._open.remove(pause)
-        _pauses.set(tuple(filter(None, _pauses.get())))
-
-    def _innermost(self) -> _Pause:
-        """The pause that ends first. It is one of another thread's only if a generator is closed by
-        a thread that never entered its block.
-        """
-        still_open = [pause for pause in tuple(self._open) if pause]
-        around = _pauses.get()
-        return ([pause for pause in still_open if pause in around] or still_open)[-1]
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, computing without a record whenever it is called."""
-        if not callable(function):
-            raise TypeError(f"no_grad decorates functions: got {type(function).__name__}")
-        kinds = ("generatorfunction", "coroutinefunction", "asyncgenfunction")
-        asks = [getattr(inspect, f"is{kind}") for kind in kinds]
-        if any(ask(function) or ask(type(function).__call__) for ask in asks):
-            name = getattr(function, "__name__", repr(function))
-            raise TypeError(
-                f"{name} pauses in the middle, and no_grad as a decorator would end before its "
-                "body runs: write `with no_grad():` inside it"
-            )
-
-        @functools.wraps(function)
-        def without_record(*args: Any, **options: Any) -> Any:
-            token = _pauses.set((*_pauses.get(), [function]))
-            try:
-                return function(*args, **options)
-            finally:
-                _pauses.reset(token)
-
-        return without_record
+    if function is None:
+        return setting(_recording, False)
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
+        raise TypeError(
+            f"{function.__name__} pauses in the middle, and no_grad as a decorator would end "
+            "before its body runs: write `with no_grad():` inside it"
+        )
+    return setting(_recording, False)(function)
 
 
-# One list for each no_grad() block that was entered. It holds one object while the block runs, and
-# is emptied when the block ends. (A list and not a boolean, because a generator that was begun in
-# the block may run on after the block has ended, and must then see that it has.)
-_Pause = list[object]
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: whether operations are recorded now, and who looks at each of them.
+#
+# And three things of a `Node` that the lesson left out. A fused rule (chapter 1.3) has in `vjps`
+# one function `backward(g, y, needs)` in place of the tuple. `spent` is True when a backward pass
+# has dropped the node's inputs. `watch` is what `detect_anomaly` noted when the node was made
+# (chapter 2.5).
 
-# The no_grad() blocks around what runs now. A context variable is private to each thread and each
-# asynchronous task: no_grad() in one thread does not stop another from recording.
-_pauses: ContextVar[tuple[_Pause, ...]] = ContextVar("pauses", default=())
+# A context variable is private to each thread and each asynchronous task: no_grad() in one thread
+# does not stop another from recording.
+_recording: ContextVar[bool] = ContextVar("recording", default=True)
+
+
+@contextmanager
+def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Give a context variable another value inside."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
 
 
 def is_recording() -> bool:
     """Return whether operations leave a node now: outside of no_grad() blocks."""
-    return not any(_pauses.get())
+    return _recording.get()
 
 
-@contextmanager
-def recording() -> Iterator[None]:
+def recording() -> AbstractContextManager[None]:
     """Leave a record inside, whatever no_grad() blocks there are around."""
-    token = _pauses.set(())
-    try:
-        yield
-    finally:
-        _pauses.reset(token)
+    return setting(_recording, True)
 
 
 # Functions that look at each operation when it is done (chapter 2.5); almost always none.
-WATCHERS: list[Callable[[Callable[..., Any], tuple[Any, ...], Array, Any], None]] = []
-
-
-def watched(rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any) -> None:
-    """Show an operation to all who watch."""
-    for look in list(WATCHERS):  # a copy, since a watcher may remove itself
-        look(rule, inputs, value, node)
+Watcher = Callable[[Callable[..., Any], tuple[Any, ...], "Array", Any], None]
+WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())

@@ -84,9 +84,7 @@ from collections.abc import Callable, Iterator, Set
 from contextlib import nullcontext
 from functools import partial
 from heapq import heappop, heappush
-from inspect import signature
 from operator import attrgetter
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -122,14 +120,13 @@ def replay(
     since         a time: the pass ends at tensors that are not newer, as it does at leaves
                   (chapter 2.4)
     observe       a function that is given what t sends, before it is sent, and hands it on
-                  (chapter 5.14)
+                  (`minigrad.Steps` uses it)
     """
     leads = None if wanted is None else _leading_to(wanted, root, since)  # what is on the way there
     gradients: dict[Tensor, Any] = {root: seed}  # (a Tensor's hash is its identity)
     waiting: list[tuple[int, Tensor]] = []  # a heap of (-time, result): the newest comes out first
     if passes_on(root, since) and (leads is None or root in leads):
         heappush(waiting, (-root._time, root))
-    this_pass = _Pass()
     with recording() if create_graph else nullcontext():
         while waiting:
             t = heappop(waiting)[1]
@@ -152,8 +149,7 @@ def replay(
                 leads.discard(t)  # which frees t
             if not retain_graph:
                 node: Any = t.node
-                node.spent, node.inputs, node.vjps, node.watch = this_pass, (), (), None
-    this_pass.finished = True
+                node.spent, node.inputs, node.vjps, node.watch = True, (), (), None
     return gradients
 
 
@@ -164,11 +160,29 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     they multiply (as in chapter 3.5). A shape that broadcasting cannot explain is the rule's
     mistake, and a sum would hide the mistake.
     """
-    _refuse_wrong_result(g, x, t, i, create_graph)
+    vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
+    if isinstance(g, Tensor) and not create_graph:
+        raise TypeError(
+            f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "
+            "among the rule's inputs"
+        )
+    if not isinstance(g, (np.ndarray, np.generic, Tensor)) or g.dtype.kind not in "fiub":
+        gave = f"{getattr(g, 'dtype', type(g).__name__)}, not an array of real numbers"
+        raise TypeError(f"{vjp} gave {'None: is a return missing?' if g is None else gave}")
     extra = g.ndim - x.ndim
-    stretched = [j for j in range(-x.ndim, 0) if g.shape[j] != x.shape[j]]
+    shape = (1,) * extra + x.shape
+    stretched = [j for j in range(-g.ndim, 0) if g.shape[j] != shape[j]]
+    if g.shape != x.shape and (
+        not 0 <= extra <= t.ndim - x.ndim
+        or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched)
+    ):
+        raise ValueError(
+            f"{vjp} gave shape {g.shape}, which is neither the input's {x.shape} nor a broadcast "
+            f"of it within the output's {t.shape}: is g forgotten, or a sum over an axis?"
+        )
     if extra:
         g = g.sum(axis=tuple(range(extra)))
+    stretched = [j for j in stretched if j >= -x.ndim]
     if stretched:
         g = g.sum(axis=tuple(stretched), keepdims=True)
     return g if g.dtype == x.dtype else g.astype(x.dtype)
@@ -188,7 +202,9 @@ def contributions(
     """
     node: Any = t.node
     y: Any = t._array
-    vjps, inputs = node.vjps, inputs_of(t)
+    vjps, inputs, watch = node.vjps, inputs_of(t), node.watch
+    if watch is not None:
+        watch.refuse_changed_arrays()
     if create_graph:
         # The rule is called again, with Tensors. y is t itself: what uses y leads back through t.
         y, vjps = t, _called_again(t, inputs)
@@ -198,17 +214,18 @@ def contributions(
         g = np.asarray(g).view()
         g.setflags(False)
     if type(vjps) is not tuple:
-        vjps = _all_at_once(vjps, g, y, t, inputs, leads, create_graph)
-    if node.watch is not None:
-        vjps = node.watch.over(vjps)
+        needs = [x._requires_grad if leads is None else x in leads for x in inputs]
+        vjps = _all_at_once(vjps, g, y, node, tuple(needs))
     for i, vjp in enumerate(vjps):
         x = inputs[i]
         if vjp is not None and (x._requires_grad if leads is None else x in leads):
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _explain(error, t, inputs, g, i)
+                _note(error, node, f"VJP of {node.name} for input {i}", y)
                 raise
+            if watch is not None:
+                watch.refuse_nan(i, g, contribution)
             if (
                 type(contribution) is not np.ndarray
                 or contribution.dtype is not a.dtype
@@ -234,81 +251,37 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
     if hasattr(node.rule, "definition"):
         return partial(by_definition, node, inputs)
     variables = [x if x._requires_grad else x._array for x in inputs]  # constants stay arrays
-    try:
-        return node.rule(*variables, **node.options)[1:]
-    except TypeError as error:
-        error.add_note(
-            f"(the rule {node.name} was called again, with Tensors, for create_graph=True; if "
-            "its value needs functions that take arrays only, return it as a function: lambda: ...)"
-        )
-        raise
+    return node.rule(*variables, **node.options)[1:]
 
 
 def _all_at_once(
-    backward: Any,
-    g: Any,
-    y: Any,
-    t: Tensor,
-    inputs: tuple[Tensor, ...],
-    leads: Set[Tensor] | None,
-    create_graph: bool,
+    backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any] | None]:
     """A fused rule computes all gradients together: its VJPs only hand them out."""
-    if t.node is not None and t.node.watch is not None:
-        t.node.watch.refuse_changed_arrays(0)
-    needs = tuple([x._requires_grad if leads is None else x in leads for x in inputs])
     try:
         found = backward(g, y, needs)
     except (ValueError, IndexError, TypeError) as error:
-        _explain(error, t, inputs, g, None)
+        _note(error, node, f"backward of {node.name}", y)
         raise
-    if not isinstance(found, tuple) or len(found) != len(inputs):
-        name = t.node.name if t.node else ""
+    if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
-            f"the backward of {name} must return a tuple with a gradient or None "
-            f"for each of its {len(inputs)} inputs"
+            f"the backward of {node.name} must return a tuple with a gradient or None for each of "
+            f"its {len(needs)} inputs"
         )
     # (A definition may ignore an input: then there is None for it, even if its gradient is needed.)
+    by_definition = isinstance(y, Tensor)
     return [
-        None if each is None and create_graph else lambda g, y, each=each: each for each in found
+        None if each is None and by_definition else lambda *_, each=each: each for each in found
     ]
 
 
-def _explain(
-    error: Exception, t: Tensor, inputs: tuple[Tensor, ...], g: Any, i: int | None
-) -> None:
-    """Raise NumPy's complaint inside a VJP anew, preceded by the rule and followed by the shapes.
-
-    (i is the VJP's input; None means the backward of a fused rule.) Other errors stay what they
-    are. A TypeError gets a note, or says that the VJP cannot be called with g and y. A LinAlgError
-    says what is wrong with a matrix, not with the rule.
-    """
-    node: Any = t.node
-    which = f"the backward of {node.name}" if i is None else f"the VJP of {node.name} for input {i}"
-    if isinstance(error, TypeError) and isinstance(g, Tensor) and "to a NumPy array" in str(error):
-        raise TypeError(
-            f"{which} was called again, with Tensors, for a second derivative, and gave one to a "
-            "function that takes arrays only: use another one, as np.broadcast_to in the place of "
-            "np.full"
-        ) from error
-    if isinstance(error, TypeError):
-        vjp = None if i is None else node.vjps[i]
-        if isinstance(vjp, FunctionType):
-            try:
-                signature(vjp).bind("g", "y")
-            except TypeError:
-                raise TypeError(
-                    f"{which} takes {signature(vjp)}, and a VJP takes g and y, the rule's output: "
-                    "write lambda g, y: …"
-                ) from None
-        error.add_note(f"(in {which})")
-    elif not isinstance(error, np.linalg.LinAlgError):
-        kind = IndexError if isinstance(error, IndexError) else ValueError
-        shapes = ", ".join(str(x.shape) for x in inputs)
-        gives = "" if i is None else f"; it should give {inputs[i].shape}"
-        raise kind(
-            f"{which}: {error} (shapes: g {g.shape}, inputs {shapes}, output {t.shape}{gives})"
-        ) from error
+def _note(error: Exception, node: Any, where: str, y: Any) -> None:
+    """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
+    shapes = ", ".join(str(x.shape) for x in node.inputs)
+    error.add_note(
+        f"(in the {where}, which takes g and y of shape {y.shape}, as arrays or, for a second "
+        f"derivative, as Tensors; the inputs have {shapes})"
+    )
 
 
 def by_definition(
@@ -321,11 +294,9 @@ def by_definition(
     since = max([x._time for x in inputs])  # all that the definition computes is newer
     composed = node.rule.definition(*inputs, **node.options)  # type: ignore[attr-defined]
     if not isinstance(composed, Tensor) or composed.shape != g.shape:
-        gave = (
-            f"shape {composed.shape}" if isinstance(composed, Tensor) else type(composed).__name__
-        )
         raise TypeError(
-            f"the definition of {node.name} gave {gave}, but the operation has shape {g.shape}"
+            f"the definition of {node.name} must give a Tensor of the operation's shape {g.shape}: "
+            f"it gave {type(composed).__name__} of shape {np.shape(composed)}"
         )
     wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
     found = replay(composed, g, wanted, create_graph=True, retain_graph=True, since=since)
@@ -375,12 +346,6 @@ def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> set[Tensor]:
     return leads
 
 
-class _Pass:
-    """One replay. A node that it dropped holds it, so that an error can say whether it finished."""
-
-    finished = False
-
-
 def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     """What t was made from. RuntimeError if a pass has dropped it.
 
@@ -389,58 +354,9 @@ def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
     """
     node: Any = t.node
     inputs: tuple[Tensor, ...] = node.inputs
-    if node.spent is not None:
-        how = "an earlier backward pass"
-        if not node.spent.finished:
-            how = "a pass that was interrupted, or that another thread is in"
+    if node.spent:
         raise RuntimeError(
-            f"the record of {node.name} {t.shape} was already dropped by {how}: run the forward "
-            "pass again, or ask the first pass to keep it with retain_graph=True"
+            f"the record of {node.name} {t.shape} was already dropped by an earlier backward pass: "
+            "run the forward pass again, or ask the first pass to keep it with retain_graph=True"
         )
     return inputs
-
-
-def _stretches(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether broadcasting stretches one shape to the other."""
-    try:
-        return np.broadcast_shapes(shape, to) == to
-    except ValueError:
-        return False
-
-
-def _misfit(g: tuple[int, ...], x: tuple[int, ...], y: tuple[int, ...]) -> str:
-    """Return what is wrong with a gradient of shape g, for an input x and an output y."""
-    if _stretches(x, g):
-        extra = len(g) - len(x)
-        axes = [str(a) for a, n in enumerate(g) if a < extra or n != x[a - extra]]
-        where = f"ax{'i' if len(axes) == 1 else 'e'}s {' and '.join(axes)}"
-        return (
-            f"which is the input's {x} stretched along {where}; the output {y} is not stretched "
-            f"like that: sum it over {where} to {x} in the rule"
-            f"{', or was g given an axis too many?' if extra else ''}"
-        )
-    forgotten = ""
-    if g != y and _stretches(g, y) and _stretches(x, y):
-        forgotten = f"; the output, and so g, has shape {y}: is g forgotten?"
-    return f"which is neither the input's {x} nor a broadcast of it{forgotten}"
-
-
-def _refuse_wrong_result(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> None:
-    """Refuse what a VJP must not return: no array, a Tensor unasked, another shape or kind."""
-    vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
-    if not isinstance(g, (np.ndarray, np.generic, Tensor)):
-        gave = "None: is a return missing?" if g is None else f"{type(g).__name__}, not an array"
-        raise TypeError(f"{vjp} gave {gave}")
-    if isinstance(g, Tensor) and not create_graph:
-        raise TypeError(
-            f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "
-            "among the rule's inputs"
-        )
-    extra = g.ndim - x.ndim
-    explained = g.shape == x.shape or 0 <= extra <= t.ndim - x.ndim
-    shape = (1,) * extra + x.shape
-    stretched = [j for j in range(-g.ndim, 0) if explained and g.shape[j] != shape[j]]
-    if not explained or any(shape[j] != 1 or g.shape[j] != t.shape[j] for j in stretched):
-        raise ValueError(f"{vjp} gave shape {g.shape}, {_misfit(g.shape, x.shape, t.shape)}")
-    if g.dtype.kind not in "fiub":
-        raise TypeError(f"{vjp} gave dtype {g.dtype}, not a real one")

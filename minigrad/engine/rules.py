@@ -43,15 +43,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, overload
 
 import numpy as np
 
-from minigrad.engine.record import WATCHERS, Node, is_recording, watched
-from minigrad.engine.tensor import Array, Tensor, describe, real_array, result
+from minigrad.engine.record import WATCHERS, Node, is_recording, setting
+from minigrad.engine.tensor import Array, Tensor, as_operand, describe, real_array, result
 
 
 @overload
@@ -111,7 +111,8 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     arity = sum(p.kind is p.POSITIONAL_ONLY for p in parameters)
     option_names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    is_fused = hasattr(rule, "definition")
+    definition: Any = getattr(rule, "definition", None)
+    is_fused = definition is not None
     # The length of an answer: a value, and a VJP for each input. (-1: always take a second look.)
     usual = 1 + arity if not (variadic or is_fused) else -1
     rule.__name__ = name or rule.__name__
@@ -121,9 +122,12 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
     @functools.wraps(rule)
     def operation(*inputs: Any, **options: Any) -> Any:
         if len(inputs) != arity and not variadic:  # options were given by position
-            inputs, options = _options_by_name(rule, option_names, arity, inputs, options)
+            given = dict(zip(option_names, inputs[arity:], strict=False))
+            if len(inputs) > arity + len(given) or given.keys() & options.keys():
+                rule(*inputs, **options)  # raises Python's own TypeError, which names what is wrong
+            inputs, options = inputs[:arity], options | given  # the record keeps them by name
         if is_fused and _unfused.get():
-            return _composed(rule, inputs, options)
+            return definition(*[as_operand(x, rule.__name__) for x in inputs], **options)
         arrays, dtype, requires_grad, ready = _arrays(inputs)
         if not ready:  # there are numbers, arrays, or tensors of several dtypes
             arrays = _in_one_dtype(rule, inputs, dtype, requires_grad is None)
@@ -132,8 +136,9 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             value = answer[0] if type(answer) is tuple and len(answer) == usual else None
             if type(value) is not np.ndarray or value.dtype is not dtype:
                 value = _second_look(rule, inputs, answer)  # unusual, or an error
-        except (ValueError, IndexError, OverflowError) as error:
-            raise _explained(error, rule, inputs) from error
+        except (ValueError, IndexError) as error:
+            shapes = " and ".join(describe(x) for x in inputs)
+            raise type(error)(f"{rule.__name__} of {shapes}: {error}") from error
         if requires_grad is None:  # no Tensor: a rule may call an operation, and needs an array
             return value
         value.setflags(False)  # type: ignore[call-arg]  # write=False: arrays never change
@@ -142,8 +147,8 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             inputs = inputs if ready else _as_tensors(inputs, arrays)
             vjps = answer[1] if is_fused else answer[1:]
             node = Node(rule, inputs, options or _NO_OPTIONS, vjps)
-        if WATCHERS:
-            watched(rule, inputs, value, node)
+        for look in WATCHERS.get():
+            look(rule, inputs, value, node)
         return result(value, node)
 
     return operation
@@ -185,9 +190,6 @@ def fused(
     True
     """
 
-    if not callable(definition):
-        raise TypeError(f"a definition is a function: got {type(definition).__name__}")
-
     def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
         rule.definition = definition  # type: ignore[attr-defined]
         return _operation(rule, name)
@@ -198,8 +200,7 @@ def fused(
 _unfused: ContextVar[bool] = ContextVar("unfused", default=False)
 
 
-@contextmanager
-def unfused() -> Iterator[None]:
+def unfused() -> AbstractContextManager[None]:
     """Inside, fused operations are computed by their definitions: for drawing all their steps.
 
     >>> def thrice(x, /):
@@ -210,31 +211,7 @@ def unfused() -> Iterator[None]:
     ...     fast_thrice(x)
     Tensor(6., node=add)
     """
-    token = _unfused.set(True)
-    try:
-        yield
-    finally:
-        _unfused.reset(token)
-
-
-def _composed(rule: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """A fused rule's definition in place of the rule."""
-    tensors = [x if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
-    return rule.definition(*tensors, **options)  # type: ignore[attr-defined]
-
-
-def _options_by_name(
-    rule: Callable[..., Any],
-    names: list[str],
-    arity: int,
-    args: tuple[Any, ...],
-    options: dict[str, Any],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The tensor inputs, and all options by name, which is how the record keeps them."""
-    given = dict(zip(names, args[arity:], strict=False))
-    if len(args) > arity + len(given) or given.keys() & options.keys():
-        rule(*args, **options)  # raises Python's own TypeError, which names what is wrong
-    return args[:arity], options | given
+    return setting(_unfused, True)
 
 
 def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, bool]:
@@ -310,51 +287,21 @@ def _as_tensors(inputs: tuple[Any, ...], arrays: list[Array]) -> tuple[Tensor, .
 
 def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> Array:
     """The value in a rule's answer, as an array of real numbers, if the answer is one at all."""
-    is_fused = hasattr(rule, "definition")
-    if (
-        type(answer) is not tuple
-        or len(answer) != (2 if is_fused else 1 + len(inputs))
-        or (is_fused and not callable(answer[1]))
-    ):
-        raise _not_an_answer(rule, inputs, answer)
-    value = answer[0]
-    if type(value) is not np.ndarray:
-        if callable(value):
-            value = value()
-        if isinstance(value, Tensor):
-            raise TypeError(
-                f"the rule {rule.__name__} got arrays and returned a Tensor: it uses a "
-                "Tensor from outside, which belongs among its inputs"
-            )
-        value = np.asarray(value)  # NumPy turns 0-d results into scalars
-    if value.dtype.kind not in "fiub":
+    is_fused, n = hasattr(rule, "definition"), len(inputs)
+    if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + n):
+        vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"
+        got = type(answer).__name__
+        if type(answer) is tuple:
+            got = f"a tuple of {', '.join(type(part).__name__ for part in answer)}"
         raise TypeError(
-            f"the rule {rule.__name__} must return a value of real numbers, "
-            f"but it returned dtype {value.dtype}"
+            f"the rule {rule.__name__} must return its value and "
+            f"{'one function backward(g, y, needs)' if is_fused else vjps}, as a tuple, "
+            f"but it returned {'None: is a return missing?' if answer is None else got}"
         )
-    return value  # type: ignore[no-any-return]
-
-
-def _not_an_answer(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> TypeError:
-    """What is wrong with what a rule returned."""
-    kind, n = "rule", len(inputs)
-    vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"
-    if hasattr(rule, "definition"):
-        kind, vjps = "fused rule", "one function backward(g, y, needs)"
-    got = type(answer).__name__
-    if type(answer) is tuple:
-        got = f"a tuple of {', '.join(type(part).__name__ for part in answer)}"
-    if answer is None:
-        got = "None: is a return missing?"
-    return TypeError(
-        f"the {kind} {rule.__name__} must return its value and {vjps}, as a tuple, "
-        f"but it returned {got}"
-    )
-
-
-def _explained(error: Exception, rule: Callable[..., Any], inputs: tuple[Any, ...]) -> Exception:
-    """NumPy's complaint, preceded by the operation and the inputs it was about."""
-    shapes = " and ".join(describe(x) for x in inputs)
-    kinds = (np.linalg.LinAlgError, ValueError, IndexError)  # (the first is a ValueError, too)
-    kind = next((kind for kind in kinds if isinstance(error, kind)), ValueError)
-    return kind(f"{rule.__name__} of {shapes}: {error}")
+    value = answer[0]() if callable(answer[0]) else answer[0]
+    if isinstance(value, Tensor):
+        raise TypeError(
+            f"the rule {rule.__name__} got arrays and returned a Tensor: it uses a "
+            "Tensor from outside, which belongs among its inputs"
+        )
+    return real_array(value, f"the value of {rule.__name__}")

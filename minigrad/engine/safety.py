@@ -36,12 +36,10 @@ names the operation that made it, and the line of your program.
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -49,7 +47,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.engine.record import WATCHERS, Node
+from minigrad.engine.record import WATCHERS, Node, setting
 from minigrad.engine.tensor import Array, Tensor, describe
 
 PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
@@ -81,29 +79,22 @@ def detect_anomaly() -> Iterator[None]:
     Traceback (most recent call last):
     RuntimeError: multiply cannot be replayed: an array (1,) that its derivative needs was ...
     """
-    thread = threading.get_ident()
 
     def look(rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any) -> None:
-        if threading.get_ident() != thread:
-            return
         line = _users_line()
         called = f"{rule.__name__} of {' and '.join(describe(x) for x in inputs)}"
-        arrays = [x._array if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
-        if any(_has_nan(a) for a in arrays):
+        arrays = [x._array if isinstance(x, Tensor) else np.asarray(x, float) for x in inputs]
+        if any(np.isnan(a).any() for a in arrays):
             raise FloatingPointError(f"{called} was given a NaN, {line}")
-        if _has_nan(value):
-            raise FloatingPointError(f"{called} made a NaN, {line}")
-        if not _is_finite(value) and all(_is_finite(a) for a in arrays):
-            raise FloatingPointError(f"{called} made an infinity, {line}")
+        made = _broken(value, arrays)
+        if made:
+            raise FloatingPointError(f"{called} made {made}, {line}")
         if node is not None:
             node.watch = _Watch(called, line, node)
 
-    WATCHERS.append(look)
-    try:
-        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # the error says more
-            yield
-    finally:
-        WATCHERS.remove(look)
+    quiet = np.errstate(divide="ignore", over="ignore", invalid="ignore")  # the error says more
+    with setting(WATCHERS, (*WATCHERS.get(), look)), quiet:
+        yield
 
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -114,61 +105,57 @@ class _Watch:
     """What `detect_anomaly` notes with a node: where it was made, and its arrays' fingerprints."""
 
     def __init__(self, called: str, line: str, node: Node) -> None:
-        self.rule, self.name, self.called, self.line = node.rule, node.name, called, line
-        vjps = node.vjps if isinstance(node.vjps, tuple) else (node.vjps,) * len(node.inputs)
-        if hasattr(node.rule, "compares_its_value"):  # chapter 2.4
-            vjps = (None,) * len(node.inputs)
-        self.prints = [[(a, _fingerprint(a)) for a in _held(vjp)] for vjp in vjps]
+        self.name, self.called, self.line = node.name, called, line
+        compared = hasattr(node.rule, "compares_its_value")  # by chapter 2.4
+        self.prints = [(a, hash(a.tobytes())) for a in ([] if compared else _held(node.vjps))]
 
-    def over(self, vjps: Sequence[Any]) -> list[Any]:
-        """The VJPs, each looked at before and after it is asked."""
-        return [vjp and functools.partial(self._asked, i, vjp) for i, vjp in enumerate(vjps)]
-
-    def refuse_changed_arrays(self, i: int) -> None:
-        """Raise if an array that VJP i holds is not what it was."""
-        for array, before in self.prints[i]:
-            if _fingerprint(array) != before:
+    def refuse_changed_arrays(self) -> None:
+        """Raise if an array that a VJP holds is not what it was."""
+        for array, before in self.prints:
+            if hash(array.tobytes()) != before:
                 raise RuntimeError(
                     f"{self.name} cannot be replayed: an array {array.shape} that its derivative "
                     f"needs was changed after the forward pass ({self.line})"
                 )
 
-    def _asked(self, i: int, vjp: Callable[..., Any], g: Any, y: Any) -> Any:
-        if not hasattr(self.rule, "definition"):  # (a fused rule's arrays were compared at once)
-            self.refuse_changed_arrays(i)
-        contribution = vjp(g, y)
-        given, made = (
+    def refuse_nan(self, i: int, g: Any, contribution: Any) -> None:
+        """Raise if the VJP for input i made a NaN, or an infinity, of a g that had none."""
+        given, array = (
             x._array if isinstance(x, Tensor) else np.asarray(x) for x in (g, contribution)
         )
-        for what, right in (("a NaN", lambda x: not _has_nan(x)), ("an infinity", _is_finite)):
-            if right(given) and not right(made):
-                raise FloatingPointError(
-                    f"the derivative of {self.called} made {what} in the gradient of input {i}; "
-                    f"the operation was called {self.line}"
-                )
-        return contribution
+        made = _broken(array, [given])
+        if made:
+            raise FloatingPointError(
+                f"the derivative of {self.called} made {made} in the gradient of input {i}; "
+                f"the operation was called {self.line}"
+            )
 
 
-def _held(vjp: Any) -> list[Array]:
-    """The arrays that a VJP holds, in its closure, its defaults, or in objects that it holds.
+def _broken(made: Array, given: list[Array]) -> str:
+    """What is in the array that was made and in none that was given: a NaN, an infinity or ''."""
+    for what, broken in (("a NaN", np.isnan), ("an infinity", np.isinf)):
+        if broken(made).any() and not any(broken(a).any() for a in given):
+            return what
+    return ""
 
-    Python's garbage collector knows what every object refers to. Two things that a function refers
-    to are not its own: the global and the built-in names.
+
+def _held(vjps: Any) -> list[Array]:
+    """The arrays that VJPs hold, in their closures, their defaults, or in objects that they hold.
+
+    Python's garbage collector knows what every object refers to. The global names that a function
+    refers to are not its own.
     """
-    arrays: list[Array] = []
-    met: dict[int, Any] = {}
-    stack = [vjp]
+    met: dict[int, Any] = {}  # by their ids, which no other object takes while they are here
+    stack = [vjps]
     while stack:
         x = stack.pop()
-        if isinstance(x, np.ndarray):
-            arrays.append(x)
-        elif id(x) not in met and not isinstance(x, type | ModuleType | Tensor):
-            met[id(x)] = x  # (kept, so that no other object takes its id)
+        if id(x) not in met and not isinstance(x, type | ModuleType | Tensor):
+            met[id(x)] = x
             if isinstance(x, FunctionType):
-                f: Any = x
-                met |= {id(f.__globals__): f.__globals__, id(f.__builtins__): f.__builtins__}
-            stack += gc.get_referents(x)
-    return arrays
+                stack += [x.__closure__, x.__defaults__, x.__kwdefaults__]
+            else:
+                stack += gc.get_referents(x)
+    return [x for x in met.values() if isinstance(x, np.ndarray)]
 
 
 def _users_line() -> str:
@@ -177,15 +164,3 @@ def _users_line() -> str:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
-
-
-def _has_nan(a: Array) -> bool:
-    return a.dtype.kind == "f" and bool(np.isnan(a).any())
-
-
-def _is_finite(a: Array) -> bool:
-    return a.dtype.kind != "f" or bool(np.isfinite(a).all())
-
-
-def _fingerprint(a: Array) -> int:
-    return hash(a.tobytes())

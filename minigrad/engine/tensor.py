@@ -56,7 +56,6 @@ backward pass (chapter 2.5 can look for it).
 
 from __future__ import annotations
 
-import copy
 import itertools
 import mmap
 import operator
@@ -199,9 +198,9 @@ class Tensor(Words):
                 "use detach()"
             )
         if value and self.dtype.kind != "f":
-            kind = "a boolean" if self.dtype.kind == "b" else "an integer"
             raise TypeError(
-                f"{kind} tensor cannot require a gradient: dtype is {self.dtype}; pass dtype=float"
+                "an integer tensor cannot require a gradient: "
+                f"dtype is {self.dtype}; pass dtype=float"
             )
         if value:
             self._take(self._array, self.dtype)
@@ -234,8 +233,6 @@ class Tensor(Words):
         Tensor([1., 2.], dtype=float32, requires_grad=True, name='w')
         """
         parts = [np.array2string(self._array, separator=", ", prefix="Tensor(")]
-        if self.size == 0:
-            parts.append(f"shape={self.shape}")
         if self.dtype not in (np.float64, np.int64, np.bool_):
             parts.append(f"dtype={self.dtype}")
         if self.node is not None:
@@ -246,35 +243,26 @@ class Tensor(Words):
             parts.append(f"name={self.name!r}")
         return f"Tensor({', '.join(parts)})"
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise TypeError(
-            f"{what} would drop the gradient of {describe(self)}: "
-            "use .item() for a number, .data for the array, .detach() for a constant tensor, and "
-            "np.stack or np.concatenate to join tensors"
-        )
+    def _without_record(self, what: str) -> Array:
+        if self._requires_grad:
+            raise TypeError(
+                f"{what} would drop the gradient of {describe(self)}: "
+                "use .item() for a number, .data for the array, .detach() for a constant tensor, "
+                "and np.stack or np.concatenate to join tensors"
+            )
+        return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        if self._requires_grad:
-            self._refuse("a conversion to a NumPy array")
-        return np.array(self._array, dtype, copy=copy)
+        return np.array(self._without_record("a conversion to a NumPy array"), dtype, copy=copy)
 
     def __float__(self) -> float:
-        if self._requires_grad:
-            self._refuse("float()")
-        return float(self._array)
+        return float(self._without_record("float()"))
 
     def __int__(self) -> int:
-        if self._requires_grad:
-            self._refuse("int()")
-        return int(self._array)
-
-    def __index__(self) -> int:
-        return self._array.__index__()
+        return int(self._without_record("int()"))
 
     def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ValueError(f"the truth of a tensor of shape {self.shape} is ambiguous")
-        return bool(self._array.item())
+        return bool(self._array)
 
     def __setitem__(self, index: Any, value: Any) -> NoReturn:
         raise TypeError(
@@ -293,34 +281,18 @@ class Tensor(Words):
                 f"the result of {self.node.name} cannot be copied or pickled with its record: "
                 "use detach(); to plot it, use .data"
             )
-        state: Any = self.__getstate__()  # what a subclass has added
-        if type(state) is tuple:  # Python's own: its __dict__, and what it and we have in slots
-            added, slots = state
-            state = added, {n: x for n, x in slots.items() if n not in Tensor.__slots__}
-        values = (type(self), self._array.copy(), self._requires_grad, self.name, self.grad)
-        return _restored, values, state
+        grad = None if self.grad is None else self.grad.copy()
+        slots = {"requires_grad": self._requires_grad, "name": self.name, "grad": grad}
+        return type(self), (self._array.copy(),), (None, slots)
 
     def __format__(self, spec: str) -> str:
-        if spec and self.size != 1:
-            raise TypeError(f"the format {spec!r} is for one element: this has shape {self.shape}")
         return format(self._array.item(), spec) if spec else str(self)
 
     def __len__(self) -> int:
-        if not self.ndim:
-            raise TypeError("a tensor without axes has no length (other libraries take its .data)")
         return len(self._array)
 
     def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
-
-
-def _restored(
-    kind: type[Tensor], values: Array, requires_grad: bool, name: str | None, grad: Array | None
-) -> Tensor:
-    tensor = _new(kind)  # (a subclass may have an __init__ with other arguments)
-    Tensor.__init__(tensor, values, requires_grad=requires_grad, name=name)
-    tensor.grad = copy.copy(grad)
-    return tensor
 
 
 def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any]:
@@ -329,25 +301,19 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any
     `loss += term` gives the name `loss` to a new, recorded tensor. For a leaf that requires a
     gradient this would be a mistake: the model or the optimizer still holds the leaf, and would
     not see the change. So it is refused while operations are recorded. Under no_grad() a leaf is
-    given another array; a constant only if the new one has its shape and its kind of numbers.
+    given another array, as by `t.data = …`.
     """
 
     def assign(self: Tensor, other: Any) -> Any:
-        if self.node is not None:
+        if self.node is not None or (is_recording() and not self._requires_grad):
             return operate(self, other)
         if is_recording():
-            if not self._requires_grad:
-                return operate(self, other)
             raise TypeError(
                 f"an assignment like += or -= would leave the leaf {describe(self)} behind: write "
                 "w.data = w.data - ... (or w -= ... under no_grad()) to change the leaf, or "
                 "w = w - ... to compute something new"
             )
-        value = operate(self, other)
-        same = value.shape == self.shape and np.can_cast(value.dtype, self.dtype, "same_kind")
-        if not same and not self._requires_grad:
-            return value
-        self.data = value
+        self.data = operate(self, other)
         return self
 
     return assign
@@ -390,44 +356,27 @@ def frozen(array: Array, dtype: Any = None) -> Array:
         held = held.base  # whose memory it is a view of; None for an array with its own
     known = held is None or isinstance(held, (bytes, mmap.mmap, memoryview))
     if not known or (dtype is not None and array.dtype != dtype):
-        array = converted(array, array.dtype if dtype is None else dtype)
+        array = array.astype(array.dtype if dtype is None else dtype)  # always a copy
         array.setflags(write=False)
     return array
-
-
-def converted(array: Array, dtype: Any) -> Array:
-    """A copy of this dtype. ValueError for a number that the dtype does not have."""
-    if array.dtype == dtype:
-        return array.copy("K")
-    if np.dtype(dtype).kind in "iu" and array.size:
-        limits = np.iinfo(dtype)
-        for value in (array.min(), array.max()):
-            if not limits.min <= value <= limits.max:
-                raise ValueError(f"{value:.3g} is not a number of {np.dtype(dtype)}")
-    with np.errstate(over="raise"):
-        try:
-            return array.astype(dtype)
-        except FloatingPointError:
-            largest = np.abs(array[np.isfinite(array)]).max()
-            raise ValueError(f"{largest:.3g} is too large for {np.dtype(dtype)}") from None
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     """Values as an array, without a copy if they are one already.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
-    masked array, whose mask would be ignored. ValueError for a number too large for the dtype.
+    masked array, whose mask would be ignored.
     """
     refuse_masked(values, asked)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{asked} takes rows of equal length: {error}") from None
+    if dtype is not None and array.dtype.kind in "fiub":
+        array = array.astype(dtype, copy=False)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
-    if dtype is not None and np.dtype(dtype).kind not in "fiub":
-        raise TypeError(f"{asked} takes real numbers, but was asked for dtype {np.dtype(dtype)}")
-    return array if dtype is None or array.dtype == dtype else converted(array, dtype)
+    return array
 
 
 def refuse_masked(values: Any, asked: str) -> None:
@@ -436,12 +385,14 @@ def refuse_masked(values: Any, asked: str) -> None:
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
 
 
+def converted(array: Array, dtype: Any) -> Array:
+    """A copy of this dtype."""
+    return array.astype(dtype)
+
+
 def as_operand(x: Any, asked: str) -> Any:
-    """A Tensor as it is, and anything else as an array. TypeError for a masked array."""
-    if isinstance(x, Tensor):
-        return x
-    refuse_masked(x, asked)
-    return np.asarray(x)
+    """A Tensor as it is, and anything else as an array of real numbers."""
+    return x if isinstance(x, Tensor) else real_array(x, asked)
 
 
 def describe(x: Any) -> str:

@@ -7,7 +7,7 @@ here. Python turns an operator into a method call, `a.__add__(b)`; NumPy turns a
 functions into `t.__array_ufunc__(np.exp, …)` or `t.__array_function__(np.reshape, …)`, before it
 computes anything. So the class below is a table whose lines are methods: each passes its arguments
 to an operation of chapter 3, or to a function of chapter 6. `Tensor` inherits it. Which of NumPy's
-functions finds which operation is a table, `functional/vocabulary.py`.
+functions finds which operation is a table in `minigrad/functional/vocabulary.py`.
 
 What is in no table is refused by name. Otherwise NumPy would ask the Tensor for its array, and the
 result would have no record.
@@ -65,7 +65,6 @@ class Words:
         return np.greater(self, other)  # type: ignore[call-overload]  # (by __array_ufunc__ below)
 
     def sum(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.sum`."""
         return ops.sum(self, axis=axis, keepdims=keepdims)
 
     def backward(self, gradient: Any = None, *, retain_graph: bool = False) -> None:
@@ -133,9 +132,6 @@ class Words:
     def __rmatmul__(self, other: Any) -> Tensor:
         return ops.matmul(other, self)
 
-    def __divmod__(self, other: Any) -> Any:
-        raise TypeError("divmod of a Tensor has no rule: use t // u and t % u")
-
     def __neg__(self) -> Tensor:
         return ops.negative(self)
 
@@ -179,57 +175,45 @@ class Words:
     __hash__ = object.__hash__
 
     # ---------------------------------------------------------------- methods
+    # Each is the function of minigrad with its name, whose docstring says what it does.
 
     def mean(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.mean`."""
         return ops.mean(self, axis=axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.max`."""
         return ops.max(self, axis=axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.min`."""
         return ops.min(self, axis=axis, keepdims=keepdims)
 
     def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        """See `minigrad.prod`."""
         return functional.prod(self, axis=axis, keepdims=keepdims)
 
     def var(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
-        """See `minigrad.var`."""
         return functional.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
     def std(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
-        """See `minigrad.std`."""
         return functional.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
     def cumsum(self, axis: int | None = None) -> Tensor:
-        """See `minigrad.cumsum`."""
         return ops.cumsum(self, axis=axis)
 
     def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
-        """See `minigrad.clip`."""
         return functional.clip(self, a_min, a_max, **limits)
 
     def dot(self, other: Any) -> Tensor:
-        """See `minigrad.dot`."""
         return functional.dot(self, other)
 
     def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """See `minigrad.trace`."""
         return functional.trace(self, offset, axis1, axis2)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        """See `minigrad.diagonal`."""
         return functional.diagonal(self, offset, axis1, axis2)
 
     def reshape(self, *shape: Any) -> Tensor:
-        """See `minigrad.reshape`; the shape as a tuple or as several integers."""
         return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Tensor:
-        """See `minigrad.ravel`."""
         return functional.ravel(self)
 
     def flatten(self) -> Tensor:
@@ -237,34 +221,25 @@ class Words:
         return functional.ravel(self)
 
     def squeeze(self, axis: Any = None) -> Tensor:
-        """See `minigrad.squeeze`."""
         return functional.squeeze(self, axis)
 
     def transpose(self, *axes: Any) -> Tensor:
-        """See `minigrad.transpose`; the axes as a tuple or as several integers."""
         return ops.transpose(self, axes=axes[0] if len(axes) == 1 else axes or None)
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
-        """See `minigrad.swapaxes`."""
         return ops.swapaxes(self, axis1=axis1, axis2=axis2)
 
     def repeat(self, repeats: Any, axis: int | None = None) -> Tensor:
-        """See `minigrad.repeat`."""
         return functional.repeat(self, repeats, axis)
 
     def take(self, indices: Any, axis: int | None = None) -> Tensor:
-        """See `minigrad.take`."""
         return functional.take(self, indices, axis)
 
     def astype(self, dtype: Any) -> Tensor:
-        """See `minigrad.astype`: another floating dtype, recorded."""
         return ops.astype(self, dtype=dtype)
 
     def copy(self) -> Tensor:
         """The same values in memory of their own, recorded."""
-        array = _plain(self)
-        if array.dtype.kind == "b":  # NumPy has no + for booleans
-            return Tensor(array.copy())
         return ops.positive(self)
 
     @property

@@ -45,7 +45,6 @@ What counts as a step:
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -126,22 +125,15 @@ class Steps:
         self._vertices.names = {leaf: name for name, leaf in parameters}
         self._calls = Calls(modules, sys._getframe(1))
         self._classes = self._calls.kinds
-        self._thread = threading.get_ident()
-        self._look = self._noted  # (one object: each self._noted would be another)
-        try:
-            WATCHERS.append(self._look)
-            return self
-        except BaseException:  # Ctrl-C
-            self._stop()
-            raise
+        self._token = WATCHERS.set((*WATCHERS.get(), self._noted))
+        return self
 
     def _noted(
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        if threading.get_ident() != self._thread or self._calls is None:
-            return
-        call = self._calls.now(sys._getframe(2))
+        assert self._calls is not None
+        call = self._calls.now(sys._getframe(1))
         if call is None:
             return
         tensors = node.inputs if node is not None else inputs
@@ -285,7 +277,6 @@ class Steps:
 
     def _stop(self) -> None:
         """Watch no longer, and let go of stack frames, which hold all that their functions held."""
-        while self._look in WATCHERS:
-            WATCHERS.remove(self._look)
+        WATCHERS.reset(self._token)
         self._calls, self._where, self._net = None, {}, None
         self._vertices.forget_arrays()

@@ -168,4 +168,4 @@ class Vertices:
 
 def _inputs(t: Tensor) -> tuple[Tensor, ...]:
     """What t was made from, if no pass has dropped it."""
-    return () if t.node is None or t.node.spent is not None else t.node.inputs
+    return () if t.node is None else t.node.inputs  # (none when a pass has dropped them)
