@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import errno
 import io
 import os
 import re
@@ -52,8 +51,7 @@ def main() -> None:
         pages = Path("out") / "index.html"
         if pages.is_file():
             print(f"Pages of the demos that you have run: {pages}")
-        if sys.stdout:
-            sys.stdout.flush()  # (so that a reader who has gone is met here)
+        sys.stdout.flush()  # (so that a reader who has gone is met here)
         return
     name = sys.argv[1]
     if name not in known:
@@ -72,15 +70,11 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end)
     try:
         runpy.run_module(f"demos.{kind}.{name}", run_name="__main__", alter_sys=False)
-        if sys.stdout:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
         if error.errno is None:  # a sentence of our own
             stop(f"{name}: {error}")
-        if error.errno not in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        stop(f"the output cannot be written: {error.strerror}")
+        raise
     except KeyboardInterrupt as error:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one would hide the sentence
         again = "; --resume keeps the trainings that are done" if "--resume" in docstring else ""

@@ -48,11 +48,6 @@ def refuse_others(path: Path) -> None:
 # ---------------------------------------------------------------- the list
 
 
-def above(folder: Path) -> Path:
-    """The folder that holds a folder, however that is named: ".", "a/..", or a link."""
-    return folder.resolve().parent if ".." in folder.parts else folder.absolute().parent
-
-
 def renew_list(folder: Path) -> None:
     """Write index.html of the folder that holds the pages: each page by its title and its claim."""
     path = folder / "index.html"
@@ -71,10 +66,7 @@ def _body(folder: Path) -> list[str]:
     """The list: first the demos in their order, then what is in folders of other names."""
     rows: dict[str, str] = {}
     for path in folder.glob("*/index.html"):
-        try:
-            text, kind = read(path)
-        except OSError:  # a folder of this name, or a file that may not be read
-            continue
+        text, kind = read(path)
         if kind == PAGE:
             rows[path.parent.name] = _row(path.parent.name, text)
     known = [rows[name] for name in demos.files() if name in rows]

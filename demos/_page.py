@@ -32,7 +32,6 @@ from demos._list import (
     NAV,
     PAGE,
     QUICK,
-    above,
     refuse_others,
     renew_list,
 )
@@ -178,10 +177,8 @@ class Page:
         """
         kind = ' class="ask whole"' * asked + " open" * opened
         self._parts.append(f"<details{kind}><summary>{marked(summary)}</summary>")
-        try:
-            yield
-        finally:
-            self._parts.append("</details>")
+        yield
+        self._parts.append("</details>")
 
     def code(self, lines: Sequence[str], *, marked: bool = False) -> None:
         """Lines of a program. If they are marked, "- " begins a wrong line, "+ " its repair."""
@@ -255,11 +252,8 @@ class Page:
             allowed=self._allowed,
             style=self._style,
         )
-        try:
-            write_whole(path, content)
-        except OSError as error:
-            demos.stop(f"cannot write the page {path}: {error.strerror or error}")
-        renew_list(above(folder))
+        write_whole(path, content)
+        renew_list(folder.resolve().parent)
         return path
 
     def _inline(self, path: Path, alt: str) -> str:

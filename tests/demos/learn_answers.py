@@ -53,10 +53,6 @@ WRONG = {
             "the last one with g. But something else was given to the functions of these rules, "
             "counted from 0: [1, 0]",
         ),
-        (
-            "for rule in rules:\n    x, function = rule(x)\nreturn x, function(g)",
-            "called, counted from 0: [2]",
-        ),
     ],
     "e04_two_uses": [
         ("gradient = to_factor(g)", "back through the product alone"),
@@ -249,11 +245,6 @@ WRONG |= {
             "return a @ b, lambda g, y: g @ b.mT, lambda g, y: g.mT @ a",
             "The VJP gives the true gradient transposed",
         ),
-        (
-            "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 25, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
-            "operand 1 has a mismatch",
-        ),
     ],
     "e11_pick": [
         (
@@ -312,16 +303,6 @@ WRONG |= {
             "mixes the elements of input 0 along axis 1, and the VJP along no axis",
         ),
         (
-            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum())",
-            "along axis 1, and the VJP along axis 0 and axis 1",
-        ),
-        (
-            f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=-1, keepdims=True))",
-            "softmax(x, axis=0) for x of shape (3, 5).\nThe rule softmax is wrong: its VJP for "
-            "input 0, shape (3, 5).\nAt these inputs the derivative of the value mixes the "
-            "elements of input 0 along axis 0, and the VJP along axis 1",
-        ),
-        (
             f"{WEIGHTS}lambda g, y: y * (g - g.mean(axis=axis, keepdims=True))",
             "so the gradients of a row sum to 0. But along axis -1 of x of shape (3, 5) a sum is",
         ),
@@ -333,17 +314,8 @@ WRONG |= {
     ],
     "e14_cross_entropy": [
         (
-            (f"{LOGARITHM}lambda g, y: g", RIGHT_LOSS),
-            "log_softmax(x) for x of shape (3, 5).\nThe rule log_softmax is wrong: its VJP for "
-            "input 0, shape (3, 5).\nThe value uses the result of subtract twice",
-        ),
-        (
             (f"{LOGARITHM}lambda g, y: g - np.exp(y) * g", RIGHT_LOSS),
             "mixes the elements of input 0 along axis 1, and the VJP along no axis",
-        ),
-        (
-            (f"{LOGARITHM}lambda g, y: g - np.exp(y)", RIGHT_LOSS),
-            "The VJP is not proportional to g",
         ),
         (
             (
@@ -379,10 +351,6 @@ WRONG |= {
     ],
     "e15_layer_norm": [
         (to_x("h / sigma"), "input 0 along axis 1, and the VJP along no axis"),
-        (
-            to_x("(h - h.mean()) / sigma"),
-            "The value uses the result of subtract 3 times, and the VJP counts only one use",
-        ),
         (
             to_x("(h - n * (n * h).mean()) / sigma"),
             "The value uses input 0 twice, and the VJP counts only one use: subtract (its input "
@@ -449,6 +417,7 @@ WRONG |= {
         (PENCIL.replace("average = 6", "average = 3"), "this is the plain average"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 8"), "the average is not subtracted"),
         (PENCIL.replace("dz_1 = 4", "dz_1 = 6"), "dz_1 = 6 is not right (the weight is missing)"),
+        (PENCIL.replace("dq = 6", "dq = 12"), "dq = 12 is not right (the scale is missing)"),
         (PENCIL.replace("dq = 6", "dq = -6"), "dq = -6 is not right (the sign is the other one)"),
         (PENCIL.replace("4 / 3", "2"), "(the weight is missing). Its line is ∂L/∂v₁ = p₁ g"),
         (PENCIL.replace("k_1", "k_2"), "q·k₁ goes from 1.39 to 1.2 and q·k₂ goes from 0 to 0.5"),

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from demos.speed.bench import race, report
+from demos.speed.bench import machine, race, report
+from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
 from tests.demos.running import assert_light, demo_here
@@ -50,6 +51,24 @@ def test_the_table_of_programs_says_which_there_are(contestant):
     programs = {kind: tuple(each) for kind, each in module(contestant).PROGRAMS.items()}
     kinds = race.KINDS[contestant].split()
     assert {kind: race.variants(contestant, kind) for kind in kinds} == programs
+
+
+def test_the_floor_is_six_products_for_attention_and_is_nobodys():
+    row = row_named("attention-128")
+    arrays = given(row, True, 0)
+    found = module("hand").PROGRAMS["attention"]["floor"](row.quick, arrays)
+    product.made = made = []
+    module("hand").PROGRAMS["attention"][""](row.quick, arrays)[0]()
+    product.made = None
+    assert len(made) == 6 and found[1]() == {}
+    assert found[0]() is None and race.contestants(row, [])["floor"] == ("hand", "floor")
+
+
+def test_attention_by_hand_refuses_scores_that_could_overflow():
+    shape = (1, 1, 3, 4)
+    q = np.full(shape, 10, np.float32)
+    with pytest.raises(ValueError, match="this program subtracts no maximum"):
+        Attention(shape, causal=False).forward(q, q, q, np.empty_like(q))
 
 
 # ------------------------------------------------------------------ what is wrong is not timed
@@ -111,6 +130,16 @@ def test_a_contestant_that_cannot_do_a_row_leaves_the_others_in_the_race(when):
     assert outcome.times["hand"]["rounds"] == [0.01] * 3 and outcome.times["hand"]["faults"] == 3
     outcomes = [{"wrong": [], "failed": {name: "MemoryError"}} for name in ("minigrad", "torch")]
     assert [report.right({"allocators": {"kept": each}}) for each in outcomes] == [False, True]
+
+
+def test_a_process_that_is_killed_is_said_in_the_table_and_the_others_are_timed():
+    row = row_named("tiny")
+    with race.processes(row, [], seed=0, keep_memory=False, threads=1, quick=True) as found:
+        found["minigrad"].process.kill()
+        found["minigrad"].process.wait()
+        outcome = race.race(row, found, rounds=2, turn=0.001)
+    assert list(outcome.times) == ["hand"]
+    assert outcome.failed == {"minigrad": "its process ended with -9"}
 
 
 def test_the_collector_is_off_only_where_the_row_says_so():
@@ -198,13 +227,22 @@ def test_pytorch_takes_part_if_it_is_installed(finished):
     [
         (["--threads", 0], "--threads and --rounds must be 1 or larger: got 0 and 9\n"),
         (["--json", "{}/none/a.json"], "there is no folder {}/none to write a.json to\n"),
+        (["--from", "{}/none.json"], "{}/none.json cannot be read: "),
     ],
 )
 def test_an_impossible_option_is_one_sentence(words, said, tmp_path):
     words = [str(word).format(tmp_path) for word in words]
-    done = demo_here("benchmark", "--against", "--out", tmp_path / "out", *words)
+    words += [] if "--from" in words else ["--against"]
+    done = demo_here("benchmark", "--out", tmp_path / "out", *words)
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(said.format(tmp_path)) and done.stderr.count("\n") == 1
+
+
+def test_a_kernel_that_the_environment_fixes_is_warned_of(monkeypatch):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    assert machine.warning() == ""
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    assert machine.warning().startswith("OPENBLAS_CORETYPE=Haswell is set: it fixes NumPy's kernel")
 
 
 def test_the_table_of_the_readme_has_every_row_once_for_each_allocator():

@@ -180,12 +180,30 @@ def test_an_impossible_option_is_refused_before_any_work(option, value, said, tm
     assert re.fullmatch(said, done.stderr)
 
 
-def test_a_missing_package_is_one_sentence_before_the_work(tmp_path):
+def test_an_error_with_a_sentence_of_its_own_is_this_sentence(monkeypatch):
+    def fails(*given, **more):
+        raise OSError("a.svg is not a regular file")
+
+    monkeypatch.setattr("runpy.run_module", fails)
+    done = demo_here("draw")
+    assert (done.returncode, done.stderr) == (2, "draw: a.svg is not a regular file\n")
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "said"),
+    [
+        ("tqdm", "scaling", 'scaling needs tqdm: pip install -e ".[demos]"\n'),
+        (
+            *("safetensors", "two_moons"),
+            'two_moons: checkpoints need safetensors: pip install -e ".[save]"\n',
+        ),
+    ],
+)
+def test_a_missing_package_is_one_sentence_before_the_work(package, name, said, tmp_path):
     code = (
-        "import sys, runpy; sys.modules['safetensors'] = None; "
-        f"sys.argv = ['demos', 'two_moons', '--out', {str(tmp_path)!r}];"
+        f"import sys, runpy; sys.modules[{package!r}] = None; "
+        f"sys.argv = ['demos', {name!r}, '--out', {str(tmp_path)!r}];"
         "runpy.run_module('demos', run_name='__main__')"
     )
     done = python("-c", code)
-    said = 'two_moons: checkpoints need safetensors: pip install -e ".[save]"\n'
     assert (done.returncode, done.stderr) == (2, said)

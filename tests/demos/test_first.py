@@ -94,34 +94,25 @@ def test_the_readme_says_the_factors_of_its_picture_and_of_more_keys():
 
 # What looks measured: a percentage, "so many times", or a decimal.
 MEASURED = re.compile(r"(?<![\w.,/√])\d[\d,]*(?:\.\d+)? ?(?:%| times)|(?<![\w.])\d*\.\d+")
-# What is typed in on purpose. It is chosen by the program, by a text or by arithmetic, or it is one
-# of the guesses that a question offers.
+# What is typed in on purpose: limits (what is called dead, or learned), guesses that a question
+# offers, chance, learning rates, versions and chapters; and facts of a text, which its tests have.
 TYPED = {
-    # Forms of numbers; what is called dead, and learned; chapters.
+    "charlm": ["0.8", "2.4"],
+    "digits": ["10 %"],
     "laboratory/_steps": ["98 %", "16.5"],
-    "why_half": ["0.001"],  # what is called dead
-    "charlm": ["0.8", "2.4"],  # a temperature; a chapter
-    "digits": ["10 %"],  # chance among ten
-    "recall": ["0.1", "1.0", "16.5"],  # learning rates; a chapter
-    "sky_is_blue": [".9", "0.001"],  # limits: what is decided, what is called dead
+    "laboratory/_trained": [".001", "98 %"],
+    "love_transformers": ["0.001", "4.5", "5.75"],
+    "love_you": ["0.0", "64 times", "745.13"],
+    "mammal_and_reptile": ["20 %"],
+    "pretrained": ["0.1", "2.0"],
+    "pretrained/_factor": ["0.02"],
+    "pretrained/_kept_heads": ["2.0", "22.6"],
+    "recall": ["0.1", "1.0", "16.5"],
+    "sky_is_blue": [".9", "0.001"],
     "sort": ["10 %"],
-    "two_moons": ["60 %", "75 %", "90 %"],  # guesses
-    "texts/_seven_words": [".999"],  # a limit
-    "laboratory/_trained": [".001", "98 %"],  # what is called dead, and learned
-    "pretrained/_kept_heads": ["2.0", "22.6"],  # a version, and millions of parameters
-    "love_transformers": [
-        "0.001",
-        "4.5",
-        "5.75",
-    ],  # the printed input's mean and variance (a test has them)
-    "love_you": [
-        "0.0",
-        "64 times",
-        "745.13",
-    ],  # …; features of a head; where exp(-z) is 0 in float64
-    "pretrained": ["0.1", "13.1", "2.0"],  # versions, and a chapter
-    "pretrained/_factor": ["0.02"],  # glassllm's initial standard deviation
-    "mammal_and_reptile": ["20 %"],  # chance among five
+    "texts/_seven_words": [".999"],
+    "two_moons": ["60 %", "75 %", "90 %"],
+    "why_half": ["0.001"],
 }
 
 

@@ -72,6 +72,15 @@ def test_no_file_of_others_is_replaced_by_a_page_or_a_list(theirs, begin, tmp_pa
         assert contents(tmp_path) == before | {path: path.read_bytes()}
 
 
+def test_a_folder_in_the_place_of_a_page_is_one_sentence(begin, tmp_path, capsys):
+    (tmp_path / "a/index.html").mkdir(parents=True)
+    assert read(end(begin("reverse", "--out", tmp_path / "one")))[1] == PAGE
+    assert re.fullmatch(r"The list of pages was not renewed: .+\n", capsys.readouterr().err)
+    with pytest.raises(SystemExit):
+        begin("reverse", "--out", tmp_path / "a")
+    assert re.match(r"cannot write the page \S+a/index\.html: ", capsys.readouterr().err)
+
+
 def test_some_exhibits_replace_no_page_of_all(begin, tmp_path):
     path = end(begin("museum", "--out", tmp_path / "museum"))
     before = path.read_bytes()

@@ -1,12 +1,14 @@
 """Exercises: stubs fail, solutions pass, wrong answers are answered, and nothing is ever lost."""
 
 import ast
+import contextlib
 import importlib
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -15,7 +17,7 @@ from demos.learn._folder import KEPT
 from demos.learn._running import judged, run
 from demos.learn.exercises import filled, solution, stub, title
 from tests.demos.learn_answers import RIGHT, WRONG
-from tests.demos.running import ROOT, demo_here, python
+from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
@@ -346,6 +348,8 @@ DISASTERS = {
         filled("e01_slope", "import numpy as np\nreturn np.ones(10**15)"),
         "line 20, in slope: MemoryError: Unable to allocate",
     ),
+    "several lines": ("raise ValueError('one\\n\\x1b[2Jtwo')\n", "line 1: ValueError: one �[2Jtwo"),
+    "a long text": ("raise ValueError('x' * 5000)\n", "x…"),
     "another name": ("def slop(f, x, h):\n    return 1\n", "e01_slope.py defines no slope"),
     "no return": (filled("e01_slope", "f(x + h) - f(x - h)"), "returned None"),
     "a text": (filled("e01_slope", "return 'steep'"), "is 'steep', which is neither a number nor"),
@@ -361,6 +365,13 @@ def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
     found = judged(path, "e01_slope")
     assert not found.solved and words in found.said, found.said
     assert found.said.startswith("e01_slope.py") or "slope(" in found.said
+
+
+def test_the_mark_of_a_syntax_error_is_below_the_place_that_python_says(tmp_path):
+    found = answer("e01_slope", "def slope(f, x, h):\n    return f(x ++ h) 2\n")
+    *_, code, mark = found.said.splitlines()
+    assert code == "    return f(x ++ h) 2" and mark.strip("^ ") == ""
+    assert code[mark.index("^") : mark.rindex("^") + 1] == "2"
 
 
 def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
@@ -441,11 +452,26 @@ def test_files_of_the_current_folder_hide_none_of_pythons_from_the_command(folde
     assert (done.returncode, done.stderr) == (0, "") and "[ ]  1" in done.stdout
 
 
-# `python -m demos …`, in which Ctrl-C is heard wherever the tests run.
-HEARS = (
-    "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    "sys.argv[0] = 'demos'; runpy.run_module('demos', run_name='__main__')"
-)
+HEARS = "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+
+
+@contextlib.contextmanager
+def started(*words):
+    """`python -m demos learn …`, at work, in which Ctrl-C is heard wherever the tests run."""
+    code = f"{HEARS}sys.argv[0] = 'demos'; runpy.run_module('demos', run_name='__main__')"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", code, "learn", *map(str, words)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def until(process, words):
@@ -466,10 +492,7 @@ def save(path, text):
 
 
 def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(folder):
-    command = [sys.executable, "-u", "-c", HEARS, "learn", "--in", str(folder), "--watch"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, **pipes)
-    try:
+    with started("--in", folder, "--watch") as process:
         assert "still to be written" in until(process, "Waiting until you save")
         save(folder / "e01_slope.py", SLOPE)
         said = until(process, "Waiting until you save")
@@ -480,6 +503,20 @@ def test_watch_checks_again_when_a_file_is_saved_or_removed_and_ctrl_c_ends_it(f
         process.send_signal(signal.SIGINT)
         rest, error = process.communicate(timeout=20)
         assert (process.returncode, rest.strip(), error) == (0, "", "")
-    finally:
-        process.kill()
-        process.communicate()
+
+
+def test_ctrl_c_ends_a_check_and_its_process_with_one_word(folder):
+    text = "import os\nopen('id', 'w').write(str(os.getpid()))\nwhile True: pass\n"
+    (folder / "e01_slope.py").write_text(text)
+    with started("--in", folder) as process:
+        for _ in range(400):
+            time.sleep(0.05)
+            if (folder / "id").exists() and (folder / "id").read_text():
+                break
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=20)
+        assert (process.returncode, error) == (130, "stopped\n")
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((folder / "id").read_text()), 0)
+    assert (folder / "e01_slope.py").read_text() == text
+    assert not list(folder.glob(".*.part"))

@@ -114,7 +114,26 @@ def test_all_text_of_a_page_is_escaped(tmp_path):
     assert "onclick" in (tmp_path / "index.html").read_text("utf-8")
 
 
+def test_words_and_wide_numbers_are_told_apart_and_a_program_is_never_read_as_words(tmp_path):
+    page = Page("A page", claim="It has a table.")
+    many = "0.1 0.2 0.3 0.4 0.5 0.6 0.7"
+    page.table(["a", "b", "c"], [["this is a line of a few words", many, 1]], caption="One row")
+    page.code(["- 1", "+ 2", "  3"])
+    (tmp_path / "one").mkdir()
+    text = page.write(tmp_path / "one").read_text("utf-8")
+    assert '<td class="words">this' in text and f'<td class="wide">{many}' in text
+    assert "<del>" not in text.partition("</style>")[2]
+
+
 # ------------------------------------------------------------------ refusal
+
+
+def test_a_table_whose_parts_do_not_fit_is_one_sentence():
+    page = Page("t", claim="c")
+    with pytest.raises(ValueError, match="^a row under 2 names has 1 cells$"):
+        page.table(["a", "b"], [["1"]], caption="c")
+    with pytest.raises(ValueError, match="^the groups above 2 columns are for 1 of them$"):
+        page.table(["a", "b"], [["1", "2"]], caption="c", groups=[("g", 1)])
 
 
 @pytest.mark.parametrize("inside", ["<script>1</script>", '<g onclick="1"/>', "<g>"])
@@ -126,3 +145,51 @@ def test_a_picture_that_does_something_is_refused(inside, tmp_path):
         page.figure(path, alt="a")
     path.write_text('<svg xmlns="http://www.w3.org/2000/svg"><text>on = 1 onclick=2</text></svg>')
     page.figure(path, alt="a")
+
+
+# ------------------------------------------------------------------ in the dark, on paper
+
+DRAWN = """[...document.querySelectorAll("svg.light .node")].map(node => ({
+    box: [...node.querySelectorAll("polygon, path")].map(box => getComputedStyle(box).fill)[0],
+    texts: [...node.querySelectorAll("text")].map(text => getComputedStyle(text).fill)}))"""
+LOOSE = """[...document.querySelectorAll("svg.light text")].filter(
+    text => !text.closest(".node") || !text.closest(".node").querySelector("polygon, path")
+).map(text => getComputedStyle(text).fill)"""
+
+
+def light(colour):
+    return sum(map(int, re.findall(r"\d+", colour)[:3])) / (3 * 255)
+
+
+def test_a_drawing_keeps_the_colours_of_its_boxes_in_the_dark(made, visit, tmp_path):
+    page = Page("A page", claim="It has a drawing.")
+    page.figure(made / "graph.svg", alt="graph")
+    page.write(tmp_path)
+    boxes, loose = {}, {}
+    for scheme in ("light", "dark"):
+        shown = visit(tmp_path / "index.html", color_scheme=scheme)
+        boxes[scheme], loose[scheme] = shown.evaluate(DRAWN), shown.evaluate(LOOSE)
+    with_boxes = [each for each in boxes["dark"] if each.get("box")]
+    assert [n.get("box") for n in boxes["dark"]] == [n.get("box") for n in boxes["light"]]
+    assert len(with_boxes) >= 3 and len({n["box"] for n in with_boxes}) > 1
+    assert all(light(n["box"]) > 0.4 and light(t) == 0 for n in with_boxes for t in n["texts"])
+    assert min(map(light, loose["dark"])) > 0.5 > max(map(light, loose["light"]))
+
+
+CUT = """[...document.querySelectorAll("table, pre, svg[role=img]")].filter(
+    e => e.getBoundingClientRect().right > innerWidth + 1 || e.scrollWidth > e.clientWidth + 1)"""
+
+
+def test_on_paper_nothing_is_cut_and_no_line_of_columns_is_broken(made, visit, tmp_path):
+    page = Page("A page", claim="It is wide.")
+    for columns in (2, 12, 33):
+        row = ["row", *["-1234.5678"] * (columns - 1)]
+        page.table([f"name {i}" for i in range(columns)], [row], caption=f"{columns} columns")
+    for letters in (10, 150):
+        page.code(["- " + "x" * letters, "+ " + "y" * letters], marked=letters > 100)
+    page.figures([(made / f"{name}.svg", name, "") for name in ("graph", "figure")])
+    shown = visit(page.write(tmp_path), viewport={"width": 700, "height": 900})
+    shown.emulate_media(media="print")
+    assert shown.evaluate(f"{CUT}.length") == 0
+    style = "all => all.map(p => getComputedStyle(p).whiteSpace)"
+    assert set(shown.locator("pre").evaluate_all(style)) == {"pre"}

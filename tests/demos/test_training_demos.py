@@ -93,6 +93,17 @@ def test_its_page_shows_every_picture_in_words_every_score_and_what_to_try(name,
     assert ">What to conclude<" in conclusion and ">Try it<" in last and last.count("<li>") == 2
 
 
+@pytest.mark.parametrize("name", sorted(ANIMATED))
+def test_a_slider_has_the_frames_of_the_animation_up_to_the_last_step(name, quick):
+    folder, _ = quick(name)
+    page = (folder / "index.html").read_text("utf-8")
+    labels = re.findall(r'data-label="([^"]*)" alt="\1\. ', page)
+    frames = [int(re.search(r"step (\d+)", label)[1]) for label in labels]
+    assert frames == sorted(set(frames)) and frames[0] == 1
+    assert frames[-1] == kept(next(folder.glob("*.safetensors")))[1]["steps"]
+    assert int(re.search(r'max="(\d+)"', page)[1]) == len(frames) - 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TRAIN)
 def test_a_demo_reaches_its_marks_and_its_ablation_does_not(name, run_once):

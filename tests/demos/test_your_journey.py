@@ -66,6 +66,20 @@ def test_pytorch_draws_the_same_bit_for_bit(seed):
         np.testing.assert_array_equal(source.torch_linear(draw, d_in, d_out), theirs)
 
 
+def test_v2_with_qkv_bias_draws_and_computes_what_pytorch_does():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(789)
+    layers = [torch.nn.Linear(3, 2, bias=True) for _ in range(3)]
+    head, x = source.version_2_biased(), torch.tensor(INPUTS.astype("f4"))
+    for layer, name in zip(layers, "qkv", strict=True):
+        weight, bias = getattr(head, f"w_{name}").data, getattr(head, f"b_{name}").data
+        np.testing.assert_array_equal(layer.weight.detach().numpy().T, weight)
+        np.testing.assert_array_equal(layer.bias.detach().numpy(), bias)
+    q, k, v = (layer(x) for layer in layers)
+    theirs = torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v
+    np.testing.assert_allclose(head(Tensor(INPUTS)).data, theirs.detach().numpy(), rtol=1e-5)
+
+
 def test_the_sum_that_is_not_1_depends_on_the_order_of_additions():
     scores = source.ours()["scores of x₂"]
     lanes, plain = source.lane_sum, np.sum
@@ -128,6 +142,8 @@ def test_a_way_with_other_numbers_is_noticed(monkeypatch):
     wrong = lambda x: _claimed.one_product(x) + 1e-9 * np.eye(5)
     monkeypatch.setattr(_claimed, "WAYS", {**_claimed.WAYS, "wrong": wrong})
     assert _claimed.loops_apart(seed=0) == pytest.approx(1e-9, rel=1e-5)
+    made_up = dict(zip(_claimed.WAYS, (2e-3, 3e-3, 4e-2, 2e-5), strict=False))
+    assert _claimed.loop_rows({6: made_up}) == [["6", "100", "150", "2,000", "20 µs"]]
 
 
 # ------------------------------------------------------------------ value: the scale
