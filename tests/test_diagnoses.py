@@ -1,5 +1,7 @@
-"""Chapters 4.4 to 4.10 · Diagnoses: each mistake is planted in several rules, and said first."""
+"""Diagnoses: the wrong rule is named, each mistake is said first, and none is said falsely."""
 
+import contextlib
+import functools
 import pickle
 import re
 from pathlib import Path
@@ -9,13 +11,30 @@ import pytest
 
 import minigrad as mg
 from minigrad import GradientError, Tensor, gradcheck, primitive
-from minigrad.checks import explaining
-from minigrad.checks.claims import Diagnosis
-from tests.planted import PLANTED, ROW, WIDE, A, B, X, Z, dot, right, rule, softmax
+from minigrad.checks import checking, explaining
+from minigrad.checks.claims import Diagnosis, first_gradients
+from minigrad.checks.culprit import Search
+from minigrad.checks.differences import lengths
+from minigrad.checks.mistakes import mixed_axes
+from tests import cases, more_cases
+from tests.planted import NONE, PLANTED, ROW, WIDE, A, B, dot, rule, softmax
+from tests.test_mutation import (
+    CASES,
+    OPERATIONS,
+    STATEMENTS,
+    broken_after,
+    broken_before,
+    exchanged,
+    looks_at,
+    made_anew,
+    mutants,
+    plain,
+    positions,
+    rewritten,
+    users,
+)
 
-rng = np.random.default_rng(7)
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-
 IDS = [f"{kind}-{i}" for i, (kind, *_) in enumerate(PLANTED)]
 
 
@@ -35,25 +54,28 @@ def said(error):
     return str(error).partition("\n")[2].partition("The elements, the worst first")[0].strip()
 
 
+def kinds(error):
+    return [each.kind for each in error.diagnoses]
+
+
+# ------------------------------------------------------------------ the nine mistakes
+
+
 @pytest.mark.parametrize(("kind", "words", "i", "f", "inputs"), PLANTED, ids=IDS)
 def test_a_planted_mistake_is_said_first(kind, words, i, f, inputs):
     error = error_of(f, *inputs, order=1)
-    assert error.diagnoses[0].kind == kind, said(error)
     assert (error.rule, error.input) == ("suspect", i)
+    assert kinds(error)[:1] == ([kind] if kind != NONE else []), said(error)
     assert re.search(words, said(error).replace("\n", " ")), said(error)
-    guesses = [each.sentence.replace("infinity or NaN", "") for each in error.diagnoses]
-    assert all(each.count(" or ") <= 1 for each in guesses)  # two at most
+    sentences = [each.sentence for each in error.diagnoses]
+    assert len(sentences) <= 2 and all(each.count("; or ") <= 1 for each in sentences)
 
 
 @pytest.mark.parametrize(("kind", "words", "i", "f", "inputs"), PLANTED[::4], ids=IDS[::4])
 def test_the_one_wrong_rule_of_a_composed_function_is_found(kind, words, i, f, inputs):
     error = error_of(among_others(f), *inputs, order=1)
-    assert (error.rule, error.input, error.diagnoses[0].kind) == ("suspect", i, kind), said(error)
-    n = 3 * len(inputs) + 4
-    assert f"The other {n} operations of f are right" in said(error)
-
-
-# ------------------------------------------------------------------ of second order
+    assert (error.rule, error.input, kinds(error)[:1]) == ("suspect", i, [kind] * (kind != NONE))
+    assert f"to order 1: {3 * len(inputs) + 4} right, 1 wrong, 0 not judged" in said(error)
 
 
 def data(x):
@@ -66,35 +88,41 @@ def cut_value(x, /):
 
 
 CUT = [
-    ("y", rule(np.tanh, lambda g, y, x: g * (1 - np.square(data(y)))), [A]),
+    ("input 0, or y,", rule(np.tanh, lambda g, y, x: g * (1 - np.square(data(y)))), [A]),
     ("g", rule(np.tanh, lambda g, y, x: data(g) * (1 - y * y)), [A]),
-    ("input 0", primitive(name="suspect")(cut_value), [A]),
-    ("y", rule(softmax, lambda g, y, x: data(y) * (g - dot(g, y))), [WIDE]),
+    ("input 0, or y,", primitive(name="suspect")(cut_value), [A]),
+    ("a use of input 0, or y,", rule(softmax, lambda g, y, x: data(y) * (g - dot(g, y))), [WIDE]),
     ("g", rule(np.matmul, lambda g, y, a, b: data(g) @ b.mT, lambda g, y, a, b: a.mT @ g), [A, B]),
     (
-        "input 1",
+        "input 1, or y,",
         rule(np.matmul, lambda g, y, a, b: g @ data(b).mT, lambda g, y, a, b: a.mT @ g),
         [A, B],
     ),
 ]
 
 
-@pytest.mark.parametrize(("which", "f", "inputs"), CUT)
+@pytest.mark.parametrize(("what", "f", "inputs"), CUT)
 @pytest.mark.parametrize("composed", [False, True])
-def test_a_vjp_that_leaves_the_record_is_found_with_what_leaves_it(which, f, inputs, composed):
+def test_a_vjp_that_leaves_the_record_is_found_with_what_leaves_it(what, f, inputs, composed):
     assert gradcheck(f, *inputs, order=1)
     error = error_of(among_others(f) if composed else f, *inputs)
-    assert error.rule == "suspect" and error.input == 0
-    assert error.diagnoses[0].kind == f"the record of {which} is cut", said(error)
+    assert (error.rule, error.input, kinds(error)) == ("suspect", 0, ["the record was left"])
     assert "is wrong to second order" in said(error)
+    assert f"because {what} leaves the record in the VJP" in said(error)
 
 
-def test_how_the_record_is_left_is_said_where_the_text_of_the_rule_names_it():
-    @primitive
-    def suspect(x, /):
-        return np.exp(x), lambda g, y: g * (y.detach() if isinstance(y, Tensor) else y)
-
-    assert "as by `.detach` in its text" in said(error_of(suspect, A))
+@pytest.mark.parametrize(
+    ("f", "words"),
+    [
+        (lambda x: (x * x.data).sum(), "one way from .input 0., as by `.data`"),
+        (lambda x: np.tanh(x.detach()) + np.exp(x), "one way from"),
+        (lambda x: Tensor(np.tanh(x.data)), "every way from"),
+    ],
+)
+def test_a_function_that_leaves_the_record_is_told_apart_from_a_wrong_rule(f, words):
+    error = error_of(f, A)
+    assert (error.rule, error.input, kinds(error)) == (None, None, ["the record was left"])
+    assert re.search(words, said(error)) and "The rule" not in said(error)
 
 
 def test_a_rule_that_computes_another_thing_with_tensors_is_named():
@@ -104,110 +132,57 @@ def test_a_rule_that_computes_another_thing_with_tensors_is_named():
     assert "The rule suspect is wrong: it computes one thing with arrays and another" in said(error)
 
 
-def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1():
-    f = rule(lambda x: (x * x).mean(), lambda g, y, x: 2 * x / x.size)
-    for order in (1, 2):
-        error = error_of(f, A, order=order)
-        assert "-2 times the seed" in str(error) and error.rule == "suspect"
-        assert [each.kind for each in error.diagnoses] == ["ignores g"]
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_scalar_rule_that_ignores_g_is_found_although_its_g_is_1(order):
+    error = error_of(rule(lambda x: (x * x).mean(), lambda g, y, x: 2 * x / x.size), A, order=order)
+    assert "-2 times the seed" in str(error) and error.rule == "suspect"
+    assert kinds(error) == ["ignores g"]
 
 
-# ------------------------------------------------------------------ the record was left by f
-
-
-@pytest.mark.parametrize(
-    ("f", "words"),
-    [
-        (lambda x: (x * x.data).sum(), "Only some of the uses .*`.data`.*input 1 of multiply"),
-        (lambda x: np.exp(x) * x.sum().item(), "Only some of the uses .*input 1 of multiply"),
-        (lambda x: np.tanh(x.detach()) + np.exp(x), "`.detach`.*input 0 of add, shape .3, 4."),
-        (lambda x: Tensor(np.tanh(x.data)), "it is 0 because f left the record, as by `.data`"),
-        (lambda x: x @ Tensor(x.data.T), "input 1 of (rows_)?matmul, shape .4, 3."),
-    ],
-)
-def test_a_function_that_leaves_the_record_is_told_apart_from_a_wrong_rule(f, words):
-    error = error_of(f, A)
-    assert error.rule is None and error.input is None
-    assert [each.kind for each in error.diagnoses] == ["the record was left"]
-    assert re.search(words, said(error)), said(error)
-
-
-def test_every_rule_right_is_said_too():
-    assert "Each of the 3 operations of f is right by itself." in said(
-        error_of(lambda x: np.exp(x * x.data).sum(), A)
-    )
-
-
-# ------------------------------------------------------------------ where the check cannot judge
+# ------------------------------------------------------------------ where no mistake is said
 
 
 @pytest.mark.parametrize(
     ("kind", "f", "x"),
     [
-        ("kink", mg.relu, [0.0, 1.0]),
-        ("kink", lambda x: mg.leaky_relu(x).sum() * 3, [0.5, 0.0]),
-        ("jump", primitive(lambda x, /: (np.where(x >= 0, 1.0, 0.0), lambda g, y: g * 0)), [0.0]),
-        ("jump", lambda x: mg.maximum(x, 0.0), [0.0]),  # its second derivative
-        ("edge of the domain", np.sqrt, [0.0, 1.0]),
-        ("edge of the domain", np.arcsin, [0.0, 1.0]),
-        ("float32", lambda x: np.tanh(x.astype(np.float32)), A),
-        ("float32", lambda x: np.exp(x.astype(np.float32)).astype(np.float64), A),
-        ("rounding", lambda x: (1.0 + 1e-13 * np.tanh(x)).sum(), [0.3, 0.5]),
+        ("not smooth", mg.relu, [0.0, 1.0]),
+        ("not smooth", lambda x: mg.leaky_relu(x).sum() * 3, [0.5, 0.0]),
+        ("not smooth", np.sqrt, [0.0, 1.0]),
+        ("not smooth", np.arcsin, [0.0, 1.0]),
         ("rounding", mg.softmax, [0.0, 40.0]),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
 def test_where_the_check_cannot_judge_it_says_why(kind, f, x):
-    try:
-        found = gradcheck(f, x)
-        assert not found and str(found.diagnoses[0]) in str(found)
-    except GradientError as error:
-        found = error
-        assert "is wrong:" not in said(error)
-    assert [each.kind for each in found.diagnoses] == [kind]
+    error = error_of(f, x)
+    assert kinds(error) == [kind] and "is wrong:" not in said(error)
 
 
 def test_a_kink_beside_a_wrong_rule_does_not_excuse_it():
     f = rule(np.tanh, lambda g, y, x: -g * (1 - y * y))
-    kinds = [each.kind for each in error_of(lambda x: f(x) + mg.relu(x), [0.0, 0.5, 1.0]).diagnoses]
-    assert "sign" in kinds
+    assert "sign" in kinds(error_of(lambda x: f(x) + mg.relu(x), [0.0, 0.5, 1.0]))
 
 
-# ------------------------------------------------------------------ a VJP that fails
+ALMOST = {
+    "of another shape": lambda g, y, x: g * np.sin(x + y),
+    "wrong in one element": lambda g, y, x: (
+        g * y * np.where(np.arange(12) == 5, 2.0, 1.0).reshape(3, 4)
+    ),
+    "wrong after the seventh digit": lambda g, y, x: g * y * (1 + 5e-8),
+    "in float32": lambda g, y, x: np.asarray(g * y, np.float32),
+}
 
 
-def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
-    f = rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g, name="mm")
-    words = (
-        r"^matmul: .*size 4 is different from 5.*\n\(in the VJP of mm for input 0, which takes g "
-        r"and y of shape \(3, 5\), .*; the inputs have \(3, 4\), \(4, 5\)\)$"
-    )
-    for check in (
-        lambda: gradcheck(among_others(f), A, B),
-        lambda: f(Tensor(A, requires_grad=True), B).sum().backward(),
-    ):
-        with pytest.raises(ValueError, match=words):
-            check()
+@pytest.mark.parametrize("vjp", ALMOST.values(), ids=ALMOST)
+def test_where_nothing_fits_nothing_is_said(vjp):
+    error = error_of(rule(np.exp, vjp), A, order=1)
+    assert error.rule == "suspect" and error.diagnoses == ()
+    assert said(error) == "The rule suspect is wrong: its VJP for input 0, shape (3, 4)."
 
 
-def test_an_error_inside_a_fused_backward_names_the_rule():
-    @mg.fused(definition=lambda a, /: a * 2.0)
-    def twice(a, /):
-        return a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,)
-
-    with pytest.raises(ValueError, match=r"^operands could not .*\n\(in the backward of twice, "):
-        twice(Tensor(A, requires_grad=True)).sum().backward()
-
-
-def test_an_error_keeps_its_kind_and_gets_a_note():
-    where = r"\n\(in the VJP of suspect for input 0, which takes g and y of shape \(3, 4\), "
-    with pytest.raises(IndexError, match=f"^index 7 is out.*{where}"):
-        gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
-    with pytest.raises(TypeError, match=f"^object of type 'float' has no len.*{where}"):
-        gradcheck(rule(np.exp, lambda g, y, x: len(1.5)), A)
-    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), lambda g: g))
-    with pytest.raises(TypeError, match=f"takes 1 positional argument but 2 were given{where}"):
-        gradcheck(suspect, A)
+def test_a_tiny_factor_is_not_an_inner_derivative():
+    error = error_of(rule(np.tanh, lambda g, y, x: g * (1 - y * y) * 1e-15), A, order=1)
+    assert "inner derivative 1" not in str(error)
 
 
 # ------------------------------------------------------------------ the message and its parts
@@ -217,9 +192,9 @@ def test_every_wrong_rule_is_named_and_the_first_is_explained():
     f = rule(np.tanh, lambda g, y, x: -g * (1 - y * y), name="first")
     h = rule(np.exp, lambda g, y, x: y, name="second")
     error = error_of(lambda x: (h(f(x)) * x).sum(), A)
-    assert (error.rule, [each.kind for each in error.diagnoses]) == ("first", ["sign"])
+    assert (error.rule, kinds(error)) == ("first", ["sign"])
     assert "Wrong as well: second (input 0)." in said(error)
-    assert "The other 2 operations of f are right" in said(error)
+    assert "2 right, 2 wrong" in said(error)
 
 
 def test_a_named_input_is_named_and_a_fused_rule_is_diagnosed():
@@ -228,26 +203,15 @@ def test_a_named_input_is_named_and_a_fused_rule_is_diagnosed():
         return a * b, lambda g, y, needs: (g * b, g * b)
 
     error = error_of(product, Tensor(A, name="a"), Tensor(A + 1, name="b"))
-    assert "its VJP for input 1 ('b'), shape (3, 4)." in said(error)
-    assert error.diagnoses[0].kind == "another input"
-
-
-def test_where_nothing_fits_nothing_is_said():
-    error = error_of(rule(np.exp, lambda g, y, x: g * np.sin(x + y)), A)
-    assert error.rule == "suspect" and error.diagnoses == ()
-    assert said(error) == "The rule suspect is wrong: its VJP for input 0, shape (3, 4)."
-
-
-def test_a_wrong_element_among_right_ones_is_not_explained_by_a_factor():
-    factor = np.where(np.arange(12).reshape(3, 4) == 5, 2.0, 1.0)
-    assert error_of(rule(np.exp, lambda g, y, x: g * y * factor), A).diagnoses == ()
+    assert str(error).startswith("order 1: ∂L/∂b is wrong (shape (3, 4)): ")
+    assert kinds(error) == ["exchanged"]
 
 
 def test_a_wrong_fused_value_names_its_rule():
     f = mg.fused(definition=np.exp)(lambda x, /: (np.exp(x) + 1, lambda g, y, needs: (g,)))
     error = error_of(f, A)
     assert error.rule == "<lambda>"
-    assert "the fused rule <lambda> and its definition differ: their values" in str(error)
+    assert "the fused rule <lambda> and its definition differ" in str(error)
 
 
 def test_an_error_can_be_pickled_with_its_diagnoses():
@@ -257,50 +221,14 @@ def test_an_error_can_be_pickled_with_its_diagnoses():
     assert copy.diagnoses == error.diagnoses and isinstance(copy.diagnoses[0], Diagnosis)
 
 
-def test_what_a_learner_forgets_about_a_rule_is_asked():
-    def times(a, b, /):
-        return a * b, lambda g, y: b, lambda g, y: g * a
-
-    with pytest.raises(ValueError, match=r"gave tuple \(is @primitive missing above it\?\)"):
-        gradcheck(times, A, ROW)
-    words = r"gave shape \(4,\), .* within the output's \(3, 4\): is g forgotten"
-    with pytest.raises(ValueError, match=words):
-        gradcheck(primitive(times), A, ROW)
-    with pytest.raises(ValueError, match=r"nor a broadcast of it"):  # here g is what is returned
-        gradcheck(rule(lambda x: x.sum(1), lambda g, y, x: g), A)
-    full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
-    with pytest.raises(
-        TypeError,
-        match=r"a conversion to a NumPy array.*\n.*VJP of suspect for input 0, .* as Tensors",
-    ):
-        gradcheck(full, A)
-    item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))
-    assert "because g leaves the record" in said(error_of(item, A))
-    report = gradcheck(lambda x: np.abs(x).sum(), np.array([0.0, 1.0]))
-    assert [d.sentence.split(", which is 0: ")[1].split(",")[0] for d in report.diagnoses] == [
-        "the first derivative changes at once"
-    ]
-
-
 def test_a_check_that_passes_asks_for_no_explanation(monkeypatch):
     def never(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(explaining, "explained", never)
-    monkeypatch.setattr("minigrad.checks.doubts.why_unresolved", never)
+    monkeypatch.setattr(checking, "explained", never)
     assert gradcheck(among_others(np.exp), A)
     with pytest.raises(RuntimeError):
         gradcheck(rule(np.exp, lambda g, y, x: -g * y), A)
-
-
-def test_an_explanation_that_fails_does_not_hide_the_error(monkeypatch):
-    def fails(*_):
-        raise RuntimeError
-
-    for place in ("mistakes.Case.of", "explaining.doubts"):
-        monkeypatch.setattr(f"minigrad.checks.{place}", fails)
-    error = error_of(rule(np.exp, lambda g, y, x: -g * y), A)
-    assert error.rule is None and error.diagnoses == () and "the worst first" in str(error)
 
 
 def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
@@ -312,10 +240,9 @@ def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
         return np.tanh(x)
 
     f = rule(value, lambda g, y, x: g * (1 - y * y) / 2)
-    error = error_of(f, rng.standard_normal((100, 150)), order=1)
-    assert error.rule == "suspect" and error.diagnoses[0].kind == "factor"
-    assert "in each of 66 elements" in str(error.diagnoses[0])
-    assert calls < 12_000
+    error = error_of(f, np.random.default_rng(7).standard_normal((100, 150)), order=1)
+    assert error.rule == "suspect" and kinds(error) == ["factor"]
+    assert calls < 5_000
 
 
 def test_what_the_readme_shows_is_what_is_said():
@@ -325,38 +252,383 @@ def test_what_the_readme_shows_is_what_is_said():
     assert shown.split() == said(error).split()
 
 
-# ------------------------------------------------------------------ eight mistakes of a learner
+# ------------------------------------------------------------------ a VJP that fails
 
-LEARNERS = {
-    "sign": (rule(np.sin, lambda g, y, x: -g * np.cos(x)), [A], "wrong sign"),
-    "a missing factor": (rule(lambda x: x * x, lambda g, y, x: g * x), [A], "counts only one use"),
-    "g forgotten": (rule(np.exp, lambda g, y, x: y), [A], "does not depend on g"),
-    "a lost sum": (rule(np.add, right, lambda g, *_: g[0]), [A, ROW], "belong added up"),
-    "mean for sum": (rule(np.add, right, lambda g, *_: g.mean(0)), [A, ROW], "mean of the shares"),
-    "not broadcast back": (
-        rule(np.add, right, lambda g, *_: g.sum(1)),
-        [A, ROW],
-        r"suspect for input 1 gave shape \(3,\), which is neither the input's \(4,\)",
-    ),
-    "transposed, rectangular": (
-        rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),
-        [A, B],
-        r"in the VJP of suspect for input 0, .*the inputs have \(3, 4\)",
-    ),
-    "transposed, square": (
-        rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),
-        [X, Z],
-        "uses input 1 without the .mT",
-    ),
-    "a wrong second derivative": (
-        rule(np.tanh, lambda g, y, x: g * (1 - np.square(data(y)))),
-        [A],
-        "because y leaves the record",
-    ),
+
+def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
+    f = rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g, name="mm")
+    words = (
+        r"^the VJP of mm for input 0: matmul: .*size 4 is different from 5.* \(shapes: g \(3, 5\), "
+        r"inputs \(3, 4\), \(4, 5\), output \(3, 5\); it should give \(3, 4\)\)$"
+    )
+    for check in (
+        lambda: gradcheck(among_others(f), A, B),
+        lambda: f(Tensor(A, requires_grad=True), B).sum().backward(),
+    ):
+        with pytest.raises(ValueError, match=words) as caught:
+            check()
+        assert isinstance(caught.value.__cause__, ValueError)
+
+
+def test_an_error_inside_a_fused_backward_names_the_rule():
+    @mg.fused(definition=lambda a, /: a * 2.0)
+    def twice(a, /):
+        return a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,)
+
+    with pytest.raises(
+        ValueError, match=r"^the backward of twice: operands could not .*g \(3, 4\)"
+    ):
+        twice(Tensor(A, requires_grad=True)).sum().backward()
+
+
+def test_an_index_error_stays_one_and_a_type_error_gets_a_note():
+    with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
+        gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
+    with pytest.raises(TypeError) as caught:
+        gradcheck(rule(np.exp, lambda g, y, x: len(1.5)), A)
+    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
+
+
+@pytest.mark.parametrize(
+    ("vjp", "takes"),
+    [
+        (lambda g: g, r"\(g\)"),
+        (lambda: 0.0, r"\(\)"),
+        (lambda g, y, x: g, r"\(g, y, x\)"),
+        (lambda g, *, y: g, r"\(g, \*, y\)"),
+    ],
+)
+def test_a_vjp_that_does_not_take_g_and_y_is_told_so(vjp, takes):
+    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), vjp))
+    words = (
+        rf"^the VJP of suspect for input 0 takes {takes}, and a VJP takes g and y, the rule's "
+        "output: write lambda g, y: …$"
+    )
+    for ask in (lambda: gradcheck(suspect, A), lambda: mg.grad(mg.grad(suspect))(1.0)):
+        with pytest.raises(TypeError, match=words):
+            ask()
+    with mg.detect_anomaly(), pytest.raises(TypeError, match=words):
+        mg.grad(suspect)(1.0)
+
+
+@pytest.mark.parametrize(
+    "vjp",
+    [
+        lambda g, y: (lambda g: g)(g, y),
+        lambda *given: (lambda g: g)(*given),
+        lambda g, y=None: len(1, 2),
+        functools.partial(lambda n, g, y: g + "1", 3),
+        3.0,
+    ],
+)
+def test_another_type_error_of_a_vjp_stays_what_it_is(vjp):
+    with pytest.raises(TypeError) as caught:
+        gradcheck(primitive(name="suspect")(lambda x, /: (np.exp(x), vjp)), A)
+    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
+    assert "a VJP takes" not in str(caught.value)
+
+
+def test_what_a_learner_forgets_about_a_rule_is_asked():
+    def times(a, b, /):
+        return a * b, lambda g, y: b, lambda g, y: g * a
+
+    with pytest.raises(ValueError, match=r"gave tuple \(is @primitive missing above it\?\)"):
+        gradcheck(times, A, ROW)
+    words = (
+        r"gave shape \(4,\), which .*; the output, and so g, has shape \(3, 4\): is g forgotten\?"
+    )
+    with pytest.raises(ValueError, match=words):
+        gradcheck(primitive(times), A, ROW)
+    with pytest.raises(ValueError, match=r"nor a broadcast of it$"):  # here g is what is returned
+        gradcheck(rule(lambda x: x.sum(1), lambda g, y, x: g), A)
+    full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
+    with pytest.raises(
+        TypeError, match=r"^the VJP of suspect for input 0 was called again, .*full"
+    ):
+        gradcheck(full, A)
+    item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))
+    assert "because g leaves the record" in said(error_of(item, A))
+    with pytest.raises(ValueError, match=r"gave shape \(3,\), which is neither the input's \(4,\)"):
+        gradcheck(rule(np.add, lambda g, *_: g, lambda g, *_: g.sum(1)), A, ROW)
+
+
+# ------------------------------------------------------------------ over the whole vocabulary
+# Every rule of chapter 3 is broken from outside in the ways that a diagnosis knows, and its text is
+# changed in all the ways of test_mutation.py. A diagnosis claims an equation between the wrong
+# gradient and the true one. Here the equation is checked again at other inputs, with another g, and
+# with the gradient of the rule as it was before it was broken.
+
+
+class Noted:
+    """What a broken rule gave at other inputs and for another g, beside its diagnoses."""
+
+    def __init__(self, alone, i, found):
+        self.alone, self.found = alone, found
+        self.claims, self.i = alone.claims(np.random.default_rng(99), 0.01), alone.wanted.index(i)
+        self.points, self.g = self.claims.points, self.claims.points[-1]
+        self.c, self.other = self.gradient(), self.gradient(np.cos(self.g))
+        self.rows = self.jacobian() if any(d.kind == "the wrong axis" for d in found) else None
+
+    def gradient(self, g=None, points=None, i=None):
+        """What the operation claims now: broken or, later, right."""
+        points = [*(points or self.points)[:-1], self.points[-1] if g is None else g]
+        return first_gradients(self.claims.output, points)[self.i if i is None else i]
+
+    def jacobian(self):
+        basis = np.eye(self.g.size).reshape(-1, *self.g.shape)
+        return np.array([self.gradient(g).ravel() for g in basis])
+
+    def number(self, words):
+        """Which point a sentence speaks of: its last number of an input."""
+        return self.alone.wanted.index(int(re.findall(r"input (\d+)", words)[-1]))
+
+
+def near(a, b, rtol=1e-6):
+    return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol, 1e-9 * np.abs(b).max(initial=0))
+
+
+def is_a_factor(n, words):
+    if "gives 0" in words:
+        return not n.c.any()
+    minus, over, root, k = re.search(r"gives (minus )?(1/)?(√)?([\d.e+-]+)", words).groups()
+    k = float(k) ** (0.5 if root else 1) * (-1 if minus else 1)
+    return near(n.c, n.gradient() / k if over else k * n.gradient(), 1e-5)
+
+
+def is_transposed(n, words):
+    if "true gradient transposed" in words:
+        return near(n.c, n.gradient().mT)
+    if "if g is" in words:
+        return near(n.c, n.gradient(n.g.mT))
+    points, j = list(n.points), n.number(words)
+    points[j] = points[j].mT.copy()
+    return near(n.c, n.gradient(points=points))
+
+
+def mixes_other_axes(n, words):
+    told, meant = (
+        " and ".join(f"axis {a}" for a in mixed_axes(rows, n.c.shape)) or "no axis"
+        for rows in (n.rows, n.jacobian())
+    )
+    return f"along {meant}, and the VJP along {told}." in words
+
+
+def is_of_another_input(n, words):
+    c, true = n.c, n.gradient(i=n.number(words))
+    fewer = min(c.ndim, true.ndim)
+    return near(*(x.sum(axis=tuple(range(x.ndim - fewer))) for x in (c, true)))
+
+
+def is_not_summed(n, words):
+    points, shape = list(n.points), n.g.shape
+    points[n.i] = np.broadcast_to(points[n.i], shape).copy()
+    shares = n.gradient(points=points)
+    axes = tuple(map(int, re.findall(r"axis (\d+)", words)))
+    wide = np.moveaxis(shares, axes, range(len(axes))).reshape(-1, n.c.size)
+    one = {"first": wide[0], "last": wide[-1], "mean": wide.mean(axis=0)}
+    return near(n.c.ravel(), one[re.search("gives the (first|last|mean)", words)[1]])
+
+
+HOLDS = {
+    "sign": lambda n, words: near(n.c, -n.gradient()),
+    "factor": is_a_factor,
+    "ignores g": lambda n, words: near(n.c, n.other),
+    "transposed": is_transposed,
+    "exchanged": is_of_another_input,
+    "the wrong axis": mixes_other_axes,
+    "not summed": is_not_summed,
+    "a use is missing": lambda n, words: not near(n.c, n.gradient(), 1e-7),
 }
 
 
-@pytest.mark.parametrize(("f", "inputs", "words"), LEARNERS.values(), ids=LEARNERS)
-def test_the_mistakes_that_a_learner_tried_are_explained(f, inputs, words):
-    with pytest.raises((GradientError, ValueError), match=words):
-        gradcheck(f, *inputs)
+@pytest.fixture
+def noted(monkeypatch):
+    """A list of what `diagnosed` was asked and said, and what the broken rule gave."""
+    found, diagnosed = [], explaining.diagnosed
+
+    def noting(alone, i, rng):
+        said = diagnosed(alone, i, rng)
+        with contextlib.suppress(ValueError, IndexError):  # beside the domain there is no gradient
+            found.append(Noted(alone, i, said))
+        return said
+
+    monkeypatch.setattr(explaining, "diagnosed", noting)
+    return found
+
+
+def false_ones(noted, right):
+    """The diagnoses whose equation does not hold with the gradient of the right operation.
+
+    Where nearly the right gradient is given, an equation that holds explains nothing.
+    """
+    found = []
+    for each in noted:
+        each.alone.operation = right(each.alone)
+        with np.errstate(all="ignore"):
+            nearly = near(each.c, each.gradient(), 1e-7)
+            found += [d for d in each.found if nearly or not HOLDS[d.kind](each, str(d))]
+    return found
+
+
+def with_another_vjp(rule, position, make):
+    """The rule with one of its VJPs made anew from all of them and the inputs."""
+
+    @functools.wraps(rule)
+    def broken(*xs, **options):
+        value, *vjps = rule(*xs, **options)
+        if vjps[position] is not None:
+            vjps[position] = make([*vjps], xs)
+        return (value, *vjps)
+
+    return broken
+
+
+def first_share(vjp, x):
+    def share(g, y):
+        raw = vjp(g, y)
+        for _ in range(raw.ndim - x.ndim):
+            raw = raw[0]
+        for axis in range(x.ndim):
+            if x.shape[axis] == 1 != raw.shape[axis]:
+                raw = raw[(slice(None),) * axis + (slice(0, 1),)]
+        return raw
+
+    return share
+
+
+def the_next(vjps, position):
+    others = [vjp for vjp in vjps[position + 1 :] + vjps[:position] if vjp is not None]
+    return others[0] if others else vjps[position]
+
+
+def planted(name):
+    """Broken rules of an operation: the kind to be said, the position, and the rule."""
+    rule = OPERATIONS[name].__wrapped__
+    is_fused = hasattr(rule, "definition")
+    for i in positions(name):
+        for kind, change in (
+            ("sign", lambda share: -share),
+            ("factor", lambda share: share * 2.0),
+            ("factor", lambda share: share * 0.5),
+            ("factor", lambda share: share * 0.0),
+            ("transposed", lambda share: share.T),
+        ):
+            yield kind, i, broken_after(rule, i, change)
+        if is_fused:
+            continue
+        for kind, make in (
+            ("ignores g", lambda vjps, xs, i=i: lambda g, y: vjps[i](np.ones(y.shape), y)),
+            ("exchanged", lambda vjps, xs, i=i: the_next(vjps, i)),
+            ("not summed", lambda vjps, xs, i=i: first_share(vjps[i], xs[i])),
+        ):
+            yield kind, i, with_another_vjp(rule, i, make)
+    for which in ("g", "y", *positions(name)) if not is_fused else ():
+        if which == "g" or looks_at(name, which):
+            yield "the record was left", None, broken_before(rule, which)
+
+
+def outcome(name, rule, case):
+    """The error of a check with the broken rule, or None: nothing is wrong, or a VJP raises."""
+    with exchanged({name: rule}), np.errstate(all="ignore"):
+        try:
+            gradcheck(*case)
+        except GradientError as error:
+            return error
+        except (ValueError, IndexError, TypeError):
+            return None
+    return None
+
+
+def right_operation(alone):
+    return next(f for f in OPERATIONS.values() if f.__wrapped__ is alone.rule.__wrapped__)
+
+
+def judged(name, noted, cases_of_it):
+    """Check what is said of each planted mistake; return how many were said, and said first."""
+    counts = np.zeros(3, int)
+    for kind, i, broken in planted(name):
+        for case in cases_of_it:
+            noted.clear()
+            error = outcome(name, broken, case)
+            if error is not None:
+                assert error.rule == broken.__name__ and i in (None, error.input), str(error)
+                assert not false_ones(noted, right_operation), str(error)
+                counts += (True, kind in kinds(error), kinds(error)[:1] == [kind])
+    return counts
+
+
+@pytest.mark.parametrize("name", ["multiply", "matmul", "softmax", "sum", "linear"])
+def test_each_mistake_is_told_when_it_is_planted_in_a_rule_of_ours(name, noted):
+    tried, told, first = judged(name, noted, [c for c in CASES[name] if isinstance(c, tuple)][-1:])
+    assert tried > 4 and told >= tried - 1 and first >= 0.7 * tried
+
+
+@pytest.mark.slow
+def test_each_mistake_is_told_in_every_rule_and_no_diagnosis_is_false(noted):
+    counts = np.zeros(3, int)
+    for name in OPERATIONS:
+        counts += judged(name, noted, [case for case in CASES[name] if isinstance(case, tuple)])
+    tried, told, first = counts
+    print(f"\n{tried} planted mistakes: {told} told, {first} of them first")
+    assert tried > 1500 and told > 0.98 * tried and first > 0.9 * tried
+
+
+@pytest.mark.slow
+def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
+    caught = named = told = 0
+    for name, (module, statement) in STATEMENTS.items():
+        function = plain(getattr(module, name))
+        checks = [c for user in users(function) for c in CASES[user] if isinstance(c, tuple)]
+        for words, changed in mutants(statement):
+            with rewritten(function, made_anew(module, changed)), np.errstate(all="ignore"):
+                for case in checks:
+                    noted.clear()
+                    try:
+                        gradcheck(*case)
+                    except GradientError as error:
+                        caught, named = caught + 1, named + (error.rule is not None)
+                        told += bool(error.diagnoses)
+                        break
+                    except Exception:  # whatever a broken rule leads to
+                        continue
+            assert not false_ones(noted, lambda alone: alone.operation), f"{name}: {words}"
+    print(f"\n{caught} mutants raise a GradientError; in {named} a rule is named, {told} are told")
+    assert caught > 400 and named > 0.95 * caught and told > 0.3 * caught
+
+
+# ------------------------------------------------------------------ rules that are right
+
+TABLE = [c for c in [*cases.CASES, *more_cases.CASES] if c.floating]
+
+
+def judged_alone(case, order, rng):
+    """How many operations of a case are right, its inputs moved a little; none may be wrong."""
+    inputs = [
+        Tensor(a + 0.02 * lengths(a) * rng.uniform(-1, 1, a.shape), requires_grad=True)
+        if i in case.floating
+        else a
+        for i, a in (
+            (i, np.asarray(a) if i in case.floating else a) for i, a in enumerate(case.inputs)
+        )
+    ]
+
+    def f(*points):
+        given = iter(points)
+        return case.ours(*[next(given) if isinstance(x, Tensor) else x for x in inputs])
+
+    points = [x for x in inputs if isinstance(x, Tensor)]
+    search = Search(f, points, order=order, rtol=1e-8, rng=rng)
+    assert not search.wrong, f"{case}, order {order}: {search.wrong}"
+    return search.right
+
+
+def test_a_right_rule_is_not_accused_in_fifty_random_draws():
+    rng = np.random.default_rng(1)
+    drawn = [(TABLE[k], 1 + n % 2) for n, k in enumerate(rng.integers(len(TABLE), size=50))]
+    assert sum(judged_alone(case, order, rng) for case, order in drawn) > 40
+
+
+@pytest.mark.slow
+def test_a_right_rule_is_not_accused_in_any_case_of_any_order():
+    rng = np.random.default_rng(2)
+    assert sum(judged_alone(case, order, rng) for case in TABLE for order in (1, 2)) > 2_000

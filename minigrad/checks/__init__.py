@@ -7,13 +7,22 @@ something that knows nothing of it.
     4.2  claims        what exactly is compared, of first and of second order
     4.3  checking      gradcheck: a million derivatives along one random direction
 
-And when it is wrong, what is the mistake? What follows is needed only when a check fails:
+And when it is wrong, what is the mistake? Three tools are needed only when a check fails:
 
-    4.4  culprit       which rule of a composed function it is
-    4.5  mistakes      a lost sign, a factor, g ignored, the gradient of another input
-    4.6  places        right numbers in the wrong places: transposed, or along another axis
-    4.7  shares        several uses, or several copies, of which only some are counted
-    4.8  cuts          a record that was left, in f or in a VJP
-    4.9  doubts        kinks, rounding, float32: where the check itself cannot be trusted
-    4.10 explaining    the message that says all this
+    culprit       which rule of a composed function it is
+    mistakes      what is wrong in the rule: a sign, a factor, a transpose, the wrong axis, …
+    explaining    the message that says all this
 """
+
+from typing import Any
+
+from minigrad.checks import checking
+
+
+def _explained(*found: Any) -> Any:
+    from minigrad.checks.explaining import explained  # (imported only if a check fails)
+
+    return explained(*found)
+
+
+checking.explained = _explained

@@ -30,14 +30,13 @@ from minigrad.engine.tensor import Array, Tensor
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A mistake that explains a wrong gradient: its kind, a sentence, and the numbers that fit."""
+    """A mistake that explains a wrong gradient: its kind, and a sentence that says it."""
 
     kind: str
     sentence: str
-    evidence: str
 
     def __str__(self) -> str:
-        return f"{self.sentence} ({self.evidence[0].upper()}{self.evidence[1:]}.)"
+        return self.sentence
 
 
 class GradientError(AssertionError):
@@ -45,7 +44,7 @@ class GradientError(AssertionError):
 
     rule       the name of the operation that is wrong, or None if no single one is
     input      which of that operation's inputs has the wrong VJP (from 0 on), or None
-    diagnoses  the mistakes that explain it (chapters 4.5 to 4.8), the most specific first
+    diagnoses  the mistakes that explain it, the most specific first
     """
 
     def __init__(
@@ -68,26 +67,36 @@ class Claims:
     input, φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩, and the seed is a further point. One comparison serves both.
     """
 
-    points: list[Array]
-    names: list[str]
-    positions: list[int]  # which of f's arguments each point is
-    derivatives: list[str]  # what the gradient of each φ is called, `{}` standing for the point
-    evaluate: Callable[[list[Array]], Array]  # points → (m,), the value of every φ
-    magnitude: Array  # (m,), the size of what is added up in φ, which sets its rounding error
+    output: Callable[..., Tensor]  # points as tensors, without the seed → f's output
+    points: list[Array]  # the floating inputs of f, and the seed as the last
+    names: list[str]  # what the points are called
     analytic: list[list[Array]]  # analytic[j][i] = ∂φⱼ/∂pointᵢ
-    output: Callable[..., Tensor]  # points as tensors → f's output
+    v: Sequence[Array] = ()  # the vⱼ; none at first order
 
-    def gradients(self, points: list[Array]) -> list[Array]:
-        """∂L/∂point at other points, the seed (the last of them) excepted."""
-        return _first_gradients(self.output, points, self.names[:-1])
+    def __post_init__(self) -> None:
+        self.order = 2 if self.v else 1
+        # The size of what is added up in each φ sets the rounding error of φ.
+        self.magnitude = np.array([np.abs(terms).sum() for terms in self._terms(self.points)])
 
-    def named(self, i: int) -> str:
-        """What pointᵢ is called in a sentence."""
-        name = self.names[i]
-        return name[1:-1] if name.startswith("(input ") else name
+    def evaluate(self, points: list[Array]) -> Array:
+        """Return the value of every φ, (m,)."""
+        return np.array([terms.sum() for terms in self._terms(points)])
+
+    def _terms(self, points: list[Array]) -> list[Array]:
+        """Return what is added up in each φ."""
+        if self.order == 1:
+            return [points[-1] * self.output(*tensors(points[:-1])).data]
+        found = first_gradients(self.output, points)
+        return [g * direction for g, direction in zip(found, self.v, strict=True)]
+
+    def derivative(self, i: int, j: int) -> str:
+        """Return what ∂φⱼ/∂pointᵢ is called."""
+        if self.order == 1:
+            return f"∂L/∂{self.names[i]}"
+        return f"∂/∂{self.names[i]} of ∂L/∂{self.names[j]}"
 
     def along(self, i: int) -> Callable[[Array], Array]:
-        """All φ as functions of pointᵢ alone."""
+        """Return all φ as functions of pointᵢ alone."""
         return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])
 
 
@@ -96,8 +105,8 @@ def first_order(
 ) -> Claims:
     """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself.
 
-    A rule that is checked alone (chapter 4.4) gets a random seed for a scalar, too: a VJP that
-    ignores g is right for g = 1.
+    A rule that is checked alone, to find which one is wrong, gets a random seed for a scalar, too:
+    a VJP that ignores g is right for g = 1.
     """
     arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
@@ -105,8 +114,7 @@ def first_order(
         raise ValueError(
             "gradcheck has nothing to check: no input has a floating dtype (write 1.0, not 1)"
         )
-    given = [getattr(x, "name", None) for x in inputs]
-    names = [_in_one_line(str(given[i])) if given[i] else f"(input {i})" for i in positions]
+    names = [getattr(inputs[i], "name", None) or f"(input {i})" for i in positions]
 
     def output(*points: Tensor) -> Tensor:
         arguments: list[Any] = list(arrays)
@@ -125,7 +133,7 @@ def first_order(
     for name, point in zip(names, points, strict=True):
         if not np.isfinite(point).all():
             raise ValueError(f"gradcheck: {name} is not finite, and no difference can move it")
-    y, again = output(*_tensors(points, names)), output(*_tensors(points, names))
+    y, again = output(*tensors(points)), output(*tensors(points))
     if not np.isfinite(y.data).all():
         raise ValueError("gradcheck: f is not finite at the inputs")
     if not np.array_equal(y.data, again.data):
@@ -135,74 +143,41 @@ def first_order(
         )
     random = alone or y.size != 1
     seed = np.asarray(rng.standard_normal(y.shape)) if random else np.ones(y.shape)
-    points.append(seed)
-    return Claims(
-        points=points,
-        names=[*names, "seed"],
-        positions=positions,
-        derivatives=["∂L/∂{}"],
-        evaluate=lambda p: np.array([(p[-1] * output(*_tensors(p[:-1], names)).data).sum()]),
-        magnitude=np.array([np.abs(seed * y.data).sum()]),
-        analytic=[_first_gradients(output, points, names)],
-        output=output,
-    )
-
-
-def _in_one_line(name: str) -> str:
-    """A name of any text as a heading can hold it: printable, and of 40 letters at most."""
-    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
-    return shown if len(shown) <= 40 else f"{shown[:39]}…"
+    points, names = [*points, seed], [*names, "seed"]
+    return Claims(output, points, names, [first_gradients(output, points)])
 
 
 def second_order(first: Claims, rng: np.random.Generator) -> Claims:
     """φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ; its own gradients come from the record of the first."""
-    names, output = first.names[:-1], first.output
-    v = [rng.standard_normal(point.shape) for point in first.points[:-1]]
-
-    def evaluate(points: list[Array]) -> Array:
-        found = _first_gradients(output, points, names)
-        return np.array([(g * direction).sum() for g, direction in zip(found, v, strict=False)])
-
-    tensors = _tensors(first.points, first.names)
-    y = output(*tensors[:-1])
+    names, output = first.names, first.output
+    v = [np.asarray(rng.standard_normal(point.shape)) for point in first.points[:-1]]
+    given = tensors(first.points)
+    y = output(*given[:-1])
     if not y.requires_grad:
-        y = y + 0.0 * tensors[0].sum()  # a constant function: its gradient is 0, and recorded
-    recorded = gradients(y, tensors[:-1], tensors[-1], create_graph=True)
-    for plain, g, name in zip(first.analytic[0], recorded, names, strict=False):
+        y = y + 0.0 * given[0].sum()  # a constant function: its gradient is 0, and recorded
+    recorded = gradients(y, given[:-1], given[-1], create_graph=True)
+    analytic = []
+    for name, plain, g, direction in zip(names, first.analytic[0], recorded, v, strict=False):
         if not np.allclose(plain, g.data, rtol=1e-9, atol=1e-12 * np.abs(plain).max(initial=0)):
             raise GradientError(
                 f"∂L/∂{name} depends on whether it is recorded: a rule on its way computes one "
                 "thing with arrays and another with Tensors"
             )
-    analytic = []
-    for g, direction in zip(recorded, v, strict=True):
         phi = (g * direction).sum()
-        found = gradients(phi, tensors, retain_graph=True) if phi.requires_grad else None
-        analytic.append(list(found) if found else [np.zeros(t.shape) for t in tensors])
-    return Claims(
-        points=first.points,
-        names=first.names,
-        positions=first.positions,
-        derivatives=[f"∂/∂{{}} of ∂L/∂{name}" for name in names],
-        evaluate=evaluate,
-        magnitude=np.array(
-            [np.abs(g * d).sum() for g, d in zip(first.analytic[0], v, strict=False)]
-        ),
-        analytic=analytic,
-        output=output,
-    )
+        found = gradients(phi, given, retain_graph=True) if phi.requires_grad else None
+        analytic.append(list(found) if found else [np.zeros(t.shape) for t in given])
+    return Claims(output, first.points, names, analytic, v)
 
 
-def _tensors(points: Sequence[Array], names: Sequence[str]) -> list[Tensor]:
-    return [Tensor(p, requires_grad=True, name=n) for p, n in zip(points, names, strict=True)]
+def tensors(points: list[Array]) -> list[Tensor]:
+    """Return the points as Tensors that require a gradient."""
+    return [Tensor(point, requires_grad=True) for point in points]
 
 
-def _first_gradients(
-    output: Callable[..., Tensor], points: list[Array], names: Sequence[str]
-) -> list[Array]:
-    """∂⟨seed, output⟩/∂point for each point, the seed (the last point) excepted."""
-    tensors = _tensors(points[:-1], names)
-    y = output(*tensors)
+def first_gradients(output: Callable[..., Tensor], points: list[Array]) -> list[Array]:
+    """Return ∂⟨seed, output⟩/∂point for each point, the seed (the last point) excepted."""
+    given = tensors(points[:-1])
+    y = output(*given)
     if not y.requires_grad:
         return [np.zeros(p.shape) for p in points[:-1]]
-    return list(gradients(y, tensors, points[-1]))
+    return list(gradients(y, given, points[-1]))

@@ -1,361 +1,321 @@
-"""4.5 · Mistakes: a gradient of the wrong size, or of the wrong thing.
+"""Mistakes: what people get wrong in a VJP, each as an equation.
 
-A wrong gradient c and the true one t, found by differences, often stand in a simple relation. If
-c = -t, a sign is lost. If c = t / 7 and 7 numbers were added up, a mean stands where a sum belongs.
-So each mistake that people make becomes a small function here. It is given one **case**: a rule,
-its inputs, and which input's VJP is wrong. It asks whether its equation holds, and if so says what
-that means.
+A wrong gradient c and the true one t often stand in a simple relation. If c = -t, a sign is lost.
+If c = t / 7 and 7 numbers were added up, a mean stands where a sum belongs. So each mistake that
+people make is a small function here. It is given a **case**: a rule, its inputs, and which input's
+VJP is wrong. It asks whether its equation holds, and if so returns a sentence that says it.
 
-An equation with one unknown holds somewhere by accident. So every case is tried twice, with
-different random g and with inputs that are moved a little. An equation counts only if it holds both
-times, in each element, as precisely as the difference can tell.
+The two sides are compared as in chapter 4.3, along random directions u: ⟨c, u⟩ is computed, and
+⟨t, u⟩, also with an input transposed, is a finite difference. A mistake counts only if it is found
+in two cases with different g, the second one at inputs that are moved a little.
 
-    >>> from minigrad import primitive, Tensor
+    >>> from minigrad import primitive
     >>> from minigrad.checks.culprit import Alone
-    >>> from minigrad.checks.mistakes import Case, constant_factor
+    >>> from minigrad.checks.mistakes import diagnosed
     >>> @primitive
     ... def total(x, /):
     ...     return x.sum(), lambda g, y: g * np.ones(x.shape) / x.size
     >>> x = Tensor(np.arange(7.0), requires_grad=True)
-    >>> case = Case.of(Alone(total(x)), 0, np.random.default_rng(0))
-    >>> for each in constant_factor(case):
+    >>> for each in diagnosed(Alone(total(x)), 0, np.random.default_rng(0)):
     ...     print(each)
-    The VJP gives 1/7 of the true gradient. 7 is the number of elements that are added up for one
-    result and the length of axis 0 of the input: a mean where a sum belongs; or the inner
-    derivative 7 of 7x is missing. (VJP / difference = 0.142857 in each of 7 elements, for 2
-    random g.)
+    The VJP gives 1/7 of the true gradient: 7 is the number of elements added up for one result, so
+    a mean stands where a sum belongs; or the inner derivative 7 of 7x is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from minigrad.checks.checking import DOUBT
-from minigrad.checks.claims import Diagnosis
+from minigrad.checks.checking import DIRECTIONS, DOUBT, Trial
+from minigrad.checks.claims import Claims, Diagnosis, first_gradients, tensors
 from minigrad.checks.culprit import Alone
-from minigrad.checks.differences import lengths
+from minigrad.checks.differences import elementwise
+from minigrad.engine.replay import behind, replay
 from minigrad.engine.tensor import Array, Tensor
 
-LOOKED_AT = 256  # of a larger input only so many elements are compared with a difference
-MOST_NUMBERS = 2e6  # and fewer, where a rule computes more than this for all of them together
+Slope = Callable[[Array], tuple[float, float]]  # a direction → the slope along it, the resolution
+MOST_ENTRIES = 2048  # a Jacobian with more is not made
 
 
-@dataclass(frozen=True)
-class Trial:
-    """One try: inputs, g, the claimed gradient, and the true one at the elements looked at."""
+class Case(Trial):
+    """A trial of a rule alone: what its VJP claims for pointᵢ, which is x, and for g."""
 
-    inputs: list[Array]
-    g: Array
-    claimed: Array
-    true: Array  # one number for each element looked at
-    resolution: Array
+    def __init__(self, alone: Alone, claims: Claims, i: int) -> None:
+        super().__init__(claims, i, 0)
+        self.alone, self.points, self.x, self.g = (
+            alone,
+            claims.points,
+            self.point,
+            claims.points[-1],
+        )
+        self.names = [*claims.names[:-1], "g"]
 
+    def at(self, j: int, point: Array) -> Trial:
+        """Return the trial with another pointⱼ."""
+        points = [*self.points[:j], point, *self.points[j + 1 :]]
+        return Trial(replace(self.claims, points=points), self.i, 0)
 
-@dataclass(frozen=True)
-class Case:
-    """A rule and the input whose gradient is wrong, tried on two inputs that differ a little."""
+    def value(self, x: Array) -> Array:
+        """Return what the rule computes from another x."""
+        points = [*self.points[: self.i], x, *self.points[self.i + 1 : -1]]
+        return self.claims.output(*tensors(points)).data
 
-    alone: Alone
-    i: int
-    looked: Array  # flat indices of the elements that are compared
-    trials: tuple[Trial, ...]
+    def claim(self, g: Array) -> Array:
+        """Return what the VJP claims for another g."""
+        return first_gradients(self.claims.output, [*self.points[:-1], g])[self.i]
 
-    @classmethod
-    def of(
-        cls, alone: Alone, i: int, rng: np.random.Generator, worst: Array | None = None
-    ) -> Case | None:
-        """A case, or None if it cannot be tried; of a large input with its `worst` elements."""
-        x = alone.inputs[i]
-        numbers = int(np.prod(alone.shape)) + sum(a.size for a in alone.inputs)
-        most = min(LOOKED_AT, max(8, int(MOST_NUMBERS / (numbers + 1))))
-        looked = np.arange(x.size)
-        if x.size > most:
-            first = looked[:0] if worst is None else worst
-            others = np.setdiff1d(rng.permutation(x.size)[:most], first)
-            looked = np.sort([*first, *rng.permutation(others)[: max(0, most - len(first))]])
-        moved = [
-            a + 0.02 * lengths(a) * rng.uniform(-1, 1, a.shape) if k in alone.wanted else a
-            for k, a in enumerate(alone.inputs)
-        ]
-        trials: list[Trial] = []
-        for inputs in (alone.inputs, moved, alone.inputs):  # (again, where moving leads nowhere)
-            try:
-                trials.append(_tried(alone, i, inputs, rng, looked))
-            except Exception:  # the moved inputs are outside of the rule's domain
-                continue
-            if not np.isfinite(trials[-1].true).all():
-                trials.pop()
-            if len(trials) == 2:
-                return cls(alone, i, looked, tuple(trials))
-        return None
-
-    def gives(self, candidate: Callable[[Trial], Array]) -> bool:
-        """Whether the VJP gives in every trial what a candidate does at the elements looked at."""
-        return all(same(self.at(t.claimed), candidate(t), t.resolution) for t in self.trials)
-
-    def at(self, gradient: Any) -> Array:
-        """The elements of a gradient that are looked at, in flat order."""
-        return np.asarray(gradient).ravel()[self.looked]
-
-    def claim(self, trial: Trial, g: Any) -> Array:
-        """What the VJP gives for another g."""
-        return self.alone.claim(trial.inputs, np.asarray(g), self.i)
+    def gives(self, slope: Slope, share: Any = 1.0) -> bool:
+        """Return whether the claim along u is slope(share · u), for some random u."""
+        return _agree(self.gradient, self.length, slope, share)
 
 
-def _tried(alone: Alone, i: int, inputs: list[Array], rng: Any, looked: Array) -> Trial:
-    g = np.asarray(rng.standard_normal(alone.shape))
-    claimed = alone.claim(inputs, g, i)
-    return Trial(inputs, g, claimed, *alone.true(inputs, g, i, looked))
+def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
+    """Return whether ⟨c, u⟩ is slope(share · u), for some random u of these lengths.
 
-
-def same(a: Any, b: Any, resolution: Any = 0.0) -> bool:
-    """Whether two arrays are equal in each element, as far as the resolution lets one tell.
-
-    Where the resolution is too coarse to tell, they are not: nothing may fit for that reason.
+    Where the difference is too coarse to tell, it is not: nothing may fit for that reason.
     """
-    a, b = np.asarray(a), np.asarray(b)
-    if a.shape != b.shape or not (np.isfinite(a).all() and np.isfinite(b).all()):
-        return False
-    size = float(np.abs(b).max(initial=0.0))
-    coarse = DOUBT * np.asarray(resolution)
-    if size == 0 or np.max(coarse, initial=0.0) > 1e-4 * size:
-        return False
-    return bool((np.abs(a - b) <= 1e-7 * np.abs(b) + coarse + 1e-13 * size).all())
+    rng, size = np.random.default_rng(1), np.linalg.norm(c * length)
+    for _ in range(DIRECTIONS):
+        u = length * rng.standard_normal(c.shape)
+        seen, coarse = slope(share * u)
+        apart, doubt = abs((c * u).sum() - seen), DOUBT * coarse
+        if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
+            return False
+    return True
 
 
-# ---------------------------------------------------------------- nearly right, 0, not as g is
+def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis, ...]:
+    """Return the first two mistakes that explain what the VJP for input i gives."""
+    place = alone.wanted.index(i)
+    cases = [Case(alone, alone.claims(rng, moved), place) for moved in (0.0, 0.02)]
+    if found := _found(ignores_g, cases):
+        return (found,)
+    # The others take for granted that twice the g gives twice as much. And an equation that fits
+    # what is nearly right, as "transposed" for one axis, explains nothing.
+    if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
+        return ()
+    places = [transposed, the_wrong_axis]
+    if cases[0].g.ndim < cases[0].x.ndim:  # then the wrong axis is likelier than a transpose
+        places.reverse()
+    mistakes = (a_use_missing, not_summed, *places, factor, exchanged)
+    return tuple([each for mistake in mistakes if (each := _found(mistake, cases))][:2])
 
 
-def nearly_right(case: Case) -> Iterator[Diagnosis]:
-    """c is t in its first five digits or more, in each element."""
-    parts = [
-        (np.abs(case.at(t.claimed) - t.true), np.abs(t.true), DOUBT * t.resolution)
-        for t in case.trials
-    ]
-    if all((apart <= 1e-5 * true + coarse).all() for apart, true, coarse in parts):
-        off = max(float((a / t)[(a > r) & (t > 0)].max(initial=0.0)) for a, t, r in parts)
-        if off:
-            yield Diagnosis(
-                "nearly right",
-                f"The VJP is right to {int(-np.log10(off))} digits, and not in the digits after "
-                "these: is something in it computed in float32, or is a constant rounded?",
-                f"VJP / difference is off by up to {off:.1g} in {len(case.looked)} elements",
-            )
-
-
-def zero(case: Case) -> Iterator[Diagnosis]:
-    """c = 0, but for rounding, and the value moves."""
-    trials = [(t, c) for t in case.trials for c in (t.claimed, case.claim(t, -t.g))]
-    small = all(np.abs(c).max() < 1e-13 * np.abs(t.true).max() for t, c in trials)
-    # What is left over by rounding has no pattern. The true gradient times 1e-15 is not 0.
-    if small and not any(_is_a_multiple(case.at(t.claimed), t.true) for t in case.trials):
-        moves = max(float(np.abs(t.true).max()) for t in case.trials)
-        yield Diagnosis(
-            "zero",
-            f"The VJP gives 0 for input {case.i}, and the value does move with that input: "
-            "0 stands where a derivative belongs (None counts as 0), or two terms cancel.",
-            f"VJP 0 in every element, difference up to {moves:.3g}",
-        )
-
-
-def _is_a_multiple(c: Array, true: Array) -> bool:
-    k = float((c * true).sum() / (true**2).sum())
-    return bool(k and (np.abs(c - k * true) <= 1e-3 * np.abs(k * true)).all())
-
-
-def not_finite(case: Case) -> Iterator[Diagnosis]:
-    """c is infinite or not a number where t is finite."""
-    finite = [np.isfinite(t.claimed) for t in case.trials]
-    if not finite[0].all() and not finite[1].all():
-        yield Diagnosis(
-            "not finite",
-            "The VJP gives infinity or NaN where the true gradient is finite: does it divide by 0, "
-            "or leave the domain of a function such as the logarithm?",
-            f"{int((~finite[0]).sum())} of {finite[0].size} elements are not finite",
-        )
-
-
-def ignores_g(case: Case) -> Iterator[Diagnosis]:
-    """c does not change with g, or does not become -2c for -2g."""
-    others = [np.random.default_rng(1).standard_normal(t.g.shape) for t in case.trials]
-    pairs = list(zip(case.trials, others, strict=True))
-    if all(not t.claimed.any() and not case.claim(t, -t.g).any() for t in case.trials):
-        return
-    if all(same(case.claim(t, other), t.claimed) for t, other in pairs):
-        ones = all(
-            same(
-                case.at(t.claimed),
-                *case.alone.true(t.inputs, np.ones_like(t.g), case.i, case.looked),
-            )
-            for t in case.trials
-        )
-        right = " What it gives is right for g = 1: multiply it by g." if ones else ""
-        yield Diagnosis(
-            "ignores g",
-            f"The VJP does not depend on g, the gradient that arrives at the output.{right}",
-            "another random g gives exactly the same numbers",
-        )
-        return
-    turned = [(case.claim(t, -2 * t.g), t.claimed) for t in case.trials]
-    off = [np.abs(b + 2 * a).max() / max(np.abs(a).max(), np.abs(b).max()) for b, a in turned]
-    if max(off) > 1e-6:  # (a NaN is not)
-        other, once = turned[int(np.argmax(off))]
-        change = float((other * once).sum() / max((once**2).sum(), 1e-300))
-        yield Diagnosis(
-            "not proportional to g",
-            "The VJP is not proportional to g: -2 times the g must give -2 times the gradient. "
-            "(Is g squared, or is something added to it?)",
-            f"-2 g makes it {change:.4g} times as large"
-            if change
-            else "0 goes with one of the two g",
-        )
-
-
-# ---------------------------------------------------------------- a factor
-
-
-def constant_factor(case: Case) -> Iterator[Diagnosis]:
-    """c = k t with one k, and where such a k comes from."""
-    first = case.trials[0]
-    size = float((first.true**2).sum())
-    k = float((case.at(first.claimed) * first.true).sum() / size) if size else 0.0
-    if k == 0 or not np.isfinite(k) or abs(k - 1) < 1e-6:
-        return
-    if not all(same(case.at(t.claimed), k * t.true, abs(k) * t.resolution) for t in case.trials):
-        return
-    evidence = f"VJP / difference = {k:.6g} in each of {len(case.looked)} elements, for 2 random g"
-    if abs(k + 1) < 1e-6:
-        yield Diagnosis(
-            "sign", "The VJP has the wrong sign: it gives -1 times the true gradient.", evidence
-        )
-        return
-    sign = "minus " if k < 0 else ""
-    shown, origins = _origins(case, abs(k))
-    why = "; or ".join(origins[:2])
-    yield Diagnosis(
-        "factor",
-        f"The VJP gives {sign}{shown} the true gradient. {why[0].upper()}{why[1:]}.",
-        evidence,
-    )
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: the origins of a factor, and what a VJP gives before it is summed.
-
-CONSTANTS = {
-    "2": (2.0, "one of two equal uses is counted twice"),
-    "1/2": (0.5, "one of two equal uses is not counted"),
-    "ln 2": (np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and base e"),
-    "1/ln 2": (1 / np.log(2), "ln 2 is the factor between logarithms, or powers, of base 2 and e"),
-    "π/180": (np.pi / 180, "degrees and radians are mixed up"),
-    "180/π": (180 / np.pi, "degrees and radians are mixed up"),
-    "√π/2": (np.sqrt(np.pi) / 2, "erf has the factor 2/√π in front of its integral"),
-    "2/√π": (2 / np.sqrt(np.pi), "erf has the factor 2/√π in front of its integral"),
-}
-
-
-def _origins(case: Case, k: float) -> tuple[str, list[str]]:
-    """The factor k as a reader would write it, and the origins it may have, the likely first."""
-
-    def near(value: float) -> bool:
-        return abs(k - value) < 1e-6 * value
-
-    shown, found = "", []
-    for text, (value, why) in CONSTANTS.items():
-        if near(value):
-            shown = f"{text} of" if value < 1 else f"{text} times"
-            found.append(why)
-    last = {shape[-1] for shape in (case.alone.inputs[case.i].shape, case.alone.shape) if shape}
-    for n, what in _lengths(case).items():
-        if near(n):
-            shown, why = f"{n} times", "a sum where a mean belongs"
-        elif near(1 / n):
-            shown, why = f"1/{n} of", "a mean where a sum belongs"
-        elif n in last and near(np.sqrt(n)):
-            why = "a division by the root of a length, as √d_k, is missing"
-            shown = shown or f"√{n} times"
-        elif n in last and near(1 / np.sqrt(n)):
-            why = "a division by the root of a length, as √d_k, too many"
-            shown = shown or f"1/√{n} of"
-        else:
-            continue
-        found.append(f"{n} is {' and '.join(what)}: {why}")
-    n = round(min(max(k, 1 / k), 64))
-    if near(1 / n) or near(n):
-        how = "missing" if k < 1 else "there twice"
-        found.append(f"the inner derivative {n} of {n}x is {how}")
-    elif not found:
-        found.append("a constant, as an inner derivative, is missing or there twice")
-    return shown or f"{k:.6g} times", found
-
-
-def _lengths(case: Case) -> dict[int, list[str]]:
-    """The lengths that a forgotten or added division could be by, and what each is."""
-    x, y = case.alone.inputs[case.i].shape, case.alone.shape
-    sizes = [int(np.prod(x)), int(np.prod(y))]
-    found: dict[int, list[str]] = {}
-    if sizes[1] and sizes[0] % sizes[1] == 0:
-        found[sizes[0] // sizes[1]] = ["the number of elements that are added up for one result"]
-    for shape, whose in ((x, "the input"), (y, "the output")):
-        for n in dict.fromkeys(shape):
-            axes = " and ".join(str(axis) for axis, length in enumerate(shape) if length == n)
-            which = f"axis {axes}" if shape.count(n) == 1 else f"axes {axes}"
-            found.setdefault(n, []).append(f"the length of {which} of {whose}")
-    for size, shape, whose in zip(sizes, (x, y), ("the input", "the output"), strict=True):
-        if len(shape) > 1:
-            found.setdefault(size, []).append(f"the number of elements of {whose}")
-    return {n: what for n, what in found.items() if n > 1}
-
-
-def a_variable_factor(case: Case) -> Iterator[Diagnosis]:
-    """c = t v or c = t / v, where v is one of the inputs or the output."""
-    x = case.alone.inputs[case.i]
-    variables = {f"input {j}": [t.inputs[j] for t in case.trials] for j in case.alone.wanted}
-    variables["the output"] = [case.alone.value(t.inputs) for t in case.trials]
-    for name, values in variables.items():
-        if np.broadcast_shapes(values[0].shape, x.shape) != x.shape:
-            continue
-        found = [case.at(np.broadcast_to(v, x.shape)) for v in values]
-        for factors, ratio, said in (
-            (found, name, f"times {name}: is a division by {name} missing, or a product with it"),
-            (
-                [1 / v for v in found],
-                f"1 / {name}",
-                f"divided by {name}: is a product with {name} missing, or a division by it",
-            ),
-        ):
-            if all(
-                same(case.at(t.claimed), t.true * f, np.abs(f) * t.resolution)
-                for t, f in zip(case.trials, factors, strict=True)
-            ):
-                yield Diagnosis(
-                    "a variable factor",
-                    f"The VJP gives the true gradient {said} too many?",
-                    f"VJP / difference = {ratio} in each of {len(case.looked)} elements, for 2 "
-                    "random g",
-                )
-                return
-
-
-def unsummed(case: Case, trial: Trial) -> Array:
-    """What the VJP itself gives, before the engine sums it over the axes of a broadcast."""
-    tensors = [Tensor(x, requires_grad=True) if x.dtype.kind == "f" else x for x in trial.inputs]
-    t = case.alone.operation(*tensors, **case.alone.options)
-    vjps: Any = t.node.vjps
-    if isinstance(vjps, tuple):
-        return np.asarray(vjps[case.i](trial.g, t.data))
-    return np.asarray(vjps(trial.g, t.data, (True,) * len(tensors))[case.i])
-
-
-def summed_to(shape: tuple[int, ...], g: Array) -> Array | None:
-    """A gradient summed to the shape of what was broadcast, or None if it does not fit."""
-    extra = g.ndim - len(shape)
-    if extra < 0 or any(n not in (1, m) for n, m in zip(shape, g.shape[extra:], strict=True)):
+def _found(mistake: Callable[[Case], Diagnosis | None], cases: list[Case]) -> Diagnosis | None:
+    """Return what is found in both cases; None if a rule cannot be asked in this way."""
+    try:
+        first, second = (mistake(case) for case in cases)
+    except Exception:
         return None
-    g = g.sum(axis=tuple(range(extra)))
-    stretched = tuple(a for a, n in enumerate(shape) if n == 1 != g.shape[a])
-    return np.asarray(g.sum(axis=stretched, keepdims=True))
+    return first if first == second else None
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Return whether two computations of one array agree, but for rounding."""
+    small = 1e-12 * np.abs(b).max(initial=0.0)
+    return bool(np.isfinite(small) and np.allclose(a, b, rtol=1e-9, atol=small))
+
+
+# ---------------------------------------------------------------- g, a sign, a factor
+
+
+def ignores_g(case: Case) -> Diagnosis | None:
+    """Diagnose a c that is the same for another g."""
+    other = case.claim(np.asarray(np.random.default_rng(1).standard_normal(case.g.shape)))
+    if not case.gradient.any() or not _same(other, case.gradient):
+        return None
+    said = "The VJP does not depend on g, the gradient that arrives at the output: multiply by g."
+    return Diagnosis("ignores g", said)
+
+
+def factor(case: Case) -> Diagnosis | None:
+    """Diagnose c = k t with one k."""
+    u = case.length * np.random.default_rng(2).standard_normal(case.x.shape)
+    k = float((case.gradient * u).sum()) / case.slope(u)[0]
+    if not case.gradient.any():
+        text, causes = (
+            "0 times",
+            ["0 or None stands where a derivative belongs", "two terms cancel"],
+        )
+    elif not _agree(case.gradient / k, case.length, case.slope):
+        return None
+    elif abs(k + 1) < 1e-6:
+        return Diagnosis("sign", "The VJP has the wrong sign: it gives -1 times the true gradient.")
+    else:
+        text, causes = _causes(abs(k), case.x.shape, case.g.shape)
+    why = "; or ".join(causes[:2])
+    said = f"The VJP gives {'minus ' * (k < 0)}{text} the true gradient: {why}."
+    return Diagnosis("factor", said)
+
+
+def _causes(k: float, x: tuple[int, ...], y: tuple[int, ...]) -> tuple[str, list[str]]:
+    """Return the factor k as a reader would write it, and its usual causes, the likely first."""
+    counts: dict[int, str] = {}
+    if math.prod(x) % max(1, math.prod(y)) == 0:
+        counts[math.prod(x) // max(1, math.prod(y))] = (
+            "the number of elements added up for one result"
+        )
+    for shape, whose in ((x, "the input"), (y, "the output")):
+        for axis, n in enumerate(shape):
+            counts.setdefault(n, f"the length of axis {axis} of {whose}")
+    counts.setdefault(math.prod(x), "the number of elements of the input")
+    less, ratio = k < 1, max(k, 1 / k)
+    n, square = round(ratio), round(ratio**2)
+    if abs(ratio - n) < 1e-6 * n and (1 < n < 65 or n in counts):
+        causes = [f"the inner derivative {n} of {n}x is {'missing' if less else 'there twice'}"]
+        if n in counts:
+            here, there = ("mean", "sum") if less else ("sum", "mean")
+            causes.insert(0, f"{n} is {counts[n]}, so a {here} stands where a {there} belongs")
+        if n == 2:
+            causes.insert(
+                0, f"one of two equal uses is {'not counted' if less else 'counted twice'}"
+            )
+        return f"1/{n} of" if less else f"{n} times", causes
+    if abs(ratio**2 - square) < 1e-6 * square and square in (*x[-1:], *y[-1:]):
+        cause = f"a division by √{square}, as by √d_k, is {'one too many' if less else 'missing'}"
+        return f"1/√{square} of" if less else f"√{square} times", [cause]
+    return f"{k:.6g} times", ["a constant, as an inner derivative, is missing or there twice"]
+
+
+# ---------------------------------------------------------------- the wrong place
+
+
+def transposed(case: Case) -> Diagnosis | None:
+    """Diagnose a c that is the true gradient transposed, or the true one at a transposed point."""
+    square = [a.ndim > 1 and a.shape[-2] == a.shape[-1] for a in case.points]
+    if square[case.i] and case.gives(lambda u: case.slope(u.mT)):
+        return Diagnosis("transposed", "The VJP gives the true gradient transposed.")
+    for a, name, j in zip(case.points, case.names, range(len(square)), strict=True):
+        if square[j] and case.gives(case.at(j, a.mT.copy()).slope):
+            return Diagnosis(
+                "transposed",
+                f"The VJP gives what is right if {name} is transposed: it uses {name} without the "
+                ".mT that belongs there, or with one too many.",
+            )
+    return None
+
+
+def the_wrong_axis(case: Case) -> Diagnosis | None:
+    """Diagnose a VJP and a value that mix the elements of the input along different axes.
+
+    Row k of a Jacobian is the gradient of output k. A VJP gives it for the g that is 1 at k and 0
+    elsewhere; a difference gives one column for each element of the input.
+    """
+    x, size = case.x, case.g.size
+    if size * x.size > MOST_ENTRIES or not case.gradient.any():
+        return None
+    basis = np.eye(size).reshape(size, *case.g.shape)
+    claimed = np.array([case.claim(g).ravel() for g in basis])
+    true, _ = elementwise(lambda x: case.value(x).ravel(), x, np.abs(case.value(x)).ravel())
+    told, meant = (
+        " and ".join(f"axis {axis}" for axis in mixed_axes(table, x.shape)) or "no axis"
+        for table in (claimed, true.T)
+    )
+    name = case.names[case.i]
+    said = f"The value mixes the elements of {name} along {meant}, and the VJP along {told}."
+    return Diagnosis("the wrong axis", said) if told != meant else None
+
+
+def mixed_axes(table: Array, x: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the axes of x along which a Jacobian mixes: an output needs several places there.
+
+    >>> from minigrad.checks.mistakes import mixed_axes
+    >>> mixed_axes(np.kron(np.eye(2), np.ones((1, 3))), (2, 3))           # a sum along axis 1
+    (1,)
+    """
+    needed = (np.abs(table) > 1e-6 * np.abs(table).max()).reshape(len(table), *x)
+    others = [tuple(a + 1 for a in range(len(x)) if a != axis) for axis in range(len(x))]
+    places = [needed.any(axis=each).sum(axis=1) for each in others]  # of each output
+    return tuple(axis for axis, count in enumerate(places) if (count > 1).any())
+
+
+def exchanged(case: Case) -> Diagnosis | None:
+    """Diagnose a c that is the true gradient of another input, both summed to the smaller shape."""
+    for j in range(len(case.points) - 1):
+        other = Trial(case.claims, j, 0)
+        n = min(case.x.ndim, other.point.ndim)
+        extra = case.x.ndim - n
+        if j != case.i and case.x.shape[extra:] == other.point.shape[other.point.ndim - n :]:
+            c = case.gradient.sum(axis=tuple(range(extra)))
+            if _agree(c, min(case.length, other.length, key=np.ndim), other.slope):
+                said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
+                return Diagnosis("exchanged", f"{said}are the two exchanged?")
+    return None
+
+
+# ---------------------------------------------------------------- shares that are not added up
+
+
+def a_use_missing(case: Case) -> Diagnosis | None:
+    """Diagnose a c that counts only some uses of a tensor in the value.
+
+    A rule is written for Tensors, too. Called with them, its value has a record, in which every use
+    of a tensor is an arrow: (result, which of its inputs). The gradient without some of the arrows
+    is one replay.
+    """
+    rule, x = case.alone.rule, Tensor(case.x, requires_grad=True)
+    given = case.alone.given([*case.points[: case.i], x, *case.points[case.i + 1 : -1]])
+    value: Any = getattr(rule, "definition", rule)(*given, **case.alone.options)
+    value = value[0] if isinstance(value, tuple) else value
+    results: list[Any] = [t for t in behind(value) if t.node is not None]
+    uses: dict[Tensor, list[tuple[Tensor, int]]] = {}
+    for t in sorted(results, key=lambda t: t._time):
+        for position, used in enumerate(t.node.inputs):
+            if used.requires_grad:
+                uses.setdefault(used, []).append((t, position))
+    cuts = [  # one arrow is missing, or all but one
+        (used, set(cut))
+        for used, arrows in uses.items()
+        for n in {1, len(arrows) - 1} - {0, len(arrows)}
+        for cut in combinations(arrows, n)
+    ]
+
+    def without(missing: set[tuple[Tensor, int]]) -> Array:
+        counted = lambda t, sent, _: (each for each in sent if (t, each[1]) not in missing)
+        found = replay(value, case.g, {x}, retain_graph=True, observe=counted)
+        return np.asarray(found.get(x, np.zeros(x.shape)))
+
+    # A use that changes nothing, as that in the shift x - max(x) of a softmax, may be missing too.
+    whole = without(set())
+    idle = {arrow for _, cut in cuts if _same(without(cut), whole) for arrow in cut}
+    name: Callable[[Any], str] = lambda t: t.node.name if t.node else "an input"
+    for used, cut in cuts:
+        if any(_same(case.gradient, without(missing)) for missing in (cut, cut | idle)):
+            what = case.names[case.i] if used is x else f"the result of {name(used)}"
+            times = "twice" if len(uses[used]) == 2 else f"{len(uses[used])} times"
+            lost = [f"{name(t)} (its input {k})" for t, k in uses[used] if (t, k) in cut]
+            said = f"The value uses {what} {times}, and the VJP does not count "
+            return Diagnosis("a use is missing", f"{said}{' and '.join(lost)}.")
+    return None
+
+
+def not_summed(case: Case) -> Diagnosis | None:
+    """Diagnose a c that is one share of a broadcast input, or the mean of its shares.
+
+    The copies that broadcasting makes of the input get numbers of their own, so that a difference
+    gives the share of each.
+    """
+    x, y = case.x, case.g.shape
+    copies = np.broadcast_to(x, y).copy()
+    before = (1,) * (len(y) - x.ndim) + x.shape
+    axes = [axis for axis, n in enumerate(y) if before[axis] == 1 < n]
+    if not axes or not _same(case.value(copies), case.value(x)):
+        return None
+    wide = case.at(case.i, copies)
+    first = (np.indices(y)[axes] == 0).all(axis=0)  # 1 for the first copy, 0 for the others
+    shares: dict[str, Any] = {"first share": first, "last share": np.flip(first, tuple(axes))}
+    for how, share in {**shares, "mean": first.mean()}.items():
+        if case.gives(wide.slope, share):
+            where = " and ".join(f"axis {axis}" for axis in axes)
+            return Diagnosis(
+                "not summed",
+                f"Along {where} {case.names[case.i]} of shape {x.shape} was broadcast to {y}: the "
+                f"shares of its copies belong added up, and the VJP gives the {how} of them.",
+            )
+    return None
