@@ -102,7 +102,7 @@ def glass_layout(num_blocks: int) -> list[Piece]:
     return [Piece(theirs, (ours,), False) for theirs, ours in pieces]
 
 
-def writer(language: str = "English", *, dtype: Any = float) -> GPT:
+def writer(language: str = "English") -> GPT:
     """One of glassllm's GPTs. Its npz holds the arrays in float16, and a text of sizes."""
     path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.npz"
     with _used("glassllm", path):
@@ -121,7 +121,6 @@ def writer(language: str = "English", *, dtype: Any = float) -> GPT:
             base=config["rope_base"],
             max_length=config["max_len"],
             rng=np.random.default_rng(0),
-            dtype=dtype,
         )
         _load(model, theirs, glass_layout(len(model.blocks)))
     return model
