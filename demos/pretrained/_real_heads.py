@@ -75,7 +75,7 @@ def ratios(model: str, look: Callable[[int, Any], Seen], texts: int, shape: Any)
 
 def of_writer(seed: int = 0) -> list[RealHead]:
     """Return glassllm's English heads."""
-    model = writer(dtype=np.float32)
+    model = writer().astype(np.float32)
     texts = own_texts(model, TEXTS, 129, rng=np.random.default_rng(seed))
     allowed = causal_mask(128)
 

@@ -67,7 +67,7 @@ def recovery(
     if files != origin():
         raise WeightsError("a file that the model is loaded from has changed during the run")
     keep_memory()
-    model = writer(dtype=np.float32)
+    model = writer().astype(np.float32)
     drawn = own_texts(model, LEARNED + OTHERS, LENGTH, rng=rng)
     others, learned = drawn[LEARNED:], drawn[:LEARNED]
     if texts > LEARNED:

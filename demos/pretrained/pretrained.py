@@ -173,7 +173,7 @@ if len(prompt) > 1:
 print(f"   {answer}\n")
 alice = np.array(pieces.encode(ALICE)[: LONGEST + 1])
 seen = see(model, alice)
-fast = writer(dtype=np.float32)  # (where speed counts)
+fast = writer().astype(np.float32)  # (where speed counts)
 own = own_texts(fast, TEXTS, LONGEST + 1, rng=np.random.default_rng(chosen.seed))
 previous = seen.previous
 first, second, third = np.argsort(-previous)[:3]
