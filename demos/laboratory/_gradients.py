@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from attention.figures import plot_distributions, plot_hill, plot_map, save_figure
+from attention.figures import save_figure
 from attention.scaling import heads, ratios
+from demos.laboratory._figures import plot_distributions, plot_hill, plot_map
 
 POINTS = ((64, 64), (64, 1024), (512, 5))  # d_k and keys of figure 2
 LARGER, UNEQUAL, FLAT, TOP = 1.5, 1.1, 1.4, 1.5  # the marks of what is claimed
