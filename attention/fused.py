@@ -163,11 +163,10 @@ def _fused_attention(
 ) -> Any:
     T, S, d_v = Q.shape[-2], K.shape[-2], V.shape[-1]
     dtype = np.result_type(Q, K, V, *([score_bias] if score_bias.ndim else []))
-    Q, K, V, score_bias = (x.astype(dtype, copy=False) for x in (Q, K, V, score_bias))
     batch = np.broadcast_shapes(Q.shape[:-2], K.shape[:-2], V.shape[:-2])
+    Q, K, V = (_in_a_row(x.astype(dtype, copy=False), batch) for x in (Q, K, V))
     N, C = math.prod(batch), min(block, S)
     at_once = max(1, IN_THE_CACHE // max(1, min(block, T) * C))  # members in an array of scores
-    q_of, k_of, v_of = (_of_members(x, batch) for x in (Q, K, V))
     added = _of_members(_stretched(score_bias, T, S), batch) if score_bias.ndim else None
     may_look, has_key = None, _of_members(np.full((1, T), S > 0), batch)
     if mask is not None:  # whether a query has a key is asked of the mask, since l may be NaN
@@ -179,13 +178,13 @@ def _fused_attention(
 
     def key_blocks(members: slice, rows: slice, space: Array) -> Iterator[tuple[slice, Array]]:
         """Z for some queries, a block of keys at a time, in space; forbidden scores are -∞."""
-        q_t = np.ascontiguousarray(q_of(members, rows).mT)  # (n, d_k, R)
+        q_t = np.ascontiguousarray(Q[members, rows].mT)  # (n, d_k, R)
         for columns in _blocks(S, block):
             allowed = None if may_look is None else may_look(members, rows, columns)
             if allowed is not None and not allowed.any():
                 continue
             Z = _part(space, members, columns, rows)
-            np.matmul(k_of(members, columns), q_t, out=Z)  # (n, C, R)
+            np.matmul(K[members, columns], q_t, out=Z)  # (n, C, R)
             if added is not None:
                 Z += added(members, rows, columns).mT  # (…, C, R)
             if allowed is not None and not allowed.all():
@@ -206,7 +205,7 @@ def _fused_attention(
             E = np.exp(np.subtract(Z, shift, out=Z), out=Z)  # (n, C, R)
             rescale = np.exp(before - shift)  # (n, 1, R)
             l = rescale * l + (ones[: Z.shape[1]] @ E)[:, None]  # (n, 1, R)
-            a = rescale.mT * a + E.mT @ v_of(members, columns)  # (n, R, d_v)
+            a = rescale.mT * a + E.mT @ V[members, columns]  # (n, R, d_v)
         # A query without a key keeps y = 0, and m = ∞ makes all its weights 0.
         some = has_key(members, slice(None), rows)  # (…, 1, R)
         np.divide(a, l.mT, out=Y[members, rows], where=some.mT)
@@ -218,7 +217,7 @@ def _fused_attention(
         G = g.reshape(Y.shape)  # (N, T, d_v)
         G = G if in_one_block else G / L.mT  # (N, T, d_v)
         row_sums = np.vecdot(G, Y)[:, None]  # (N, 1, T)
-        dQ, dK, dV = (np.zeros((N, *x.shape[-2:]), dtype) for x in (Q, K, V))
+        dQ, dK, dV = (np.zeros(x.shape, dtype) for x in (Q, K, V))
         d_bias = np.zeros((N, T, S) if needs[3] else 0, dtype)
         space = np.empty((2, size), dtype)  # (not shared: two threads may run backward at once)
         for members, rows in itertools.product(_blocks(N, at_once), _blocks(T, block)):
@@ -229,14 +228,14 @@ def _fused_attention(
                     E /= L[members, :, rows]
                 dV[members, columns] += E @ G[members, rows]  # (n, C, d_v)
                 dP = _part(space[1], members, columns, rows)
-                np.matmul(v_of(members, columns), g_t, out=dP)  # (n, C, R)
+                np.matmul(V[members, columns], g_t, out=dP)  # (n, C, R)
                 D = row_sums[members, :, rows]  # (n, 1, R)
                 if in_one_block:
                     D = np.einsum("ncr,ncr->nr", E, dP)[:, None]
                 dP -= D
                 dZ = np.multiply(dP, E, out=dP)  # (n, C, R)
-                dQ[members, rows] += dZ.mT @ k_of(members, columns)  # (n, R, d_k)
-                dK[members, columns] += dZ @ q_of(members, rows)  # (n, C, d_k)
+                dQ[members, rows] += dZ.mT @ K[members, columns]  # (n, R, d_k)
+                dK[members, columns] += dZ @ Q[members, rows]  # (n, C, d_k)
                 if needs[3]:
                     d_bias[members, rows, columns] += dZ.mT  # (n, R, C)
         if needs[3]:
@@ -273,32 +272,27 @@ def _limits(allowed: Array, dtype: Any) -> Array:
     return limits
 
 
+def _in_a_row(x: Array, batch: tuple[int, ...]) -> Array:
+    """x's matrices, one for each member of the batch, in a row.   (…, ·, ·) → (N, ·, ·)
+
+    Matrices that do not lie so in memory are copied. Their products are then faster, too.
+    """
+    whole = np.broadcast_to(x, (*batch, *x.shape[-2:]))
+    return whole.reshape(math.prod(batch), *x.shape[-2:])
+
+
 def _of_members(x: Array, batch: tuple[int, ...]) -> Callable[..., Array]:
     """A function f(members, *part): the matrices in x of these members of the batch.
 
     `members` is a slice of the batch flattened to one axis, and `part` are slices of each matrix.
     If x has a single matrix for all members, f returns it once, with a first axis of length 1.
     """
-    flat = _in_a_row(x)
+    own = x.shape[:-2]
+    flat = x.reshape(math.prod(own), *x.shape[-2:])
     if len(flat) == 1:
         return lambda members, *part: flat[:, *part]
-    if x.shape[:-2] == batch:
-        return lambda members, *part: flat[members, *part]
-    places = _places(x.shape[:-2], batch)
+    places = np.broadcast_to(np.arange(len(flat)).reshape(own), batch).ravel()  # (N,)
     return lambda members, *part: flat[places[members], *part]
-
-
-def _in_a_row(x: Array) -> Array:
-    """x's matrices in a row.   (…, ·, ·) → (N, ·, ·)
-
-    Matrices that do not lie so in memory are copied. Their products are then faster, too.
-    """
-    return x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:])
-
-
-def _places(own: tuple[int, ...], batch: tuple[int, ...]) -> Array:
-    """Which matrix in a row each member of the batch has, if the axes `own` are broadcast to it."""
-    return np.broadcast_to(np.arange(math.prod(own)).reshape(own), batch).ravel()  # (N,)
 
 
 def _summed(dZ: Array, shape: tuple[int, ...]) -> Array:

@@ -261,7 +261,9 @@ CHANGES = {
 SHAPELESS = {  # statements whose shape has no one name, and why
     "new = np.concatenate(": "the new position, or one position more in each round",
     "return np.concatenate([tokens": "a prompt and all that follows it",
-    "return x.reshape(math.prod": "matrices of any size",
+    "whole = np.broadcast_to(x": "matrices of any size",
+    "return whole.reshape(": "matrices of any size",
+    "flat = x.reshape(": "matrices of any size",
     "return concatenate([held": "keys (…, S, d_k), or values (…, S, d_v)",
     "return space[": "as many axes as there are slices",
     "return Y.reshape(": "a result and a function",
