@@ -386,24 +386,6 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
 
 
-@needs_torch
-@pytest.mark.skipif(safetensors is None, reason="bfloat16 comes in files of safetensors")
-def test_bfloat16_is_read_by_pytorch_and_not_by_numpy(tmp_path):
-    from safetensors.torch import load_file, save_file
-
-    path, (make, pieces) = tmp_path / "model.safetensors", LAYOUTS["llama"]
-    theirs = {n: torch.tensor(x).bfloat16() for n, x in to_theirs(drawn(make()), pieces).items()}
-    save_file(theirs, path)
-    with pytest.raises(TypeError, match="bfloat16"):
-        safetensors.load_file(path)
-    model = make()
-    model.load_state_dict(to_ours({n: x.float() for n, x in load_file(path).items()}, pieces))
-    equal(
-        {n: x.astype(np.float32) for n, x in to_theirs(model.state_dict(), pieces).items()},
-        {n: x.float().numpy() for n, x in theirs.items()},
-    )
-
-
 PYTORCHS = {
     "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
     "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),

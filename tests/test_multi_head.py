@@ -126,15 +126,6 @@ def test_cross_attention_equals_three_nested_loops(mask, for_heads):
     np.testing.assert_allclose(made(q, k, mask=mask).data, output, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("mask", [None, causal_mask(T)], ids=["none", "causal"])
-def test_self_attention_equals_three_nested_loops(mask):
-    made, x = wide(), sequences(T)
-    allowed = True if mask is None else mask
-    weights, output = three_loops(made, x.data, x.data, x.data, allowed)
-    np.testing.assert_allclose(made(x, mask=mask).data, output, rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(made.weights(x, mask=mask).data, weights, rtol=1e-11)
-
-
 GROUPS = {"each its own": 6, "threes": 2, "one for all": 1}  # how many of 6 have their own keys
 groups = pytest.mark.parametrize("num_kv_heads", GROUPS.values(), ids=GROUPS)
 SCORE_BIASES = {  # with the shape (B, 6, T, S) that each stands for
@@ -187,30 +178,6 @@ def test_the_parameters_are_named_as_the_paper_names_them_and_shared_keys_take_a
     assert {name: p.name for name, p in found.items()} == {name: name for name in found}
     plain = shared(num_kv_heads, d_v=D_V)
     assert {name: p.shape for name, p in plain.named_parameters()} == weights
-
-
-def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
-    calls = []
-
-    def rotate(x, start):
-        calls.append((x.shape, start))
-        return x
-
-    made, cache = free(rotate=rotate), KVCache()
-    made(sequences(T), sequences(S))
-    made.weights(sequences(T), sequences(S))
-    made(sequences(S), cache=cache)
-    made(sequences(T), cache=cache)
-    q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
-    assert calls == [(q, S - T), (k, 0)] * 2 + [(k, 0)] * 2 + [(new, S)] * 2
-
-
-def test_a_head_is_a_stretch_of_features():
-    x = sequences(T, d_model=H * D_K)
-    heads = split_heads(x, H)
-    assert heads.shape == (B, H, T, D_K)
-    for h in range(H):
-        np.testing.assert_array_equal(heads.data[:, h], x.data[..., h * D_K : (h + 1) * D_K])
 
 
 # ---------------------------------------------------------------- derivative
@@ -284,40 +251,6 @@ def test_heads_never_mix_before_the_last_projection():
     for w, d in zip(projections, gradients(seen[0][:, 3].sum(), projections), strict=True):
         columns = (d.reshape(D_MODEL, H, -1) != 0).any(axis=(0, 2))
         np.testing.assert_array_equal(columns, np.arange(H) == 3, err_msg=w.name)
-
-
-@groups
-def test_shared_keys_are_the_keys_of_all_heads_repeated(num_kv_heads):
-    """The layer whose heads each have their own, equal, gives the same; their gradients add up."""
-    options = {"d_v": D_V, "bias": True, "rotate": rotary}
-    few, times = randomised(shared(num_kv_heads, **options)), 6 // num_kv_heads
-    all_own = shared(None, **options)
-
-    def repeated(x):
-        """(…, kv heads · d) → (…, 6 · d)"""
-        return np.repeat(x.reshape(*x.shape[:-1], num_kv_heads, -1), times, -2).reshape(
-            *x.shape[:-1], -1
-        )
-
-    all_own.load_state_dict(
-        {
-            name: repeated(x) if name.startswith(("w_k", "w_v")) else x
-            for name, x in few.state_dict().items()
-        }
-    )
-    x = sequences(T)
-    one, other = few(x, mask=causal_mask(T)), all_own(x, mask=causal_mask(T))
-    np.testing.assert_allclose(one.data, other.data, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(few.weights(x).data, all_own.weights(x).data, rtol=1e-12)
-    g = random.standard_normal(one.shape)
-    one.backward(g)
-    other.backward(g)
-    for (name, p), own in zip(few.named_parameters(), all_own.parameters(), strict=True):
-        expected = own.grad
-        if name.startswith(("w_k", "w_v")):
-            grouped = (*own.shape[:-1], num_kv_heads, times, own.shape[-1] // 6)
-            expected = own.grad.reshape(grouped).sum(axis=-2).reshape(p.shape)
-        np.testing.assert_allclose(p.grad, expected, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -400,15 +333,6 @@ def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_fo
     assert [shapes for shapes, _ in calls] == [[(B, H, T, D_K), (B, H, S, D_K), (B, H, S, D_V)]] * 3
 
 
-def test_the_order_of_heads_is_no_matter_if_all_four_projections_agree_on_it():
-    made, x = free(), sequences(T)
-    before, order = made(x).data, random.permutation(H)
-    for w in (made.w_q.weight, made.w_k.weight, made.w_v.weight):
-        w.data = w.data.reshape(D_MODEL, H, -1)[:, order].reshape(w.shape)
-    made.w_o.weight.data = made.w_o.weight.data.reshape(H, D_V, D_MODEL)[order].reshape(-1, D_MODEL)
-    np.testing.assert_allclose(made(x).data, before, rtol=1e-12, atol=1e-14)
-
-
 @pytest.mark.parametrize("options", [{}, {"num_kv_heads": 1, "attend": qk_norm(), "scale": 3.0}])
 def test_the_weights_it_shows_are_the_weights_it_uses(options):
     made, x, mask, bias = wide(**options), sequences(T), causal_mask(T), alibi(H, T)
@@ -440,13 +364,6 @@ def test_padding_is_never_seen_and_a_sequence_of_nothing_but_padding_gives_the_b
         assert not d[1].any()
 
 
-def test_permuting_memory_changes_nothing_and_permuting_queries_permutes_outputs():
-    made, x, memory = wide(), sequences(T), sequences(S)
-    y, order, turned = made(x, memory).data, random.permutation(S), [2, 0, 1]
-    np.testing.assert_allclose(made(x, memory[:, order]).data, y, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(made(x[:, turned], memory).data, y[:, turned], rtol=1e-12)
-
-
 @pytest.mark.parametrize("batch", [(3, S), (2, S), (S,)])
 def test_a_mask_of_a_sequence_is_not_taken_for_a_mask_of_a_head(batch):
     """With as many sequences as heads, only its place tells (B, T, S) from (H, T, S)."""
@@ -464,27 +381,6 @@ def test_without_a_batch_axis_it_gives_what_a_batch_of_one_gives():
     np.testing.assert_array_equal(
         made(x, mask=mask).data, made(x.reshape(1, T, D_MODEL), mask=mask[None]).data[0]
     )
-
-
-@pytest.mark.parametrize(
-    ("scale", "is_right"),
-    [
-        (None, True),
-        (lambda d_k: 1.0, False),
-        (lambda d_k: math.sqrt(d_k), False),
-        (1 / math.sqrt(3 * 31), False),
-        (1 / math.sqrt(3), False),
-        (lambda d_k: 1 / d_k, False),
-    ],
-    ids=["1/√d_k", "missing", "inverted", "1/√d_model", "1/√H", "1/d_k"],
-)
-def test_unit_variance_stays_unit_variance_in_the_scores_of_every_head(scale, is_right):
-    """Of inputs N(0, 1) and initial weights. Over seeds, a head's deviation is 1 ± 0.015."""
-    made = layer(3 * 31, 3, scale=scale)
-    (scores,) = made.weights(sequences(S, (400,), 3 * 31)).node.inputs
-    near_1 = abs(scores.data.std(axis=(0, 2, 3)) - 1) < 0.1
-    assert near_1.shape == (3,)
-    assert near_1.all() if is_right else not near_1.any()
 
 
 def test_the_layer_keeps_nothing_of_what_it_computes():
@@ -520,13 +416,6 @@ def test_a_cache_makes_room_by_doubling_and_not_at_each_step():
         cache.k, cache.v = cache.joined(one, one)
         rooms.add(id(cache.k.data.base))
     assert cache.length == 1000 and len(rooms) < 12
-
-
-def test_rotary_queries_are_the_last_of_the_positions_as_in_a_causal_mask():
-    made, x = layer(d_k=6, d_v=D_V, rotate=rotary), sequences(S)
-    whole = made(x, mask=causal_mask(S)).data
-    last = made(x[:, -2:], x, mask=causal_mask(2, S)).data
-    np.testing.assert_allclose(last, whole[:, -2:], rtol=1e-10, atol=1e-12)
 
 
 # ---------------------------------------------------------------- refusal
