@@ -5,7 +5,7 @@ the order a reader meets them. Four files are tools, which are used and not read
 
     cache     keys and values that are not computed again: `KVCache`
     mapping   other people's weights under our names, and ours under theirs
-    figures   the palette of all pictures, the pictures of chapter 16, and how a figure is saved
+    figures   one palette for all pictures, and how a figure is saved
     maps      pictures of attention weights
 """
 

@@ -1,14 +1,8 @@
-"""Figures: pictures of what chapter 16 measured.
+"""Figures: one palette for all pictures, names for their lines, and how one is saved.
 
-What should a picture of a measurement show? The numbers, their spread over repeats, and the
-comparison that the text makes, with a name on every axis and at the end of every line. Its title
-says what it shows. Each function here takes data and returns a matplotlib `Figure`; `save_figure`
-writes it, without a display.
-
-All pictures of this project take their colours from one palette, in which a colour has one meaning.
-Colours that occur together differ in lightness, so a grey print shows the difference, and so does
-an eye that confuses red and green. Each of them has a contrast of 3 : 1 or more on white, which is
-the ground of every figure.
+In the palette a colour has one meaning. Colours that occur together differ in lightness, so a grey
+print shows the difference, and so does an eye that confuses red and green. Each of them has a
+contrast of 3 : 1 or more on white, which is the ground of every figure.
 """
 
 from __future__ import annotations
@@ -21,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attention.scaling import Saturation, summary
 from minigrad import write_whole
 
 if TYPE_CHECKING:
@@ -49,70 +42,6 @@ PALETTE = (
     (REFERENCE,),
 )
 
-# The six panels. Each has its lines, the name of its y axis, whether that axis is logarithmic, and
-# what is found without the scale at the largest d_k.
-PANELS: tuple[tuple[tuple[str, ...], str, bool, str], ...] = (
-    (("score_variance",), "variance", True, "the scores have variance {score_variance:,.0f}"),
-    (("entropy",), "entropy / log n", False, "the weights' entropy is {entropy:.2f} log n"),
-    (("largest_weight",), "weight", False, "a median query puts {largest_weight:.2f} on one key"),
-    (
-        ("gradient_median", "gradient_mean"),
-        "‖∂L/∂q‖",
-        True,
-        "the median gradient is {gradient_median:.2g}, the mean {gradient_mean:.2g}",
-    ),
-    (
-        ("dead_share",),
-        "share of ‖∂L/∂q‖ < 0.001",
-        False,
-        "{dead_share:.0%} of the queries are dead",
-    ),
-    (
-        ("top_tenth_share",),
-        "share of ‖∂L/∂q‖²",
-        False,
-        "a tenth of the queries has {top_tenth_share:.0%} of ‖∂L/∂q‖²",
-    ),
-)
-
-
-def plot_sweep(rows: Sequence[Saturation]) -> Figure:
-    """Chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
-
-    0 is among the exponents of the scale: the titles say what is found without a scale.
-    """
-    found = summary(rows)
-    d_ks = sorted({d_k for d_k, _ in found})
-    last = {name: mean for name, (mean, _) in found[d_ks[-1], 0.0].items()}
-    figure = new_figure(7.4, 8.4)
-    for panel, (names, axis, logarithmic, finding) in zip(
-        figure.subplots(3, 2).ravel(), PANELS, strict=True
-    ):
-        ends = []
-        for a in exponents_of(rows):
-            colour, label, style = of_scale(a)
-            for name in names:
-                mean, spread = np.array([found[d_k, a][name] for d_k in d_ks]).T
-                is_mean = name == "gradient_mean"
-                panel.plot(d_ks, mean, "^:" if is_mean else style, color=colour, markersize=4)
-                low = np.maximum(mean - spread, mean / 10 if logarithmic else 0.0)
-                panel.fill_between(d_ks, low, mean + spread, color=colour, alpha=0.15, linewidth=0)
-                what = f"\n{name.removeprefix('gradient_')}" if len(names) > 1 else ""
-                ends.append((mean[-1], label + what, colour))
-        panel.set_xscale("log", base=2)
-        panel.set_xticks(d_ks[::2], [str(d_k) for d_k in d_ks[::2]])
-        if logarithmic:
-            panel.set_yscale("log")
-        else:
-            panel.set_ylim(-0.03, 1.03)
-        panel.set_title(finding.format(**last), fontsize=9)
-        panel.set_xlabel("d_k", fontsize=9)
-        panel.set_ylabel(axis, fontsize=9)
-        panel.grid(alpha=0.25)
-        name_ends(panel, ends)
-    figure.suptitle(f"Without the scale, at d_k = {d_ks[-1]}:", fontsize=11)
-    return figure
-
 
 def of_scale(a: float | str) -> tuple[str, str, str]:
     """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey.
@@ -125,11 +54,6 @@ def of_scale(a: float | str) -> tuple[str, str, str]:
     """
     name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
     return OF_SCALE.get(a, (REFERENCE, name, "x:"))
-
-
-def exponents_of(rows: Sequence[Any]) -> list[Any]:
-    """The exponents of some rows in their order, and then the names of functions."""
-    return sorted({row.a for row in rows}, key=lambda a: (isinstance(a, str), a))
 
 
 def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:

@@ -7,9 +7,7 @@ import pytest
 
 import attention.scaling as chapter
 from attention import attention, attention_weights
-from attention.figures import plot_sweep
 from attention.scaling import (
-    MEASURED,
     entropies,
     power,
     ratios,
@@ -241,23 +239,3 @@ def test_the_typical_query_is_the_median_one():
     x = Tensor(q, requires_grad=True)
     (gradient,) = gradients(attention(x, Tensor(k), Tensor(v), scale=1.0), [x], g)
     assert np.linalg.norm(gradient) == pytest.approx(np.median(norms))
-
-
-# ------------------------------------------------------------------ figure
-
-
-def test_the_figure_shows_every_measurement_at_every_scale_and_names_functions_in_grey():
-    def third(d_k):
-        return 1 / 3
-
-    exponents = (0.0, 0.5, 0.25, third)
-    rows = list(sweep([4, 16], exponents, repeats=2))
-    figure, found = plot_sweep(rows), summary(rows)
-    drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
-    assert len(drawn) == 4 * len(MEASURED)
-    for name in MEASURED:
-        for a in (0.0, 0.5, 0.25, "third"):
-            wanted = [found[d_k, a][name][0] for d_k in (4, 16)]
-            assert any(np.array_equal(line, wanted) for line in drawn)
-    names = {text.get_text() for panel in figure.axes for text in panel.texts}
-    assert {"no scale", "d_k^-0.25", "third"} <= names

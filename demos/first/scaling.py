@@ -17,11 +17,12 @@ import numpy as np
 from tqdm import tqdm
 
 from attention import MultiHeadAttention, attention
-from attention.figures import plot_sweep, save_figure
+from attention.figures import save_figure
 from attention.scaling import DEAD, MEASURED, ratios, summary, sweep, typical_query
 from demos import options
 from demos._markup import plus_minus
 from demos._page import Page, try_it
+from demos.first._sweep import plot_sweep
 from demos.texts.sources import agreeing
 from demos.texts.sources import love_transformers as source
 from minigrad import Steps, Tensor, gradcheck, gradients, graph, unfused

@@ -7,9 +7,10 @@ from html import unescape
 import numpy as np
 import pytest
 
-from attention import attention
-from attention.scaling import ratios, sweep, typical_query
+from attention import attention, scaling
+from attention.scaling import ratios, summary, sweep, typical_query
 from demos import files
+from demos.first._sweep import plot_sweep
 from minigrad import Tensor, gradients
 from tests.demos.running import ROOT
 
@@ -149,3 +150,20 @@ def test_no_measured_number_is_typed_into_a_page():
         if numbers:
             found[name] = sorted(numbers)
     assert found == {name: sorted(numbers) for name, numbers in TYPED.items()}
+
+
+def test_the_figure_shows_every_measurement_at_every_scale_and_names_functions_in_grey():
+    def third(d_k):
+        return 1 / 3
+
+    exponents = (0.0, 0.5, 0.25, third)
+    rows = list(sweep([4, 16], exponents, repeats=2))
+    figure, found = plot_sweep(rows), summary(rows)
+    drawn = [line.get_ydata() for panel in figure.axes for line in panel.lines]
+    assert len(drawn) == 4 * len(scaling.MEASURED)
+    for name in scaling.MEASURED:
+        for a in (0.0, 0.5, 0.25, "third"):
+            wanted = [found[d_k, a][name][0] for d_k in (4, 16)]
+            assert any(np.array_equal(line, wanted) for line in drawn)
+    names = {text.get_text() for panel in figure.axes for text in panel.texts}
+    assert {"no scale", "d_k^-0.25", "third"} <= names
