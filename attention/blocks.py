@@ -178,8 +178,7 @@ class Block(Module):
 def block_weights(blocks: Sequence[Block], x: Tensor, *, mask: Any = None) -> list[Array]:
     """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
 
-    The blocks have no cross-attention. ValueError if they are in training mode and drop. Encoders
-    and models have this as `maps` (chapters 15.2 and 15.3).
+    Encoders and models have this as `maps` (chapters 15.2 and 15.3).
     """
     refuse_dropout(*blocks)
     found = []

@@ -37,11 +37,9 @@ Array = np.ndarray[Any, Any]
 class KVCache:
     """The keys and values of the positions that a layer has seen, for use in later steps.
 
-    Cached keys and values stay right if the mask is causal, the parameters do not change and there
-    is no dropout. Pass the same cache to the same layer at each step, with the new positions alone.
-    Do so under `no_grad()`: with recording on, the cache would keep the record of every step. A
-    cache is for self-attention: call layer(x, cache=cache). `GPT.caches` makes one for each block,
-    and `generate` (chapter 15.4) uses them.
+    They stay right if the mask is causal, the parameters do not change and there is no dropout.
+    Pass the same cache to the same layer at each step, with the new positions alone, and do so
+    under `no_grad()`: with recording on, the cache would keep the record of every step.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,8 @@
 """Weights that travel: the same numbers under other names.
 
 Why does a checkpoint of the same model not fit? The same matrix is called `w_1` here and `linear1`
-there, is stored transposed, or is one of three in one array. Each of these is easy to translate.
-But only a wrong name or length is refused: a square matrix that is wrongly transposed loads in
-silence. So each layout is written down once, as a list of pieces, and used in both directions.
+there, is stored transposed, or is one of three in one array. Each layout is written down once, as a
+list of pieces, and used in both directions.
 
 A **piece** says which of our arrays make one of theirs. PyTorch's `Linear` stores (d_out, d_in) and
 computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V become one array, one
@@ -27,8 +26,7 @@ each array of the file. What is missing or left over is an error with its name.
 
 Shapes cannot show three mistakes: two matrices of one shape have changed places, a square matrix is
 not transposed, or an option of the model (eps, base, pairs) is wrong. So compare the logits of one
-long text with those of the author's program, both in float64 (in PyTorch `model.double()`): they
-agree to some 1e-10. Float32's rounding can hide a wrong eps, and equal answers show little.
+long text with those of the author's program, both in float64: they agree to some 1e-10.
 """
 
 from __future__ import annotations

@@ -100,9 +100,8 @@ class GPT(Module):
     def maps(self, tokens: Any) -> list[Array]:
         """Every head's attention weights, without a record: for each block an array (B, H, T, T).
 
-        A position has the weight 0 for those ahead of it. `plot_heads` (`attention/maps.py`) draws
-        them. They are softmax weights: with an `attend` that computes others, the model does not
-        use what is shown.
+        `plot_heads` (`attention/maps.py`) draws them. They are softmax weights: with an `attend`
+        that computes others, the model does not use what is shown.
         """
         refuse_dropout(self)
         x = self.embed(tokens)  # (B, T, d_model)
@@ -134,11 +133,9 @@ def llama(
 
     The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
     8/3 d_model, which Llama rounds up to a multiple of 256; d_k is d_model / num_heads. A tied
-    model scores tokens with the matrix of its embedding. base and pairs are `rotary`'s, and
-    max_length is `GPT`'s.
-
-    Weights that somebody else has trained need the eps, base and pairs of their training. No shape
-    depends on these, so a wrong one raises no error. eps is 1e-5 in Llama 2, and 1e-6 in others.
+    model scores tokens with the matrix of its embedding. Weights that somebody else has trained
+    need the eps, base and pairs (of `rotary`) of their training: no shape depends on these, so a
+    wrong one raises no error.
     """
     d_ff = 8 * d_model // 3 if d_ff is None else d_ff
     widths: dict[str, Any] = {"num_kv_heads": num_kv_heads, "d_k": d_k, "d_v": d_k}

@@ -126,25 +126,21 @@ class MultiHeadAttention(Module):
     This is `multi_head_attention` with its parameters, and with options:
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
-              query heads (Ainslie et al. 2023), which saves parameters and cache. 1 is multi-query
-              attention (Shazeer 2019), None means as many as num_heads
-    d_k, d_v  features of a head; d_model / num_heads if not given, and then num_heads must
-              divide d_model
+              query heads (Ainslie et al. 2023; with 1, Shazeer 2019), which saves parameters and
+              cache. None means as many as num_heads
+    d_k, d_v  features of a head; d_model / num_heads if not given
     bias      whether the four projections add a bias
     scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
     dropout   the probability with which a weight is dropped while training
-    rotate    a function of (q or k, first position) applied to the heads, such as `rotary`
-              (chapter 14)
+    rotate    a function of (q or k, first position), such as `rotary` (chapter 14)
     attend    the function that each head computes, called with mask=, score_bias=, scale= and
               drop=. None means chapter 12's `fused_attention`, whose results are those of chapter
               11's `attention`, but for rounding. It may be set later
     rng       where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look
-    at the scores of each head, or at their gradient, set `attend`. The layer calls it for all heads
-    at once. The result must be computed from the scores that are kept: scores that are only looked
-    at get no gradient. A gradient of scores sums to 0 over the keys, since a number that is added
-    to all of them changes nothing.
+    at the scores of each head, or at their gradient, set `attend`. The result must be computed from
+    the scores that are kept: scores that are only looked at get no gradient.
 
     >>> from attention.scaled_dot_product import over_keys, scale_factor   # chapter 11's two steps
     >>> from minigrad import gradients
@@ -206,10 +202,9 @@ class MultiHeadAttention(Module):
         """Attend from q to k and v: `layer(x)` is self-, `layer(x, memory)` cross-attention.
 
         q (…, T, d_model), k and v (…, S, d_model) → (…, T, d_model). mask is boolean, True =
-        may look, of shape (T, S) or (B, T, S) for all heads, or (B, H, T, S). score_bias is added
-        to the scores, and has the shape (T, S), (H, T, S) or (B, H, T, S). So three axes are
-        (B, T, S) in a mask and (H, T, S) in a score_bias: padding differs by sequence, distance by
-        head. With a cache, q, k and v are the new positions, and S counts the earlier ones too.
+        may look, of shape (T, S), (B, T, S) or (B, H, T, S), and score_bias (T, S), (H, T, S) or
+        (B, H, T, S): padding differs by sequence, distance by head. With a cache, q is the new
+        positions, and S counts the earlier ones too.
         """
         if cache is not None and k is not None:
             raise ValueError("a cache is for self-attention: call layer(x, cache=cache)")

@@ -90,9 +90,8 @@ def rotary(
     It is for q and k, not for v. Positions run from `start`. (Su et al. 2021, section 3.2.2.)
 
     pairs  which features are pair i: "neighbours" for 2i and 2i + 1, as in the paper and in Meta's
-           Llama, "halves" for i and i + d_k/2, as in Hugging Face's. A model can be trained with
-           either: they differ in the order of the features alone. But trained weights need the
-           one of their training
+           Llama, "halves" for i and i + d_k/2, as in Hugging Face's. Trained weights need the one
+           of their training
 
     >>> x = Tensor([[1.0, 0.0, 0.0, 0.0]])
     >>> rotary(x, 1, base=1.0).data.round(2)                # 1 in the pair (0, 1), turned by 1

@@ -104,7 +104,6 @@ class Decoder(Stack):
     """A stack of blocks in which a position may look back, and at a memory.
 
     (…, T, d_model) and memory (…, S, d_model) → (…, T, d_model). The options are those of `Stack`.
-    `Transformer` is built with it.
     """
 
     looks_at_memory = True
@@ -112,11 +111,7 @@ class Decoder(Stack):
     def __call__(
         self, x: Tensor, memory: Tensor, *, mask: Any = None, memory_mask: Any = None
     ) -> Tensor:
-        """Apply all blocks.
-
-        A position may look at itself and back, never ahead; mask may forbid more, such as padding.
-        memory_mask is for cross-attention.
-        """
+        """Apply all blocks; mask may forbid more than to look ahead, memory_mask is for memory."""
         behind = causal_mask(x.shape[-2])
         if mask is not None:
             behind = behind & mask
