@@ -259,16 +259,6 @@ def test_between_the_steps_of_a_stream_the_caller_has_gradients_and_within_them_
     assert recorded() and inside and not any(inside)
 
 
-@models
-def test_streams_that_take_turns_write_what_each_writes_alone(make):
-    model, prompts = lively(make()), (PROMPT, PROMPT[:1, :1])
-    alone = [list(stream(model, p, 5, rng=rng(i))) for i, p in enumerate(prompts)]
-    both = [stream(model, p, 5, rng=rng(i)) for i, p in enumerate(prompts)]
-    turns = list(zip(*both, strict=True))
-    for ours, theirs in zip(alone, zip(*turns, strict=True), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-
-
 # Beam search, on a language of 4 words whose odds depend on the last two.
 
 START, END, WORDS = 0, 1, 4

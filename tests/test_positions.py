@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attention import attention, attention_weights, causal_mask, fused_attention
+from attention import attention, fused_attention
 from attention.positions import (
     LearnedPositions,
     RelativeBias,
@@ -156,15 +156,6 @@ def test_a_shift_of_sinusoidal_positions_is_linear(shift):
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(D_MODEL), atol=1e-14)
 
 
-def test_products_of_sinusoidal_rows_depend_on_the_distance_only_and_all_are_equally_long():
-    rows = sinusoidal(100, D_MODEL)
-    products = rows @ rows.T
-    for distance in (0, 1, 7, 50):
-        along = np.diagonal(products, distance)
-        np.testing.assert_allclose(along, along[0], atol=1e-11)
-    np.testing.assert_allclose(np.diagonal(products), D_MODEL / 2, rtol=1e-13)
-
-
 def test_positions_that_start_later_are_the_later_rows():
     """So a cache of what came before changes nothing (`KVCache`)."""
     np.testing.assert_array_equal(sinusoidal(7, D_MODEL)[3:], sinusoidal(4, D_MODEL, start=3))
@@ -210,17 +201,6 @@ def test_the_gradient_of_a_turn_is_the_turn_back():
     x, g = t(B, T, D_K), t(B, T, D_K)
     (dx,) = gradients(rotary(x, 7), [x], g.data)
     np.testing.assert_allclose(rotary(Tensor(dx), 7).data, g.data, rtol=1e-11, atol=1e-13)
-
-
-def test_under_alibi_keys_alike_are_weighed_by_their_distance_alone():
-    """Each position back divides the weight by exp(slope), at every position, for each head."""
-    q, k = Tensor(np.zeros((H, S, 2))), Tensor(np.zeros((H, S, 2)))
-    weights = attention_weights(q, k, score_bias=alibi(H, S), mask=causal_mask(S)).data
-    for h in range(H):
-        slope = 2 ** (-8 * (h + 1) / H)
-        for t in range(1, S):
-            ratios = weights[h, t, 1 : t + 1] / weights[h, t, :t]
-            np.testing.assert_allclose(ratios, math.exp(slope), rtol=1e-13)
 
 
 @pytest.mark.parametrize("bias", [lambda *n: alibi(H, *n), RelativeBias(H, 2, rng=random)])
