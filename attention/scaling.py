@@ -75,7 +75,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +85,6 @@ from minigrad import Tensor, gradients
 DEAD = 1e-3  # a query with a shorter ∂L/∂q counts as dead: a scaled query gets 0.17
 Array = np.ndarray[Any, Any]
 Exponent = float | Callable[[int], float]
-Row = TypeVar("Row")
 
 
 def power(a: Exponent) -> Callable[[int], float]:
@@ -313,49 +312,3 @@ def typical_query(
     norms = np.linalg.norm(gradients(output, [q], g)[0], axis=-1)
     median = int(np.argsort(norms)[queries // 2])
     return q.data[median : median + 1], k, v, g[median : median + 1]
-
-
-def at_least(least: int, **sizes: object) -> None:
-    """Refuse a size that is not an integer of `least` or more."""
-    for name, size in sizes.items():
-        is_integer = isinstance(size, int | np.integer) and not isinstance(size, bool)
-        if not is_integer or size < least:  # type: ignore[operator]
-            raise ValueError(f"{name} must be an integer of {least} or more: got {size!r}")
-
-
-def sets_of(queries: int, per_key_set: int) -> int:
-    """How many sets of keys there are, if `per_key_set` queries share one.
-
-    >>> from attention.scaling import sets_of
-    >>> sets_of(512, 32)
-    16
-    >>> sets_of(100, 32)
-    Traceback (most recent call last):
-    ValueError: queries=100 cannot be shared equally by sets of per_key_set=32
-    """
-    at_least(1, queries=queries, per_key_set=per_key_set)
-    if queries % per_key_set:
-        raise ValueError(
-            f"queries={queries} cannot be shared equally by sets of per_key_set={per_key_set}"
-        )
-    return queries // per_key_set
-
-
-def real(**numbers: object) -> None:
-    """Refuse what is not a finite number."""
-    for name, number in numbers.items():
-        is_real = isinstance(number, int | float | np.number) and not isinstance(number, bool)
-        if not is_real or not math.isfinite(number):  # type: ignore[arg-type]
-            raise ValueError(f"{name} must be a finite number: got {number!r}")
-
-
-def finite(kind: Callable[..., Row], **measured: Any) -> Row:
-    """The row of a measurement, which is refused if one of its numbers is not finite."""
-    for name, value in measured.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            settings = [f"{n}={measured[n]}" for n in ("d_k", "n", "a", "s") if n in measured]
-            raise ValueError(
-                f"{name} is {value} at {', '.join(settings)}: floating-point numbers do not reach "
-                "that far"
-            )
-    return kind(**measured)

@@ -76,6 +76,7 @@ gpt([[1]], caches=[KVCache()]) → ValueError: zip() argument 2 is shorter…
 gpt(np.zeros((1, 12), int)) → ValueError: x has positions up to 11, and the learned ones end at 10
 gpt.train().maps([[1]]) → ValueError: the model is in training mode and drops at random: call
     model.eval() first
+bert(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in training mode and…
 llama(19, max_length=3, num_kv_heads=1, **SIZES)([[1, 2, 3, 4]])
     → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
     the last 3 tokens and no cache of earlier ones, or set its max_length to None
@@ -85,8 +86,9 @@ generate(gpt.eval(), [[1.5]], 1) → TypeError: …rule 'same_kind'
 generate(gpt.eval(), [[1]], 1) → TypeError: drawing tokens needs rng=…; temperature=0 is greedy
 generate(gpt.eval(), [[1, 2]], 30, temperature=0) → ValueError: …and the learned ones end at 10
 choose([[1.0], [np.nan]], temperature=0, rng=None) → ValueError: no token can be chosen…
-probabilities([[1.0]], temperature=-1.0) → ValueError: a temperature to divide by is above 0: …
+probabilities([[1.0]], temperature=0.0) → ValueError: a temperature to divide by is above 0: got 0.0
 probabilities([[1.0]], top_k=0) → ValueError: top_k is 1 or more…: got 0 and None
+probabilities([[1.0]], top_p=0.0) → ValueError: …top_p a probability: got None and 0.0
 probabilities([[1.0]], top_p=90) → ValueError: …top_p a probability: got None and 90
 plot_heads(np.ones((1, 2, 3)), "ab", "cd") → ValueError: 2 queries and 2 keys do not name (1, 2, 3)
 to_theirs({"w_q.bias": [1], "w_v.bias": [3]}, multi_head_layout()[1:2])

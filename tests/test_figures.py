@@ -134,6 +134,8 @@ def test_no_title_is_cut_or_touches_another_and_the_figure_is_no_wider_than_a_pa
     figure = plot_heads(drawn_weights(H, T, len(keys)), letters(T), keys, titles=[title] * H)
     assert figure.get_figwidth() < 8
     figure.draw_without_rendering()
+    assert [label.get_text() for label in figure.axes[H - 1].get_xticklabels()] == keys
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == letters(T)
     boxes = [panel.title.get_window_extent() for panel in figure.axes[:H]]
     assert apart(boxes + [panel.bbox for panel in figure.axes[:H]])
     for box in boxes:
@@ -152,7 +154,9 @@ def test_a_colour_bar_says_if_it_does_not_reach_the_largest_weight():
 
 
 def test_frames_that_hardly_differ_are_left_out_and_the_first_and_last_are_shown():
-    moving = [np.array([[1 - x, x]]) for x in (0, 0.01, 0.02, 0.5, 0.55, 0.9, 0.9, 0.91)]
+    moving = [
+        np.array([[1 - x, x], [x, 1 - x]]) for x in (0, 0.01, 0.02, 0.5, 0.55, 0.9, 0.9, 0.91)
+    ]
     assert changing(moving) == [0, 3, 5, 7]
     assert changing(moving[:1]) == [0]
 

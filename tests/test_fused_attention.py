@@ -237,7 +237,7 @@ def test_float32_stays_float32_and_is_float64_to_its_rounding(mask):
 @given(
     n=st.tuples(*[st.integers(1, 7)] * 4),
     block=st.integers(1, 8),
-    share=st.sampled_from([0.1, 0.5, 0.9]),
+    share=st.sampled_from([0.1, 0.5, 0.9, None]),
     seed=st.integers(0, 99),
 )
 def test_any_sizes_in_any_blocks_under_any_mask_give_what_the_definition_gives(
@@ -249,7 +249,8 @@ def test_any_sizes_in_any_blocks_under_any_mask_give_what_the_definition_gives(
         Tensor(rng.standard_normal(shape), requires_grad=True)
         for shape in ((T, d_k), (S, d_k), (S, d_v), (T, S))
     ]
-    agree(*both(inputs, block=block, mask=rng.random((T, S)) < share, score_bias=inputs[3]))
+    mask = None if share is None else rng.random((T, S)) < share
+    agree(*both(inputs, block=block, mask=mask, score_bias=inputs[3]))
 
 
 @pytest.mark.parametrize("extreme", [1e4, -1e4])

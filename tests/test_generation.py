@@ -154,6 +154,7 @@ def test_equal_seeds_write_equal_texts_and_others_others(make):
     np.testing.assert_array_equal(one[:, :T], PROMPT)
     unsigned = generate(model, PROMPT.astype(np.uint64), 11, rng=rng())
     np.testing.assert_array_equal(one, unsigned, strict=True)
+    assert generate(model, [[3]], 2, rng=rng()).shape == (1, 3)
     assert one.shape == (B, T + 11) and one.dtype.kind == "i" and ((one >= 0) & (one < V)).all()
 
 

@@ -29,7 +29,6 @@ from attention.figures import (
     SCALED,
     SCALED_TWICE,
     UNSCALED,
-    in_the_dark,
     name_ends,
     new_figure,
     save_figure,
@@ -180,7 +179,7 @@ SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one scrip
 def part(name):
     """A file of the page, with this run's seed and the project's colours put in."""
     names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
-    dark = {f"{name}_DARK": in_the_dark(colour) for name, colour in names.items()}
+    dark = {"UNSCALED_DARK": "#e37319", "SCALED_DARK": "#71b1fa", "TWICE_DARK": "#e2d5cb"}
     text = (FOLDER / name).read_text(encoding="utf-8")
     return Template(text).substitute(names | dark, SEED=chosen.seed)
 
