@@ -242,7 +242,7 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
 
     Returns the length before. All are multiplied by one factor, which keeps the direction. So at a
     rare steep place one step is short, and the run goes on. Call it in the thread that makes the
-    steps. FloatingPointError if a gradient is not finite.
+    steps. FloatingPointError if a gradient is not finite, RuntimeError if there is none.
     """
     if not max_norm > 0:
         raise ValueError(f"max_norm must be above 0: got {max_norm}")

@@ -87,7 +87,7 @@ def load_checkpoint(
         raise ValueError(f"{path} holds no rng")
     if optimizer is not None and not parts["optimizer"]:
         raise ValueError(f"{path} holds no optimizer")
-    before = model.state_dict(), None if rng is None else rng.bit_generator.state
+    before, drawn = model.state_dict(), None if rng is None else rng.bit_generator.state
     try:
         model.load_state_dict(parts["model"])
         if rng is not None:
@@ -95,9 +95,9 @@ def load_checkpoint(
         if optimizer is not None:
             optimizer.load_state_dict(parts["optimizer"])
     except ValueError as error:
-        model.load_state_dict(before[0])
-        if rng is not None:
-            rng.bit_generator.state = before[1]
+        model.load_state_dict(before)
+        if rng is not None and drawn is not None:
+            rng.bit_generator.state = drawn
         raise ValueError(f"{path} does not fit: {error}") from None
     return dict(about["facts"])
 
