@@ -270,8 +270,7 @@ np.linalg.norm(q, dim=1) →
     TypeError: norm\(\) got an unexpected|np.linalg.norm with dim= has no rule
 np.exp(q, dtype=np.float32) → TypeError: ^np.exp with dtype= has no rule
 np.exp(q, casting="same_kind") → TypeError: ^np.exp with casting= has no rule
-np.add(q, 1, where=M > 1.0) → TypeError: ^np.add with where= .* use np.where$
-np.add(M, 1, where=q) → TypeError: ^np.add with where= .* use np.where$
+np.add(M, 1, where=q) → TypeError: ^np.add with where= has no rule for Tensors
 
 # 7 Layers
 Embedding(11, 7, rng=rng)([[11]]) → ValueError: embedding
