@@ -126,7 +126,7 @@ def rotary(
     check_rotary(d_k, base=base, pairs=pairs)
     angles = _angles(_positions(start, T), d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    return rotate_pairs(x, cos, sin, pairs)
+    return rotate_pairs(x, cos=cos, sin=sin, pairs=pairs)
 
 
 def check_rotary(d_k: int, *, base: float, pairs: str) -> None:

@@ -204,7 +204,7 @@ clip(q) → ValueError: clip needs a limit.*both None
 
 # 6.2 Arranging
 squeeze(q, 0) → ValueError: 'q' \(2, 3\): axis 0 has length 2
-moveaxis(q, (0, 1), 0) → ValueError: 2 axes cannot move to 1
+moveaxis(q, (0, 1), 0) → ValueError: zip\(\) argument 2 is longer
 take_along_axis(q, [0, 1]) →
     ValueError: indices with as many axes as x: x has shape \(2, 3\), the indices \(2,\)
 take(q, [3], 1) → IndexError: 'q' \(2, 3\): index 3 is out
