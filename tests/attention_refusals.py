@@ -327,8 +327,6 @@ llama(19, max_length=3, **LLAMA_SIZES)([[1, 2, 3, 4]])
 llama(19, **LLAMA_SIZES)(1) → ValueError: tokens have shape (…, T): got one token, 1
 llama(19, pairs="half", **LLAMA_SIZES)([[1]])
     → ValueError: pairs of features are 'neighbours' or 'halves': got pairs='half'
-llama(19, eps=-1.0, **LLAMA_SIZES) → ValueError: eps …
-gpt2(19, 11, eps=-1.0, **SIZES) → ValueError: eps …
 decoder(x, x, mask=np.ma.masked_equal(yes(3, 3), 2))
     → TypeError: mask= would ignore the mask of a masked array: use np.where first
 decoder(x, x, mask=np.ones((3, 3)))
