@@ -104,7 +104,7 @@ def rotary(
     T, d_k = x.shape[-2:]
     angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    return rotate_pairs(x, cos, sin, pairs)
+    return rotate_pairs(x, cos=cos, sin=sin, pairs=pairs)
 
 
 def _angles(start: int, T: int, d: int, base: float) -> Array:

@@ -319,7 +319,7 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any
     return assign
 
 
-for _name in ("add", "sub", "mul", "truediv", "mod", "floordiv", "pow", "matmul"):
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "matmul"):
     setattr(Tensor, f"__i{_name}__", _in_place(getattr(operator, _name)))
 
 # ---------------------------------------------------------------- arrays, and tensors made of them

@@ -58,8 +58,6 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
     ndim = len(_shape(x))
     sources = normalize_axis_tuple(source, ndim, "source")
     destinations = normalize_axis_tuple(destination, ndim, "destination")
-    if len(sources) != len(destinations):
-        raise ValueError(f"moveaxis: {len(sources)} axes cannot move to {len(destinations)} places")
     axes = [i for i in range(ndim) if i not in sources]
     for place, axis in sorted(zip(destinations, sources, strict=True)):
         axes.insert(place, axis)

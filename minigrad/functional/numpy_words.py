@@ -55,11 +55,7 @@ def vstack(tup: Sequence[Any]) -> Tensor:
 
 
 def hstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the second axis; vectors along the one they have.   (n,), (m,) → (n + m,)
-
-    >>> np.hstack([Tensor([1, 2]), [3]])
-    Tensor([1, 2, 3])
-    """
+    """Joined along the second axis; vectors along the one they have.   (n,), (m,) → (n + m,)"""
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, axis=0 if arrays and np.ndim(arrays[0]) == 1 else 1)
 
@@ -80,11 +76,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """As `split`, into parts that need not be equal: the first ones are one longer.
-
-    >>> np.array_split(Tensor([1, 2, 3]), 2)
-    [Tensor([1, 2]), Tensor([3])]
-    """
+    """As `split`, into parts that need not be equal: the first ones are one longer."""
     n = np.shape(ary)[normalize_axis_index(axis, np.ndim(ary))]
     if isinstance(indices_or_sections, int | np.integer):
         lengths = [len(part) for part in np.array_split(np.arange(n), indices_or_sections)]
@@ -122,11 +114,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The mean, or Σ w x / Σ w. Weights with one axis belong to the axis that is averaged.
-
-    >>> np.average(Tensor([1.0, 4.0]), weights=[2.0, 1.0])
-    Tensor(2.)
-    """
+    """The mean, or Σ w x / Σ w. Weights with one axis belong to the axis that is averaged."""
     if weights is None:
         return mean(a, axis=axis, keepdims=keepdims)
     a, weights, shape = floats(a), floats(weights), np.shape(a)
@@ -139,11 +127,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
 
 
 def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The middle element, or the mean of the two middle ones. Only they get a gradient.
-
-    >>> np.median(Tensor([[3.0, 1.0, 10.0]]), axis=1)
-    Tensor([3.])
-    """
+    """The middle element, or the mean of the two middle ones. Only they get a gradient."""
     x = sort(ravel(a) if axis is None else moveaxis(a, axis, -1))
     n = np.shape(x)[-1]
     y = mean(getitem(x, (..., slice((n - 1) // 2, n // 2 + 1))), axis=-1)
@@ -155,11 +139,7 @@ def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """Each element minus the one before it, n times over.   (…, m) → (…, m - n)
-
-    >>> np.diff(Tensor([1, 4, 9]))
-    Tensor([3, 5])
-    """
+    """Each element minus the one before it, n times over.   (…, m) → (…, m - n)"""
     along = (slice(None),) * normalize_axis_index(axis, np.ndim(a))
     for _ in range(n):
         a = subtract(getitem(a, (*along, slice(1, None))), getitem(a, (*along, slice(None, -1))))
@@ -186,11 +166,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
-    """The vector at right angles to both, as long as their area.   (…, 3), (…, 3) → (…, 3)
-
-    >>> np.cross(Tensor([1, 0, 0]), [0, 1, 0])
-    Tensor([0, 0, 1])
-    """
+    """The vector at right angles to both, as long as their area.   (…, 3), (…, 3) → (…, 3)"""
     x, y = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     if np.shape(x)[-1] != 3 or np.shape(y)[-1] != 3:
         raise ValueError(f"cross takes vectors of 3: got {describe(a)} and {describe(b)}")

@@ -76,8 +76,6 @@ PLAIN: frozenset[Any] = frozenset(
         np.logical_not,
         np.logical_xor,
         np.isin,
-        np.isneginf,
-        np.isposinf,
         np.unique,
         np.all,
         np.any,
@@ -93,7 +91,6 @@ PLAIN: frozenset[Any] = frozenset(
         np.nonzero,
         np.flatnonzero,
         np.searchsorted,
-        np.unravel_index,
         # steps: flat between their jumps
         np.around,
         np.ceil,
@@ -109,9 +106,6 @@ PLAIN: frozenset[Any] = frozenset(
         np.shape,
         np.size,
         np.zeros_like,
-        np.result_type,
-        np.may_share_memory,
-        np.shares_memory,
     }
 )
 
@@ -171,20 +165,16 @@ OTHER_WORDS: dict[str, str] = {
     "zero_": "t.grad = None for a gradient, t.data = values for a leaf",
 }
 
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: the sentences for what is in no table.
-
 
 def advice(name: str) -> str:
     """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
+    found = [_name(function) for function in NUMPY if function.__name__ == name]
     if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
-        where = "np" if hasattr(np, name) else "minigrad"
-        return f"a Tensor speaks NumPy's words: {name} is a function, {where}.{name}(t)"
-    for function in NUMPY:
-        if function.__name__ == name:
-            return f"a Tensor speaks NumPy's words: {name} is a function, {_name(function)}(t)"
+        found = [f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"]
+    if found:
+        return f"a Tensor speaks NumPy's words: {name} is a function, {found[0]}(t)"
     return f"a Tensor has no attribute {name!r}"
 
 
@@ -195,8 +185,6 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
         raise TypeError(
             f"{name} in place, or with out=, cannot be recorded: make a new array or tensor"
         )
-    if "where" in options:
-        raise TypeError(f"{name} with where= cannot be recorded: use np.where")
     refuse_unknown(ufunc, name + "".join(f" with {option}=" for option in options))
 
 

@@ -80,32 +80,16 @@ def cross_entropy(
     )
 
 
-def _composed_cross_entropy(
-    logits,
-    /,
-    targets,
-    ignore_index=None,
-    label_smoothing=0.0,
-    weight=None,
-    reduction="mean",
-):
-    truth, counts = truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction)
+def _composed_cross_entropy(logits, /, **asked):
+    truth, counts = truth_of(logits, **asked)
     log_p = log_softmax(np.where(counts, logits, 0))
     terms = truth * np.where(truth == 0, 0, log_p)
-    return -(np.sum(terms, axis=-1) if reduction == "none" else np.sum(terms))
+    return -(np.sum(terms, axis=-1) if asked["reduction"] == "none" else np.sum(terms))
 
 
 @fused(definition=_composed_cross_entropy, name="cross_entropy")
-def _cross_entropy(
-    logits,
-    /,
-    targets,
-    ignore_index=None,
-    label_smoothing=0.0,
-    weight=None,
-    reduction="mean",
-):
-    truth, counts = truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction)
+def _cross_entropy(logits, /, **asked):
+    truth, counts = truth_of(logits, **asked)
     # A row that does not count may hold anything, also NaN, so zeros take its place.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
@@ -118,7 +102,7 @@ def _cross_entropy(
 
     # A class with the logit -∞ has log p = -∞, and 0 · ∞ would be NaN.
     terms = truth * np.where(truth == 0, 0, log_p)
-    return -(terms.sum(axis=-1) if reduction == "none" else terms.sum()), backward
+    return -(terms.sum(axis=-1) if asked["reduction"] == "none" else terms.sum()), backward
 
 
 # ---------------------------------------------------- A first reading may stop here.
@@ -149,9 +133,8 @@ def truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction) 
     n = of_rows.sum() if reduction == "mean" else 1
     if not n > 0:
         raise ValueError("no target is left to take the mean over")
-    truth = ((1 - label_smoothing) * truth + label_smoothing / num_classes) * (counts / n)[
-        ..., None
-    ]
+    share = (counts / n)[..., None]
+    truth = ((1 - label_smoothing) * truth + label_smoothing / num_classes) * share
     return (truth if weight is None else truth * weight).astype(logits.dtype), counts[..., None]
 
 
