@@ -180,7 +180,7 @@ def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
     f = rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g, name="mm")
     words = (
         r"^matmul: .*size 4 is different from 5.*\n\(in the VJP of mm for input 0, which takes g "
-        r"and y of shape \(3, 5\), .*; the inputs have \(3, 4\), \(4, 5\)\)$"
+        r"and y of shape \(3, 5\).*; the inputs have \(3, 4\), \(4, 5\)\)$"
     )
     for check in (
         lambda: gradcheck(among_others(f), A, B),
@@ -200,7 +200,7 @@ def test_an_error_inside_a_fused_backward_names_the_rule():
 
 
 def test_an_error_keeps_its_kind_and_gets_a_note():
-    where = r"\n\(in the VJP of suspect for input 0, which takes g and y of shape \(3, 4\), "
+    where = r"\n\(in the VJP of suspect for input 0, which takes g and y of shape \(3, 4\)"
     with pytest.raises(IndexError, match=f"^index 7 is out.*{where}"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
     with pytest.raises(TypeError, match=f"^object of type 'float' has no len.*{where}"):
@@ -271,7 +271,7 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
     full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
     with pytest.raises(
         TypeError,
-        match=r"a conversion to a NumPy array.*\n.*VJP of suspect for input 0, .* as Tensors",
+        match=r"a conversion to a NumPy array.*\n.*VJP of suspect for input 0, .* np.full does not",
     ):
         gradcheck(full, A)
     item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))

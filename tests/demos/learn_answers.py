@@ -224,8 +224,8 @@ WRONG |= {
         (
             f"{SUM}lambda g, y: g * np.ones(x.shape)",
             "sum(x, axis=1) for x of shape (3, 5).\n"
-            "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
-            "could not be broadcast together with shapes (3,) (3,5)",
+            "e08_sum.py, line 26, in <lambda>: ValueError: operands could not be broadcast "
+            "together with shapes (3,) (3,5) (in the VJP of sum for input 0, ",
         ),
         (f"{SUM}lambda g, y: np.ones(x.shape)", "does not depend on g"),
         (
@@ -242,9 +242,7 @@ WRONG |= {
         (f"{SUM}lambda g, y: g", "sum(x) for x of shape (3, 5).\nThe VJP of sum for input 0 gave"),
         (
             f"{SUM}lambda g, y: np.full(x.shape, g)",
-            "sum(x) for x of shape (3, 5).\n"
-            "e08_sum.py, line 26, in <lambda>: TypeError: the VJP of sum for input 0 was called "
-            "again, with Tensors, for a second derivative",
+            "for a second derivative as Tensors: np.broadcast_to takes them, np.full does not",
         ),
         (
             f"{SUM}lambda g, y: g * x",
