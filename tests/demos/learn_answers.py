@@ -294,7 +294,7 @@ WRONG |= {
         ),
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 25, in <lambda>: ValueError: the VJP of matmul for input 0: matmul: Input "
+            "line 25, in <lambda>: ValueError: matmul: Input "
             "operand 1 has a mismatch",
         ),
         (
@@ -391,7 +391,7 @@ WRONG |= {
         ),
         (
             f"{WEIGHTS}lambda g, y: y * (g - (y * g).sum(axis=axis))",
-            "line 26, in <lambda>: ValueError: the VJP of softmax for input 0: operands could not",
+            "line 26, in <lambda>: ValueError: operands could not",
         ),
     ],
     "e14_cross_entropy": [
