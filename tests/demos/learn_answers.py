@@ -294,8 +294,7 @@ WRONG |= {
         ),
         (
             "return a @ b, lambda g, y: g @ b.T, lambda g, y: a.T @ g",
-            "line 25, in <lambda>: ValueError: matmul: Input "
-            "operand 1 has a mismatch",
+            "line 25, in <lambda>: ValueError: matmul: Input operand 1 has a mismatch",
         ),
         (
             "return a @ b, lambda g, y: (g @ b.mT) / len(g), lambda g, y: a.mT @ g",
