@@ -46,6 +46,7 @@ Tensor(q) → TypeError: cut t out of its record.*t\.detach\(\)
 Tensor(np.ma.array([1.0], mask=[True])) → TypeError: ignore|drop the gradient
 t * np.ma.array([1.0], mask=[True]) → TypeError: ignore|drop the gradient
 t * 1j → TypeError: multiply takes real numbers.*complex128
+np.array([1j, 2, 3]) + t → TypeError: add takes real numbers.*complex128
 t + None → TypeError: add takes real numbers.*object
 q.data = M * 1j → TypeError: real numbers.*complex128
 q.data = A → ValueError: data of shape \(2, 3\) cannot become \(3,\)

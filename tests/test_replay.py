@@ -131,6 +131,12 @@ def test_memory_is_returned_while_the_pass_is_still_going_on():
     assert [ref() is not None for ref in results] == [False] * 6 + [True]
 
 
+def test_an_array_that_a_vjp_returns_stays_its_own_to_write():
+    own = np.ones(3)
+    copy_with(lambda g, y: own)(np.exp(leaf())).backward(B)
+    assert own.flags.writeable
+
+
 @primitive
 def square(x, /):
     held = x[...]  # a rule may hold its input as a view,

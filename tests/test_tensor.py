@@ -67,14 +67,6 @@ def test_tensors_are_hashed_by_identity_and_iterated_by_rows():
     assert [(row.shape, row.requires_grad) for row in t] == [((3,), True)] * 2
 
 
-def test_data_takes_a_copy_in_the_tensors_own_dtype():
-    t, new = leaf(dtype=np.float32), A + 1
-    t.data = new
-    new[:] = 0
-    assert t.dtype == np.float32
-    np.testing.assert_allclose(t.data, A + 1, rtol=1e-6)
-
-
 def read_only(array):
     array.setflags(write=False)
     return array
@@ -130,8 +122,7 @@ def test_a_constant_looks_at_the_callers_array_and_cannot_write_to_it():
     np.testing.assert_array_equal(constant.data, A + 1)
 
 
-SIGNS = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "truediv", "**=": "pow"}
-SIGNS |= {"//=": "floordiv", "@=": "matmul"}
+SIGNS = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "truediv", "**=": "pow", "@=": "matmul"}
 IN_PLACE = {sign: [getattr(operator, i + name) for i in ("i", "")] for sign, name in SIGNS.items()}
 each_sign = pytest.mark.parametrize(("assign", "operate"), IN_PLACE.values(), ids=IN_PLACE)
 LEFT, RIGHT = A[:, :2], A[:, 1:]
@@ -157,8 +148,6 @@ def test_under_no_grad_an_assignment_like_plus_equals_gives_the_leaf_another_arr
 
 @each_sign
 def test_a_result_is_bound_to_a_new_one_by_an_assignment_like_plus_equals(assign, operate):
-    if operate is operator.floordiv:
-        return  # it has no record
     t = leaf(LEFT)
     total = first = t * 1.0
     total = assign(total, Tensor(RIGHT))
@@ -166,15 +155,6 @@ def test_a_result_is_bound_to_a_new_one_by_an_assignment_like_plus_equals(assign
     np.testing.assert_array_equal(first.data, LEFT)  # which its record still needs
     assert total.requires_grad and total is not first
     assert assign(Tensor(LEFT), t).requires_grad
-
-
-def test_a_loss_is_summed_up_over_terms():
-    t = leaf()
-    loss = 0.0
-    for row in t:
-        loss += (row * row).sum()
-    loss.backward()
-    np.testing.assert_allclose(t.grad, 2 * A)
 
 
 def test_data_can_be_kept_and_restored_and_swapped():
@@ -200,10 +180,10 @@ def test_a_leaf_is_copied_and_pickled_and_a_result_refuses(duplicate):
     np.testing.assert_array_equal(leaf.data, [1.0, 2.0])
     other.grad += 1.0
     np.testing.assert_array_equal(leaf.grad, [1.0, 1.0])
-    mine = np.array([2.0, 3.0])
+    mine = np.array([2, 3])
     constant = duplicate(Tensor(mine))
     mine *= 10
-    np.testing.assert_array_equal(constant.data, [2.0, 3.0])
+    np.testing.assert_array_equal(constant.data, [2, 3])
     with pytest.raises(
         TypeError, match="the result of exp cannot be copied or pickled .*: use detach"
     ):
@@ -217,13 +197,6 @@ def test_plotting_a_recorded_tensor_says_what_to_plot_instead():
         with pytest.raises(TypeError, match=r"\.data"):
             axes.plot(plotted)
     axes.plot(t[:2].data)
-
-
-def test_tensors_that_are_copied_together_stay_one_where_they_were_one():
-    t = leaf()
-    model = copy.deepcopy({"encoder": t, "decoder": t, "other": leaf()})
-    assert model["encoder"] is model["decoder"] is not t
-    assert model["other"] is not model["encoder"]
 
 
 # ---------------------------------------------------------------- derivative

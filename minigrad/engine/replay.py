@@ -277,10 +277,11 @@ def _all_at_once(
 
 def _note(error: Exception, node: Any, where: str, y: Any) -> None:
     """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
-    shapes = ", ".join(str(x.shape) for x in node.inputs)
+    shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
+    if isinstance(y, Tensor):
+        how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the {where}, which takes g and y of shape {y.shape}, as arrays or, for a second "
-        f"derivative, as Tensors; the inputs have {shapes})"
+        f"(in the {where}, which takes g and y of shape {y.shape}{how}; the inputs have {shapes})"
     )
 
 

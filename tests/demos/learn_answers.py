@@ -184,8 +184,8 @@ WRONG |= {
         (
             f"{SUM}lambda g, y: g * np.ones(x.shape)",
             "sum(x, axis=1) for x of shape (3, 5).\n"
-            "e08_sum.py, line 26, in <lambda>: ValueError: the VJP of sum for input 0: operands "
-            "could not be broadcast together with shapes (3,) (3,5)",
+            "e08_sum.py, line 26, in <lambda>: ValueError: operands could not be broadcast "
+            "together with shapes (3,) (3,5) (in the VJP of sum for input 0, ",
         ),
         (
             f"kept = x.sum(axis=axis, keepdims=True).shape\n{SUM}"
@@ -200,9 +200,7 @@ WRONG |= {
         ),
         (
             f"{SUM}lambda g, y: np.full(x.shape, g)",
-            "sum(x) for x of shape (3, 5).\n"
-            "e08_sum.py, line 26, in <lambda>: TypeError: the VJP of sum for input 0 was called "
-            "again, with Tensors, for a second derivative",
+            "for a second derivative as Tensors: np.broadcast_to takes them, np.full does not",
         ),
         (
             f"{SUM}lambda g, y: g * x",
