@@ -132,7 +132,8 @@ def test_a_stopped_training_is_kept_until_it_is_resumed(begin, tmp_path, capsys)
     assert [trained(chosen, what, 99).done for what in "ab"] == [6, 6]
     end(chosen)
     chosen = begun()  # (nothing is left of the stopped run)
-    trained(chosen, "a", -3)  # as after a NaN
+    trained(chosen, "a", 99)
+    trained(chosen, "b", -3)  # as after a NaN
     end(chosen)
     begun()
 
