@@ -103,8 +103,8 @@ def options(
     if chosen.out is None:
         chosen.out = Path("out", *["quick"] * chosen.shortened, name)
     chosen.file = file  # the page shows the changes at its end
-    chosen.begun = None  # the run that is resumed knows
-    if not getattr(chosen, "resume", False):
+    chosen.begun = None  # the run that is resumed knows, and what does not train has the same bytes
+    if steps and not chosen.resume:
         chosen.begun = datetime.now(UTC).isoformat()
     if steps:  # these facts distinguish the checkpoints of one run from those of another
         chosen.source = fingerprint(file)

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -89,23 +88,11 @@ class Folder:
     # ---------------------------------------------------------------- what is remembered
 
     def kept(self) -> dict[str, dict[str, object]]:
-        """What is remembered. A file that says something else is put aside."""
-        path, empty = self.path / KEPT, {"solved": {}, "hints": {}}
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if all(isinstance(found[part], dict) for part in empty):
-                return found
-        except FileNotFoundError:
-            return empty
-        except (ValueError, TypeError, KeyError):
-            pass
-        other = self.aside(path)
-        print(
-            f"{KEPT} could not be read, and is now {other.name}: the exercises are checked again, "
-            "and the hints begin anew",
-            file=sys.stderr,
-        )
-        return empty
+        """What is remembered: of each solved exercise its file's number, and the hints shown."""
+        path = self.path / KEPT
+        if not path.exists():
+            return {"solved": {}, "hints": {}}
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def aside(self, path: Path) -> Path:
         """Rename what is at a path, so that the path is free; the new name."""

@@ -178,6 +178,7 @@ WRONG |= {
             "The first derivative is right and the second one is not, because input 0 leaves the",
         ),
         ("np.exp(x), lambda g, y: g * y", "but it returned None: is a return missing?"),
+        ("return np.exp(x), lambda g, y: None", "for input 0 gave None: is a return missing?"),
         ("return np.exp(x)", "must return its value and one VJP for its input, as a tuple"),
     ],
     "e08_sum": [

@@ -14,7 +14,7 @@ from demos.speed.bench import machine, race, report
 from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import assert_light, demo_here
+from tests.demos.running import assert_light, demo_here, python
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
@@ -220,6 +220,17 @@ def test_pytorch_takes_part_if_it_is_installed(finished):
 
 
 # ------------------------------------------------------------------ refusal
+
+
+def test_a_missing_framework_is_one_sentence_with_its_command(tmp_path):
+    code = (
+        "import sys, runpy; sys.modules['mygrad'] = None; "
+        f"sys.argv = ['demos', 'benchmark', '--against', 'mygrad', '--out', {str(tmp_path)!r}];"
+        "runpy.run_module('demos', run_name='__main__')"
+    )
+    done = python("-c", code)
+    said = "mygrad is not installed: pip install mygrad\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
 @pytest.mark.parametrize(

@@ -292,17 +292,6 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
     assert kept == {"e01_slope.py.old-1": "mine", "e01_slope.py.old-2": "mine again"}
 
 
-@pytest.mark.usefixtures("here")
-def test_a_file_of_progress_that_cannot_be_read_is_put_aside(folder):
-    (folder / "e01_slope.py").write_text(SLOPE)
-    (folder / KEPT).write_text('{"solved": {"e01')
-    done = learn("--in", folder)
-    assert done.stderr.count("\n") == 1 and f"is now {KEPT}.old-1" in done.stderr
-    assert "Solved." in done.stdout
-    assert (folder / f"{KEPT}.old-1").read_text() == '{"solved": {"e01'
-    assert learn("--in", folder).stderr == ""
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -105,6 +105,14 @@ def test_pytorch_finds_the_same_zeros_and_the_same_gradients():
 # ------------------------------------------------------------------ law
 
 
+def test_equal_heads_part_under_training_if_w_o_differs():
+    """("Try it" asks for this.)"""
+    _, x = layer_and_rows(seed=4)
+    w_o = source.layer(constant=False).w_o.weight.data
+    moved, far = source.trained(ALIVE, x, seed=4, w_o=w_o)
+    assert moved > 0.01 and far > 1e-3
+
+
 def test_the_scale_fits_rows_of_unit_variance_and_not_integers():
     """At 1/√d_k: entropy, and W_Q's gradient beside W_V's."""
     spread, passed = {}, {}

@@ -14,7 +14,8 @@ from demos.texts.sources.mammal_and_reptile import (
     QUERIES,
     Lookup,
 )
-from minigrad import Tensor
+from minigrad import Tensor, mse
+from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 KITTEN, LIZARD, SALMON, WHALE, WOLF = range(5)
 animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERIES)
@@ -78,6 +79,24 @@ def test_the_draws_go_on_in_the_order_that_is_told_and_the_first_head_is_the_tex
         np.testing.assert_array_equal(drawn[:, :2], getattr(one, name).weight.data)
     np.testing.assert_array_equal(three.w_o.weight.data, draw.rand(6, 3))
     np.testing.assert_array_equal(source.outputs(three).data[0], source.outputs(one).data[0])
+
+
+@pytest.mark.slow  # ("Try it" asks for this)
+@pytest.mark.parametrize(("seed", "lost"), [(0, [SALMON, WHALE]), (1, [])])
+def test_a_gentler_training_gets_away_from_the_lizard(seed, lost):
+    rng, model = np.random.default_rng(seed), Lookup()
+    optimizer = Adam(model.parameters())
+    for step in range(1, 3001):
+        features, which = source.questions(rng, 13, 0.3)
+        loss = mse(model(Tensor(features)), ATTRIBUTES[which])
+        optimizer.lr = warmup_cosine(step, peak=0.03, warmup=300, total=3000)
+        optimizer.zero_grad()
+        loss.backward()
+        clip_gradients(model.parameters(), 1.0)
+        optimizer.step()
+    assert source.retrieved(ATTRIBUTES + 0.4).tolist() == list(range(5))
+    found = source.retrieved(model(animals).data)
+    assert np.flatnonzero(found != range(5)).tolist() == lost
 
 
 def test_the_slope_of_an_answer_at_a_scale_is_the_length_of_its_jacobian():
