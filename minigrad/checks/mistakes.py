@@ -92,8 +92,7 @@ def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
 
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis, ...]:
     """Return the first two mistakes that explain what the VJP for input i gives."""
-    place = alone.wanted.index(i)
-    cases = [Case(alone, alone.claims(rng, moved), place) for moved in (0.0, 0.02)]
+    cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
     if found := _found(ignores_g, cases):
         return (found,)
     # The others take for granted that twice the g gives twice as much. And an equation that fits
@@ -191,12 +190,11 @@ def transposed(case: Case) -> Diagnosis | None:
     square = [a.ndim > 1 and a.shape[-2] == a.shape[-1] for a in case.points]
     if square[case.i] and case.gives(lambda u: case.slope(u.mT)):
         return Diagnosis("transposed", "The VJP gives the true gradient transposed.")
-    for a, name, j in zip(case.points, case.names, range(len(square)), strict=True):
-        if square[j] and case.gives(case.at(j, a.mT.copy()).slope):
+    for j, name in enumerate(case.names):
+        if square[j] and case.gives(case.at(j, case.points[j].mT.copy()).slope):
+            said = f"The VJP gives what is right if {name} is transposed: "
             return Diagnosis(
-                "transposed",
-                f"The VJP gives what is right if {name} is transposed: it uses {name} without the "
-                ".mT that belongs there, or with one too many.",
+                "transposed", f"{said}a .mT is missing there, or there is one too many."
             )
     return None
 
