@@ -15,22 +15,8 @@ from minigrad.checks import checking, explaining
 from minigrad.checks.claims import Diagnosis, first_gradients
 from minigrad.checks.culprit import Search
 from minigrad.checks.mistakes import mixed_axes
+from tests import test_mutation as mutation
 from tests.planted import NONE, PLANTED, ROW, WIDE, A, B, dot, rule, softmax
-from tests.test_mutation import (
-    CASES,
-    OPERATIONS,
-    STATEMENTS,
-    broken_after,
-    broken_before,
-    exchanged,
-    looks_at,
-    made_anew,
-    mutants,
-    plain,
-    positions,
-    rewritten,
-    users,
-)
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 IDS = [f"{kind}-{i}" for i, (kind, *_) in enumerate(PLANTED)]
@@ -178,11 +164,6 @@ def test_where_nothing_fits_nothing_is_said(vjp):
     assert said(error) == "The rule suspect is wrong: its VJP for input 0, shape (3, 4)."
 
 
-def test_a_tiny_factor_is_not_an_inner_derivative():
-    error = error_of(rule(np.tanh, lambda g, y, x: g * (1 - y * y) * 1e-15), A, order=1)
-    assert "inner derivative 1" not in str(error)
-
-
 # ------------------------------------------------------------------ the message and its parts
 
 
@@ -268,16 +249,10 @@ def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
         assert isinstance(caught.value.__cause__, ValueError)
     with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
-
-
-def test_an_error_inside_a_fused_backward_names_the_rule():
-    @mg.fused(definition=lambda a, /: a * 2.0)
-    def twice(a, /):
-        return a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,)
-
-    with pytest.raises(
-        ValueError, match=r"^the backward of twice: operands could not .*g \(3, 4\)"
-    ):
+    twice = mg.fused(definition=lambda a, /: a * 2.0)(
+        lambda a, /: (a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,))
+    )
+    with pytest.raises(ValueError, match=r"^the backward of .*: operands could not .*g \(3, 4\)"):
         twice(Tensor(A, requires_grad=True)).sum().backward()
 
 
@@ -373,8 +348,8 @@ def near(a, b, rtol=1e-6):
 
 
 def is_a_factor(n, words):
-    if "gives 0" in words:
-        return not n.c.any()
+    if "gives 0 times" in words:
+        return np.abs(n.c).max() < 1e-12 * np.abs(n.gradient()).max()
     minus, over, root, k = re.search(r"gives (minus )?(1/)?(√)?([\d.e+-]+)", words).groups()
     k = float(k) ** (0.5 if root else 1) * (-1 if minus else 1)
     return near(n.c, n.gradient() / k if over else k * n.gradient(), 1e-5)
@@ -400,8 +375,8 @@ def mixes_other_axes(n, words):
 
 def is_of_another_input(n, words):
     c, true = n.c, n.gradient(i=n.number(words))
-    fewer = min(c.ndim, true.ndim)
-    return near(*(x.sum(axis=tuple(range(x.ndim - fewer))) for x in (c, true)))
+    u = np.random.default_rng(3).standard_normal(min(c, true, key=np.size).shape)
+    return near((c * u).sum(), (true * u).sum())
 
 
 def is_not_summed(n, words):
@@ -441,14 +416,14 @@ def noted(monkeypatch):
     return found
 
 
-def false_ones(noted, right):
-    """The diagnoses whose equation does not hold with the gradient of the right operation.
+def false_ones(noted, name=None):
+    """The diagnoses whose equation does not hold with the right operation (of this name).
 
     Where nearly the right gradient is given, an equation that holds explains nothing.
     """
     found = []
     for each in noted:
-        each.alone.operation = right(each.alone)
+        each.alone.operation = mutation.OPERATIONS.get(name, each.alone.operation)
         with np.errstate(all="ignore"):
             nearly = near(each.c, each.gradient(), 1e-7)
             found += [d for d in each.found if nearly or not HOLDS[d.kind](each, str(d))]
@@ -475,46 +450,43 @@ def the_next(vjps, position):
 
 def planted(name):
     """Broken rules of an operation: the kind to be said, the position, and the rule."""
-    rule = OPERATIONS[name].__wrapped__
+    rule = mutation.OPERATIONS[name].__wrapped__
     is_fused = hasattr(rule, "definition")
-    for i in positions(name):
+    for i in mutation.positions(name):
         for kind, change in (
             ("sign", lambda share: -share),
             ("factor", lambda share: share * 2.0),
             ("factor", lambda share: share * 0.5),
             ("factor", lambda share: share * 0.0),
-            ("transposed", lambda share: share.T),
+            ("transposed", lambda share: share.mT if share.ndim > 1 else share),
         ):
-            yield kind, i, broken_after(rule, i, change)
+            yield kind, i, mutation.broken_after(rule, i, change)
         if is_fused:
             continue
         ones = lambda vjps, xs, i=i: lambda g, y: vjps[i](np.ones(y.shape), y)
         yield "ignores g", i, with_another_vjp(rule, i, ones)
         yield "exchanged", i, with_another_vjp(rule, i, lambda vjps, xs, i=i: the_next(vjps, i))
-    for which in ("g", "y", *positions(name)) if not is_fused else ():
-        if which == "g" or looks_at(name, which):
-            yield "the record was left", None, broken_before(rule, which)
-
-
-def right_operation(alone):
-    return next(f for f in OPERATIONS.values() if f.__wrapped__ is alone.rule.__wrapped__)
+    for which in ("g", "y", *mutation.positions(name)) if not is_fused else ():
+        if which == "g" or mutation.looks_at(name, which):
+            yield "the record was left", None, mutation.broken_before(rule, which)
 
 
 QUICK = ["multiply", "matmul", "softmax", "sum", "linear"]
 
 
 @pytest.mark.parametrize(
-    "names", [*([name] for name in QUICK), pytest.param(list(CASES), marks=pytest.mark.slow)]
+    "names",
+    [*([name] for name in QUICK), pytest.param(list(mutation.CASES), marks=pytest.mark.slow)],
 )
 def test_each_mistake_that_is_planted_in_a_rule_of_ours_is_told_and_no_other(names, noted):
     tried = told = first = 0
     for name in names:
-        checks = [case for case in CASES[name] if isinstance(case, tuple)]
+        checks = [case for case in mutation.CASES[name] if isinstance(case, tuple)]
         for kind, i, broken in planted(name):
             for case in checks if len(names) > 1 else checks[-1:]:
                 noted.clear()
                 error = None
-                with exchanged({name: broken}), np.errstate(all="ignore"):
+                with mutation.exchanged({name: broken}), np.errstate(all="ignore"):
                     try:
                         gradcheck(*case)
                     except GradientError as found:
@@ -523,7 +495,7 @@ def test_each_mistake_that_is_planted_in_a_rule_of_ours_is_told_and_no_other(nam
                         continue
                 if error is not None:
                     assert error.rule == broken.__name__ and i in (None, error.input), str(error)
-                    assert not false_ones(noted, right_operation), str(error)
+                    assert not false_ones(noted, name), str(error)
                     tried, told = tried + 1, told + (kind in kinds(error))
                     first += kinds(error)[:1] == [kind]
     print(f"\n{tried} planted mistakes: {told} told, {first} of them first")
@@ -534,11 +506,19 @@ def test_each_mistake_that_is_planted_in_a_rule_of_ours_is_told_and_no_other(nam
 @pytest.mark.slow
 def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
     caught = named = told = 0
-    for name, (module, statement) in STATEMENTS.items():
-        function = plain(getattr(module, name))
-        checks = [c for user in users(function) for c in CASES[user] if isinstance(c, tuple)]
-        for words, changed in mutants(statement):
-            with rewritten(function, made_anew(module, changed)), np.errstate(all="ignore"):
+    for name, (module, statement) in mutation.STATEMENTS.items():
+        function = mutation.plain(getattr(module, name))
+        checks = [
+            c
+            for user in mutation.users(function)
+            for c in mutation.CASES[user]
+            if isinstance(c, tuple)
+        ]
+        for words, changed in mutation.mutants(statement):
+            with (
+                mutation.rewritten(function, mutation.made_anew(module, changed)),
+                np.errstate(all="ignore"),
+            ):
                 for case in checks:
                     noted.clear()
                     try:
@@ -549,8 +529,8 @@ def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
                         break
                     except Exception:  # whatever a broken rule leads to
                         continue
-            assert not false_ones(noted, lambda alone: alone.operation), f"{name}: {words}"
-    print(f"\n{caught} mutants raise a GradientError; in {named} a rule is named, {told} are told")
+            assert not false_ones(noted), f"{name}: {words}"
+    print(f"\n{caught} are found, in {named} a rule is named, {told} are told")
     assert caught > 400 and named > 0.95 * caught and told > 0.3 * caught
 
 
@@ -558,7 +538,9 @@ def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
 def test_a_right_rule_is_not_accused(name):
     """(Of all rules in the slow group.)"""
     rng, right = np.random.default_rng(1), 0
-    for f, *inputs in (c for n in CASES if name in n for c in CASES[n] if isinstance(c, tuple)):
+    for f, *inputs in (
+        c for n in mutation.CASES if name in n for c in mutation.CASES[n] if isinstance(c, tuple)
+    ):
         points = [Tensor(x, dtype=float, requires_grad=True) for x in inputs]
         for order in (1, 2):
             search = Search(among_others(f), points, order=order, rtol=1e-8, rng=rng)

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -82,7 +83,7 @@ def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
     """
     rng, size = np.random.default_rng(1), np.linalg.norm(c * length)
     for _ in range(DIRECTIONS):
-        u = length * rng.standard_normal(c.shape)
+        u = length * rng.standard_normal(length.shape)
         seen, coarse = slope(share * u)
         apart, doubt = abs((c * u).sum() - seen), DOUBT * coarse
         if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
@@ -237,11 +238,9 @@ def exchanged(case: Case) -> Diagnosis | None:
     """Diagnose a c that is the true gradient of another input, both summed to the smaller shape."""
     for j in range(len(case.points) - 1):
         other = Trial(case.claims, j, 0)
-        n = min(case.x.ndim, other.point.ndim)
-        extra = case.x.ndim - n
-        if j != case.i and case.x.shape[extra:] == other.point.shape[other.point.ndim - n :]:
-            c = case.gradient.sum(axis=tuple(range(extra)))
-            if _agree(c, min(case.length, other.length, key=np.ndim), other.slope):
+        length = min(case.length, other.length, key=np.size)
+        with suppress(ValueError):  # neither of the two shapes can be broadcast to the other
+            if j != case.i and _agree(case.gradient, length, other.slope):
                 said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
                 return Diagnosis("exchanged", f"{said}are the two exchanged?")
     return None
