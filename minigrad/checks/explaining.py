@@ -36,7 +36,6 @@ from minigrad.checks.differences import elementwise
 from minigrad.checks.mistakes import diagnosed
 from minigrad.engine.tensor import Array
 
-MOST_ROWS = 8  # of the table
 MOST_ELEMENTS = 64  # that are looked at one by one
 NEAR, NEARER = 2.0**-12, 2.0**-20  # two steps: between them a smooth function's slopes come close
 WAYS_OUT = "as by `.data` or a function that takes arrays only"
@@ -54,39 +53,32 @@ def explained(
         heading, worst, table = _elements(found)
         reasons += _doubts(found, worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
-    said = _which_rule(search, "does not agree with the difference" if reasons else "is wrong")
-    name, i = None, None
+    lines, name, i = [heading], None, None
     if search.wrong:
         rule, i, how = search.wrong[0]
-        name = rule.name
-        if not (isinstance(how, Wrong) and how.worst.order == 2):
-            reasons += diagnosed(rule, i, rng) if i is not None else ()
-        elif not reasons and not hasattr(rule.rule, "definition"):  # (which is recorded for itself)
-            reasons.append(_left_by_a_vjp(how.trial))
-    elif isinstance(found, Wrong) and order == 1 and not reasons and not search.unsure:
-        reasons.append(_left_by_f(found.trial))
-    message = "\n".join(filter(None, [heading, *said, *map(str, reasons), table]))
-    return GradientError(message, rule=name, input=i, diagnoses=tuple(reasons))
-
-
-def _which_rule(search: Search, fault: str) -> list[str]:
-    """Return the lines that name the wrong rules, and say how many others are right."""
-    lines = []
-    for rule, i, how in search.wrong[:1]:
-        order = " to second order" * (isinstance(how, Wrong) and how.worst.order == 2)
+        name, fault = rule.name, "does not agree with the difference" if reasons else "is wrong"
         where = "it computes one thing with arrays and another with Tensors"
         if i is not None:
             where = f"its VJP for input {i}, shape {rule.inputs[i].shape}"
-        lines.append(f"The rule {rule.name} {fault}{order}: {where}.")
+        if isinstance(how, Wrong) and how.worst.order == 2:
+            fault += " to second order"
+            if not reasons and not hasattr(rule.rule, "definition"):  # (which has its own record)
+                reasons.append(_left_by_a_vjp(how.trial))
+        elif i is not None:
+            reasons += diagnosed(rule, i, rng)
+        lines.append(f"The rule {name} {fault}: {where}.")
+    elif isinstance(found, Wrong) and order == 1 and not reasons and not search.unsure:
+        reasons.append(_left_by_f(found.trial))
     others = dict.fromkeys(f"{rule.name} (input {i})" for rule, i, _ in search.wrong[1:])
     if others:
         lines.append(f"Wrong as well: {', '.join(others)}.")
     if search.right or search.unsure:
         lines.append(
-            f"Operations of f, each checked alone to order {search.order}: {search.right} right, "
+            f"Operations of f, each checked alone to order {order}: {search.right} right, "
             f"{len(search.wrong)} wrong, {search.unsure} not judged."
         )
-    return lines
+    lines += [*map(str, reasons), *[table] * bool(table)]
+    return GradientError("\n".join(lines), rule=name, input=i, diagnoses=tuple(reasons))
 
 
 # ---------------------------------------------------------------- the record left, and doubts
@@ -161,7 +153,7 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     found = elementwise(trial.claims.along(trial.i), point, trial.claims.magnitude, chosen)
     claimed, (seen, resolution) = gradient[chosen], (each[:, trial.j] for each in found)
     difference = np.nan_to_num(np.abs(claimed - seen), nan=np.inf)
-    rows = np.argsort(-difference, kind="stable")[:MOST_ROWS]
+    rows = np.argsort(-difference, kind="stable")[:8]
     lines = [
         f"{[int(n) for n in np.unravel_index(chosen[row], point.shape)]!s:>12} "
         f"{claimed[row]:14.6e} {seen[row]:14.6e} {difference[row]:14.1e} {resolution[row]:14.1e} "

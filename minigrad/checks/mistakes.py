@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -82,7 +83,7 @@ def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
     """
     rng, size = np.random.default_rng(1), np.linalg.norm(c * length)
     for _ in range(DIRECTIONS):
-        u = length * rng.standard_normal(c.shape)
+        u = length * rng.standard_normal(length.shape)
         seen, coarse = slope(share * u)
         apart, doubt = abs((c * u).sum() - seen), DOUBT * coarse
         if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
@@ -92,8 +93,7 @@ def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
 
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[Diagnosis, ...]:
     """Return the first two mistakes that explain what the VJP for input i gives."""
-    place = alone.wanted.index(i)
-    cases = [Case(alone, alone.claims(rng, moved), place) for moved in (0.0, 0.02)]
+    cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
     if found := _found(ignores_g, cases):
         return (found,)
     # The others take for granted that twice the g gives twice as much. And an equation that fits
@@ -191,12 +191,11 @@ def transposed(case: Case) -> Diagnosis | None:
     square = [a.ndim > 1 and a.shape[-2] == a.shape[-1] for a in case.points]
     if square[case.i] and case.gives(lambda u: case.slope(u.mT)):
         return Diagnosis("transposed", "The VJP gives the true gradient transposed.")
-    for a, name, j in zip(case.points, case.names, range(len(square)), strict=True):
-        if square[j] and case.gives(case.at(j, a.mT.copy()).slope):
+    for j, name in enumerate(case.names):
+        if square[j] and case.gives(case.at(j, case.points[j].mT.copy()).slope):
+            said = f"The VJP gives what is right if {name} is transposed: "
             return Diagnosis(
-                "transposed",
-                f"The VJP gives what is right if {name} is transposed: it uses {name} without the "
-                ".mT that belongs there, or with one too many.",
+                "transposed", f"{said}a .mT is missing there, or there is one too many."
             )
     return None
 
@@ -239,11 +238,9 @@ def exchanged(case: Case) -> Diagnosis | None:
     """Diagnose a c that is the true gradient of another input, both summed to the smaller shape."""
     for j in range(len(case.points) - 1):
         other = Trial(case.claims, j, 0)
-        n = min(case.x.ndim, other.point.ndim)
-        extra = case.x.ndim - n
-        if j != case.i and case.x.shape[extra:] == other.point.shape[other.point.ndim - n :]:
-            c = case.gradient.sum(axis=tuple(range(extra)))
-            if _agree(c, min(case.length, other.length, key=np.ndim), other.slope):
+        length = min(case.length, other.length, key=np.size)
+        with suppress(ValueError):  # neither of the two shapes can be broadcast to the other
+            if j != case.i and _agree(case.gradient, length, other.slope):
                 said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
                 return Diagnosis("exchanged", f"{said}are the two exchanged?")
     return None

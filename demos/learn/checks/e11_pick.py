@@ -34,18 +34,32 @@ def check(answer):
     ):
         asked = f"pick(x, {words}) for x of shape {x.shape}"
         same(asked, pick(x, index), x[index])
-        right_derivatives(lambda x, index=index: pick(x, index), x, order=1, asked=asked)
+        right_derivatives(
+            lambda x, index=index: pick(x, index),
+            x,
+            order=1,
+            asked=asked,
+            laws=lambda asked=asked, index=index: counted(pick, x, index, asked),
+        )
     wide = rng.standard_normal((5, 2, 3))
     asked = "pick(x, [4, 0]) for x of shape (5, 2, 3)"
     same(asked, pick(wide, [4, 0]), wide[[4, 0]])
     right_derivatives(lambda x: pick(x, [4, 0]), wide, order=1, asked=asked)
     index = [[-1, 3, 0], [0, 0, 2]]
-    got = grad(lambda x: pick(x, index).sum())(x)[:, 0]
+    counted(pick, x, index, f"pick(x, {index}), where -1 is the last of 4 rows,")
+
+
+def counted(pick, x, index, asked):
+    """Raise Unsolved unless each element's gradient in a sum is how often it was picked."""
+    times = np.zeros(x.shape)
+    np.add.at(times, index, 1.0)
+    got = grad(lambda x: pick(x, index).sum())(x)
+    worst = np.unravel_index(np.abs(got - times).argmax(), x.shape)
     law(
         "the gradient of a sum of picked elements is how often each was picked",
-        np.array_equal(got, [3, 0, 1, 2]),
-        f"for 4 rows and the index {index} it is {', '.join(f'{n:g}' for n in got)}, and they were "
-        "picked 3, 0, 1 and 2 times (-1 is the last row)",
+        np.array_equal(got, times),
+        f"in {asked} element {[int(i) for i in worst]} is picked {times[worst]:.0f} times, and its "
+        f"gradient is {got[worst]:g}",
     )
 
 
@@ -54,12 +68,22 @@ def _reshape(reshape, rng):
     for shape in ((5, 3), (15,), (1, 5, 3)):
         asked = f"reshape(x, {shape}) for x of shape {x.shape}"
         same(asked, reshape(x, shape), x.reshape(shape))
-        right_derivatives(lambda x, shape=shape: reshape(x, shape), x, asked=asked)
+        right_derivatives(
+            lambda x, shape=shape: reshape(x, shape),
+            x,
+            asked=asked,
+            laws=lambda shape=shape: doubled(reshape, x, shape),
+        )
     x = rng.standard_normal((2, 3, 5))
     same("reshape(x, -1) for x of shape (2, 3, 5)", reshape(x, -1), x.ravel())
-    got = grad(lambda t: (reshape(t, (-1, 2)) * reshape(t, (-1, 2))).sum())(x)
+    doubled(reshape, x, (-1, 2))
+
+
+def doubled(reshape, x, shape):
+    """Raise Unsolved unless the gradient of Σ x², of which x is reshaped, is 2 x."""
+    got = grad(lambda t: (reshape(t, shape) * reshape(t, shape)).sum())(x)
     law(
         "the gradient of Σ x² is 2 x, in whatever order the elements are looked at",
         got.shape == x.shape and np.allclose(got, 2 * x),
-        "for x of shape (2, 3, 5), reshaped to (-1, 2), it is another one",
+        f"for x of shape {x.shape}, reshaped to {shape}, it is another one",
     )
