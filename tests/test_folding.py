@@ -1,12 +1,10 @@
-"""Chapters 5.3 to 5.6 · Folding: what is a box, what stands inside one, and what is drawn once."""
+"""Chapter 5 · Folding: what is a box, what stands inside one, and what is drawn once."""
 
 import json
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from attention import (
     Block,
@@ -16,11 +14,9 @@ from attention import (
     attention,
     bert,
     gpt2,
-    llama,
 )
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
-from minigrad.graphs.folding import READABLE
-from minigrad.graphs.repeats import Run, runs
+from minigrad.graphs.operations import TABLE
 from minigrad.nn import Linear, Module, Sequential
 from tests.cases import CASES
 
@@ -45,22 +41,17 @@ def passed(net, *inputs):
 
 
 MODELS = {
-    "layer": lambda: passed(MultiHeadAttention(8, 2, rng=rng), leaf(1, 4, 8, name="x")),
     "block": lambda: passed(
         Block(MultiHeadAttention(8, 2, rng=rng), Linear(8, 8, rng=rng)), leaf(1, 4, 8, name="x")
     ),
     "gpt2": lambda: passed(sized(gpt2, num_blocks=3), WORDS),
     "gpt2 by steps": lambda: passed(sized(gpt2, num_blocks=3, attend=attention), WORDS),
-    "bert": lambda: passed(sized(bert, num_blocks=2), WORDS),
-    "llama": lambda: passed(
-        llama(11, d_model=8, num_heads=2, num_blocks=2, d_ff=12, rng=rng), WORDS
-    ),
     "transformer": lambda: passed(
         Transformer(11, 13, d_model=8, num_heads=2, num_blocks=2, rng=rng), WORDS, WORDS
     ),
 }
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-depths = pytest.mark.parametrize("depth", [0, 1, 2, 3, None])
+depths = pytest.mark.parametrize("depth", [0, 1, 2, None])
 
 
 def moves(vertex):
@@ -103,39 +94,26 @@ def test_the_boxes_of_a_frame_stand_together_and_no_layer_below_the_depth_is_a_f
         assert max(map(len, counted)) <= depth
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside(case):
-    inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
-    y = case.ours(*inputs)
-    if not (isinstance(y, Tensor) and y.node is not None):
-        return
-    drawing = graph(y * 1.0, depth=None)
-    done = [v for v in drawing.vertices if v.operation and not moves(v)]
-    uses = sum(len(v.inputs) for v in done)
-    left_out = sum(  # constants of 1 number that a fused operation has for options
-        not (x.operation or x.named or x.shape) and x.kind == "constant"
-        for v in done
-        if v.fused
-        for x in (drawing.vertices[i] for i in v.inputs)
-    )
-    assert uses == len(drawing.links) + sum(len(box.rows) for box in drawing.boxes) + left_out
-
-
-@given(st.lists(st.integers(0, 2), max_size=60))
-def test_runs_written_out_are_the_list_again_and_no_run_could_begin_at_a_single_place(numbers):
-    parts = runs(numbers, lambda run: True)
-    written = []
-    for part in parts:
-        if isinstance(part, Run):
-            copies = [numbers[copy] for copy in part.copies()]
-            assert part.count > 1 and all(copy == copies[0] for copy in copies)
-            written += [n for copy in copies for n in copy]
-        else:
-            following = numbers[part:]
-            for period in range(1, len(following) // 2 + 1):
-                assert following[:period] != following[period : 2 * period]
-            written.append(numbers[part])
-    assert written == numbers
+def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside():
+    met = set()
+    for case in CASES:
+        inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+        y = case.ours(*inputs)
+        if not (isinstance(y, Tensor) and y.node is not None):
+            continue
+        drawing = graph(y * 1.0, depth=None)
+        done = [v for v in drawing.vertices if v.operation and not moves(v)]
+        met |= {v.operation for v in drawing.vertices}
+        uses = sum(len(v.inputs) for v in done)
+        left_out = sum(  # constants of 1 number that a fused operation has for options
+            not (x.operation or x.named or x.shape) and x.kind == "constant"
+            for v in done
+            if v.fused
+            for x in (drawing.vertices[i] for i in v.inputs)
+        )
+        rows = sum(len(box.rows) for box in drawing.boxes)
+        assert uses == len(drawing.links) + rows + left_out, case
+    assert set(TABLE) <= met | {"arctan2", "hypot"}  # each name is that of an operation
 
 
 # ------------------------------------------------------------------ value
@@ -208,32 +186,6 @@ def test_what_enters_a_closed_layer_stands_outside_and_its_parameters_do_not():
     loss, steps = passed(net, x)
     drawing = graph(loss, steps=steps, depth=1)
     assert (drawing.boxes[0].title, drawing.boxes[0].frame) == ("x", ())
-
-
-def test_equal_operations_without_layers_fold_above_150_boxes_and_it_says_so():
-    x = leaf(3, name="x")
-    y = x
-    for _ in range(100):
-        y = np.sin(y) * 2.0
-    drawing = graph(y.sum())
-    titles = [box.title for box in drawing.boxes]
-    # (The first sin has a leaf as its input, and so is not one of those that are alike.)
-    repeated = ["multiply", "sin", "the same 2 operations × 98"]
-    assert titles == ["x", "sin", *repeated, "multiply", "sum"]
-    assert drawing.note.startswith("202 boxes, of which repeated ones are folded")
-    assert drawing.note in str(drawing) and "202 boxes" in drawing.source
-    assert len(graph(y.sum(), depth=None).boxes) == 202
-    few = graph(np.sin(np.sin(np.sin(np.sin(x)))))
-    assert len(few.boxes) == 5 and not few.note
-    assert len(graph(y.sum()).boxes) < READABLE
-
-
-def test_twenty_thousand_additions_are_four_boxes():
-    y = leaf(1, name="x")
-    for _ in range(20_000):
-        y = y + 1.0
-    drawing = graph(y)
-    assert [box.title for box in drawing.boxes] == ["x", "add", "add", "add × 19,998"]
 
 
 def test_layers_that_differ_are_not_folded():
@@ -343,10 +295,7 @@ def test_arrows_into_a_closed_layer_do_not_depend_on_what_comes_later():
     ]
 
 
-LARGEST = np.finfo(float).max  # to a few digits it would be rounded up to ∞
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324, 1e308, LARGEST])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324])
 def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
     x = leaf(2, name="x")
     with np.errstate(all="ignore"):
@@ -375,8 +324,7 @@ def test_noise_does_not_move_the_limits_and_is_explained():
     assert drawing.limits[0] >= 1e-12
     rows = {row.text: row.grad for box in drawing.boxes for row in box.rows if box.title == "w_k"}
     assert rows["bias"] < 1e-15
-    assert "bias grad ≈ 0" in drawing.source and "softmax does not see" in drawing.source
-    assert "softmax does not see a shift" in str(drawing)
+    assert "bias grad ≈ 0" in drawing.source and "≈ 0: the gradient is 0 on paper" in str(drawing)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

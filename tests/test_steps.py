@@ -1,16 +1,10 @@
-"""Chapters 5.12 to 5.14 · Calls, vertices, steps: what is noted of both passes, and the names."""
+"""Chapter 5 · Steps: what is noted of both passes, and the names of layers and variables."""
 
 import functools
 import inspect
 import json
-import linecache
-import os
 import re
 import threading
-import weakref
-from io import StringIO
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,8 +28,8 @@ from minigrad import (
     unfused,
 )
 from minigrad.engine.record import WATCHERS
-from minigrad.graphs.calls import shown_path
 from minigrad.nn import Linear, Module, Sequential
+from minigrad.nn.module import CALLS
 from tests.cases import CASES
 
 rng = np.random.default_rng(0)
@@ -66,45 +60,33 @@ def paths(steps):
 # ------------------------------------------------------------------ value: the engine's own pass
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_gradients_are_those_of_backward_and_every_sum_is_shown(case):
-    inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
-    with Steps() as steps:
-        y = case.ours(*inputs)
-    if not (isinstance(y, Tensor) and y.requires_grad):
-        return
-    seed = rng.standard_normal(y.shape)
-    found = steps.backward(y, seed)
-    assert all(x.grad is None for x in inputs)
-    y.backward(seed)
-    for x in inputs:
-        if x.requires_grad and x in found:
-            np.testing.assert_array_equal(found[x], x.grad)
-        else:
-            assert x.grad is None
-    received = {}
-    for c in steps.contributions:
-        before = received.get(c.target)
-        assert (c.before is None) == (before is None) == (c.nth == 1)
-        if c.after.whole is not None:
-            total = c.contribution.whole if before is None else before + c.contribution.whole
-            np.testing.assert_array_equal(c.after.whole, total)
-            received[c.target] = c.after.whole
-    for c in steps.contributions:
-        if c.source is not None:
-            assert steps.vertices[c.source].inputs[c.position] == c.target
-            assert c.nth <= c.of == sum(d.target == c.target for d in steps.contributions)
-
-
-def test_a_result_sends_only_when_it_has_received_everything():
-    model = gpt()
-    with Steps(model) as steps:
-        loss = cross_entropy(model(WORDS), WORDS)
-    steps.backward(loss)
-    sent = set()
-    for c in steps.contributions:
-        assert c.target not in sent
-        sent.add(c.source)
+def test_the_gradients_are_those_of_backward_and_every_sum_is_shown():
+    for case in CASES:
+        inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+        with Steps() as steps:
+            y = case.ours(*inputs)
+        if not (isinstance(y, Tensor) and y.requires_grad):
+            continue
+        seed = rng.standard_normal(y.shape)
+        found = steps.backward(y, seed)
+        assert all(x.grad is None for x in inputs)
+        y.backward(seed)
+        for x in inputs:
+            if x in found:
+                np.testing.assert_array_equal(found[x], x.grad)
+            else:
+                assert x.grad is None
+        received = {}
+        for c in steps.contributions:
+            before = received.get(c.target)
+            assert (c.before is None) == (before is None) == (c.nth == 1)
+            if c.after.whole is not None:
+                total = c.contribution.whole if before is None else before + c.contribution.whole
+                np.testing.assert_array_equal(c.after.whole, total)
+                received[c.target] = c.after.whole
+            if c.source is not None:
+                assert steps.vertices[c.source].inputs[c.position] == c.target
+                assert c.nth <= c.of == sum(d.target == c.target for d in steps.contributions)
 
 
 @pytest.mark.parametrize("attend", [None, attention])
@@ -137,17 +119,6 @@ def test_a_result_that_no_variable_names_is_printed_with_its_layer_and_operation
     assert not re.search(r"(^ +\d+\.|→) t\d", backward, re.M)
 
 
-def test_the_record_is_kept_and_may_be_replayed_again():
-    x = leaf(3)
-    with Steps() as steps:
-        y = (x * np.sin(x)).sum()
-    first, again = steps.backward(y), steps.backward(y)
-    np.testing.assert_array_equal(first[x], again[x])
-    assert x.grad is None
-    y.backward()
-    np.testing.assert_array_equal(first[x], x.grad)
-
-
 def test_what_was_computed_before_the_block_is_noted_without_a_line():
     x = leaf(3, name="x")
     h = np.sin(x)
@@ -160,28 +131,13 @@ def test_what_was_computed_before_the_block_is_noted_without_a_line():
     assert "outside of the block" in str(steps)
 
 
-def test_what_was_computed_outside_of_the_block_stands_in_its_order():
-    a, b, c = (leaf(4, name=name) for name in "abc")
-    before = (a * b + c).reshape(2, 2)
-    with Steps() as steps:
-        inside = np.exp(a).sum() * before
-    after = inside.reshape(4).sum()
-    plain = ["a", "b", "multiply", "c", "add", "reshape", "exp", "sum", "inside", "reshape", "sum"]
-    drawn = graph(after, grads=True, steps=steps)
-    assert [v.title for v in drawn.vertices] == plain
-    assert all(i < v.number for v in drawn.vertices for i in v.inputs)
-    same = graph(after, grads=True, names={"inside": inside})  # (with other numbers)
-    assert re.sub(r"\bt\d+", "t", str(drawn)) == re.sub(r"\bt\d+", "t", str(same))
-    met = [steps.vertices[i].title for v in operations(steps)[:5] for i in v.inputs]
-    assert met == ["a", "exp", "a", "b", "multiply", "c", "add"]
-
-
 def test_steps_that_noted_nothing_still_send_a_gradient_back():
     x = leaf(3, name="x")
     y = (x * x).sum()
     steps = Steps()
     np.testing.assert_array_equal(steps.backward(y)[x], 2 * x.data)
     assert titles(steps) == ["multiply", "sum"]
+    assert str(graph(y, grads=True, steps=Steps())) == str(graph(y, grads=True))
 
 
 # ------------------------------------------------------------------ value: names and places
@@ -196,30 +152,12 @@ def test_layers_lines_and_names_of_a_gpt():
     assert titles(steps)[-2:] == ["logits", "loss"]
     assert {"scores", "weights", "heads"} <= set(titles(steps))
     assert "blocks.1.attention.w_q" in paths(steps) and paths(steps)[-1] == ""
-    assert all(v.line.startswith(("attention/", "tests/test_steps.py")) for v in operations(steps))
+    assert all(v.line.startswith(("attention/", "test_steps.py")) for v in operations(steps))
     names = {v.title for v in steps.vertices if v.kind == "leaf"}
     assert names == {name for name, _ in model.named_parameters()}
 
 
-def test_the_last_operation_of_a_line_gets_its_name_and_a_loop_names_each():
-    x = leaf(2, name="x")
-    with Steps() as steps:
-        y = np.sin(x) * np.cos(x)
-        for _ in range(3):
-            y = y * 2.0 + 1.0
-        z = (
-            np.exp(y)
-            - x
-        )  # fmt: skip
-        z.sum()
-    assert titles(steps) == [
-        *("sin", "cos", "y"),
-        *("multiply", "y") * 3,
-        *("exp", "z", "sum"),
-    ]
-
-
-def test_an_inner_line_names_before_an_outer_one_and_two_names_at_once_name_none():
+def test_an_inner_line_names_before_an_outer_one_and_a_loop_names_each():
     def inner(x):
         doubled = x * 2.0
         return np.sin(doubled)
@@ -231,36 +169,27 @@ def test_an_inner_line_names_before_an_outer_one_and_two_names_at_once_name_none
     x = leaf(2, name="x")
     with Steps() as steps:
         a = outer(x)
-        b, c = a * a, a - x
-        d = e = b * c
-        total: Tensor = d + e
-        total += 1.0
-    assert titles(steps) == [
-        "doubled",
-        "y",
-        "a",
-        "multiply",
-        "subtract",
-        "multiply",
-        "total",
-        "total",
-    ]
+        for _ in range(3):
+            a = a * 2.0 + 1.0
+        z = (
+            np.exp(a)
+            - x
+        )  # fmt: skip
+        z.sum()
+    loop = ["multiply", "a"] * 3
+    assert titles(steps) == ["doubled", "y", "a", *loop, "exp", "z", "sum"]
 
 
 NAMED = {  # a line, and the names that its operations get
     "y = (h := x * 2.0) + 1.0": ["h", "y"],
-    "if (n := (x * x).sum()).item() > -1: s = n * 2.0": ["multiply", "n", "s"],
     "net = (lambda t: t * t); net(x)": ["multiply"],
     "y = x * 2.0; z = y.sum(); w = 3": ["y", "z"],
     "d = {'k': np.cos(x)}": ["cos"],
     "many = [np.sin(x), x * 2.0]": ["sin", "multiply"],
     "many = [x * k for k in (1.0, 2.0)]": ["multiply"] * 2,
-    "gen = (x * k for k in (1.0, 2.0)); list(gen)": ["multiply"] * 2,
     "y = np.concatenate([np.sin(x), x])": ["sin", "y"],
-    "x_ = y_ = x * 2.0": ["multiply"],
     "(a, b) = x * 1.0, x * 2.0": ["multiply"] * 2,
     "y = (lambda t: t * 2.0)(x) + 1.0": ["multiply", "y"],
-    "y = x.sum() if True else None": ["y"],
     "y: object = x * 2.0": ["y"],
     "y = x; y += 1.0": ["y"],
     "self.y = x * 2.0": ["multiply"],
@@ -289,63 +218,38 @@ def helper(x):
 RIGHT = (  # the right-hand side of an assignment: of some the last operation is not the result
     "x * 2.0 + 1.0",
     "x if (x * x).sum().item() > 1 else x * 5.0",
-    "x * 5.0 if (x * x).sum().item() > 1 else x",
-    "(x * 2.0).sum() and x",
     "helper(x)",
-    "helper(x) + 1.0",
     "len((x * x).shape)",
-    "float((x * x).sum().item())",
-    "str(x * 2.0)",
-    "(x * x).data",
     "(x * x).detach()",
-    "(x * 2.0)[0]",
     "(x * 2.0, x * 3.0)",
     "(x * 2.0, x * 3.0)[0]",
-    "(x * 2.0, x * 3.0)[1]",
-    "[x * k for k in (2.0, 3.0)]",
     "[x * k for k in (2.0, 3.0)][0]",
-    "{'k': x * 2.0, 'l': x * 3.0}['k']",
     "sum(x * k for k in (2.0, 3.0))",
     "min(x * 3.0, x * 2.0, key=len)",
-    "(lambda t: t * t)(x)",
     "(lambda t: (t * t, t * 3.0)[0])(x)",
     "(a := x * 2.0) * 3.0",
-    "len(a := x * 2.0)",
-    "SimpleNamespace(k=x * 2.0, l=x * 3.0).k",
-    "np.concatenate([np.sin(x), x])",
 )
 STATEMENTS = (
     "y = {}",
-    "y: object = {}",
-    "print(y := {}, file=nowhere)",
     "y = z = {}",
     "y, z = {}, x * 7.0",
     "y = [{}, x * 7.0]",
-    "o.y = {}",
-    "d['y'] = {}",
     "for _ in range(3): y = {}",
-    "y = [{} for _ in range(3)][0]",
-    "y = (lambda: {})()",
     "def f():\n    y = {}\n    return y\ny = f()",
     "def f():\n    global y\n    y = {}\nf(); x * 7.0",
-    "def f():\n    def g():\n        nonlocal y\n        y = {}\n    y = 0; g(); return y\ny = f()",
-    "def f():\n    y = {}\n    yield y\n(y,) = f()",
     "try: y = ({}, 1 / 0)[0]\nexcept ZeroDivisionError: pass",
 )
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_named_step_is_the_variable_of_that_name(statement, tmp_path):
-    path = tmp_path / "program.py"
-    for right in RIGHT:
-        linecache.clearcache()
+    for n, right in enumerate(RIGHT):
+        path = tmp_path / f"program_{n}.py"
         path.write_text(statement.format(right))
         x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-        known = {"x": x, "np": np, "helper": helper, "SimpleNamespace": SimpleNamespace}
-        known |= {"o": SimpleNamespace(), "d": {}, "nowhere": StringIO()}
-        code = compile(path.read_text(), str(path), "exec")
+        known = {"x": x, "np": np, "helper": helper}
         with Steps() as steps:
-            exec(code, known)
+            exec(compile(path.read_text(), str(path), "exec"), known)
         known["doubled"] = known["a"] = x * 2.0  # (variables of functions)
         named = {v.title: v.value.whole for v in operations(steps) if v.named}
         for name, value in named.items():
@@ -354,17 +258,6 @@ def test_every_named_step_is_the_variable_of_that_name(statement, tmp_path):
         is_one = isinstance(known.get("y"), Tensor) and known["y"].node is not None
         if is_one and statement == "y = {}":
             assert {"y", "doubled"} & set(named), right
-
-
-def test_what_a_function_lets_go_of_is_freed_while_it_is_watched():
-    x = leaf(3)
-    with Steps():
-        with no_grad():
-            y = x * 2.0
-            np.sin(x)
-        freed = weakref.ref(y)
-        del y
-        assert freed() is None
 
 
 def test_a_name_that_its_owner_gave_is_kept():
@@ -405,12 +298,6 @@ def test_the_whole_network_called_twice_is_numbered_too():
     assert paths(steps) == ["Linear#1", "Linear#2"]
 
 
-def test_without_a_network_there_are_no_layers():
-    with Steps() as steps:
-        gpt()(WORDS)
-    assert set(paths(steps)) == {""}
-
-
 class Doubled(Linear):
     """Calls the __call__ that it inherits."""
 
@@ -430,29 +317,12 @@ class Energy(Module):
         return self.outer(force)
 
 
-def decorated(call):
-    @functools.wraps(call)
-    def wrapper(*args, **options):
-        return call(*args, **options)
-
-    return wrapper
-
-
-def wrapped(call):
-    return lambda *args, scale=1.0: call(*args)
-
-
 class Plain(Module):
     def __init__(self):
         self.inner = Linear(3, 3, rng=rng)
 
     def __call__(self, x):
         return np.tanh(self.inner(x)) * 2.0
-
-
-class OfThis(Plain):
-    def __call__(this, x):
-        return np.tanh(this.inner(x)) * 2.0
 
 
 class Forward(Plain):
@@ -462,16 +332,8 @@ class Forward(Plain):
     __call__ = forward
 
 
-class ByLambda(Plain):
-    __call__ = lambda self, x: np.tanh(self.inner(x)) * 2.0
-
-
 class Decorated(Plain):
-    __call__ = decorated(Plain.__call__)
-
-
-class Wrapped(Plain):
-    __call__ = wrapped(Forward.forward)
+    __call__ = functools.wraps(Plain.__call__)(lambda *args: Plain.__call__(*args))
 
 
 class WithoutRecord(Plain):
@@ -479,68 +341,76 @@ class WithoutRecord(Plain):
 
 
 class Super(Plain):
-    def __call__(self, x):
+    def __call__(self, x, /, **options):
         return super().__call__(x)
 
 
-class Captured(Plain):
-    def __call__(self, x):
-        def inside():
-            return np.tanh(self.inner(x))
+class Inherited(Super):
+    pass
 
+
+class Captured(Plain):
+    def __call__(*args):
+        self, x = args
+        inside = lambda: np.tanh(self.inner(x))
         return inside() * 2.0
 
 
-class ByArguments(Plain):
-    def __call__(*args):
-        self, x = args
+class Mixin:
+    def __call__(self, x):
         return np.tanh(self.inner(x)) * 2.0
 
 
-class Generator(Plain):
-    def __call__(self, x):
-        yield np.tanh(self.inner(x)) * 2.0
+class Mixed(Mixin, Plain):
+    pass
 
 
-class Late(Plain):
-    def __call__(self, x):
-        x = self.inner(x)
-        self = self.inner
-        return np.tanh(x) * 2.0
-
-
-class ByOptions(Plain):
-    def __call__(self, x, /, *, scale=2.0, **options):
-        return np.tanh(self.inner(x)) * scale
-
-
-WAYS = [Plain, OfThis, Forward, ByLambda, Decorated, Wrapped, WithoutRecord, Super, Captured]
-WAYS += [ByArguments, Generator, Late, ByOptions]
+WAYS = [Plain, Forward, Decorated, WithoutRecord, Super, Inherited, Captured, Mixed]
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_layer_is_seen_however_its_call_is_defined(way):
-    net = Sequential()
-    net.layers = [way(), way()]
+    net = Sequential(way(), way())
     with Steps(net) as steps:
         for layer in net.layers:
-            y = layer(leaf(2, 3))
-            y = next(y) if way is Generator else y
-    inner = [f"layers.{k}{rest}" for k in (0, 1) for rest in (".inner", "", "")]
-    assert paths(steps) == inner
+            layer(leaf(2, 3))
+    assert paths(steps) == [f"layers.{k}{rest}" for k in (0, 1) for rest in (".inner", "", "")]
     assert [v.modules[0].path for v in operations(steps)] == ["layers.0"] * 3 + ["layers.1"] * 3
+    assert CALLS.running == []
 
 
-def test_a_method_that_is_given_another_module_is_not_a_call_of_it():
-    class Handing(Plain):
+def test_a_call_that_fails_has_ended_and_threads_have_calls_of_their_own():
+    net = Sequential(Plain())
+    seen = []
+    with pytest.raises(ValueError), Steps(net) as steps:
+        y = np.sin(leaf(2, 5))
+        net(y)
+    assert WATCHERS == CALLS.running == [] and titles(steps) == ["y"]
+    with Steps(net) as steps:
+        other = threading.Thread(target=lambda: (net(leaf(2, 3)), seen.append(CALLS.running[:])))
+        other.start()
+        other.join()
+        np.sin(leaf(2))
+    assert seen == [[]] and CALLS.running == []
+    assert paths(steps) == [""] and titles(steps) == ["sin"]  # (the other thread is not watched)
+
+
+def test_a_block_may_begin_inside_of_a_call_and_another_stand_inside_of_it():
+    class Noting(Module):
+        def __init__(self):
+            self.inner = Plain()
+
         def __call__(self, x):
-            self = self.inner
-            return self(x) * 2.0
+            with Steps(self) as self.steps:
+                y = self.inner(x)
+            return y
 
-    net = Handing()
+    net = Sequential(Noting())
     with Steps(net) as steps:
         net(leaf(2, 3))
-    assert paths(steps) == ["inner", ""]
+    net(leaf(2, 3))
+    for found, prefix in ((steps, "layers.0."), (net.layers[0].steps, "")):
+        assert paths(found) == [f"{prefix}{rest}" for rest in ("inner.inner", "inner", "inner")]
 
 
 def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():
@@ -672,7 +542,11 @@ def test_with_steps_a_graph_has_the_leaves_and_the_gradients_that_it_has_without
     for y in (first, second):
         plain, noted = (graph(y, grads=True, **known) for known in ({}, {"steps": steps}))
         found = [
-            sorted((v.title, v.gradient.key) for v in drawing.vertices if v.gradient is not None)
+            sorted(
+                (v.title, v.gradient.kept.tobytes())
+                for v in drawing.vertices
+                if v.gradient is not None
+            )
             for drawing in (plain, noted)
         ]
         leaves = [[pair for pair in each if pair[0] in ("w", "x", "start")] for each in found]
@@ -703,65 +577,6 @@ def test_a_record_that_was_half_dropped_is_no_obstacle():
     np.testing.assert_allclose(y.data, a.data**2 * 6.0)
 
 
-def test_results_under_no_grad_are_not_kept():
-    import tracemalloc
-
-    x = Tensor(np.ones(10_000))
-    with Steps():
-        tracemalloc.start()
-        for _ in range(50):
-            x = x * 1.0001
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert peak < 20 * x.data.nbytes
-
-
-def test_what_users_define_is_told_by_its_own_docstring():
-    def rule(factor):
-        def swish(x, /):
-            return x * factor, lambda g, y: g * factor
-
-        swish.__doc__ = f"y = {factor} x: f′ = {factor}."
-        return primitive(swish)
-
-    x = leaf(2, name="x")
-    with Steps() as steps:
-        rule(2.0)(x)
-        rule(3.0)(x)
-    assert [v.formula for v in operations(steps)] == [
-        "y = 2.0 x: f′ = 2.0.",
-        "y = 3.0 x: f′ = 3.0.",
-    ]
-
-
-def test_only_the_thread_that_entered_is_watched():
-    x = leaf(3)
-    with Steps() as steps:
-        other = threading.Thread(target=lambda: np.exp(x).sum())
-        other.start()
-        other.join()
-        np.sin(x)
-    assert [v.operation for v in operations(steps)] == ["sin"]
-
-
-def test_an_exception_leaves_nothing_watching_and_keeps_what_was_noted():
-    x = leaf(3)
-    with pytest.raises(ValueError), Steps() as steps:
-        y = np.sin(x)
-        y @ leaf(2, 2)
-    assert WATCHERS == [] and titles(steps) == ["y"]
-
-
-def test_blocks_may_stand_inside_each_other():
-    x = leaf(3)
-    with Steps() as outer:
-        a = np.sin(x)
-        with Steps() as inner:
-            b = np.cos(a)
-        (b * 2.0).sum()
-    assert titles(outer) == ["a", "b", "multiply", "sum"] and titles(inner) == ["sin", "b"]
-
-
 def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
     model = gpt(1)
     with Steps(model) as steps, np.errstate(all="ignore"):
@@ -771,34 +586,7 @@ def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
     assert '"/' not in text and json.loads(text)["contributions"]
 
 
-def test_nothing_is_kept_alive_but_the_record():
-    import gc
-
-    class Watched(Module):
-        def __call__(self, x):
-            self.seen = weakref.ref(thing := type("Thing", (), {})())
-            return np.sin(x) if thing else x
-
-    model = Watched()
-    with Steps(model) as steps:
-        model(leaf(3))
-    gc.collect()
-    assert model.seen() is None and titles(steps) == ["sin"]
-
-
-def test_steps_note_one_pass():
-    steps = Steps()
-    with steps:
-        pass
-    with pytest.raises(RuntimeError, match="have noted a pass already: make new ones"):
-        steps.__enter__()
-
-
-NOT_LIMITS = [(0, 1), (1, 1), (1, 0.1), (-1, 1), (1e-3, np.nan), (1e-3, np.inf), (1e-3,), (), 5]
-NOT_LIMITS += [(1, 2, 3), "ab", (True, 2), ("1", "2"), (1, 10**400), ((1, 2), (3, 4)), (1j, 2j)]
-NOT_LIMITS += [(1e10, np.nextafter(1e10, np.inf)), np.eye(2), np.array([[1], [2]]), {1, "a"}]
-LIMITS = [(1e-3, 1), [1, 2.5], np.array([1e-3, 1.0]), np.array([1, 9]), (np.float32(1), np.int8(9))]
-LIMITS += [(5e-324, 1.7e308), (np.array(1.0), 9)]
+NOT_LIMITS = [(0, 1), (1, 1), (1, 0.1), (-1, 1), (1e-3, np.nan), (1e-3, np.inf), (1e-3,), 5, "ab"]
 
 
 def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(tmp_path):
@@ -808,62 +596,51 @@ def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(tmp
     steps.backward(y)
     drawing = graph(y, grads=True)
     uses = (
-        lambda limits: graph(y, grads=True, limits=limits),
-        lambda limits: drawing.with_limits(limits),
         lambda limits: graph(y, limits=limits),
+        drawing.with_limits,
         lambda limits: steps.save(tmp_path / "x.html", limits=limits),
     )
     for use in uses:
-        for limits in LIMITS:
-            assert use(limits)
+        assert use((1e-3, 1)) and use(np.array([1, 9]))
         for limits in NOT_LIMITS:
             with pytest.raises(ValueError, match="limits must be two positive numbers, the lower"):
                 use(limits)
-    drawn = graph(y, grads=True, limits=LIMITS[3])
-    assert drawn.limits == (1.0, 9.0) and drawn.source and str(drawn)
+    assert graph(y, grads=True, limits=np.array([1, 9])).limits == (1.0, 9.0)
 
 
-@pytest.mark.parametrize("entered", [True, False])
-def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(entered, tmp_path):
-    steps, y = Steps(), leaf(3).sum()
-    if entered:
-        with steps:
-            pass
+def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):
+    with Steps() as steps:
+        pass
     assert (str(steps), repr(steps)) == ("forward", "Steps(0 operations, 0 contributions)")
     assert steps.vertices == steps.contributions == ()
     assert steps.data() == {"vertices": [], "classes": {}, "contributions": []}
-    with Steps() as other:
-        leaf(3).sum()
-    for first, second in ((steps, None), (other, steps), (steps, other)):
-        with pytest.raises(ValueError, match="nothing to save: these Steps have noted no op"):
-            first.save(tmp_path / "x.html", beside=second)
-    assert str(graph(y, grads=True, steps=steps)) == str(graph(y, grads=True))
-    assert len(steps.backward(y)) == 1
+    with pytest.raises(RuntimeError, match="have noted a pass already: make new ones"):
+        steps.__enter__()
+    with pytest.raises(ValueError, match="nothing to save: these Steps have noted no op"):
+        steps.save(tmp_path / "x.html")
 
 
-def test_softmax_tells_its_formula_and_its_way_back():
+def test_each_operation_tells_the_first_line_of_its_docstring_and_what_that_sets_apart():
     with Steps() as steps:
         softmax(leaf(3))
     (step,) = operations(steps)
-    assert step.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and "∂L/∂x = J g" in step.vjp
-
-
-# A sentence, or a formula.
-ENDINGS = r'[.)"]$|= [^=:,]*[^=:, ]$|, else 0$|∂L/∂b the reverse$|along the axis$'
-
-
-def test_every_operation_of_the_vocabulary_tells_its_formula_to_the_end():
-    silent, unfinished = set(), set()
+    assert step.formula.startswith("yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ)") and step.letters == ("x",)
+    doc = inspect.getdoc(softmax)
+    assert step.displayed and all(f"\n    {line}\n" in doc for line in step.displayed)
+    double = lambda x, /: (x * 2.0, lambda g, y: g * 2.0)
+    double.__doc__, double.__name__ = "y = 2x.", "sin"  # (the name of one of ours)
+    with Steps() as steps:
+        primitive(double)(leaf(3))
+    assert [v.formula for v in operations(steps)] == ["y = 2x."]
+    silent = set()
     for case in CASES:
         inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
         with Steps() as steps:
             case.ours(*inputs)
         for v in operations(steps):
             silent |= {v.operation} if v.kind == "operation" and not v.formula else set()
-            for text in (v.formula, *(v.vjp.split("; ") if v.vjp != v.formula else ())):
-                if text and not re.search(ENDINGS, text):
-                    unfinished.add(text)
-    assert (silent, unfinished) == (set(), set())
+            assert ">>>" not in "".join(v.displayed)
+    assert silent == set()
 
 
 def test_the_first_line_of_every_public_name_ends_a_sentence():
@@ -875,47 +652,3 @@ def test_the_first_line_of_every_public_name_ends_a_sentence():
     }
     assert len(found) > 200
     assert {name: line for name, line in found.items() if not re.search("[.)]$|→", line)} == {}
-
-
-def test_the_same_code_of_two_files_is_named_by_its_own_file(tmp_path):
-    text = "double = x * 2.0\n"
-    path = tmp_path / "doubled.py"
-    path.write_text(text, "utf-8")
-    found = []
-    for file in ("<without a source>", str(path)):  # only the second can be read
-        with Steps() as steps:
-            exec(compile(text, file, "exec"), {"x": Tensor([1.0], requires_grad=True)})
-        found.append(next(v.title for v in steps.vertices if v.operation))
-    assert found == ["multiply", "double"]
-
-
-FILES = ("", "<string>", "a\0b", "/a\0b", "\ud800", "/\ud800.py", "../x.py", "~/x.py", "/", "//x")
-FILES += ("/nowhere/x.py", "C:\\x.py", "/prog.py", "/dev/zero", "x" * 5000, "/" + "x" * 5000)
-
-
-@pytest.mark.parametrize("folder", ["there", "removed", "in a package without an end"])
-def test_no_file_name_and_no_working_folder_changes_what_is_computed(folder, tmp_path, monkeypatch):
-    here, code = os.getcwd(), compile("y = x * x\nz = y.sum()", "", "exec")
-    shown_path.cache_clear()
-    if folder == "removed":
-        gone = tmp_path / "gone"
-        gone.mkdir()
-        os.chdir(gone)
-        gone.rmdir()
-    elif folder != "there":
-        monkeypatch.setattr(os.path, "exists", lambda path: True)
-        monkeypatch.setattr(Path, "exists", lambda path: True)
-    try:
-        for file in (*FILES, str(tmp_path / "x.py")):
-            known = {"x": Tensor([1.0, 2.0], requires_grad=True, name="x")}
-            with Steps() as steps:
-                exec(code.replace(co_filename=file), known)
-            assert known["z"].data == 5.0
-            (first, last) = (v.line for v in operations(steps))
-            assert last == first.replace("line 1", "line 2") and first.endswith("line 1")
-            assert not first.startswith("/") and str(tmp_path) not in first
-            str(steps).encode()
-            json.dumps(steps.data(), ensure_ascii=False).encode()
-    finally:
-        os.chdir(here)
-        shown_path.cache_clear()
