@@ -613,7 +613,7 @@ def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):
         pass
     assert (str(steps), repr(steps)) == ("forward", "Steps(0 operations, 0 contributions)")
     assert steps.vertices == steps.contributions == ()
-    assert steps.data() == {"vertices": [], "classes": {}, "contributions": []}
+    assert steps.data()["vertices"] == steps.data()["contributions"] == []
     with pytest.raises(RuntimeError, match="have noted a pass already: make new ones"):
         steps.__enter__()
     with pytest.raises(ValueError, match="nothing to save: these Steps have noted no op"):

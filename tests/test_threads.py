@@ -241,7 +241,7 @@ SAME = {  # a name, or several: what each thread calls, on what all of them shar
     "numerical_gradient": lambda: mg.numerical_gradient(TOTAL, P),
     "gradcheck": lambda: str(mg.gradcheck(F, P)),
     "GradientError": refused,
-    "graph Graph Vertex Arrow Box Link": lambda: [
+    "graph Graph Vertex Box Link": lambda: [
         (g := mg.graph(H, grads=True, gradient=A)),
         *(g.source, str(g), g.arrows),
     ],

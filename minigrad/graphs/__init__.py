@@ -69,7 +69,7 @@ first is drawn. `page.py` makes a page of both passes.
 
 from minigrad.graphs.drawing import Graph, graph
 from minigrad.graphs.folding import Box, Link
-from minigrad.graphs.model import Arrow, Vertex
+from minigrad.graphs.model import Vertex
 from minigrad.graphs.steps import Contribution, Steps
 
-__all__ = ["Arrow", "Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "graph"]
+__all__ = ["Box", "Contribution", "Graph", "Link", "Steps", "Vertex", "graph"]

@@ -1,15 +1,10 @@
-"""Drawing: `graph(y)`, all of it together.
-
-Where in a record does the gradient die? Chapter 2.1 can replay the record without dropping it and
-return the gradient at every tensor. `model` turns the record into data, `folding` folds it, `scale`
-colours it, `text` and `render` write and draw it, and `page` makes a page of it.
-"""
+"""Drawing: `graph(y)`, all of it together."""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +14,7 @@ from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
-from minigrad.graphs.model import Arrow, Model, Vertex, plain, walk
+from minigrad.graphs.model import Model, Vertex, plain, walk
 from minigrad.graphs.page import page
 from minigrad.graphs.render import dot_text, render
 from minigrad.graphs.scale import Limits, checked_limits, limits_around, lost
@@ -58,10 +53,9 @@ class Graph:
         self.limits = ends if any(v.gradient for v in self.vertices) else None
 
     @property
-    def arrows(self) -> tuple[Arrow, ...]:
-        """Every use of every tensor as an input."""
-        uses = ((v.number, i, source) for v in self.vertices for i, source in enumerate(v.inputs))
-        return tuple(Arrow(source, target, i) for target, i, source in uses)
+    def arrows(self) -> list[tuple[int, int, int]]:
+        """Every use of a tensor: its number, that of the result, and which input it is."""
+        return [(x, v.number, i) for v in self.vertices for i, x in enumerate(v.inputs)]
 
     def with_limits(self, limits: Limits | None) -> Graph:
         """Return the same drawing on another colour scale."""
@@ -88,25 +82,21 @@ class Graph:
     def save(self, path: str | Path) -> Path:
         """Draw to path, in the format of its ending: .svg, .png, .html, .dot or .json.
 
-        The file is written whole or not at all.
-
-        Raises ValueError for another ending, or for a picture of more than 2,000 boxes, and
-        ImportError, with the install command, where no program can draw.
+        The file is written whole or not at all. ValueError for another ending, or for a picture of
+        more than 2,000 boxes; ImportError, with the install command, where no program can draw.
         """
         path = Path(path)
-        ending = path.suffix.lower()
-        if ending in (".svg", ".png"):
-            return write_whole(path, self._picture(ending[1:]))
-        if ending == ".html":
-            return write_whole(path, self._page())
-        if ending == ".dot":
-            return write_whole(path, self.source)
-        if ending == ".json":
-            return write_whole(path, json.dumps(self.data(), indent=1) + "\n")
-        raise ValueError(
-            f"a graph can be saved as .svg, .png, .html, .dot or .json: {path.name!r} is none of "
-            "them"
-        )
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".svg": lambda: self._picture("svg"),
+            ".png": lambda: self._picture("png"),
+            ".html": self._page,
+            ".dot": lambda: self.source,
+            ".json": lambda: json.dumps(self.data(), indent=1) + "\n",
+        }
+        if path.suffix.lower() not in writers:
+            known = ", ".join(writers)
+            raise ValueError(f"a graph can be saved as {known}: {path.name!r} is none of them")
+        return write_whole(path, writers[path.suffix.lower()]())
 
     def _picture(self, format: str) -> bytes:
         if len(self.boxes) > DRAWABLE:

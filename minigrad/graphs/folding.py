@@ -14,16 +14,6 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
 operations, one arrow comes from each source.
-
-    >>> import numpy as np
-    >>> from minigrad import Tensor, graph
-    >>> from minigrad.nn import Linear
-    >>> layer = Linear(3, 2, rng=np.random.default_rng(0))
-    >>> drawing = graph(np.tanh(layer(Tensor([[1.0, 2.0, 3.0]], name="x")).mT).sum())
-    >>> [(box.title, [row.text for row in box.rows]) for box in drawing.boxes]
-    [('x', []), ('linear', ['weight', 'bias']), ('tanh', []), ('sum', [])]
-    >>> [link.words for link in drawing.links]
-    ['', 'transposed → (2, 1)', '']
 """
 
 from __future__ import annotations

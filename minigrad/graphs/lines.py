@@ -1,10 +1,10 @@
 """Lines: the line of the program that computed a tensor, and the variable that got it.
 
-The record does not say which line of the program computed a tensor. But while an operation runs,
-Python's call stack says it: it has a stack frame for each function that is being called, which
-knows its file and its present line. The line may be an assignment, `scores = q @ k.mT`. When the
-next operation comes, or the block ends, its variable is looked up: if that is now the result of an
-operation that was computed while the line ran, the result gets the variable's name.
+The record does not say it, but while an operation runs, Python's call stack does: each function
+that is being called has a stack frame, which knows its file and its present line. The line may be
+an assignment, `scores = q @ k.mT`. When the next operation comes, or the block ends, its variable
+is looked up: if that is now the result of an operation that was computed while the line ran, the
+result gets the variable's name.
 """
 
 from __future__ import annotations

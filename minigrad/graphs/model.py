@@ -99,14 +99,6 @@ class Vertex:
         return None if self.gradient is None else self.gradient.norm
 
 
-class Arrow(NamedTuple):
-    """One use of tensor `source` (by number) as input `position` of the operation `target`."""
-
-    source: int
-    target: int
-    position: int
-
-
 # The names that the layers of chapter 7.3 give their own leaves.
 OF_LAYERS = ("weight", "bias", "gain")
 
@@ -210,16 +202,12 @@ class Model:
             for v, x in zip(self.met, self._owners, strict=True)
         ]
         called = unique_names(met)
-        return [
-            replace(
-                met[n],
-                number=number[n],
-                inputs=tuple([number[i] for i in met[n].inputs]),
-                gradient=grads.get(self._owners[n]),
-                called=called[n],
-            )
-            for n in number
-        ]
+        vertices = []
+        for n, k in number.items():
+            inputs = tuple([number[i] for i in met[n].inputs])
+            known: dict[str, Any] = {"gradient": grads.get(self._owners[n]), "called": called[n]}
+            vertices.append(replace(met[n], number=k, inputs=inputs, **known))
+        return vertices
 
 
 def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) -> list[Tensor]:

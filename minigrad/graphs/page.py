@@ -1,8 +1,6 @@
 """Page: a page on which a reader walks through both passes.
 
-Its slider goes forward over every operation, and then backward over every contribution. A step
-shows the operation with its line, its formulas, and the numbers: forward the value, backward what
-had arrived before, what comes, and the sum.
+Its slider goes forward over every operation, and then backward over every contribution.
 
 The page is one file. It asks nothing of the network, and what runs in it is `page.js` and dagre,
 which lays out the boxes; its content security policy names the hashes of the two, so that nothing
@@ -33,10 +31,6 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "page"
 LAID_OUT = 150  # boxes at once
 DIGITS = 4
-INTRO = {
-    True: "Every operation of a forward pass, and then every contribution of the backward pass.",
-    False: "The record of a computation: each box is a tensor, below those it was made from.",
-}
 Pass = tuple[str, Sequence[Vertex], Sequence["Contribution"]]
 
 
@@ -54,12 +48,14 @@ def page(
     drawn = [folding.drawn() for folding in foldings]
     _check(passes, drawn)
     boxes, formulas = drawn[0][0], dict[Any, int]()
+    place = {row.vertex: n for n, box in reversed([*enumerate(boxes)]) for row in box.rows}
+    place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
     data = {
         "passes": [
             _pass(*each, found, limits, formulas, steps)
             for each, found in zip(passes, drawn, strict=True)
         ],
-        "place": _places(foldings[0], boxes),
+        "place": [place.get(base) for base in foldings[0].base],  # the box of each vertex
         "groups": _groups(boxes, passes[0][1]),
         "formulas": [
             {"lines": [first], "back": displayed or [first], "letters": letters}
@@ -76,7 +72,6 @@ def page(
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return Template(template).substitute(
         TITLE=html.escape(printable(title)),
-        INTRO=INTRO[steps],
         STYLE=style,
         HASHES=" ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes),
         NOTICE=notice,
@@ -128,16 +123,6 @@ def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[
 
 def _id(frame: tuple[str, ...]) -> str | None:
     return "/".join(("g", *frame)) if frame else None
-
-
-def _places(folding: Folding, boxes: Sequence[Box]) -> list[int | None]:
-    """Return for each vertex the box in which it is shown."""
-    place: dict[int, int] = {}
-    for n, box in enumerate(boxes):
-        for row in box.rows:
-            place.setdefault(row.vertex, n)
-    place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
-    return [place.get(base) for base in folding.base]
 
 
 def _pass(

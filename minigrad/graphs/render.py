@@ -20,13 +20,14 @@ import sysconfig
 import textwrap
 from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
 
-from minigrad.graphs.scale import DEAD, colour, legend
-from minigrad.graphs.text import gradient_of, notes, words_of
+from minigrad.graphs.scale import DEAD, colour, in_words, legend
+from minigrad.graphs.text import gradient_of, notes
 
 if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
@@ -85,7 +86,8 @@ def _label(box: Box, drawing: Graph) -> str:
     facts = f"{box.shape} {_text(gradient)}".rstrip()
     lines = [f"<TR><TD>{words}</TD></TR><TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>"]
     for row in box.rows:
-        inside = f"{row.text} {words_of(row.grad, row.vertex, drawing)}".rstrip()
+        words = in_words(row.grad, drawing.limits, row.vertex in drawing.noise)
+        inside = f"{row.text} {words}".rstrip()
         cell = _cell(row.grad, row.vertex, drawing, f"<FONT {SMALL}>{_text(inside)}</FONT>")
         lines.append(f"<TR>{cell}</TR>")
     if box.strip:
@@ -170,9 +172,6 @@ def _graphviz() -> Any:
 
 # ---------------------------------------------------------------- the picture
 
-# graphviz-pure prints a line like this for a symbol outside ASCII in a label, whose width it has to
-# guess. The guess is near enough.
-HARMLESS = "Warning: Warning: no"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -189,9 +188,7 @@ def render(drawing: Graph, format: str) -> bytes:
     command = [program, f"-T{format}", *(["-Gdpi=110"] if format == "png" else [])]
     done = subprocess.run(command, input=drawing.source.encode(), capture_output=True, check=False)
     if done.returncode or not done.stdout:
-        said = done.stderr.decode().splitlines()
-        complaints = [line for line in said if not line.startswith(HARMLESS)]
-        raise RuntimeError(f"{program} could not draw the graph: {complaints}")
+        raise RuntimeError(f"{program} could not draw the graph: {done.stderr.decode().strip()}")
     return _finished(done.stdout, drawing) if format == "svg" else done.stdout
 
 
@@ -227,7 +224,7 @@ def tooltips(drawing: Graph) -> dict[str, str]:
     """Return by id what is shown when the pointer rests on a box or an arrow."""
     names = {box.id: box.title for box in drawing.boxes}
     links = enumerate(drawing.links)
-    found = {f"e{n}": f"{names[link.source]} → {names[link.target]}" for n, link in links}
+    found = {f"e{n}": f"{names[k.source]} → {names[k.target]}" for n, k in links}
     for box in drawing.boxes:
         last = drawing.vertices[box.vertices[-1]]
         lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
@@ -245,13 +242,14 @@ def described(drawing: Graph) -> str:
     """Describe the drawing: where it begins and ends, and where the gradient is smallest."""
     first, last = (drawing.boxes[k].title for k in (0, -1))
     text = f"Computation graph of {len(drawing.boxes)} boxes, from {first} to {last}"
-    known = [v for v in drawing.vertices if v.gradient and v.number not in drawing.noise]
-    known = [v for v in known if np.isfinite(v.gradient.rms)]  # type: ignore[union-attr]
-    if not known:
+    known = [(v.grad_rms, v.title) for v in drawing.vertices if v.number not in drawing.noise]
+    sizes = [(size, title) for size, title in known if size is not None and np.isfinite(size)]
+    if not sizes:
         return text
-    least, most = (pick(known, key=lambda v: v.grad_rms or 0.0) for pick in (min, max))
-    ends = [f"{v.grad_rms:.3g} at {v.title}" for v in (least, most)]
-    return f"{text}. The RMS of the gradient goes from {ends[0]} to {ends[1]}"
+    (least, where), (most, there) = (pick(sizes, key=itemgetter(0)) for pick in (min, max))
+    return (
+        f"{text}. The RMS of the gradient goes from {least:.3g} at {where} to {most:.3g} at {there}"
+    )
 
 
 # The widths of the characters from space to ~, in thousandths of the font's size (Adobe's font

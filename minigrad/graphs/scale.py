@@ -5,17 +5,14 @@ smallest gradient of the picture to the largest, four powers of ten at least, or
 would look like a dying gradient.
 
 One kind of gradient does not count: where it is 0 on paper, rounding makes 1e-17 of it, and an end
-there would give one colour to all others. The bias of attention's keys is the example. It adds one
-number to all scores of a query, and softmax does not see that. Such a gradient is a sum of many
-terms that cancel, and it is recognised by its size: it is no larger than the rounding of the terms.
-A gradient that has become small by factors, layer after layer, is not of that kind. It has all its
-digits, and is shown.
+there would give one colour to all others. The bias of attention's keys is the example: it adds one
+number to all scores of a query, and softmax does not see that. Such a gradient is a sum of terms
+that cancel, no larger than their rounding. A gradient that has become small by factors, layer after
+layer, has all its digits, and is shown.
 
-    >>> from minigrad.graphs.scale import colour, limits_around
+    >>> from minigrad.graphs.scale import limits_around
     >>> limits_around([2e-5, 0.3]), limits_around([0.5, 1.0])
     ((1e-05, 1.0), (0.0001, 1.0))
-    >>> colour(1e-9, (1e-5, 1.0)) == colour(1e-5, (1e-5, 1.0))            # beyond an end: the end
-    True
 """
 
 from __future__ import annotations

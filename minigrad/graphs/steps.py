@@ -56,7 +56,7 @@ from minigrad.graphs.page import page
 from minigrad.graphs.scale import Limits, checked_limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
-from minigrad.nn.module import CALLS
+from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
 
 GRADIENT = "∂"  # the scope of operations that compute a gradient
@@ -69,8 +69,7 @@ class Contribution:
     source, target   the vertices' numbers; the seed, which starts the pass, has no source
     position         which input of the source's operation the target is
     before           what the target had received; None if this is the first contribution
-    contribution     what the VJP of that input gave
-    after            before + contribution
+    contribution     what the VJP of that input gave, and `after` is the sum
     nth, of          which contribution to the target this is, and of how many
     """
 
@@ -99,13 +98,13 @@ class Steps:
     contributions  after `backward`, in the order in which they arrived
     """
 
-    def __init__(self, net: Any = None) -> None:
-        if net is not None and not hasattr(net, "named_modules"):
+    def __init__(self, net: Module | None = None) -> None:
+        net = Module() if net is None else net
+        if not isinstance(net, Module):
             raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
-        modules = list(net.named_modules()) if net is not None else []
-        names = {x: name for name, x in net.named_parameters()} if net is not None else {}
-        self.model, self.contributions = Model(names), tuple[Contribution, ...]()
-        self._entered = False
+        modules = list(net.named_modules())
+        self.model = Model({x: name for name, x in net.named_parameters()})
+        self.contributions: tuple[Contribution, ...] = ()
         self._running: dict[Variable, int] = {}  # variables of lines that are running
         self._classes = {printable(path): type(module).__name__ for path, module in modules}
         # By id: the modules and their paths, and the calls, with their paths and numbers. All are
@@ -116,9 +115,8 @@ class Steps:
         self._where: dict[int, list[int]] = {}  # of a vertex: the ids of the calls around it
 
     def __enter__(self) -> Self:
-        if self._entered:
+        if hasattr(self, "_thread"):
             raise RuntimeError("these Steps have noted a pass already: make new ones")
-        self._entered = True
         self._thread, self._outermost = threading.get_ident(), sys._getframe(1)
         self._depth = len(CALLS.running)
         WATCHERS.append(self._noted)

@@ -2,14 +2,6 @@
 
 A person reads a few numbers, and compares the rest by their size. So a `Summary` keeps a small
 array whole, and a large one as a map: cut into at most 16 × 16 pieces, and the mean of each.
-
-    >>> import numpy as np
-    >>> from minigrad.graphs.summary import Summary
-    >>> small, large = Summary.of(np.array([3.0, 4.0])), Summary.of(np.ones((64, 100)))
-    >>> small, small.norm
-    ([3, 4], 5.0)
-    >>> large, large.map.shape
-    ((64, 100), from 1 to 1, mean 1, RMS 1, (16, 16))
 """
 
 from __future__ import annotations

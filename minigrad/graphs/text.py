@@ -1,11 +1,8 @@
 """Text: a graph, and both passes, to be read in a terminal.
 
-Of a graph it is the same boxes in the same order, a line for each, with the layers as indentation.
-Each line reads like the assignment that computed the tensor: the inputs are in their order.
-
-The passes that `Steps` notes are written in the same way: forward a line for each operation, with
-its number, and backward a line for each contribution. There a result that no variable names has its
-layer and its operation before its number: blocks.1: add (t99) → x#4.
+Each line reads like the assignment that computed a tensor, and layers are indentation. Of both
+passes it is a line for each operation, and then a line for each contribution. A result that no
+variable names has its layer and its operation before its number: blocks.1: add (t99) → x#4.
 """
 
 from __future__ import annotations
@@ -52,11 +49,11 @@ def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, 
 
     A layer's own weights are called as the layer does.
     """
-    around, found = drawing.vertices[box.vertices[-1]].modules, []
+    around, noise, found = drawing.vertices[box.vertices[-1]].modules, drawing.noise, []
     for row in box.rows:
         name = names[row.vertex].removeprefix(f"{around[-1].layer}." if around else "")
         text = f"{name}, {row.words}" if row.words else name
-        grad = words_of(row.grad, row.vertex, drawing).removeprefix("grad ")
+        grad = in_words(row.grad, drawing.limits, row.vertex in noise).removeprefix("grad ")
         found.append((row.position, text if row.position >= 0 else row.text, grad))
     return found
 
@@ -72,14 +69,9 @@ def notes(drawing: Graph) -> list[str]:
     return found
 
 
-def words_of(grad: float | None, vertex: int, drawing: Graph) -> str:
-    """Write the gradient of one vertex."""
-    return in_words(grad, drawing.limits, vertex in drawing.noise)
-
-
 def gradient_of(box: Box, drawing: Graph) -> str:
     """Write the gradient of a box: of several operations the largest."""
-    words = words_of(box.grad, box.vertices[-1], drawing)
+    words = in_words(box.grad, drawing.limits, box.vertices[-1] in drawing.noise)
     if box.of_several:
         words = words.replace("grad", "grad up to")
     return words if box.norm is None else f"{words}, ‖g‖ {box.norm:.3g}"
