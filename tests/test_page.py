@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from attention import attention, gpt2
-from minigrad import Steps, Tensor, cross_entropy, graph, multiply, sigmoid
+from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
 from minigrad.graphs.page import FOLDER
 from minigrad.graphs.scale import colour, in_words, lost
 from minigrad.nn import Linear, Module, Sequential
@@ -76,9 +76,6 @@ def tables(page):
     )
 
 
-# ------------------------------------------------------------------ what it shows
-
-
 def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
     path, steps, _, _ = pages["line"]
     page = visit(path)
@@ -128,17 +125,13 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     for steps, loss in (scaled, unscaled):
         steps.backward(loss)
     titles = ("as it is", "a thousandth")
-    path = scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles)
-    page = visit(path)
+    page = visit(scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles))
     assert page.locator(".lane h2").all_inner_texts() == list(titles)
     step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
     assert "left = 1,000 × right" in page.inner_text("#graph0")
     assert "as it is = 1,000 × a thousandth" in page.inner_text("#panel")
     page.keyboard.press("End")
-    colours = page.evaluate(
-        """() => [0, 1].map(p => [...document.querySelectorAll(`#graph${p} .box`)]
-            .map(b => b.style.background))"""
-    )
+    colours = [[shown[2] for shown in page.evaluate(SHOWN, lane)] for lane in (0, 1)]
     assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
 
 
@@ -183,58 +176,30 @@ def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
         passes[0].save(tmp_path / "x.html", beside=added(np.ones(1000), named=False))
 
 
-RMS = (0.0, 5e-324, 0.5625, 1.125, 1.0, 12345.0, math.inf, math.nan)
-
-
-class Layers(Module):
-    """For each size a layer that gets a gradient of that size."""
-
-    def __init__(self, sizes):
-        rng = np.random.default_rng(0)
-        self.sizes = sizes
-        self.layers = [Sequential(Linear(1, 1, rng=rng), sigmoid) for _ in sizes]
-
-    def __call__(self, x):
-        return sum(layer(x) * size for layer, size in zip(self.layers, self.sizes, strict=True))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("limits", [None, (1e-3, 1.0)])
-def test_words_and_colours_are_those_of_a_picture(visit, tmp_path, limits):
-    net = Layers(RMS)
-    with Steps(net) as steps:
-        loss = net(Tensor([[1.0]])).sum()
-    steps.backward(loss)
-    path = steps.save(tmp_path / "x.html", limits=limits)
+@pytest.mark.parametrize("ends", [None, (1e-3, 0.1)])
+def test_words_and_colours_are_those_of_a_picture(pages, visit, tmp_path, ends):
+    _, steps, *_ = pages["gpt"]
+    path = steps.save(tmp_path / "x.html", limits=ends)
     data, noise = data_of(path), lost(steps.vertices)
     limits = [float(end.replace(",", "")) for end in data["legend"]["ends"]]
-    page = visit(path)
+    page = visit(path, "#open=blocks.0.attention,blocks.1.feed_forward")
     page.keyboard.press("End")
-    closed = {title: id for id, group in data["groups"].items() if (title := group["title"])}
-    seen = []
-    for k in range(len(RMS)):
-        box = page.locator(f"[data-id='{closed[f'layers.{k}']}']")
-        inside = [
-            v.grad_rms
-            for v in steps.vertices
-            if v.title.startswith(f"layers.{k}.") or f"layers.{k}" in {m.path for m in v.modules}
-        ]
-        text, shade = box.evaluate("b => [b.innerText, b.style.background]")
-        seen.append((text.replace("up to ", ""), shade, float(np.max(inside)), -1))
-    page.evaluate("document.querySelectorAll('.box.closed').forEach(box => box.click())")
-    shown = {id: rest for id, *rest in page.evaluate(SHOWN, 0)}
-    for n, box in enumerate(data["passes"][0]["boxes"]):
-        text, shade, _, rows = shown[f"b{n}"]
-        seen.append((text, shade, steps.vertices[box["vertex"]].grad_rms, box["vertex"]))
-        for (_, said, tint), row in zip(rows, box["rows"], strict=True):
-            seen.append((said, tint, steps.vertices[row["vertex"]].grad_rms, row["vertex"]))
-    assert len(seen) > 6 * len(RMS)
-    for text, shade, strength, vertex in seen:
+    assert all("grad up to" in x for x in page.locator(".box.closed .grad").all_inner_texts())
+    seen = []  # (words, colour, vertex)
+    for id, text, shade, _, rows in page.evaluate(SHOWN, 0):
+        if id.startswith("b"):
+            box = data["passes"][0]["boxes"][int(id[1:])]
+            seen.append((text, shade, box["vertex"]))
+            inside = [row["vertex"] for row in box["rows"]]
+            seen += [(said, tint, n) for (_, said, tint), n in zip(rows, inside, strict=True)]
+    assert len(seen) > 40 and noise & {n for _, _, n in seen}
+    for text, shade, n in seen:
+        strength = steps.vertices[n].grad_rms
         if strength is None:
             assert "grad" not in text and not shade
             continue
-        assert in_words(strength, limits, vertex in noise) in text.splitlines()
-        drawn = "#ffffff" if vertex in noise else colour(strength, limits)
+        assert in_words(strength, limits, n in noise) in text.splitlines()
+        drawn = "#ffffff" if n in noise else colour(strength, limits)
         assert shade == f"rgb({', '.join(str(int(drawn[i : i + 2], 16)) for i in (1, 3, 5))})"
 
 
@@ -246,23 +211,12 @@ def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     page.locator("[data-id='g/blocks.0']").click()
     assert page.locator(".box").count() > before
     assert "grad" in page.locator(".box").first.inner_text()
-
-
-# ------------------------------------------------------------------ folding
-
-
-BOXES = """() => [...document.querySelectorAll("#graph0 .box")].map(b => {
-    const r = b.getBoundingClientRect();
-    const outside = [b.scrollWidth - b.clientWidth, b.scrollHeight - b.clientHeight];
-    return [r.x, r.y, r.right, r.bottom, ...outside];
-})"""
-
-
-def no_overlap(boxes):
-    for i, a in enumerate(boxes):
-        assert a[4] <= 1 and a[5] <= 1  # the label is inside
-        for b in boxes[:i]:
-            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
+    text = page.inner_text("body").split("Tab goes")[0]
+    assert not re.search("step|Close all|layer|RMS of the gradient", text)
+    page.click("[data-id=b0]")
+    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
 
 
 # Of every step: boxes that overlap, labels that leave their box, and labels of arrows that lie on
@@ -354,12 +308,10 @@ def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, t
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
     page = visit(pages["gpt12"][0])
     assert page.locator("#graph0 .box").count() <= 15
-    no_overlap(page.evaluate(BOXES))
     closed = page.inner_html("#graph0")
     page.locator("[data-id='g/blocks.0']").click()
     page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()
     assert page.locator("#graph0 .box").count() <= 60
-    no_overlap(page.evaluate(BOXES))
     page.click("#close")
     assert page.inner_html("#graph0") == closed
 
@@ -369,13 +321,10 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers[:18]))
     assert 100 < page.locator("#graph0 .box").count() <= 150
     assert page.inner_text("#message") == ""
-    for layer in layers[18:]:
-        path = ["g", "blocks.1 … blocks.11", layer.rpartition(".")[0], layer]
-        for n in (3, 4):
-            id = "/".join(path[:n])
-            page.evaluate("id => document.querySelector(`[data-id='${id}']`)?.click()", id)
-        if page.inner_text("#message"):
-            break
+    page.evaluate(
+        """() => { for (let k = 0; k < 9; k++)
+            document.querySelectorAll("#graph0 .box.closed").forEach(box => box.click()) }"""
+    )
     assert page.locator("#graph0 .box").count() <= 150
     assert "more than 150 boxes" in page.inner_text("#message")
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers))
@@ -401,13 +350,8 @@ def test_a_pass_of_150_boxes_is_drawn_whole_and_one_of_more_needs_layers(visit, 
     assert page.locator(".box").count() == 150 and page.inner_text("#message") == ""
     with Steps() as steps:
         chain(150, Tensor(1.0, requires_grad=True, name="x"))
-    with pytest.raises(
-        ValueError, match=r"at most 150 boxes at once, .* note it with Steps\(net\)"
-    ):
+    with pytest.raises(ValueError, match=r"at most 150 boxes at once, .* with Steps\(net\)"):
         steps.save(tmp_path / "x.html")
-
-
-# ------------------------------------------------------------------ keyboard, links, search
 
 
 def test_the_keyboard_alone_does_everything(pages, visit):
@@ -446,10 +390,7 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
     page = visit(pages["gpt"][0], "#step=3")
     for wrong, said in (
         ("#step=9999", "There is no step 9999: the last one is"),
-        ("#step=-1", "There is no step -1"),
         ("#step=x", "There is no step x"),
-        ("#step=0x3", "There is no step 0x3"),
-        ("#step=2.0", "There is no step 2.0"),
         ("#step=", "There is no step without a number"),
         ("#open=nothing", "There is no layer nothing"),
         ("#open=%E0%A4%A", "There is no layer %E0%A4%A"),
@@ -525,32 +466,11 @@ def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
     assert len(tables(page)) == 3  # before, contribution, after
 
 
-def test_a_graph_offers_only_what_it_has(visit, tmp_path):
-    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
-    text = page.inner_text("body")
-    assert not re.search("step|Close all|layer|RMS of the gradient", text.split("Tab goes")[0])
-    page.click("[data-id=b0]")
-    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
-
-
-# ------------------------------------------------------------------ what a step explains
-
-
 @pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum, np.divide])
 def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path, f):
-    shapes = (
-        ((7,), ()),
-        ((2, 3), (3,)),
-        ((2, 3), (2, 1)),
-        ((1,), ()),
-        ((2, 3), (2, 3)),
-        ((), (5,)),
-    )
+    shapes = (((7,), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)))
     for a, b in shapes:
-        x, y = (
-            Tensor(np.full(s, 2.0), requires_grad=True, name=n) for s, n in ((a, "x"), (b, "y"))
-        )
+        x, y = (Tensor(np.ones(n), requires_grad=True, name=k) for n, k in ((a, "x"), (b, "y")))
         with Steps() as steps:
             loss = f(x, y).sum()
         steps.backward(loss)
@@ -558,11 +478,10 @@ def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path, f):
         full = np.broadcast_shapes(a, b)
         for c, shape, name in ((told[-2], a, "x"), (told[-1], b, "y")):
             copies = math.prod(full) // math.prod(shape)
-            assert (copies > 1) == ("summed" in c)
-            if copies > 1:
-                assert f"because {name} was used {copies} times" in c["summed"]
-                axes = tuple(int(n) for n in re.findall(r"\d+", c["summed"].split(",")[0]))
-                assert np.ones(full).sum(axes).size == math.prod(shape)
+            axes, _, why = c.get("summed", ", ").partition(", ")
+            assert why == (f"because {name} was used {copies} times" if copies > 1 else "")
+            summed = tuple(int(n) for n in re.findall(r"\d+", axes))
+            assert np.ones(full).sum(summed).size == math.prod(shape)
 
 
 def test_the_formulas_and_the_letters_of_the_inputs_are_told(visit, tmp_path):
@@ -572,18 +491,14 @@ def test_the_formulas_and_the_letters_of_the_inputs_are_told(visit, tmp_path):
         loss = np.tanh(product)
     steps.backward(loss)
     page = visit(steps.save(tmp_path / "x.html"))
-    for step, formula in ((1, multiply), (2, np.tanh)):
-        step_to(page, step)
-        (v,) = (v for v in steps.vertices if v.operation == formula.__name__)
-        assert page.locator(".formula").all_inner_texts() == [v.formula]
-    assert "here x = product, y = loss" in page.inner_text("#words")
-    step_to(page, 4)  # loss → product
-    assert page.locator(".formula").all_inner_texts() == list(v.displayed)
-    step_to(page, 5)
+    formulas = {v.operation: (v.formula, *v.displayed) for v in steps.vertices}
+    step_to(page, 1)
+    assert page.locator(".formula").all_inner_texts() == list(formulas["multiply"])
     assert "here a = w, b = data, y = product" in page.inner_text("#words")
-
-
-# ------------------------------------------------------------------ everywhere
+    step_to(page, 2)
+    assert page.locator(".formula").all_inner_texts() == [formulas["tanh"][0]]
+    step_to(page, 4)  # loss → product
+    assert page.locator(".formula").all_inner_texts() == list(formulas["tanh"][1:])
 
 
 def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):
@@ -616,7 +531,7 @@ def test_axe_finds_nothing_serious(pages, visit, serious, scheme):
         assert not serious(page)
 
 
-def test_without_javascript_there_is_the_graph_and_a_table(pages, visit):
+def test_without_javascript_there_is_the_graph_and_its_text(pages, visit):
     page = visit(pages["gpt"][0], java_script_enabled=False)
     assert page.locator("noscript svg, .static svg").count() >= 1
     assert "RMS of the gradient" in page.content()
@@ -633,9 +548,6 @@ def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
     assert HOSTILE in page.locator(".box").first.inner_text()
     page.keyboard.press("End")
     assert HOSTILE in page.inner_text("#panel") and page.locator("img").count() == 0
-
-
-# ------------------------------------------------------------------ the file
 
 
 def test_equal_passes_give_equal_bytes_and_sizes_are_bounded(pages, tmp_path):
@@ -668,9 +580,6 @@ def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
 
 
 DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"
-
-
-# ------------------------------------------------------------------ refusal
 
 
 def test_bad_input_is_one_sentence(tmp_path):

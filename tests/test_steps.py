@@ -57,9 +57,6 @@ def paths(steps):
     return [v.modules[-1].path if v.modules else "" for v in operations(steps)]
 
 
-# ------------------------------------------------------------------ value: the engine's own pass
-
-
 def test_the_gradients_are_those_of_backward_and_every_sum_is_shown():
     for case in CASES:
         inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
@@ -89,20 +86,15 @@ def test_the_gradients_are_those_of_backward_and_every_sum_is_shown():
                 assert c.nth <= c.of == sum(d.target == c.target for d in steps.contributions)
 
 
-@pytest.mark.parametrize("attend", [None, attention])
-def test_a_pre_norm_block_has_four_sums_and_x_times_x_has_one(attend):
-    model = gpt(1, **({} if attend is None else {"attend": attend}))
-    block = model.blocks[0]
-    with Steps(block) as steps:
-        y = block(leaf(1, 4, 8))
-    steps.backward(y, np.ones(y.shape))
-    assert sum(c.before is not None for c in steps.contributions) == 4
+def test_a_pre_norm_block_has_four_sums_and_x_times_x_has_one():
+    block = gpt(1).blocks[0]
     x = leaf(3)
-    with Steps() as steps:
-        y = (x * x).sum()
-    steps.backward(y)
-    (second,) = [c for c in steps.contributions if c.before is not None]
-    assert (second.position, second.nth, second.of) == (1, 2, 2)
+    for net, f, sums in ((block, lambda: block(leaf(1, 4, 8)), 4), (None, lambda: x * x, 1)):
+        with Steps(net) as steps:
+            y = f()
+        steps.backward(y, np.ones(y.shape))
+        found = [c for c in steps.contributions if c.before is not None]
+        assert len(found) == sums and all(1 < c.nth <= c.of for c in found)
 
 
 def test_a_result_that_no_variable_names_is_printed_with_its_layer_and_operation():
@@ -129,18 +121,11 @@ def test_what_was_computed_before_the_block_is_noted_without_a_line():
     lines = {v.operation: v.line for v in operations(steps)}
     assert lines["sin"] == "" and "test_steps.py, line" in lines["multiply"]
     assert "outside of the block" in str(steps)
-
-
-def test_steps_that_noted_nothing_still_send_a_gradient_back():
-    x = leaf(3, name="x")
-    y = (x * x).sum()
-    steps = Steps()
-    np.testing.assert_array_equal(steps.backward(y)[x], 2 * x.data)
-    assert titles(steps) == ["multiply", "sum"]
-    assert str(graph(y, grads=True, steps=Steps())) == str(graph(y, grads=True))
-
-
-# ------------------------------------------------------------------ value: names and places
+    later = h * 3.0
+    y.backward()
+    with Steps() as steps:
+        last = later * 2.0  # (half of its record has been dropped)
+    assert titles(steps)[-1] == "last" and last.node
 
 
 def test_layers_lines_and_names_of_a_gpt():
@@ -153,8 +138,8 @@ def test_layers_lines_and_names_of_a_gpt():
     assert {"scores", "weights", "heads"} <= set(titles(steps))
     assert "blocks.1.attention.w_q" in paths(steps) and paths(steps)[-1] == ""
     assert all(v.line.startswith(("attention/", "test_steps.py")) for v in operations(steps))
-    names = {v.title for v in steps.vertices if v.kind == "leaf"}
-    assert names == {name for name, _ in model.named_parameters()}
+    names = [v.title for v in steps.vertices if v.kind == "leaf"]  # (a tied weight is one leaf)
+    assert sorted(names) == sorted(name for name, _ in model.named_parameters())
 
 
 def test_an_inner_line_names_before_an_outer_one_and_a_loop_names_each():
@@ -195,6 +180,9 @@ NAMED = {  # a line, and the names that its operations get
     "self.y = x * 2.0": ["multiply"],
     "y = (x * 2.0, x * 3.0)[0]": ["y", "multiply"],
     "n = len((x * x).shape)": ["multiply"],
+    "y = min(x * 3.0, x * 2.0, key=len)": ["y", "multiply"],
+    "def f():\n    global y\n    y = x * 2.0\nf(); x * 7.0": ["y", "multiply"],
+    "try: y = (x * 2.0, 1 / 0)[0]\nexcept ZeroDivisionError: pass": ["multiply"],
 }
 
 
@@ -207,66 +195,6 @@ def test_what_a_line_assigns_gets_the_name_and_nothing_else_does(source, tmp_pat
     with Steps() as steps:
         exec(code, {"np": np, "x": x, "self": type("S", (), {})()})
     assert [v.title for v in operations(steps) if v.line] == NAMED[source]
-
-
-def helper(x):
-    doubled = x * 2.0
-    (doubled * doubled).sum()  # what is printed beside, say
-    return doubled
-
-
-RIGHT = (  # the right-hand side of an assignment: of some the last operation is not the result
-    "x * 2.0 + 1.0",
-    "x if (x * x).sum().item() > 1 else x * 5.0",
-    "helper(x)",
-    "len((x * x).shape)",
-    "(x * x).detach()",
-    "(x * 2.0, x * 3.0)",
-    "(x * 2.0, x * 3.0)[0]",
-    "[x * k for k in (2.0, 3.0)][0]",
-    "sum(x * k for k in (2.0, 3.0))",
-    "min(x * 3.0, x * 2.0, key=len)",
-    "(lambda t: (t * t, t * 3.0)[0])(x)",
-    "(a := x * 2.0) * 3.0",
-)
-STATEMENTS = (
-    "y = {}",
-    "y = z = {}",
-    "y, z = {}, x * 7.0",
-    "y = [{}, x * 7.0]",
-    "for _ in range(3): y = {}",
-    "def f():\n    y = {}\n    return y\ny = f()",
-    "def f():\n    global y\n    y = {}\nf(); x * 7.0",
-    "try: y = ({}, 1 / 0)[0]\nexcept ZeroDivisionError: pass",
-)
-
-
-@pytest.mark.parametrize("statement", STATEMENTS)
-def test_every_named_step_is_the_variable_of_that_name(statement, tmp_path):
-    for n, right in enumerate(RIGHT):
-        path = tmp_path / f"program_{n}.py"
-        path.write_text(statement.format(right))
-        x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-        known = {"x": x, "np": np, "helper": helper}
-        with Steps() as steps:
-            exec(compile(path.read_text(), str(path), "exec"), known)
-        known["doubled"] = known["a"] = x * 2.0  # (variables of functions)
-        named = {v.title: v.value.whole for v in operations(steps) if v.named}
-        for name, value in named.items():
-            assert isinstance(known.get(name), Tensor), right
-            np.testing.assert_array_equal(known[name].data, value, err_msg=right)
-        is_one = isinstance(known.get("y"), Tensor) and known["y"].node is not None
-        if is_one and statement == "y = {}":
-            assert {"y", "doubled"} & set(named), right
-
-
-def test_a_name_that_its_owner_gave_is_kept():
-    x = leaf(2, name="mine")
-    with Steps() as steps:
-        other = x
-        y = other * 1.0
-    assert [v.title for v in steps.vertices if v.kind == "leaf"] == ["mine"]
-    assert graph(y.sum(), names={"yours": x}).boxes[0].title == "yours"
 
 
 class Twice(Module):
@@ -325,13 +253,6 @@ class Plain(Module):
         return np.tanh(self.inner(x)) * 2.0
 
 
-class Forward(Plain):
-    def forward(self, x):
-        return np.tanh(self.inner(x)) * 2.0
-
-    __call__ = forward
-
-
 class Decorated(Plain):
     __call__ = functools.wraps(Plain.__call__)(lambda *args: Plain.__call__(*args))
 
@@ -345,17 +266,6 @@ class Super(Plain):
         return super().__call__(x)
 
 
-class Inherited(Super):
-    pass
-
-
-class Captured(Plain):
-    def __call__(*args):
-        self, x = args
-        inside = lambda: np.tanh(self.inner(x))
-        return inside() * 2.0
-
-
 class Mixin:
     def __call__(self, x):
         return np.tanh(self.inner(x)) * 2.0
@@ -365,7 +275,7 @@ class Mixed(Mixin, Plain):
     pass
 
 
-WAYS = [Plain, Forward, Decorated, WithoutRecord, Super, Inherited, Captured, Mixed]
+WAYS = [Plain, Decorated, WithoutRecord, Super, Mixed]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -450,22 +360,15 @@ def test_a_module_that_left_the_network_gives_its_name_to_nobody():
     assert set(paths(steps)) == {""}
 
 
-# ------------------------------------------------------------------ value: what is a step
-
-
 def test_an_operation_without_a_record_is_a_step_that_sends_nothing():
     x = leaf(3, name="x")
     with Steps() as steps:
         with no_grad():
             scale = np.exp(x).sum()
         y = (x / scale).sum()
-    kinds = {v.title: v.kind for v in operations(steps)}
-    assert kinds == {
-        "exp": "unrecorded",
-        "scale": "unrecorded",
-        "divide": "operation",
-        "y": "operation",
-    }
+    kinds = [v.kind for v in operations(steps)]
+    assert titles(steps) == ["exp", "scale", "divide", "y"]
+    assert kinds == ["unrecorded", "unrecorded", "operation", "operation"]
     found = steps.backward(y)
     np.testing.assert_allclose(found[x], 1 / np.exp(x.data).sum() * np.ones(3))
     assert all(steps.vertices[c.source].kind == "operation" for c in steps.contributions[1:])
@@ -505,30 +408,12 @@ def test_operations_that_compute_a_gradient_have_a_scope_of_their_own():
     np.testing.assert_allclose(steps.backward(total)[x], 6 * x.data)
 
 
-def test_a_tied_weight_is_one_leaf():
-    model = gpt()
-    with Steps(model) as steps:
-        loss = cross_entropy(model(WORDS), WORDS)
-    tied = [v for v in steps.vertices if v.title == "tokens.weight"]
-    assert len(tied) == 1
-    assert sum(tied[0].number in v.inputs for v in operations(steps)) == 2
-    steps.backward(loss)
-    assert [c.of for c in steps.contributions if c.target == tied[0].number] == [2, 2]
-
-
-# ------------------------------------------------------------------ law
-
-
 def stepped(w):
     with no_grad():
         w -= 0.1
 
 
-def doubled(w):
-    w.data = w.data * 2.0
-
-
-@pytest.mark.parametrize("change", [stepped, doubled, lambda w: None])
+@pytest.mark.parametrize("change", [stepped, lambda w: None])
 def test_with_steps_a_graph_has_the_leaves_and_the_gradients_that_it_has_without(change):
     w, x = leaf(3, name="w"), leaf(3, name="x")
     with Steps() as steps:
@@ -554,27 +439,8 @@ def test_with_steps_a_graph_has_the_leaves_and_the_gradients_that_it_has_without
         for t, g in steps.backward(y).items():
             (expected,) = gradients(y, [t], retain_graph=True)
             np.testing.assert_array_equal(g, expected)
-
-
-def test_after_another_backward_the_gradients_are_those_of_the_last():
-    a, b = leaf(2, name="a"), leaf(2, name="b")
-    with Steps() as steps:
-        first, second = (a * a).sum(), (b * b).sum()
-    steps.backward(first)
-    steps.backward(second)
-    known = {v.title: v.gradient for v in steps.vertices if v.kind == "leaf"}
-    assert known["a"] is None and known["b"] is not None
-
-
-def test_a_record_that_was_half_dropped_is_no_obstacle():
-    a = leaf(2, name="a")
-    h = a * a
-    later = h * 3.0
-    h.sum().backward()
-    with Steps() as steps:
-        y = later * 2.0
-    assert titles(steps)[-1] == "y"
-    np.testing.assert_allclose(y.data, a.data**2 * 6.0)
+        reached = {c.target for c in steps.contributions}  # (of this pass, and of none before)
+        assert reached == {v.number for v in steps.vertices if v.gradient is not None}
 
 
 def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
@@ -586,26 +452,16 @@ def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
     assert '"/' not in text and json.loads(text)["contributions"]
 
 
-NOT_LIMITS = [(0, 1), (1, 1), (1, 0.1), (-1, 1), (1e-3, np.nan), (1e-3, np.inf), (1e-3,), 5, "ab"]
-
-
-def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(tmp_path):
-    x = leaf(3)
+@pytest.mark.parametrize("limits", [(0, 1), (1, 0.1), (1e-3, np.nan), (1e-3, np.inf), (1,), "ab"])
+def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(limits, tmp_path):
     with Steps() as steps:
-        y = (x * x).sum()
+        y = np.sin(leaf(3)).sum()
     steps.backward(y)
-    drawing = graph(y, grads=True)
-    uses = (
-        lambda limits: graph(y, limits=limits),
-        drawing.with_limits,
-        lambda limits: steps.save(tmp_path / "x.html", limits=limits),
-    )
-    for use in uses:
-        assert use((1e-3, 1)) and use(np.array([1, 9]))
-        for limits in NOT_LIMITS:
-            with pytest.raises(ValueError, match="limits must be two positive numbers, the lower"):
-                use(limits)
-    assert graph(y, grads=True, limits=np.array([1, 9])).limits == (1.0, 9.0)
+    save = lambda limits: steps.save(tmp_path / "x.html", limits=limits)
+    for use in (lambda limits: graph(y, limits=limits), graph(y, grads=True).with_limits, save):
+        assert use(np.array([1, 9]))
+        with pytest.raises(ValueError, match="limits must be two positive numbers, the lower"):
+            use(limits)
 
 
 def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):
@@ -618,6 +474,9 @@ def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):
         steps.__enter__()
     with pytest.raises(ValueError, match="nothing to save: these Steps have noted no op"):
         steps.save(tmp_path / "x.html")
+    y = np.sin(leaf(3, name="mine")).sum()
+    assert str(graph(y, grads=True, steps=Steps())) == str(graph(y, grads=True))
+    assert len(steps.backward(y)) == 1 and titles(steps) == ["sin", "sum"]
 
 
 def test_each_operation_tells_the_first_line_of_its_docstring_and_what_that_sets_apart():
