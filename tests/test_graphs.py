@@ -44,6 +44,9 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     scores = drawing.boxes[2].id
     assert words[box["k"].id, scores] == "transposed → (3, 5)"
     assert words[box["q"].id, scores] == ""
+    g = Tensor(np.ones(6), name="g")  # (a constant that has a name comes by an arrow)
+    assert titles(graph(q.reshape(6) * g)) == ["q", "g", "multiply"]
+    assert titles(graph(q.reshape(6))) == ["q", "reshape"]
 
 
 @pytest.mark.parametrize("dtype", [bool, "uint8", "int64", "float32", "float64"])
@@ -75,6 +78,7 @@ def test_tensors_of_one_name_are_numbered_and_are_called_the_same_everywhere():
         assert unique_names(vertices)[:4] == ["x#1", "x#2", "leaf (1,)", "t3"]
     called = "concatenate(x#1, x#2, leaf (1,))"
     assert called in str(steps) and called in str(graph(total, steps=steps))
+    assert "add(t2, 2)" in str(graph(x * 2.0 + 2.0))  # (two constants of one value are both 2)
     assert len(set(numbered(["x"] * 50_000))) == 50_000  # (in linear time)
 
 

@@ -20,7 +20,7 @@ from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
 WORDS = np.arange(4)[None]
-HOSTILE = "</script><b>&\"'<img src=x onerror=alert(1)>"
+HOSTILE = "</script ><b>&\"'<img src=x onerror=alert(1)>"
 
 
 def gpt_steps(blocks=2, scale=1.0):
@@ -312,6 +312,8 @@ def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit)
     page.locator("[data-id='g/blocks.0']").click()
     page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()
     assert page.locator("#graph0 .box").count() <= 60
+    closed_inside = page.locator("#graph0 .box.closed b").all_inner_texts()
+    assert closed_inside == ["positions", "feed_forward", "blocks.1 … blocks.11"]
     page.click("#close")
     assert page.inner_html("#graph0") == closed
 
@@ -468,7 +470,7 @@ def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
 
 @pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum, np.divide])
 def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path, f):
-    shapes = (((7,), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)))
+    shapes = (((7,), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)), ((1,), ()))
     for a, b in shapes:
         x, y = (Tensor(np.ones(n), requires_grad=True, name=k) for n, k in ((a, "x"), (b, "y")))
         with Steps() as steps:

@@ -109,6 +109,9 @@ def test_a_result_that_no_variable_names_is_printed_with_its_layer_and_operation
         v = steps.vertices[int(number)]
         assert v.operation == operation and (not layer or v.modules[-1].path == layer)
     assert not re.search(r"(^ +\d+\.|→) t\d", backward, re.M)
+    for source, target in re.findall(r"(\S+): \w+ \(t\d+\) → (\S+): \w+ \(t", backward):
+        assert source != target
+    assert re.search(r" = linear\(t\d+, weight, bias\) ", str(steps))
 
 
 def test_what_was_computed_before_the_block_is_noted_without_a_line():
@@ -177,6 +180,9 @@ NAMED = {  # a line, and the names that its operations get
     "y = (lambda t: t * 2.0)(x) + 1.0": ["multiply", "y"],
     "y: object = x * 2.0": ["y"],
     "y = x; y += 1.0": ["y"],
+    "y = z = x * 2.0": ["multiply"],
+    "d = [x * 2.0]\ny = d[0]\ny = (x * x * x).sum()": ["multiply"] * 3 + ["y"],
+    "def f():\n    z = x * 2.0\n    return z\ny = f()": ["z"],
     "self.y = x * 2.0": ["multiply"],
     "y = (x * 2.0, x * 3.0)[0]": ["y", "multiply"],
     "n = len((x * x).shape)": ["multiply"],
@@ -290,19 +296,22 @@ def test_a_layer_is_seen_however_its_call_is_defined(way):
 
 
 def test_a_call_that_fails_has_ended_and_threads_have_calls_of_their_own():
-    net = Sequential(Plain())
-    seen = []
+    class Threaded(Module):
+        def __call__(self, x):
+            other = threading.Thread(target=lambda: seen.append((np.exp(x), CALLS.running[:])))
+            other.start()
+            other.join()
+            return np.sin(x)
+
+    net, seen = Sequential(Plain()), []
     with pytest.raises(ValueError), Steps(net) as steps:
         y = np.sin(leaf(2, 5))
         net(y)
     assert WATCHERS == CALLS.running == [] and titles(steps) == ["y"]
-    with Steps(net) as steps:
-        other = threading.Thread(target=lambda: (net(leaf(2, 3)), seen.append(CALLS.running[:])))
-        other.start()
-        other.join()
-        np.sin(leaf(2))
-    assert seen == [[]] and CALLS.running == []
-    assert paths(steps) == [""] and titles(steps) == ["sin"]  # (the other thread is not watched)
+    with Steps() as steps:
+        Threaded()(leaf(2))
+    assert [calls for _, calls in seen] == [[]]
+    assert titles(steps) == ["sin"]  # (the other thread is not watched)
 
 
 def test_a_block_may_begin_inside_of_a_call_and_another_stand_inside_of_it():
@@ -311,16 +320,17 @@ def test_a_block_may_begin_inside_of_a_call_and_another_stand_inside_of_it():
             self.inner = Plain()
 
         def __call__(self, x):
-            with Steps(self) as self.steps:
+            with Steps(net) as self.steps:
                 y = self.inner(x)
             return y
 
     net = Sequential(Noting())
     with Steps(net) as steps:
         net(leaf(2, 3))
-    net(leaf(2, 3))
-    for found, prefix in ((steps, "layers.0."), (net.layers[0].steps, "")):
-        assert paths(found) == [f"{prefix}{rest}" for rest in ("inner.inner", "inner", "inner")]
+    inside = [["layers.0.inner", "layers.0.inner.inner"], *[["layers.0.inner"]] * 2]
+    for found, around in ((steps, ["layers.0"]), (net.layers[0].steps, [])):
+        scopes = [[scope.path for scope in v.modules] for v in operations(found)]
+        assert scopes == [around + each for each in inside]
 
 
 def test_super_is_no_second_call_and_a_layer_in_recompute_is_not_counted():
@@ -366,7 +376,8 @@ def test_an_operation_without_a_record_is_a_step_that_sends_nothing():
         with no_grad():
             scale = np.exp(x).sum()
         y = (x / scale).sum()
-    kinds = [v.kind for v in operations(steps)]
+    kinds, text = [v.kind for v in operations(steps)], str(steps)
+    assert text.count("without a record") == 2 and not steps.model._unrecorded
     assert titles(steps) == ["exp", "scale", "divide", "y"]
     assert kinds == ["unrecorded", "unrecorded", "operation", "operation"]
     found = steps.backward(y)
@@ -395,6 +406,7 @@ def test_recompute_is_one_step_and_what_it_runs_again_is_none():
         found = steps.backward(y)
         y.backward()
     assert [v.operation for v in operations(steps)] == ["recompute", "sum"]
+    assert not operations(steps)[0].fused
     np.testing.assert_array_equal(found[x], x.grad)
 
 
@@ -406,6 +418,9 @@ def test_operations_that_compute_a_gradient_have_a_scope_of_their_own():
         total = slope.sum()
     assert paths(steps)[:2] == ["", ""] and set(paths(steps)[2:-1]) == {"∂"}
     np.testing.assert_allclose(steps.backward(total)[x], 6 * x.data)
+    with Steps() as steps:
+        gradients(recompute(lambda x: np.sin(x), x).sum(), [x], create_graph=True)
+    assert {"sin", "cos"} <= {v.operation for v in operations(steps) if v.modules}
 
 
 def stepped(w):
@@ -439,6 +454,8 @@ def test_with_steps_a_graph_has_the_leaves_and_the_gradients_that_it_has_without
         for t, g in steps.backward(y).items():
             (expected,) = gradients(y, [t], retain_graph=True)
             np.testing.assert_array_equal(g, expected)
+        for c in steps.contributions[1:]:
+            assert steps.vertices[c.source].inputs[c.position] == c.target
         reached = {c.target for c in steps.contributions}  # (of this pass, and of none before)
         assert reached == {v.number for v in steps.vertices if v.gradient is not None}
 
@@ -487,10 +504,11 @@ def test_each_operation_tells_the_first_line_of_its_docstring_and_what_that_sets
     doc = inspect.getdoc(softmax)
     assert step.displayed and all(f"\n    {line}\n" in doc for line in step.displayed)
     double = lambda x, /: (x * 2.0, lambda g, y: g * 2.0)
-    double.__doc__, double.__name__ = "y = 2x.", "sin"  # (the name of one of ours)
+    double.__doc__ = "y = 2x.\n\n    f′ = 2\n\n>>> double([1.0])\n    [2.0]"
+    double.__name__ = "sin"  # (the name of one of ours)
     with Steps() as steps:
         primitive(double)(leaf(3))
-    assert [v.formula for v in operations(steps)] == ["y = 2x."]
+    assert [(v.formula, v.displayed) for v in operations(steps)] == [("y = 2x.", ("f′ = 2",))]
     silent = set()
     for case in CASES:
         inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]

@@ -299,7 +299,7 @@ def _of_rule(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> d
 @cache
 def formulas(doc: str) -> tuple[str, tuple[str, ...]]:
     """Return a docstring's first line, and the lines that it sets apart before its example."""
-    lines = inspect.cleandoc(doc.partition(">>>")[0]).splitlines() or [""]
+    lines = inspect.cleandoc(doc).partition(">>>")[0].splitlines() or [""]
     return lines[0], tuple([line[4:] for line in lines if line.startswith(" " * 4)])
 
 
