@@ -164,8 +164,6 @@ graph(t.sum(), depth="all") → ValueError: depth must be a whole number from 0 
 graph(t.sum(), depth=1.5) → ValueError: depth must be a whole number from 0 on, or None: got 1.5
 graph(t.sum(), depth=True) → ValueError: depth must be a whole number from 0 on, or None: got True
 graph(t.sum(), limits=(1e-3, "a")) → ValueError: two positive numbers, the lower first
-graph(t.sum(), names=[t]) → TypeError: names= takes a dict of Tensors, or pairs
-graph(t.sum(), names={"a": 3}) → TypeError: layer.named_parameters\(\): got \('a', 3\)
 graph(t.sum(), steps=[]) → TypeError: graph\(steps=…\) takes Steps: got list
 Steps(3) → TypeError: Steps\(net\) takes a Module: got int
 Steps().backward(A) → TypeError: backward

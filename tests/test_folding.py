@@ -1,12 +1,11 @@
-"""Chapters 5.3 to 5.6 · Folding: what is a box, what stands inside one, and what is drawn once."""
+"""Chapter 5 · Folding: what is a box, what stands inside one, and what is drawn once."""
 
 import json
+import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from attention import (
     Block,
@@ -16,11 +15,9 @@ from attention import (
     attention,
     bert,
     gpt2,
-    llama,
 )
 from minigrad import Steps, Tensor, cross_entropy, graph, primitive, sigmoid
-from minigrad.graphs.folding import READABLE
-from minigrad.graphs.repeats import Run, runs
+from minigrad.graphs.operations import TABLE
 from minigrad.nn import Linear, Module, Sequential
 from tests.cases import CASES
 
@@ -45,29 +42,21 @@ def passed(net, *inputs):
 
 
 MODELS = {
-    "layer": lambda: passed(MultiHeadAttention(8, 2, rng=rng), leaf(1, 4, 8, name="x")),
     "block": lambda: passed(
         Block(MultiHeadAttention(8, 2, rng=rng), Linear(8, 8, rng=rng)), leaf(1, 4, 8, name="x")
     ),
     "gpt2": lambda: passed(sized(gpt2, num_blocks=3), WORDS),
     "gpt2 by steps": lambda: passed(sized(gpt2, num_blocks=3, attend=attention), WORDS),
-    "bert": lambda: passed(sized(bert, num_blocks=2), WORDS),
-    "llama": lambda: passed(
-        llama(11, d_model=8, num_heads=2, num_blocks=2, d_ff=12, rng=rng), WORDS
-    ),
     "transformer": lambda: passed(
         Transformer(11, 13, d_model=8, num_heads=2, num_blocks=2, rng=rng), WORDS, WORDS
     ),
 }
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-depths = pytest.mark.parametrize("depth", [0, 1, 2, 3, None])
+depths = pytest.mark.parametrize("depth", [0, 1, 2, None])
 
 
 def moves(vertex):
     return vertex.operation in ("reshape", "swapaxes", "transpose", "broadcast_to")
-
-
-# ------------------------------------------------------------------ law
 
 
 @models
@@ -88,57 +77,35 @@ def test_each_operation_is_in_one_box_and_every_path_leads_to_the_result(make, d
             if any(link.source == id and link.target in reached for link in drawing.links):
                 reached.add(id)
         assert reached == set(ids)
+        frames = [box.frame for box in drawing.boxes]
+        for frame in set(frames) - {()}:  # its boxes stand together (the loss stands outside)
+            inside = [f[: len(frame)] == frame for f in frames]
+            assert inside[inside.index(True) :].index(False) == sum(inside)
+        if depth is not None:  # (the layers around the first block do not count)
+            counted = [[name for name in f if name not in ("encoder", "decoder")] for f in frames]
+            assert max(map(len, counted)) <= depth
 
 
-@models
-@depths
-def test_the_boxes_of_a_frame_stand_together_and_no_layer_below_the_depth_is_a_frame(make, depth):
-    loss, steps = make()
-    frames = [box.frame for box in graph(loss, steps=steps, depth=depth).boxes]
-    for frame in set(frames) - {()}:
-        inside = [f[: len(frame)] == frame for f in frames]
-        assert inside[inside.index(True) :].index(False) == sum(inside)  # (the loss stands outside)
-    if depth is not None:
-        counted = [[name for name in f if name not in ("encoder", "decoder")] for f in frames]
-        assert max(map(len, counted)) <= depth
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside(case):
-    inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
-    y = case.ours(*inputs)
-    if not (isinstance(y, Tensor) and y.node is not None):
-        return
-    drawing = graph(y * 1.0, depth=None)
-    done = [v for v in drawing.vertices if v.operation and not moves(v)]
-    uses = sum(len(v.inputs) for v in done)
-    left_out = sum(  # constants of 1 number that a fused operation has for options
-        not (x.operation or x.named or x.shape) and x.kind == "constant"
-        for v in done
-        if v.fused
-        for x in (drawing.vertices[i] for i in v.inputs)
-    )
-    assert uses == len(drawing.links) + sum(len(box.rows) for box in drawing.boxes) + left_out
-
-
-@given(st.lists(st.integers(0, 2), max_size=60))
-def test_runs_written_out_are_the_list_again_and_no_run_could_begin_at_a_single_place(numbers):
-    parts = runs(numbers, lambda run: True)
-    written = []
-    for part in parts:
-        if isinstance(part, Run):
-            copies = [numbers[copy] for copy in part.copies()]
-            assert part.count > 1 and all(copy == copies[0] for copy in copies)
-            written += [n for copy in copies for n in copy]
-        else:
-            following = numbers[part:]
-            for period in range(1, len(following) // 2 + 1):
-                assert following[:period] != following[period : 2 * period]
-            written.append(numbers[part])
-    assert written == numbers
-
-
-# ------------------------------------------------------------------ value
+def test_every_use_of_a_tensor_is_an_arrow_or_stands_inside():
+    met = set()
+    for case in CASES:
+        inputs = [Tensor(a, requires_grad=i in case.floating) for i, a in enumerate(case.inputs)]
+        y = case.ours(*inputs)
+        if not (isinstance(y, Tensor) and y.node is not None):
+            continue
+        drawing = graph(y * 1.0, depth=None)
+        done = [v for v in drawing.vertices if v.operation and not moves(v)]
+        met |= {v.operation for v in drawing.vertices}
+        uses = sum(len(v.inputs) for v in done)
+        left_out = sum(  # constants of 1 number that a fused operation has for options
+            not (x.operation or x.named or x.shape) and x.kind == "constant"
+            for v in done
+            if v.fused
+            for x in (drawing.vertices[i] for i in v.inputs)
+        )
+        rows = sum(len(box.rows) for box in drawing.boxes)
+        assert uses == len(drawing.links) + rows + left_out, case
+    assert set(TABLE) <= met | {"arctan2", "hypot"}  # each name is that of an operation
 
 
 @pytest.mark.parametrize("blocks", [3, 12])
@@ -155,11 +122,12 @@ def test_a_gpt_of_any_size_opens_with_fifteen_boxes_and_its_first_attention_with
     opened = graph(loss, grads=True, steps=steps, depth=2)
     assert len(opened.boxes) <= 60
     assert any(box.frame[-1:] == ("blocks.0.attention",) for box in opened.boxes)
-    assert len(graph(loss, steps=steps, depth=None).boxes) > 12 * blocks
+    whole = graph(loss, steps=steps, depth=None)
+    assert len(whole.boxes) > 12 * blocks and whole.source.count(" -> ") == len(whole.links)
+    assert not any(row.text == "0" for box in whole.boxes for row in box.rows)
 
 
-@pytest.mark.parametrize("blocks", [1, 2, 12])
-@pytest.mark.parametrize("inside", [0, 1], ids=["bert", "bert in a classifier"])
+@pytest.mark.parametrize(("blocks", "inside"), [(1, 0), (2, 0), (12, 1)])
 def test_a_picture_opens_the_first_block_wherever_the_blocks_are(inside, blocks):
     model = sized(bert, num_blocks=blocks)
     model = Classifier(model, 8, 2, rng=rng) if inside else model
@@ -190,50 +158,18 @@ def test_a_layers_parameters_stand_inside_with_their_own_gradients():
 
 
 def test_what_enters_a_closed_layer_stands_outside_and_its_parameters_do_not():
-    layer = MultiHeadAttention(8, 2, rng=rng)
-    net = Sequential(layer)
-    x, memory = leaf(1, 4, 8, name="x"), leaf(1, 4, 8, name="memory")
-
     class Cross(Module):
         def __init__(self):
-            self.layer = layer
+            self.layer = MultiHeadAttention(8, 2, rng=rng)
 
         def __call__(self, x, memory):
             return self.layer(x, memory)
 
-    loss, steps = passed(Cross(), x, memory)
+    loss, steps = passed(Cross(), leaf(1, 4, 8, name="x"), leaf(1, 4, 8, name="memory"))
     drawing = graph(loss, steps=steps, depth=0)
     assert [box.title for box in drawing.boxes] == ["x", "memory", "layer", "multiply", "loss"]
     assert not drawing.boxes[2].rows and len(drawing.links) == 5
-    loss, steps = passed(net, x)
-    drawing = graph(loss, steps=steps, depth=1)
-    assert (drawing.boxes[0].title, drawing.boxes[0].frame) == ("x", ())
-
-
-def test_equal_operations_without_layers_fold_above_150_boxes_and_it_says_so():
-    x = leaf(3, name="x")
-    y = x
-    for _ in range(100):
-        y = np.sin(y) * 2.0
-    drawing = graph(y.sum())
-    titles = [box.title for box in drawing.boxes]
-    # (The first sin has a leaf as its input, and so is not one of those that are alike.)
-    repeated = ["multiply", "sin", "the same 2 operations × 98"]
-    assert titles == ["x", "sin", *repeated, "multiply", "sum"]
-    assert drawing.note.startswith("202 boxes, of which repeated ones are folded")
-    assert drawing.note in str(drawing) and "202 boxes" in drawing.source
-    assert len(graph(y.sum(), depth=None).boxes) == 202
-    few = graph(np.sin(np.sin(np.sin(np.sin(x)))))
-    assert len(few.boxes) == 5 and not few.note
-    assert len(graph(y.sum()).boxes) < READABLE
-
-
-def test_twenty_thousand_additions_are_four_boxes():
-    y = leaf(1, name="x")
-    for _ in range(20_000):
-        y = y + 1.0
-    drawing = graph(y)
-    assert [box.title for box in drawing.boxes] == ["x", "add", "add", "add × 19,998"]
+    assert graph(loss, steps=steps, depth=1).boxes[0].frame == ()
 
 
 def test_layers_that_differ_are_not_folded():
@@ -253,15 +189,15 @@ def test_layers_that_differ_are_not_folded():
 
 
 class Scaled(Module):
-    """x + factor · linear(tanh(linear(x))); what else may differ is given."""
+    """x + factor · linear(f(linear(x))); what else may differ is given."""
 
-    def __init__(self, factor=1.0, *, index=None, shared=False):
+    def __init__(self, factor=1.0, *, f=np.tanh, index=None, shared=False):
         self.a = Linear(4, 4, rng=rng)
         self.b = self.a if shared else Linear(4, 4, rng=rng)
-        self.factor, self.index = factor, index
+        self.factor, self.f, self.index = factor, f, index
 
     def __call__(self, x):
-        h = self.b(np.tanh(self.a(x))) * self.factor
+        h = self.b(self.f(self.a(x))) * self.factor
         return x + (h if self.index is None else h[:, self.index])
 
 
@@ -269,6 +205,7 @@ ORDERS = [np.array(order) for order in ([0, 1, 2, 3], [0, 0, 0, 0], [3, 2, 1, 0]
 UNLIKE = {
     "constants": [Scaled(1.0), Scaled(1.0), Scaled(0.0), Scaled(-5.0)],
     "indices": [Scaled(index=order) for order in ORDERS],
+    "operations": [Scaled(), Scaled(f=np.sin), Scaled(f=np.sin)],
     "weights shared within": [Scaled(), Scaled(shared=True), Scaled()],
 }
 
@@ -286,7 +223,7 @@ def test_blocks_that_differ_are_not_called_alike(blocks):
     loss, steps = passed(Sequential(*blocks), leaf(2, 4, name="x"))
     for numbers in repeated(graph(loss, steps=steps)):
         some = [blocks[k] for k in numbers]
-        assert len({(b.factor, b.a is b.b, id(b.index)) for b in some}) == 1
+        assert len({(b.factor, b.f, b.a is b.b, id(b.index)) for b in some}) == 1
 
 
 def test_blocks_that_read_another_result_of_the_block_before_are_not_alike():
@@ -302,51 +239,25 @@ def test_blocks_that_read_another_result_of_the_block_before_are_not_alike():
     picks = [0, 0, 1, 0, 1, 1, 1]
     net = Sequential(*[Three(pick) for pick in picks])
     with Steps(net) as steps:
-        xs, total = (x, x, x), 0.0
+        xs, found = (x, x, x), []
         for block in net.layers:
             xs = block(xs)
-            total = total + xs[2].sum()
-        loss = total * 1.0
-    for numbers in repeated(graph(loss, steps=steps, depth=0)):
-        assert len({picks[k] for k in numbers}) == 1
+            found += xs
+        loss = np.stack(found).sum()
+    assert list(repeated(graph(loss, steps=steps, depth=0))) == [[4, 5, 6]]  # (0 reads a leaf)
 
 
 def test_a_users_rule_is_drawn_whatever_it_is_called():
     @primitive
-    def squeeze(x, /):
+    def reshape(x, /):
         s = 1 + np.abs(x)
         return x / s, lambda g, y: g / s**2
 
-    drawing = graph((squeeze(leaf(2, name="x")) * 2.0).sum())
-    assert [box.title for box in drawing.boxes] == ["x", "squeeze", "multiply", "sum"]
+    drawing = graph((reshape(leaf(2, name="x")) * 2.0).sum())
+    assert [box.title for box in drawing.boxes] == ["x", "reshape", "multiply", "sum"]
 
 
-def test_arrows_into_a_closed_layer_do_not_depend_on_what_comes_later():
-    w = leaf(3, name="w.weight")
-
-    class Uses(Module):
-        def __call__(self, x):
-            return np.tanh(x * w)
-
-    net = Sequential(Uses(), Uses())
-    x = leaf(3, name="x")
-    found = []
-    for first in (True, False):
-        with Steps(net) as steps:
-            parts = [np.exp(w), net(x)] if first else [net(x), np.exp(w)][::-1]
-            loss = (parts[1] + parts[0]).sum()
-        drawing = graph(loss, steps=steps, depth=0)
-        titles = {box.id: box.title for box in drawing.boxes}
-        found.append(sorted((titles[k.source], titles[k.target]) for k in drawing.links))
-    assert [pair for pair in found[0] if pair[1] != "exp"] == [
-        pair for pair in found[1] if pair[1] != "exp"
-    ]
-
-
-LARGEST = np.finfo(float).max  # to a few digits it would be rounded up to ∞
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324, 1e308, LARGEST])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 5e-324])
 def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
     x = leaf(2, name="x")
     with np.errstate(all="ignore"):
@@ -361,9 +272,6 @@ def test_strange_gradients_are_drawn_and_are_strict_json(value, tmp_path):
     assert "nan" not in root.getroot().get("aria-label")
 
 
-# ------------------------------------------------------------------ colours
-
-
 def test_noise_does_not_move_the_limits_and_is_explained():
     model = sized(gpt2, num_blocks=2)
     for name, p in model.named_parameters():
@@ -374,9 +282,11 @@ def test_noise_does_not_move_the_limits_and_is_explained():
     drawing = graph(loss, grads=True, steps=steps, depth=2)
     assert drawing.limits[0] >= 1e-12
     rows = {row.text: row.grad for box in drawing.boxes for row in box.rows if box.title == "w_k"}
+    assert re.search('BGCOLOR="#ffffff"><FONT[^>]*>bias grad ≈ 0', drawing.source)
+    for box in graph(loss, grads=True, steps=steps).boxes:
+        assert not (box.of_several and drawing.noise & {row.vertex for row in box.rows})
     assert rows["bias"] < 1e-15
-    assert "bias grad ≈ 0" in drawing.source and "softmax does not see" in drawing.source
-    assert "softmax does not see a shift" in str(drawing)
+    assert "bias grad ≈ 0" in drawing.source and "≈ 0: the gradient is 0 on paper" in str(drawing)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -396,24 +306,6 @@ def test_a_gradient_that_vanished_by_factors_or_is_a_small_sum_is_no_noise(dtype
     b = Tensor(np.zeros(8, dtype), requires_grad=True, name="bias")
     drawing = graph(((Tensor(G) + b) * G).sum(), grads=True)
     assert not drawing.noise
-
-
-def test_inputs_stand_in_their_order():
-    x, c = leaf(3, name="x"), np.array([True, False, True])
-    lines = {
-        "divide(x, 2)": x / 2,
-        "divide(2, x)": 2 / x,
-        "subtract(1, x)": 1 - x,
-        "power(2, x)": 2**x,
-        "where([True, False, True], x, 0)": np.where(c, x, 0.0),
-        "where([True, False, True], 0, x)": np.where(c, 0.0, x),
-    }
-    sources = set()
-    for line, y in lines.items():
-        drawing = graph(y)
-        assert line in str(drawing)
-        sources.add(drawing.source)
-    assert len(sources) == len(lines)
 
 
 def test_a_closed_layer_tells_what_gets_least():

@@ -1,31 +1,22 @@
-"""Chapter 5 · Graphs: the model, its DOT text, and the pictures."""
+"""Chapter 5 · Graphs: the model, its text, and the pictures."""
 
 import html
-import inspect
 import json
-import operator
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-import minigrad
 from attention import MultiHeadAttention, attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, softmax
-from minigrad.graphs import render as rendering
-from minigrad.graphs.model import walk
+from minigrad.graphs.model import numbered, unique_names
 from minigrad.graphs.render import render
 from minigrad.graphs.scale import colour
 from minigrad.graphs.summary import Summary
-from minigrad.graphs.text import numbered, printable, unique_names
-from minigrad.nn import Linear, Module
-from tests.cases import CASES
 
 rng = np.random.default_rng(0)
 
@@ -36,9 +27,6 @@ def leaf(*shape, name=None):
 
 def labels(drawing):
     return [vertex.title for vertex in drawing.vertices]
-
-
-# ------------------------------------------------------------------ value
 
 
 def titles(drawing):
@@ -56,142 +44,83 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
     scores = drawing.boxes[2].id
     assert words[box["k"].id, scores] == "transposed → (3, 5)"
     assert words[box["q"].id, scores] == ""
+    g = Tensor(np.ones(6), name="g")  # (a constant that has a name comes by an arrow)
+    assert titles(graph(q.reshape(6) * g)) == ["q", "g", "multiply"]
+    assert titles(graph(q.reshape(6))) == ["q", "reshape"]
 
 
-DTYPES = (bool, "int8", "uint8", "int32", "int64", "uint64", "float16", "float32", "float64")
+@pytest.mark.parametrize("dtype", [bool, "uint8", "int64", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(), (5,), (64, 64)])
+def test_a_summary_keeps_a_small_array_whole_and_maps_a_large_one(dtype, shape):
+    a = (rng.standard_normal(shape) * 10).astype(dtype)
+    found, known = Summary.of(a), a.astype(float)
+    assert (found.low, found.high) == (known.min(), known.max())
+    expected = known.mean(), np.sqrt(np.mean(known**2)), np.linalg.norm(known)
+    np.testing.assert_allclose((found.mean, found.rms, found.norm), expected)
+    if a.size > 256:
+        np.testing.assert_allclose(found.map, known.reshape(16, 4, 16, 4).mean((1, 3)))
+    else:
+        np.testing.assert_array_equal(found.whole, a)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_statistics_lie_between_the_ends_at_every_dtype_and_size_of_numbers(dtype):
-    about = None if dtype is bool else np.iinfo(dtype) if "int" in dtype else np.finfo(dtype)
-    low, high = (False, True) if about is None else (about.min, about.max)
-    least, part = getattr(about, "smallest_subnormal", 1), 0.1 if "float" in str(dtype) else 1
-    ends = ([low], [high], [low, high], [low, low, high], [high, 0], [0], [least])
-    sizes = (1, 2, 3, 256, 257, 1000, (64, 64), (3, 5, 40))
-    for numbers, shape in product((*ends, [part, 3 * part]), sizes):
-        a = np.resize(np.array(numbers, dtype), shape)
-        found, known = Summary.of(a), a.astype(float)
-        s, size = found.statistics, np.abs(known)
-        assert (s.low, s.high) == (known.min(), known.max())
-        assert s.low <= s.mean <= s.high
-        assert size.min() <= s.rms <= size.max() and found.rms == s.rms <= s.norm
-        if found.map is not None:
-            assert (found.map >= s.low).all() and (found.map <= s.high).all()
+def test_of_numbers_that_are_not_finite_the_others_tell_the_ends():
+    found = Summary.of(np.resize([np.nan, 1.0, np.inf, 3.0, -np.inf], 600))
+    assert (found.low, found.high, found.mean) == (1.0, 3.0, 2.0)
+    assert np.isnan(found.rms) and np.isinf(Summary.of(np.array([1.0, np.inf])).rms)
+    assert np.isnan(Summary.of(np.array([np.nan])).low)
 
 
-def test_of_numbers_that_are_not_finite_the_others_tell_the_statistics():
-    a = np.resize([np.nan, 1.0, np.inf, 3.0, -np.inf, 1e308], 600)
-    s = Summary.of(a).statistics
-    assert (s.low, s.high, s.nans, s.infinities) == (1.0, 1e308, 100, 200)
-    np.testing.assert_allclose(s.mean, 1e308 / 3, rtol=1e-12)
-    assert np.isnan(Summary.of(a).rms) and np.isinf(Summary.of(a[2:3]).rms)
+def test_tensors_of_one_name_are_numbered_and_are_called_the_same_everywhere():
+    x, y, z = (Tensor([float(k)], requires_grad=True, name=n) for k, n in enumerate(("x", "x", "")))
+    with Steps() as steps:
+        total = np.concatenate([x, y, z]).sum() * Tensor([7.0, 8.0])
+    for vertices in (graph(total).vertices, graph(total, steps=steps).vertices, steps.vertices):
+        assert unique_names(vertices)[:4] == ["x#1", "x#2", "leaf (1,)", "t3"]
+    called = "concatenate(x#1, x#2, leaf (1,))"
+    assert called in str(steps) and called in str(graph(total, steps=steps))
+    assert "add(t2, 2)" in str(graph(x * 2.0 + 2.0))  # (two constants of one value are both 2)
+    assert len(set(numbered(["x"] * 50_000))) == 50_000  # (in linear time)
 
 
-TITLES = ("x", "x#1", "x#2", "x\n", "", "t0", "t3", " ", None)
-
-
-def test_no_two_tensors_get_one_name():
-    for titles in product(TITLES, repeat=3):
-        x, y, z = (Tensor([float(k)], requires_grad=True, name=t) for k, t in enumerate(titles))
-        with Steps() as steps:
-            total = np.concatenate([x, y, z]).sum() * Tensor([7.0, 8.0])
-        for vertices in (graph(total).vertices, graph(total, steps=steps).vertices, steps.vertices):
-            names = unique_names(vertices)
-            assert len(set(names)) == len(names) == 7, titles
-            assert all(name and name == printable(name) for name in names)
-        called = f"concatenate({', '.join(names[i] for i in vertices[3].inputs)})"
-        assert called in str(steps) and called in str(graph(total, steps=steps))
-
-
-def test_titles_and_numbers_give_no_name_twice():
-    for titles in product((*TITLES[:-3], None), repeat=4):
-        names = numbered(titles, [f"t{n}" for n in range(4)])
-        assert len(set(names)) == 4
-    assert len(set(numbered(["x"] * 50_000, [""] * 50_000))) == 50_000  # (in linear time)
-
-
-def test_a_name_of_a_layer_is_not_that_of_a_call():
-    net = Module()
-    x, rng = leaf(1, 2), np.random.default_rng(0)
-    for name in ("a", "a#1", "a##"):
-        setattr(net, name, Linear(2, 2, rng=rng))
-    with Steps(net) as steps:
-        net.a(net.a(getattr(net, "a##")(getattr(net, "a#1")(x))))
-    scopes = [v.modules[-1] for v in steps.vertices if v.operation]
-    assert len({scope.path for scope in scopes}) == 4
-    assert [scope.layer for scope in scopes] == ["a#1", "a##", "a", "a"]
-
-
-@pytest.mark.parametrize("depth", [0, 1, 2, None])
-def test_a_graph_that_is_drawn_with_steps_calls_each_tensor_as_the_steps_do(depth):
-    model = gpt2(
-        11, 8, d_model=8, num_heads=2, num_blocks=3, attend=attention, rng=np.random.default_rng(0)
-    )
-    words = np.arange(4)[None]
-    model(words).sum()
+def test_a_graph_that_is_drawn_with_steps_calls_each_tensor_as_the_steps_do():
+    model, words = gpt2(11, 8, d_model=8, num_heads=2, num_blocks=3, rng=rng), np.arange(4)[None]
     with Steps(model) as steps:
         np.exp(leaf(2, name="x"))  # (what is not behind the loss is a step, too)
         logits = model(words)
         loss = cross_entropy(logits, words)
-    known = {}  # the name and the operation of each step
-    for line in str(steps).splitlines():
-        if " = " in line:
-            name, called = line.split(". ", 1)[1].strip().split(" = ", 1)
-            known[name] = called.partition("(")[0]
+    known = dict(zip(unique_names(steps.vertices), steps.vertices, strict=True))
     assert {"logits", "loss", "x#2"} <= set(known)
-    drawing = graph(loss, steps=steps, depth=depth, grads=True)
-    shown = 0
-    for line in str(drawing).splitlines():
-        if " = " not in line:
-            continue
-        name, called = line.strip().split(" = ", 1)
-        operation = called.partition("(")[0].rpartition(": ")[2]
-        if " operations  " in line or "like the one before" in line or "more, alike" in line:
-            assert name in known
-        else:
-            assert known[name] == operation
-        shown += 1
-    assert shown > 3
-    if depth in (0, 1):
-        assert "not counted: operations that only move numbers (reshape, …)" in str(drawing)
+    drawing = graph(loss, steps=steps, depth=None)
+    for name, v in zip(unique_names(drawing.vertices), drawing.vertices, strict=True):
+        assert known[name].operation == v.operation and known[name].value == v.value
+    assert "not counted: operations that only move numbers" in str(graph(loss, steps=steps))
 
 
-WRITTEN = {  # how a constant is written inside of the box of an operation on x
-    "+ 2": [lambda x: x + 2.0, lambda x: 2.0 + x],
-    "- 2": [lambda x: x - 2.0],
-    "2 -": [lambda x: 2.0 - x],
-    "× 2": [lambda x: x * 2.0, lambda x: 2.0 * x],
-    "/ 2": [lambda x: x / 2.0],
-    "2 /": [lambda x: 2.0 / x],
-    "power 2": [lambda x: x**2.0],
-    "base 2": [lambda x: 2.0**x],
-    "× [1, 2, 3]": [lambda x: x * np.array([1.0, 2.0, 3.0])],
+WRITTEN = {  # how a constant is written inside of the box of an operation on x, and as text
+    "+ 2": (lambda x: 2.0 + x, "add(2, x)"),
+    "- 2": (lambda x: x - 2.0, "subtract(x, 2)"),
+    "2 -": (lambda x: 2.0 - x, "subtract(2, x)"),
+    "× 2": (lambda x: x * 2.0, "multiply(x, 2)"),
+    "/ 2": (lambda x: x / 2.0, "divide(x, 2)"),
+    "2 /": (lambda x: 2.0 / x, "divide(2, x)"),
+    "% 2": (lambda x: x % 2.0, "remainder(x, 2)"),
+    "power 2": (lambda x: x**2.0, "power(x, 2)"),
+    "base 2": (lambda x: 2.0**x, "power(2, x)"),
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
-def test_a_constant_inside_of_a_box_stands_with_the_sign_of_the_operation(text):
-    for operation in WRITTEN[text]:
-        drawing = graph(operation(leaf(3, name="x")))
-        (row,) = drawing.boxes[-1].rows
-        assert row.text == text
-        assert f">{text}<" in drawing.source and "input:" not in drawing.source
-        assert text not in str(drawing) and "x" in str(drawing)
-
-
-def test_no_operator_leaves_a_number_bare():
-    names = {n for n in dir(Tensor) if n.startswith("__r") and hasattr(operator, f"__{n[3:]}")}
-    assert {"__radd__", "__rpow__"} <= names
-    for name in names - {"__rmatmul__", "__rmod__"}:
-        y = getattr(leaf(3, name="x"), name)(2.0)
-        if isinstance(y, Tensor):  # (floor division has no record)
-            assert [row.text for row in graph(y).boxes[-1].rows] not in ([], ["2"]), name
+@pytest.mark.parametrize("written", WRITTEN)
+def test_a_constant_inside_of_a_box_stands_with_the_sign_of_the_operation(written):
+    operation, text = WRITTEN[written]
+    drawing = graph(operation(leaf(3, name="x")))
+    assert [row.text for row in drawing.boxes[-1].rows] == [written]
+    assert f">{written}<" in drawing.source and text in str(drawing)
 
 
 def test_each_use_of_a_tensor_is_one_arrow():
     x = leaf(3, name="x")
     drawing = graph(x * x)
-    assert [(a.source, a.target, a.position) for a in drawing.arrows] == [(0, 1, 0), (0, 1, 1)]
+    assert drawing.vertices[-1].inputs == (0, 0)
     assert drawing.source.count("t0 -> t1") == 2
 
 
@@ -204,38 +133,11 @@ def test_options_are_shown_where_they_differ_from_the_defaults():
         "reshape": x.reshape(6, 5),
         "getitem index=(..., 0)": x[..., 0],
         "getitem index=(:, ::-1)": x[:, ::-1],
+        "cross_entropy targets=[0 0]": cross_entropy(x[0, :2], np.zeros(2, int), ignore_index=None),
     }
     for text, y in shown.items():
         vertex = graph(y).vertices[-1]
         assert f"{vertex.operation} {vertex.options}".strip() == text
-
-
-def test_no_operation_shows_an_option_that_has_its_default():
-    seen = set()
-    for case in CASES:
-        floats = case.floating
-        inputs = [Tensor(a, requires_grad=i in floats) for i, a in enumerate(case.inputs)]
-        y = case.ours(*inputs)
-        if getattr(y, "node", None) is None:
-            continue
-        for t, vertex in zip(walk(y), graph(y).vertices, strict=True):
-            if t.node is None or not hasattr(minigrad, t.node.name):
-                continue
-            # What a user can write, and leave out, of the operation that the box names.
-            usual = inspect.signature(getattr(minigrad, t.node.name)).parameters
-            for option, value in t.node.options.items():
-                if option in usual and repr(value) == repr(usual[option].default):
-                    seen.add((t.node.name, option))
-                    assert f"{option}=" not in vertex.options, case
-    assert {("cross_entropy", "label_smoothing"), ("sum", "axis"), ("einsum", "optimize")} <= seen
-
-
-def test_a_default_that_is_written_out_is_not_shown():
-    z = leaf(3, 5)
-    drawing = graph(cross_entropy(z, np.zeros(3, int), ignore_index=None, label_smoothing=0.0))
-    assert drawing.vertices[-1].options == "targets=[0 0 0]"
-    drawing = graph(cross_entropy(z, np.zeros(3, int), label_smoothing=float("0.1")))
-    assert drawing.vertices[-1].options == "targets=[0 0 0], label_smoothing=0.1"
 
 
 def test_names_come_from_a_layer_or_from_a_mapping():
@@ -247,16 +149,6 @@ def test_names_come_from_a_layer_or_from_a_mapping():
     assert "words" in titles(drawing) and {"w_q.weight", "w_o.weight"} <= shown
 
 
-def test_gradients_are_shown_by_their_root_mean_square():
-    x = leaf(3, name="x")
-    y = (x * x).sum()
-    drawing = graph(y, grads=True)
-    expected = np.sqrt(np.mean((2 * x.data) ** 2))
-    assert drawing.vertices[0].grad_rms == pytest.approx(expected)
-    assert drawing.vertices[-1].grad_rms == 1.0
-    assert f"grad {expected:.3g}" in drawing.source
-
-
 def test_colours_follow_a_log_scale_between_the_limits():
     shades = [colour(10.0**e, (1e-4, 1.0)) for e in range(-5, 2)]
     assert shades[0] == shades[1] and shades[5] == shades[6]  # beyond the ends: the ends
@@ -265,21 +157,13 @@ def test_colours_follow_a_log_scale_between_the_limits():
     assert colour(np.inf, (1e-4, 1.0)) == shades[-1]
 
 
-def test_a_drawing_takes_another_scale_and_is_folded_once(monkeypatch):
-    from minigrad.graphs import drawing as chapter
-
-    folded, fold = [], chapter.fold
-    monkeypatch.setattr(chapter, "fold", lambda *given: folded.append(1) or fold(*given))
+def test_a_drawing_takes_another_scale():
     x = Tensor([1.0, 2.0], requires_grad=True, name="x")
     drawing = graph((x * x).mean(), grads=True)
     other = drawing.with_limits((1e-4, 1.0))
     assert other.limits == (1e-4, 1.0) and drawing.limits != other.limits
     assert other.source == graph((x * x).mean(), grads=True, limits=(1e-4, 1.0)).source
     assert other.source != drawing.source
-    assert len(folded) == 2  # once for `drawing` and `other`, once for the graph in the comparison
-
-
-# ------------------------------------------------------------------ law
 
 
 def test_equal_records_give_equal_text():
@@ -327,9 +211,6 @@ def test_names_are_shown_as_they_are_typed():
         assert html.unescape(shown).replace("\u00a0", " ") == name
 
 
-# ------------------------------------------------------------------ saving
-
-
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("png", b"\x89PNG")])
 def test_saving_draws_by_the_ending(tmp_path, ending, start):
     path = graph(leaf(2) * 2.0).save(tmp_path / f"x.{ending}")
@@ -337,41 +218,25 @@ def test_saving_draws_by_the_ending(tmp_path, ending, start):
 
 
 def test_saving_dot_needs_no_renderer(tmp_path, monkeypatch):
-    monkeypatch.setattr(rendering, "_program", lambda: pytest.fail("asked for a renderer"))
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: pytest.fail("asked to draw"))
     drawing = graph(leaf(2) * 2.0)
     assert drawing.save(str(tmp_path / "x.dot")).read_text() == drawing.source
 
 
 def test_a_notebook_gets_a_picture():
-    shown = graph(leaf(2) * 2.0)._repr_mimebundle_()
-    assert "<svg" in shown["image/svg+xml"] and "multiply" in shown["text/plain"]
-
-
-def test_the_systems_dot_is_preferred_and_draws_pdf(tmp_path):
-    if not shutil.which("dot"):
-        pytest.skip("no system Graphviz on PATH")
-    assert rendering._program() == (shutil.which("dot"), False)
-    assert graph(leaf(2) * 2.0).save(tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+    assert "<svg" in graph(leaf(2) * 2.0)._repr_svg_()
 
 
 def test_the_wheels_program_is_found_beside_python(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    program, is_pure = rendering._program()
-    assert is_pure and program.startswith(sysconfig.get_path("scripts"))
     assert b"<svg" in render(graph(leaf(2) * 2.0), "svg")
-
-
-# ------------------------------------------------------------------ refusal
 
 
 def test_a_dropped_record_is_one_sentence():
     x = leaf(3)
     y = (x * x).sum()
     y.backward()
-    with pytest.raises(
-        RuntimeError,
-        match="already dropped by an earlier backward pass: .* keep it with retain_graph=True",
-    ):
+    with pytest.raises(RuntimeError, match="already dropped by .* with retain_graph=True"):
         graph(y)
 
 
@@ -385,42 +250,26 @@ INSTALL = r'pip install -e "\.\[draw\]"'
 
 def test_without_a_renderer_the_error_says_what_to_install(tmp_path, monkeypatch):
     drawing = graph(leaf(2) * 2.0)
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "which", lambda *args, **options: None)
-        with pytest.raises(ImportError, match=INSTALL):
-            drawing.save(tmp_path / "x.svg")
-        assert set(drawing._repr_mimebundle_()) == {"text/plain"}
-    monkeypatch.setattr(rendering, "_program", lambda: ("graphviz-pure", True))
-    with pytest.raises(ImportError, match="for pdf, install the system's Graphviz"):
-        drawing.save(tmp_path / "x.pdf")
-    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(shutil, "which", lambda *args, **options: None)
+    with pytest.raises(ImportError, match=INSTALL):
+        drawing.save(tmp_path / "x.svg")
+    assert drawing._repr_svg_() is None and not list(tmp_path.iterdir())
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match=INSTALL):
-        _ = graph(leaf(2) * 2.0).source
+        _ = drawing.source
 
 
 def test_a_failing_renderer_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "x.svg"
     path.write_text("old")
-    failed = subprocess.CompletedProcess([], 1, b"", b"Warning: Warning: no glyph\nError: bad")
+    failed = subprocess.CompletedProcess([], 1, b"", b"Error: bad\n")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: failed)
-    with pytest.raises(RuntimeError, match=r"could not draw the graph: \['Error: bad'\]"):
+    with pytest.raises(RuntimeError, match="could not draw the graph: Error: bad"):
         graph(leaf(2) * 2.0).save(path)
     assert path.read_text() == "old"
 
 
-NAMES = [
-    "a\x00b",
-    "\x1b[31m",
-    "\ud800",
-    "\ufffe",
-    "<&>\"'",
-    "a\\nb",
-    "{x|y}",
-    "</script><b>",
-    "]]>",
-    "x" * 5000,
-]
+NAMES = ["a\x00b", "\ud800", "<&>\"'", "{x|y}", "</script><b>", "x" * 5000]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -431,5 +280,6 @@ def test_whatever_a_tensor_is_called_every_form_can_be_read(name, tmp_path):
         drawing.save(tmp_path / f"x.{ending}")
     root = ElementTree.fromstring((tmp_path / "x.svg").read_bytes())
     assert all(len(text.text) < 200 for text in root.iter("{http://www.w3.org/2000/svg}text"))
-    assert json.loads((tmp_path / "x.json").read_text())["boxes"][0]["title"] == name
+    title = json.loads((tmp_path / "x.json").read_text())["boxes"][0]["title"]
+    assert title == name.translate({0: "?", 0xD800: "?"})
     assert "exp" in str(drawing)

@@ -1,34 +1,23 @@
-"""5.11 · Drawing: `graph(y)`, all of it together.
-
-Where in a record does the gradient die? The parts of the answer are written: chapter 2.1 can
-replay the record without dropping it and return the gradient at every tensor, 5.2 turns the record
-into data, 5.6 folds it, 5.5 colours it, 5.7 and 5.8 write it as text, 5.9 makes a picture of it and
-5.10 a page. `graph` puts them together.
-"""
+"""Drawing: `graph(y)`, all of it together."""
 
 from __future__ import annotations
 
 import html
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from minigrad.engine.autograd import check_root, check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.graphs.dot import dot_text
-from minigrad.graphs.folding import Box, Drawn, Link, Row, fold
-from minigrad.graphs.model import Arrow, Names, Vertex, model, walk
-from minigrad.graphs.render import render
+from minigrad.graphs.folding import Folding
+from minigrad.graphs.model import Model, Vertex, plain, walk
+from minigrad.graphs.page import page
+from minigrad.graphs.render import dot_text, render
 from minigrad.graphs.scale import Limits, checked_limits, limits_around, lost
-from minigrad.graphs.stepping import page, table
-from minigrad.graphs.summary import rounded
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
@@ -36,73 +25,49 @@ if TYPE_CHECKING:
     from minigrad.graphs.steps import Steps
 
 DRAWABLE = 2000  # boxes; above it Graphviz takes minutes, and nobody could look at the picture
-ENDINGS = (".svg", ".png", ".pdf", ".dot", ".json", ".html")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Graph:
     """A record as data, and as what is drawn of it.
 
-    vertices  every tensor of the record (chapter 5.2), in the order in which they were computed
-    boxes     what is drawn (chapter 5.6), and `links` the arrows between them
+    vertices  every tensor of the record, in the order in which they were computed
+    boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
+              arrows between them
     limits    the gradients at the two ends of the colour scale; None without gradients
-    note      a sentence, if more was folded than was asked
+    noise     the leaves whose gradients are what rounding has left of 0
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
-    it, also as .png or .pdf; .html is a page on which layers open by a click, .dot the text for
-    Graphviz, and .json the data. Two drawings get one colour scale by
-    `drawing.with_limits(limits)`.
+    it, also as .png; .html is a page on which layers open by a click, .dot the text for Graphviz,
+    and .json the data. Two drawings get one colour scale by `drawing.with_limits(limits)`.
     """
 
-    vertices: tuple[Vertex, ...]
-    limits: Limits | None
+    vertices: Sequence[Vertex]
+    limits: Limits | None = None
     depth: int | None = 1
 
-    @property
-    def arrows(self) -> tuple[Arrow, ...]:
-        """Every use of every tensor as an input."""
-        return tuple(
-            Arrow(source, v.number, i) for v in self.vertices for i, source in enumerate(v.inputs)
-        )
+    def __post_init__(self) -> None:
+        self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
+        self.noise = lost(self.vertices)
+        ends = checked_limits(self.limits) or limits_around(self.strengths())
+        self.limits = ends if any(v.gradient for v in self.vertices) else None
 
     @property
-    def boxes(self) -> tuple[Box, ...]:
-        """The boxes, each after those from which an arrow leads to it."""
-        return self._folded[0][0]
-
-    @property
-    def links(self) -> tuple[Link, ...]:
-        """The arrows between the boxes."""
-        return self._folded[0][1]
-
-    @property
-    def note(self) -> str:
-        """What was folded unasked, or ""."""
-        return self._folded[1]
-
-    @cached_property
-    def _folded(self) -> tuple[Drawn, str]:
-        return fold(self.vertices, self.depth)
-
-    @cached_property
-    def noise(self) -> frozenset[int]:
-        """The leaves whose gradients are what rounding has left of 0 (chapter 5.5)."""
-        return lost(self.vertices)
-
-    @cached_property
-    def first_arrows(self) -> dict[str, int]:
-        """For each box the position of the first input that comes by an arrow."""
-        found: dict[str, int] = {}
-        for link in self.links:
-            found[link.target] = min(link.position, found.get(link.target, link.position))
-        return found
+    def arrows(self) -> list[tuple[int, int, int]]:
+        """Every use of a tensor: its number, that of the result, and which input it is."""
+        return [(x, v.number, i) for v in self.vertices for i, x in enumerate(v.inputs)]
 
     def with_limits(self, limits: Limits | None) -> Graph:
-        """The same drawing on another colour scale."""
-        other = replace(self)
-        # (No folding depends on the scale, so what was folded already is kept.)
-        vars(other).update(vars(self) | {"limits": checked_limits(limits)})
-        return other
+        """Return the same drawing on another colour scale."""
+        return Graph(self.vertices, limits, self.depth)
+
+    def strengths(self) -> Iterator[float | None]:
+        """Yield every gradient that has a colour in the drawing."""
+        for box in self.boxes:
+            if self.noise.isdisjoint(box.vertices):
+                yield box.grad
+            yield from (row.grad for row in box.rows if row.vertex not in self.noise)
+            yield from (grad for _, grad in box.strip)
 
     @property
     def source(self) -> str:
@@ -110,54 +75,28 @@ class Graph:
         return dot_text(self)
 
     def data(self) -> dict[str, Any]:
-        """What is drawn, for JSON: boxes and arrows."""
-        return {
-            "boxes": [_given(box) for box in self.boxes],
-            "links": [_given(link) for link in self.links],
-            "limits": self.limits,
-        }
+        """Return what is drawn, for JSON: boxes and arrows."""
+        boxes, links = plain(self.boxes, 3), plain(self.links, 3)
+        return {"boxes": boxes, "links": links, "limits": self.limits}
 
     def save(self, path: str | Path) -> Path:
-        """Draw to path, in the format of its ending: .svg, .png, .pdf, .dot, .json or .html.
+        """Draw to path, in the format of its ending: .svg, .png, .html, .dot or .json.
 
-        The file is written whole or not at all (chapter 9.1).
-
-        Raises ValueError for another ending, or for a picture of more than 2,000 boxes, and
-        ImportError, with the install command, where no program can draw the format.
+        The file is written whole or not at all. ValueError for another ending, or for a picture of
+        more than 2,000 boxes; ImportError, with the install command, where no program can draw.
         """
         path = Path(path)
-        ending = path.suffix.lower()
-        if ending not in ENDINGS:
-            raise ValueError(
-                f"a graph can be saved as {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: "
-                f"{path.name!r} is none of them"
-            )
-        if ending == ".dot":
-            return write_whole(path, self.source)
-        if ending == ".json":
-            return write_whole(path, json.dumps(self.data(), indent=1) + "\n")
-        if ending == ".html":
-            return write_whole(path, self._page())
-        return write_whole(path, self._picture(ending[1:]))
-
-    def _page(self) -> str:
-        """A page on which layers open by a click (chapter 5.10)."""
-        static = f'<div class="static">{self.inline()}{table(self.vertices)}</div>'
-        passes = [("", self.vertices, ())]
-        last = self.vertices[-1]
-        title = f"The graph of {last.title}" if last.named else "A graph"
-        return page(passes, title=title, limits=self.limits, steps=False, static=static)
-
-    def inline(self) -> str:
-        """The SVG as a part of an HTML page, or the text where no program can draw."""
-        svg = self._svg()
-        return svg.partition("?>")[2] if svg else f"<pre>{html.escape(str(self))}</pre>"
-
-    def _svg(self) -> str:
-        """The picture as SVG, "" where no program can draw."""
-        with suppress(ImportError, ValueError, RuntimeError, OSError):
-            return self._picture("svg").decode()
-        return ""
+        writers: dict[str, Callable[[], str | bytes]] = {
+            ".svg": lambda: self._picture("svg"),
+            ".png": lambda: self._picture("png"),
+            ".html": self._page,
+            ".dot": lambda: self.source,
+            ".json": lambda: json.dumps(self.data(), indent=1) + "\n",
+        }
+        if path.suffix.lower() not in writers:
+            known = ", ".join(writers)
+            raise ValueError(f"a graph can be saved as {known}: {path.name!r} is none of them")
+        return write_whole(path, writers[path.suffix.lower()]())
 
     def _picture(self, format: str) -> bytes:
         if len(self.boxes) > DRAWABLE:
@@ -168,10 +107,22 @@ class Graph:
             )
         return render(self, format)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What a notebook shows: the picture, or the text where no program can draw."""
-        shown = {"text/plain": str(self), "image/svg+xml": self._svg()}
-        return {kind: text for kind, text in shown.items() if text}
+    def _page(self) -> str:
+        last = self.vertices[-1]
+        title = f"The graph of {last.title}" if last.named else "A graph"
+        passes = [("", self.vertices, ())]
+        return page(passes, title=title, limits=self.limits, steps=False, static=self.static())
+
+    def static(self) -> str:
+        """Return the graph as a part of an HTML page: as a picture, and as text."""
+        picture = (self._repr_svg_() or "?>").partition("?>")[2]
+        return f'<div class="static">{picture}<pre>{html.escape(str(self))}</pre></div>'
+
+    def _repr_svg_(self) -> str | None:
+        """Return what a notebook shows; None where no program can draw."""
+        with suppress(ImportError, ValueError, RuntimeError, OSError):
+            return self._picture("svg").decode()
+        return None
 
     def __str__(self) -> str:
         """The same as indented text, a line for each box."""
@@ -186,7 +137,7 @@ def graph(
     *,
     grads: bool = False,
     gradient: Any = None,
-    names: Names = (),
+    names: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = (),
     limits: Limits | None = None,
     steps: Steps | None = None,
     depth: int | None = 1,
@@ -198,7 +149,7 @@ def graph(
     gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
-    steps     the `Steps` (chapter 5.14) in which y was computed: its layers are drawn as frames
+    steps     the `Steps` in which y was computed: its layers are drawn as frames
     depth     how many frames may be inside each other; a layer below is one box. (Those around the
               first of numbered layers, blocks.0, do not count.) None opens all, and folds nothing
 
@@ -206,63 +157,20 @@ def graph(
     the record was already dropped by a backward pass: draw first, or keep it with
     `retain_graph=True`.
     """
-    _check(y, steps, depth)
-    ends = checked_limits(limits)
-    gradients: Mapping[Tensor, Any] = {}
-    given = {x: name for name, x in _pairs(names)}
-    if grads:
-        check_root(y, "graph(grads=True)")
-        seed = check_seed(y, gradient, "graph(grads=True)")
-        gradients = replay(y, seed, set(walk(y)), retain_graph=True)
-    vertices = (steps.behind if steps is not None else model)(y, gradients, given)
-    drawing = Graph(tuple(vertices), ends if grads else None, depth)
-    if grads and limits is None:
-        drawing = drawing.with_limits(limits_around(drawn_gradients(drawing)))
-    return drawing
-
-
-def drawn_gradients(drawing: Graph) -> Iterator[float | None]:
-    """Every gradient that has a colour in the drawing."""
-    for box in drawing.boxes:
-        if drawing.noise.isdisjoint(box.vertices):
-            yield box.grad
-        yield from (row.grad for row in box.rows if row.vertex not in drawing.noise)
-        yield from (grad for _, grad in box.strip)
-
-
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: refusals, and data for JSON.
-
-
-def _check(y: Any, steps: Any, depth: Any) -> None:
     if not isinstance(y, Tensor):
         raise TypeError(f"graph() draws the record of a Tensor, but got {type(y).__name__}")
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    if steps is not None and not hasattr(steps, "behind"):
+    if steps is not None and not hasattr(steps, "model"):
         raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
-    if depth is not None and (
-        type(depth) is bool or not isinstance(depth, int | np.integer) or depth < 0
-    ):
+    if depth is not None and (type(depth) is not int or depth < 0):
         raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
-
-
-def _pairs(names: Any) -> list[tuple[str, Tensor]]:
-    pairs = list(names.items() if isinstance(names, Mapping) else names)
-    for pair in pairs:
-        if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], Tensor)):
-            raise TypeError(
-                "names= takes a dict of Tensors, or pairs (name, Tensor) such as "
-                f"layer.named_parameters(): got {pair!r:.60}"
-            )
-    return pairs
-
-
-def _given(x: Any) -> Any:
-    """What is set, for JSON."""
-    if isinstance(x, Box | Link | Row):
-        return {name: _given(y) for name, y in vars(x).items() if y not in (None, (), "")}
-    if isinstance(x, tuple):
-        return [_given(y) for y in x]
-    return rounded(x, 3)
+    given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
+    gradients: Mapping[Tensor, Any] = {}
+    if grads:
+        check_root(y, "graph(grads=True)")
+        seed = check_seed(y, gradient, "graph(grads=True)")
+        gradients = replay(y, seed, tensors, retain_graph=True)
+    model = steps.model if steps is not None else Model()
+    return Graph(tuple(model.behind(y, gradients, given)), limits, depth)

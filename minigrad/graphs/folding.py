@@ -1,33 +1,19 @@
-"""5.6 · Folding: which of a record's tensors get a box of their own.
+"""Folding: which of a record's tensors get a box of their own.
 
-A GPT of twelve blocks has 295 operations on 196 parameters. Who can read a picture of 500 boxes?
-Half of them tell the reader nothing. So a drawing has fewer boxes than the record has tensors:
+A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer boxes:
 
-- A parameter stands inside the box of the operation that uses it. (A leaf that is not a layer's is
-  a box. So is one that meets no other input there, or else the operation would have no arrow.)
+- A parameter stands inside the box of the operation that uses it. (Other leaves are boxes. A
+  layer's leaf is one too if it is the operation's only input: the box would have no arrow.)
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow,
   and where a closed box tells how many operations it stands for, they are not counted.
 - A constant without a name stands inside the box, too; small ones with their values.
-- With `Steps` (chapter 5.14), each layer that was called is a frame down to a depth, and below it
-  one box. For the first of numbered layers, such as blocks.0, the layers around it do not count.
-  So one block is opened, wherever the blocks are.
+- With `Steps`, each layer that was called is a frame down to a depth, and below it one box. For the
+  first of numbered layers, such as blocks.0, the layers around it do not count.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
   the others, with a strip of the gradients at the output of each.
-- If there are still more than 150 boxes, any operations that are repeated are drawn once.
 
 Every use of a drawn tensor is one arrow, so x · x shows two. Into a box that stands for several
 operations, one arrow comes from each source.
-
-    >>> import numpy as np
-    >>> from minigrad import Tensor, graph
-    >>> from minigrad.nn import Linear
-    >>> layer = Linear(3, 2, rng=np.random.default_rng(0))
-    >>> x = Tensor([[1.0, 2.0, 3.0]], name="x")
-    >>> drawing = graph(np.tanh(layer(x).mT).sum())
-    >>> [(box.title, [row.text for row in box.rows]) for box in drawing.boxes]
-    [('x', []), ('linear', ['weight', 'bias']), ('tanh', []), ('sum', [])]
-    >>> [link.words for link in drawing.links]
-    ['', 'transposed → (2, 1)', '']
 """
 
 from __future__ import annotations
@@ -36,33 +22,25 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
-from minigrad.graphs.model import Vertex
-from minigrad.graphs.nesting import Group, Item, inside, nested
-from minigrad.graphs.repeats import Run, alike, runs
+from minigrad.graphs.model import Scope, Vertex
 from minigrad.graphs.scale import lost
 
-READABLE = 150  # boxes; above it, repeated operations are folded
+LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
 NUMBERED = re.compile(r"\.\d+$")  # the name of a layer that is one of a list
-SIGNS = {  # how a constant is written that is the first input, or the second
-    "add": ("+ {}", "+ {}"),
-    "divide": ("{} /", "/ {}"),
-    "multiply": ("× {}", "× {}"),
-    "power": ("base {}", "power {}"),
-    "remainder": ("{} %", "% {}"),
-    "subtract": ("{} -", "- {}"),
-}
 
 
 @dataclass(frozen=True)
 class Row:
     """A parameter or a constant inside a box: its text, which input it is, and its gradient's RMS.
 
-    A constant that is added is "+ 2", and so on (see `SIGNS`). `words` are the shape operations on
-    the way, which stand in the text, too. In the box of a closed layer it is the parameter or the
-    result that gets least, at position -1.
+    `words` are the shape operations on the way, which stand in the text, too. In the box of a
+    closed layer it is the parameter or the result that gets least, at position -1.
     """
 
     text: str
@@ -76,32 +54,32 @@ class Row:
 class Box:
     """One box of a drawing.
 
-    kind      that of its vertex (chapter 5.2), or "module", a closed layer, or "repeat", copies of
-              what is drawn before it
+    kind      that of its vertex, or "module", a closed layer, or "repeat", copies of what is drawn
+              before it
     title     its name, in bold: the tensor's, the layer's, or that of its operation
+    frame     the layers around it, the outermost first
+    vertices  the numbers of all tensors that the box stands for
     operation the operation, with its options beside; "" where there is none
     detail    of a constant or a leaf a few values, of a layer its class and its size
     rows      the parameters and constants inside
     grad      the RMS of the gradient at its result; of a closed layer the largest inside
     norm      √Σg² as well, where the result is averaged next, which makes the RMS small
-    frame     the layers around it, the outermost first
     strip     of a repeat: the name of each copy, and the RMS of the gradient at its output
-    vertices  the numbers of all tensors that the box stands for
     """
 
     id: str
     kind: str
     title: str
     shape: tuple[int, ...]
+    frame: tuple[str, ...]
+    vertices: tuple[int, ...]
     operation: str = ""
     options: str = ""
     detail: str = ""
     rows: tuple[Row, ...] = ()
     grad: float | None = None
     norm: float | None = None
-    frame: tuple[str, ...] = ()
     strip: tuple[tuple[str, float | None], ...] = ()
-    vertices: tuple[int, ...] = ()
 
     @property
     def of_several(self) -> bool:
@@ -124,40 +102,32 @@ class Link:
 
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
-
-
-def fold(vertices: Sequence[Vertex], depth: int | None) -> tuple[Drawn, str]:
-    """The boxes and the arrows between them, and a sentence if more was folded than was asked."""
-    drawn = Folding(vertices, depth, repeats=False).drawn()
-    asked = len(drawn[0])
-    if depth is None or asked <= READABLE:
-        return drawn, ""
-    drawn = Folding(vertices, depth, repeats=True).drawn()
-    if len(drawn[0]) == asked:
-        return drawn, ""
-    return drawn, f"{asked:,} boxes, of which repeated ones are folded (depth=None draws all)"
+Ops = Sequence[Vertex]
 
 
 class Folding:
-    """One folding of a list of vertices."""
+    """One folding of a list of vertices.
 
-    def __init__(self, vertices: Sequence[Vertex], depth: int | None, *, repeats: bool) -> None:
-        self.vertices, self.depth, self.repeats = vertices, depth, repeats
+    depth    how many frames may be inside each other; None for all, and then none is drawn once
+    closed   whether the copies of a layer are one box. Otherwise they are drawn, in one frame.
+    """
+
+    def __init__(
+        self, vertices: Sequence[Vertex], depth: float | None, *, closed: bool = True
+    ) -> None:
+        self.vertices, self.depth, self.closed = vertices, depth, closed
         self.base, self.words = _bases(vertices)
-        self.operations = [n for n, v in enumerate(vertices) if v.operation and self.base[n] == n]
-        averaging = [v for v in vertices if v.averages]
-        self.averaged = {self.base[i] for v in averaging for i in v.inputs}
-        self.inputs = {n: self._split(vertices[n]) for n in self.operations}
+        self.operations = [v for v in vertices if v.operation and self.base[v.number] == v.number]
+        self.averaged = {self.base[i] for v in vertices if v.facts.averages for i in v.inputs}
+        self.inputs = {v.number: self._split(v) for v in self.operations}
         self.boxes: dict[str, Box] = {}
         self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
-        self.later: set[int] = set()  # the ids of blocks that come after an opened one
         self.noise = lost(vertices)
 
     def drawn(self) -> Drawn:
-        """All boxes, each after those from which an arrow leads to it, and all arrows."""
-        scopes = [self.vertices[n].modules for n in self.operations]
-        self._emit(nested(self.operations, scopes), (), 0)
+        """Return all boxes, each after those from which an arrow leads to it, and all arrows."""
+        self._emit(self.operations, 0, (), 0)
         self.order = {id: float(place) for place, id in enumerate(self.boxes)}
         framed = [box for box in self.boxes.values() if box.frame]
         self.first = {box.frame[0]: self.order[box.id] for box in reversed(framed)}
@@ -165,260 +135,216 @@ class Folding:
         boxes = sorted(self.boxes.values(), key=lambda box: self.order[box.id])
         return tuple(boxes), tuple(links)
 
+    def _source(self, v: Vertex, i: int) -> Vertex:
+        """Return the vertex that input i of v shows, before any shape operations."""
+        return self.vertices[self.base[v.inputs[i]]]
+
     def _split(self, v: Vertex) -> tuple[list[int], list[int]]:
-        """The inputs that come by an arrow, and those that stand inside the box: their positions.
-
-        A layer's leaf stands inside, if there is another input to come by an arrow.
-        """
-        bases = [self.vertices[self.base[i]] for i in v.inputs]
-        arrows = [b.number for b in bases if b.operation or (b.kind == "leaf" and not b.parameter)]
-        arrows += [b.number for b in bases if b.kind == "constant" and b.named]
+        """Return the positions of inputs that come by an arrow, and of those inside the box."""
+        places = range(len(v.inputs))
+        inputs = [self._source(v, i) for i in places]
+        leaves = [x for x in inputs if x.kind == "leaf"]
+        data = [x for x in inputs if x.kind == "constant"]
+        arrows = [x.number for x in inputs if x.operation]
+        arrows += [x.number for x in leaves if not x.parameter]
+        arrows += [x.number for x in data if x.named]
         if not arrows:  # (the data, if there are any, and otherwise the first parameter)
-            data = [
-                b.number for b in bases if b.kind == "constant" and b.shape and b.value.size > 1
-            ]
-            arrows = (data + [b.number for b in bases if b.kind == "leaf"])[:1]
-        places = range(len(bases))
-        return (
-            [i for i in places if bases[i].number in arrows],
-            [i for i in places if bases[i].number not in arrows],
-        )
+            arrows = [x.number for x in (*(x for x in data if x.value.size > 1), *leaves)][:1]
+        by_arrow = [i for i in places if inputs[i].number in arrows]
+        return by_arrow, [i for i in places if i not in by_arrow]
 
-    # ---------------------------------------------------------------- boxes
+    def _emit(
+        self, operations: Ops, n: int, frame: tuple[str, ...], level: int, of_blocks: bool = False
+    ) -> None:
+        """Make boxes for operations that have n calls around them in common: equal layers once.
 
-    def _emit(self, group: Group, frame: tuple[str, ...], level: int) -> None:
-        """Boxes for the items of a group: repeated ones once, with a box for the others."""
-        for part in self._parts(group.items):
-            if isinstance(part, int):
-                self._emit_item(group.items[part], group, frame, level)
+        A call is one item, also if something from elsewhere stands between its operations.
+        """
+        calls: dict[Any, list[Vertex]] = {}
+        for v in operations:
+            calls.setdefault(_scope(v, n) or v.number, []).append(v)
+        items = list(calls.values())
+        keys = self._keys(items, n) if self.depth is not None else list(range(len(items)))
+        for _, run in groupby(zip(keys, items, strict=True), key=itemgetter(0)):
+            first, *copies = [item for _, item in run]
+            self._emit_item(first, n, frame, level)
+            scope = _scope(first[0], n)
+            if of_blocks and scope and NUMBERED.search(scope.layer):
+                level, of_blocks = level + 1, False  # (only the first block is opened)
+            if copies and self.closed:
+                self._repeat(copies, n, frame)
                 continue
-            first, *others = [group.items[copy] for copy in part.copies()]
-            for item in first:
-                self._emit_item(item, group, frame, level)
-            self._repeat(others, group, frame)
+            within = (*frame, _title_of(copies, n)) if copies[1:] else frame
+            for item in copies:
+                self._emit_item(item, n, within, level)
 
-    def _parts(self, items: list[Item]) -> list[Run | int]:
-        """The items' places, with a `Run` in the place of those that are repeated."""
-        layers = [isinstance(item, Group) and len(inside(item)) > 1 for item in items]
-        if self.depth is None or not (self.repeats or any(layers)):
-            return list(range(len(items)))
-
-        def wanted(run: Run) -> bool:
-            has_layer = any(layers[run.start : run.start + run.period])
-            return has_layer or (self.repeats and run.count > 2)
-
-        return runs(alike(items, self.vertices, self.base, self.words), wanted)
-
-    def _emit_item(self, item: Item, parent: Group, frame: tuple[str, ...], level: int) -> None:
-        if isinstance(item, int):
-            self._operation(self.vertices[item], frame)
-            return
-        numbers = inside(item)
-        name = item.name_within(parent)
-        level += id(item) in self.later
-        if len(numbers) == 1:  # a layer of one operation is a box with the layer's name
-            self._operation(self.vertices[numbers[0]], frame, name)
-            return
-        assert item.scope is not None
-        if self.depth is None or level < self.depth:
-            around_blocks = self._holds_blocks(item, numbers)
-            if around_blocks:
-                blocks = [x for x in item.items if isinstance(x, Group) and NUMBERED.search(x.path)]
-                self.later |= set(map(id, blocks[1:]))
-            self._emit(item, (*frame, item.scope.path), level + (not around_blocks))
+    def _emit_item(self, operations: Ops, n: int, frame: tuple[str, ...], level: int) -> None:
+        scope, title = _scope(operations[0], n), _title_of([operations], n)
+        if scope is None or len(operations) == 1:
+            self._operation(operations[0], frame, title)
+        elif self.depth is None or level < self.depth:
+            of_blocks = _holds_blocks(scope, operations)
+            within = (*frame, scope.path)
+            self._emit(operations, n + 1, within, level + (not of_blocks), of_blocks)
         else:
-            detail = f"{item.scope.kind}: {len(numbers)} operations"
-            self._closed("module", name, detail, numbers, frame)
+            detail = f"{scope.kind}: {len(operations)} operations"
+            self._close("module", title, operations, frame, detail=detail)
 
-    def _holds_blocks(self, group: Group, numbers: list[int]) -> bool:
-        """Return whether numbered layers of several operations are inside, such as blocks.0."""
-        if NUMBERED.search(group.path):
-            return False
-        layers = [scope.layer for n in numbers for scope in self.vertices[n].modules]
-        inside = Counter(layer for layer in layers if layer.startswith(f"{group.path}."))
-        return any(count > 1 and NUMBERED.search(layer) for layer, count in inside.items())
+    def _keys(self, items: Sequence[Ops], n: int) -> list[Any]:
+        """Return a key for each item: equal for layers that do the same with what they are given.
 
-    def _operation(self, v: Vertex, frame: tuple[str, ...], layer: str = "") -> None:
-        self._add(
-            Box(
-                id=f"t{v.number}",
-                kind=v.kind,
-                title=layer or v.title,
-                operation=v.operation,
-                options=v.options,
-                shape=v.shape,
-                rows=tuple(
-                    [self._row(v, i) for i in self.inputs[v.number][1] if self._tells(v, i)]
-                ),
-                grad=v.grad_rms,
-                norm=v.grad_norm if v.number in self.averaged else None,
-                frame=frame,
-                vertices=(v.number,),
-            )
-        )
+        Two layers are alike if their operations are, one by one. Two operations are alike if they
+        have the same name, options and shape, and inputs that are alike: equal constants, leaves of
+        one shape, or results from the same source. A source is described by two numbers: how many
+        items back it is, and how many operations follow it in that item. What is not a layer of
+        several operations has a key of its own.
+        """
+        places = [
+            (k, -i, v) for k, item in enumerate(items) for i, v in enumerate(item, -len(item))
+        ]
+        place = {v.number: (k, after) for k, after, v in places}
+        keys: list[Any] = []
+        for k, operations in enumerate(items):
+            scope = _scope(operations[0], n)
+            # (Equal layers have one class, and one name but for numbers.)
+            key: list[Any] = [scope and (scope.kind, re.sub("[0-9]+", "", scope.layer))]
+            leaves: dict[int, int] = {}
+            for v in operations:
+                key.append((v.kind, v.operation, v.likeness, v.shape, v.dtype))
+                for i, used in enumerate(v.inputs):
+                    x = self._source(v, i)
+                    if x.number in place:
+                        source, after = place[x.number]
+                        key.append((k - source, after, self.words[used]))
+                    elif x.kind == "constant":
+                        key.append((x.value.key, self.words[used]))
+                    else:  # which of the leaves of this item
+                        nth = leaves.setdefault(x.number, len(leaves))
+                        key.append((x.kind, x.shape, nth, self.words[used]))
+            keys.append(key if scope and len(operations) > 1 else k)
+        return keys
 
-    def _tells(self, v: Vertex, i: int) -> bool:
-        """Whether an input says something. (Fused attention adds 0 if there is no score_bias.)"""
-        x = self.vertices[self.base[v.inputs[i]]]
-        return not (v.fused and x.kind == "constant" and x.title == "0")
+    def _add(
+        self, kind: str, title: str, vertices: Ops, frame: tuple[str, ...], **known: Any
+    ) -> Box:
+        """Add a box that stands for these vertices."""
+        numbers = tuple([v.number for v in vertices])
+        id = f"{kind[0] if kind in ('module', 'repeat') else 't'}{numbers[0]}"
+        box = Box(id, kind, title, vertices[-1].shape, frame, numbers, **known)
+        self.boxes[id] = box
+        self.owner |= dict.fromkeys(numbers, id)
+        return box
+
+    def _operation(self, v: Vertex, frame: tuple[str, ...], title: str) -> None:
+        rows = [self._row(v, i) for i in self.inputs[v.number][1]]
+        # (Fused attention adds 0 if there is no score_bias.)
+        rows = [row for row in rows if not (v.fused and row.text == "0")]
+        norm = v.grad_norm if v.number in self.averaged else None
+        called = {"operation": v.operation, "options": v.options}
+        self._add(v.kind, title, [v], frame, rows=tuple(rows), grad=v.grad_rms, norm=norm, **called)
 
     def _row(self, v: Vertex, i: int) -> Row:
-        x = self.vertices[self.base[v.inputs[i]]]
-        words = self.words[v.inputs[i]]
+        x, words = self._source(v, i), self.words[v.inputs[i]]
         text = x.title
         if x.kind == "constant" and text == "constant":
             text = f"constant {x.shape}"
         elif v.modules:
             text = text.removeprefix(f"{v.modules[-1].layer}.")
         text = f"{text}, {words}" if words else text
-        if x.kind == "constant" and v.operation in SIGNS:
-            text = SIGNS[v.operation][i].format(text)
+        if x.kind == "constant" and v.facts.constant:
+            text = v.facts.constant[i].format(text)
         return Row(text, x.number, x.grad_rms, i, words)
 
-    # ------------------------------------------------ A first reading may stop here.
-    # What follows: a box for several operations, arrows, and words for shape operations.
+    def _repeat(self, copies: Sequence[Ops], n: int, frame: tuple[str, ...]) -> None:
+        """Make a box for all copies of the layer that was drawn before it."""
+        names = [_title_of([copy], n) for copy in copies]
+        numerals = [(re.findall("[0-9]+", name) or [name])[-1] for name in names]
+        ends = [copy[-1].grad_rms for copy in copies]
+        detail = "like the one before" if len(copies) == 1 else f"{len(copies)} more, alike"
+        known = {"detail": detail, "strip": tuple(zip(numerals, ends, strict=True))}
+        operations = [v for copy in copies for v in copy]
+        self._close("repeat", _title_of(copies, n), operations, frame, **known)
 
-    def _repeat(self, copies: list[list[Item]], parent: Group, frame: tuple[str, ...]) -> None:
-        """A box for all copies of what was drawn before it."""
-        title, detail, labels = self._of_copies(copies, parent)
-        each = [[n for item in copy for n in inside(item)] for copy in copies]
-        numbers = [n for copy in each for n in copy]
-        ends = [self.vertices[copy[-1]].grad_rms for copy in each]
-        strip = _some(list(zip(labels, ends, strict=True)))
-        self._closed("repeat", title, detail, numbers, frame, strip)
-
-    def _of_copies(self, copies: list[list[Item]], parent: Group) -> tuple[str, str, list[str]]:
-        """Title and detail of a box for these copies, and the name of each."""
-        first = [n for item in copies[0] for n in inside(item)]
-        labels = [str(k + 2) for k in range(len(copies))]
-        detail = "alike"
-        layers = [copy[0] for copy in copies if isinstance(copy[0], Group) and len(copy) == 1]
-        if layers:
-            names = [layer.name_within(parent) for layer in layers]
-            labels = [_numeral(name) for name in names]
-            title = names[0] if len(names) == 1 else f"{names[0]} … {names[-1]}"
-            detail = "like the one before" if len(names) == 1 else f"{len(names)} more, alike"
-        elif len(first) == 1:
-            title = f"{self.vertices[first[0]].operation} × {len(copies):,}"
-        else:
-            title = f"the same {len(first)} operations × {len(copies):,}"
-        return title, detail, labels
-
-    def _closed(
-        self,
-        kind: str,
-        title: str,
-        detail: str,
-        numbers: list[int],
-        frame: tuple[str, ...],
-        strip: Sequence[tuple[str, float | None]] = (),
+    def _close(
+        self, kind: str, title: str, operations: Ops, frame: tuple[str, ...], **known: Any
     ) -> None:
-        """A box for several operations, with the largest gradient inside, and the least."""
-        used = {self.base[i]: None for n in numbers for i in self.vertices[n].inputs}
-        within = [*numbers, *(i for i in used if self.vertices[i].parameter)]
-        known = [self.vertices[n] for n in within if self.vertices[n].grad_rms is not None]
-        self._add(
-            Box(
-                id=f"{kind[0]}{numbers[0]}",
-                kind=kind,
-                title=title,
-                detail=detail,
-                shape=self.vertices[numbers[-1]].shape,
-                rows=_least([v for v in known if v.number not in self.noise]),
-                grad=float(np.max([v.grad_rms for v in known])) if known else None,
-                frame=frame,
-                strip=tuple(strip),
-                vertices=tuple(numbers),
-            )
-        )
-        self.hidden |= set(numbers)
-
-    def _add(self, box: Box) -> None:
-        self.boxes[box.id] = box
-        self.owner |= dict.fromkeys(box.vertices, box.id)
-
-    # ---------------------------------------------------------------- arrows
+        """Make a box for several operations, with the largest gradient inside, and the least."""
+        used = {self.base[i]: None for v in operations for i in v.inputs}
+        within = [*operations, *(self.vertices[i] for i in used if self.vertices[i].parameter)]
+        grads = [v.grad_rms for v in within if v.grad_rms is not None]
+        known["grad"] = float(np.max(grads)) if grads else None
+        sizes = [(v.grad_rms, v) for v in within if v.gradient and v.number not in self.noise]
+        if sizes:
+            size, least = min(sizes, key=itemgetter(0))
+            path = f"{least.modules[-1].path}: " if least.modules else ""
+            known["rows"] = (Row(f"least: {path}{least.title}", least.number, size),)
+        self._add(kind, title, operations, frame, **known)
+        self.hidden |= {v.number for v in operations}
 
     def _links(self) -> list[Link]:
-        uses = [(n, i) for n in self.operations for i in self.inputs[n][0]]
-        for n, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
-            x = self.vertices[self.base[self.vertices[n].inputs[i]]]
-            if x.number not in self.owner and not (x.parameter and n in self.hidden):
-                self._leaf(x, self.boxes[self.owner[n]])
+        uses = [(v, i) for v in self.operations for i in self.inputs[v.number][0]]
+        for v, i in uses:  # (first all leaves, so that the arrows do not depend on the order)
+            x = self._source(v, i)
+            if x.number not in self.owner and not (x.parameter and v.number in self.hidden):
+                self._leaf(x, self.boxes[self.owner[v.number]])
         links: list[Link] = []
         met: set[tuple[str, str]] = set()
-        for n, i in uses:
-            used = self.vertices[n].inputs[i]
-            source, target = self.owner.get(self.base[used]), self.owner[n]
-            if source is None or source == target or (n in self.hidden and (source, target) in met):
+        for v, i in uses:
+            x, is_hidden = self._source(v, i), v.number in self.hidden
+            source, target = self.owner.get(x.number), self.owner[v.number]
+            if source is None or source == target or (is_hidden and (source, target) in met):
                 continue
             met.add((source, target))
-            words = "" if n in self.hidden else self.words[used]
-            links.append(Link(source, target, words, i, self.base[used]))
+            words = "" if is_hidden else self.words[v.inputs[i]]
+            links.append(Link(source, target, words, i, x.number))
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
-        """A box for a leaf: of a layer's own in its frame, of another one before all frames."""
+        """Make a box for a leaf, before all frames; for a layer's own leaf in its frame."""
         frame = target.frame if x.parameter else ()
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
         anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
-        few = x.value.whole is not None and x.value.whole.size <= 4
-        box = Box(
-            id=f"t{x.number}",
-            kind=x.kind,
-            title=x.title,
-            detail=str(x.value) if few and x.named else "",
-            shape=x.shape,
-            grad=x.grad_rms,
-            frame=frame,
-            vertices=(x.number,),
-        )
-        self._add(box)
+        detail = str(x.value) if x.named and x.value.size <= 4 else ""
+        box = self._add(x.kind, x.title, [x], frame, detail=detail, grad=x.grad_rms)
         self.order[box.id] = anchor - 0.5
 
 
-def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
-    """For each vertex the one whose numbers it has, and how they were moved, in words.
+def _scope(v: Vertex, n: int) -> Scope | None:
+    """Return the call inside of n others that computed v, if there is one."""
+    return v.modules[n] if len(v.modules) > n else None
 
-    A shape operation has its input's numbers. (The last tensor is always drawn.)
+
+def _title_of(calls: Sequence[Ops], n: int) -> str:
+    """Name calls as the layer around them does: its own name for an operation."""
+    found = []
+    for v, *_ in calls:
+        scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
+        found.append(scope.path.removeprefix(around) if scope else v.title)
+    return found[0] if len(found) == 1 else f"{found[0]} … {found[-1]}"
+
+
+def _holds_blocks(group: Scope, operations: Ops) -> bool:
+    """Return whether numbered layers of several operations are inside, such as blocks.0."""
+    layers = [scope.layer for v in operations for scope in v.modules]
+    within = Counter(layer for layer in layers if layer.startswith(f"{group.layer}."))
+    numbered = [n for layer, n in within.items() if NUMBERED.search(layer)]
+    return not NUMBERED.search(group.layer) and max(numbered, default=0) > 1
+
+
+def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
+    """Return for each vertex v the one that it only rearranges, and how, in words.
+
+    That is v itself if it computes something. (The last tensor is always drawn.)
     """
     base: list[int] = []
     moves: list[tuple[str, ...]] = []
     for v in vertices:
-        moved = v.moves and len(v.inputs) == 1 and v is not vertices[-1]
+        moved = v.facts.moves and v is not vertices[-1]
         base.append(base[v.inputs[0]] if moved else v.number)
-        moves.append((*moves[v.inputs[0]], _move(v)) if moved else ())
+        how = "transposed" if v.options in LAST_TWO else v.operation
+        moves.append((*moves[v.inputs[0]], how) if moved else ())
     words = [
         f"{', '.join(moved)} → {v.shape}" if moved else ""
         for v, moved in zip(vertices, moves, strict=True)
     ]
     return base, words
-
-
-def _move(v: Vertex) -> str:
-    last_two = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
-    if v.operation == "swapaxes" and v.options in last_two:
-        return "transposed"
-    return v.operation
-
-
-def _least(known: list[Vertex]) -> tuple[Row, ...]:
-    """A row for the result or the parameter that gets least."""
-    if not known:
-        return ()
-    least = min(known, key=lambda v: v.grad_rms or 0.0)
-    path = least.modules[-1].path if least.modules and not least.parameter else ""
-    text = f"{path}: {least.title}" if path else least.title
-    return (Row(f"least: {text}", least.number, least.grad_rms),)
-
-
-def _numeral(name: str) -> str:
-    found = re.findall("[0-9]+", name)
-    return found[-1] if found else name
-
-
-def _some(strip: list[tuple[str, float | None]], most: int = 24) -> list[tuple[str, float | None]]:
-    """At most 24 of the copies, evenly spaced, the first and the last among them."""
-    if len(strip) <= most:
-        return strip
-    return [strip[round(k * (len(strip) - 1) / (most - 1))] for k in range(most)]

@@ -1,26 +1,27 @@
-"""5.2 · Graph model: a record as plain data.
+"""Model: a record as plain data.
 
 What does a drawing need? Which tensors there are, what each was computed from, and how large the
-gradient at each is. This chapter collects that as plain data, a `Vertex` for each tensor, in the
+gradient at each is. This file collects that as plain data, a `Vertex` for each tensor, in the
 order in which the tensors were computed. A drawing reads only this list, and no longer the record.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from minigrad.engine.replay import inputs_of
-from minigrad.engine.tensor import Tensor
-from minigrad.graphs.summary import Summary, dtype_name, shown
+from minigrad.engine.tensor import Array, Tensor, result
+from minigrad.graphs.operations import UNKNOWN, Facts, facts
+from minigrad.graphs.summary import Summary, dtype_name, rounded, shown
 
 
 class Scope(NamedTuple):
@@ -45,47 +46,47 @@ class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
     kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps` of chapter 5.14 can see)
+              result of an operation under `no_grad`, which only `Steps` can see)
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value
     inputs    the numbers of the tensors it was computed from, one for each use
-    value     what is kept of its array (chapter 5.1)
+    value     what is kept of its array
     gradient  what is kept of ∂L/∂(this tensor); None if none was asked for or none reaches it
     named     whether the title is a name that somebody gave
     parameter whether it is a leaf that a layer holds
     modules   the modules that were being called when it was computed, the outermost first
     line      the line of source that computed it, "demos/one.py, line 12"
               (modules and line are known from `Steps` alone)
-    formula   the first line of the operation's docstring, and `vjp` the lines in it that say how
-              the gradient goes back
+    formula   the first line of the operation's docstring, `displayed` the formulas that the
+              docstring sets apart, and `letters` the names that both have for the inputs
     fused     whether the operation does several steps at once, which `unfused()` shows
-    moves     whether it only moves numbers, as `reshape` does, and `averages`, whether it is a mean
-    called    in a graph that is drawn with steps: what `print(steps)` calls it
+    called    its name in `print(steps)`, in a graph that is drawn with steps
+    facts     what the table of operations knows of the operation
     likeness  equal for operations with equal options, also where the text is shortened
     """
 
     number: int
     kind: str
     title: str
-    operation: str
-    options: str
     shape: tuple[int, ...]
     dtype: str
     inputs: tuple[int, ...]
     value: Summary
+    operation: str = ""
+    options: str = ""
     gradient: Summary | None = None
     named: bool = False
     parameter: bool = False
     modules: tuple[Scope, ...] = ()
     line: str = ""
     formula: str = ""
-    vjp: str = ""
+    displayed: tuple[str, ...] = ()
+    letters: tuple[str, ...] = ()
     fused: bool = False
-    moves: bool = False
-    averages: bool = False
     called: str = ""
-    likeness: int = 0
+    facts: Facts = field(default=UNKNOWN, repr=False)
+    likeness: int = field(default=0, repr=False)
 
     @property
     def grad_rms(self) -> float | None:
@@ -95,57 +96,125 @@ class Vertex:
     @property
     def grad_norm(self) -> float | None:
         """√Σg², the length of the gradient."""
-        return None if self.gradient is None else self.gradient.statistics.norm
-
-    def data(self) -> dict[str, Any]:
-        """The same for JSON."""
-        found = {name: x for name, x in vars(self).items() if x not in ("", None, (), False)}
-        found["number"], found["value"] = self.number, self.value.data()
-        found.pop("likeness", None)
-        if self.gradient is not None:
-            found["gradient"] = self.gradient.data()
-        if self.modules:
-            found["modules"] = [scope.path for scope in self.modules]
-        return found
+        return None if self.gradient is None else self.gradient.norm
 
 
-class Arrow(NamedTuple):
-    """One use of tensor `source` (by number) as input `position` of the operation `target`."""
-
-    source: int
-    target: int
-    position: int
-
-
-Names = Mapping[str, Tensor] | Iterable[tuple[str, Tensor]]
 # The names that the layers of chapter 7.3 give their own leaves.
 OF_LAYERS = ("weight", "bias", "gain")
-SHAPES = ("broadcast_to", "expand_dims", "reshape", "squeeze", "swapaxes", "transpose")
-AVERAGING = ("cross_entropy", "mean")
 
 
-def model(y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]) -> list[Vertex]:
-    """A vertex for each tensor behind y. `gradients` are the arrays of those that have one."""
-    found = walk(y)
-    numbers = {x: number for number, x in enumerate(found)}
-    return [
-        vertex(
-            x,
-            numbers[x],
-            tuple([numbers[z] for z in _inputs(x)]),
-            gradient=gradients.get(x),
-            given=names.get(x),
-        )
-        for x in found
-    ]
+class Model:
+    """The vertices of all tensors that were met, each after those that it was computed from.
+
+    A tensor is met again and again: when an operation computes it, when others use it, and when its
+    gradient comes. It is known by a key: an operation's result by its node (while the operation is
+    watched, its Tensor is not made yet), a result under `no_grad` by the id of its array, and a
+    leaf by itself with the time of its array, since `w -= 0.1` gives the leaf another array, and
+    what was computed before has used the former one.
+
+    names   names that tensors have besides their own
+    """
+
+    def __init__(self, names: Mapping[Tensor, str] | None = None) -> None:
+        self.names = names or {}
+        self.met: list[Vertex] = []  # a vertex has its place in this list as its number
+        self._owners: list[Any] = []  # of each: its node, or the leaf or constant itself
+        self._numbers: dict[Any, int] = {}  # by key
+        self._unrecorded: dict[int, Any] = {}  # results under no_grad: their arrays, by id
+
+    def _key(self, x: Tensor) -> Any:
+        if x.node is not None:
+            return x.node
+        is_result = not x._requires_grad and id(x._array) in self._unrecorded
+        return id(x._array) if is_result else (x, x._time)
+
+    def number_of(self, x: Tensor) -> int:
+        """Return the number of a tensor's vertex. A tensor that was not met yet gets one.
+
+        The same holds for its inputs, unless an earlier pass has dropped them.
+        """
+        known, key = self._numbers, self._key
+        if key(x) not in known:
+            new = lambda t: tuple([z for z in t.node.inputs if key(z) not in known])
+            for t in walk(x, new):
+                self._add(t, tuple([known[key(z)] for z in (t.node.inputs if t.node else ())]))
+        return known[key(x)]
+
+    def number_of_result(self, x: Any) -> int | None:
+        """Return the number of an operation's result that was met; None for all else."""
+        if not isinstance(x, Tensor):
+            return None
+        return self._numbers.get(id(x._array) if x.node is None else x.node)
+
+    def computed(
+        self, rule: Any, inputs: tuple[Any, ...], value: Array, node: Any, line: str
+    ) -> int:
+        """Return the number of an operation's result, whose Tensor is not made yet."""
+        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
+        numbers = tuple([self.number_of(x) for x in tensors])
+        if node is None:
+            self._unrecorded[id(value)] = value
+        return self._add(result(value, node), numbers, rule=rule, line=line)
+
+    def _add(self, t: Tensor, inputs: tuple[int, ...], rule: Any = None, line: str = "") -> int:
+        """Turn a tensor into data, and return its number. A result without a node has a rule."""
+        number = self._numbers[self._key(t)] = len(self.met)
+        node, given, known = t.node, self.names.get(t), dict[str, Any]()
+        rule = node.rule if node is not None else rule
+        name, plain = printable(given or t.name or ""), "leaf" if t.requires_grad else "constant"
+        kind = plain
+        if rule is not None:
+            kind, plain = "operation" if node is not None else "unrecorded", rule.__name__
+            known = _of_rule(rule, node.options if node is not None else {}, t.shape)
+        elif kind == "constant" and t.size <= 4:
+            plain = shown(t._array)
+        is_parameter = kind == "leaf" and (given is not None or "." in name or name in OF_LAYERS)
+        known |= {"named": bool(name), "parameter": is_parameter, "line": line}
+        dtype, value = dtype_name(t.dtype), Summary.of(t._array)
+        self.met.append(Vertex(number, kind, name or plain, t.shape, dtype, inputs, value, **known))
+        self._owners.append(node or t)
+        return number
+
+    def change(self, number: int, **known: Any) -> None:
+        """Set what is known of a vertex later: its layers, its name, its gradient."""
+        self.met[number] = replace(self.met[number], **known)
+
+    def forget_arrays(self) -> None:
+        """Let go of results under `no_grad`: the ids of their arrays may become those of others."""
+        self._unrecorded.clear()
+        self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
+
+    def behind(
+        self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
+    ) -> list[Vertex]:
+        """Return the vertices behind y, numbered anew, with their gradients and more names."""
+        root = self.number_of(y)
+        found, stack = {root}, [root]
+        while stack:
+            new = set(self.met[stack.pop()].inputs) - found
+            found |= new
+            stack += new
+        number = {n: k for k, n in enumerate(sorted(found))}
+        grads = {x.node or x: Summary.of(np.asarray(g)) for x, g in gradients.items()}
+        given = {x.node or x: printable(name) for x, name in names.items()}
+        met = [
+            replace(v, title=given[x], named=True, parameter=v.kind == "leaf") if x in given else v
+            for v, x in zip(self.met, self._owners, strict=True)
+        ]
+        called = unique_names(met)
+        vertices = []
+        for n, k in number.items():
+            inputs = tuple([number[i] for i in met[n].inputs])
+            known: dict[str, Any] = {"gradient": grads.get(self._owners[n]), "called": called[n]}
+            vertices.append(replace(met[n], number=k, inputs=inputs, **known))
+        return vertices
 
 
 def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) -> list[Tensor]:
-    """All tensors behind y, in the order in which they were computed.
+    """Return all tensors behind y, each after those that it was computed from.
 
-    The results are collected from y backwards, and sorted by their times (chapter 2.1). A leaf or a
-    constant comes before the first result that was computed from it. `inputs` says of a result
-    which of its inputs are wanted.
+    The results are collected from y backwards, and sorted by their times (chapter 2.1). `inputs`
+    gives a result's inputs, or those of them that are wanted.
     """
     results: set[Tensor] = set()
     stack = [y] if y.node is not None else []
@@ -161,141 +230,89 @@ def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) 
     return list(order) or [y]
 
 
-def _inputs(t: Tensor) -> tuple[Tensor, ...]:
-    return () if t.node is None else inputs_of(t)
+def plain(x: Any, digits: int = 6) -> Any:
+    """Turn data into what JSON can hold, without what is empty. NaN and ∞ become text."""
+    if is_dataclass(x):
+        known = {f.name: getattr(x, f.name) for f in fields(x) if f.repr}
+        return {
+            name: plain(y, digits)
+            for name, y in known.items()
+            if not (y is None or y is False or (isinstance(y, str | tuple) and not y))
+        }
+    if isinstance(x, Scope):
+        return x.path
+    if isinstance(x, list | tuple):
+        return [plain(each, digits) for each in x]
+    return rounded(x, digits)
 
 
-def vertex(
-    t: Tensor,
-    number: int,
-    inputs: tuple[int, ...],
-    *,
-    gradient: Any = None,
-    given: str | None = None,
-    **known: Any,
-) -> Vertex:
-    """A tensor as data. `given` is a name that it has besides its own."""
-    node, name = t.node, given or t.name
-    if node is not None:
-        kind, plain = "operation", node.name
-    elif t.requires_grad:
-        kind, plain = "leaf", "leaf"
-    else:
-        kind, plain = "constant", shown(t._array) if t.size <= 4 else "constant"
-    is_parameter = kind == "leaf" and (
-        given is not None or (name is not None and ("." in name or name in OF_LAYERS))
-    )
-    return Vertex(
-        number=number,
-        kind=kind,
-        title=str(name or plain),
-        operation=node.name if node is not None else "",
-        options=options_shown(node.rule, node.options, t.shape) if node is not None else "",
-        shape=t.shape,
-        dtype=dtype_name(t.dtype),
-        inputs=inputs,
-        value=Summary.of(t._array),
-        gradient=None if gradient is None else Summary.of(np.asarray(gradient)),
-        named=bool(name),
-        parameter=is_parameter,
-        formula=formulas(node.rule)[0] if node is not None else "",
-        vjp=formulas(node.rule)[1] if node is not None else "",
-        **(_of_rule(node.rule, node.options) if node is not None else {}),
-        **known,
-    )
+def unique_names(vertices: Sequence[Vertex]) -> list[str]:
+    """Return a name for each vertex, to be used in text: its title, or t and its number.
+
+    Of several that have one title the first is x#1, and so on. A small constant is called by its
+    values. Vertices of a graph that is drawn with steps are called as the steps call them.
+    """
+    if all(v.called for v in vertices):
+        return [v.called for v in vertices]
+    values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
+    titles = [
+        v.title
+        if v.named or v.title in values
+        else f"t{v.number}"
+        if v.operation
+        else f"{v.kind} {v.shape}"
+        for v in vertices
+    ]
+    return numbered(titles, values - {v.title for v in vertices if v.named})
 
 
-def without_record(made: Vertex, rule: Any) -> Vertex:
-    """The vertex of a result under `no_grad`, which has no node that says how it was made."""
-    name = rule.__name__
-    known = _of_rule(rule, {})
-    return replace(made, kind="unrecorded", title=name, operation=name, **known)
+def numbered(titles: Sequence[str], alone: Set[str] = frozenset()) -> list[str]:
+    """Return the titles, and x#1, x#2, … for those that occur several times (but for `alone`)."""
+    count, met, names = Counter(titles), Counter[str](), []
+    for title in titles:
+        met[title] += 1
+        is_one = count[title] == 1 or title in alone
+        names.append(title if is_one else f"{title}#{met[title]}")
+    return names
 
 
-def _of_rule(rule: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What an operation's rule says. (A rule of a user's may have the name of one of ours.)"""
-    name, ours = rule.__name__, rule.__module__.startswith("minigrad.")
+def _of_rule(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    # The function that a user calls: the operation of the rule, or ours that calls the rule.
+    public: Any = getattr(sys.modules.get(rule.__module__), rule.__name__, None)
+    ours = rule.__module__.startswith(("minigrad.", "attention."))
+    if not (callable(public) and (ours or getattr(public, "__wrapped__", None) is rule)):
+        public = rule
+    formula, displayed = formulas(public.__doc__ or "")
     return {
-        "fused": hasattr(rule, "definition") and name != "recompute",
-        "moves": ours and name in SHAPES,
-        "averages": ours and name in AVERAGING,
+        "operation": rule.__name__,
+        "options": _options((rule, public), options, shape) if options else "",
+        "formula": formula,
+        "displayed": displayed,
+        "letters": rule.__code__.co_varnames[: rule.__code__.co_posonlyargcount],
+        "fused": hasattr(rule, "definition") and rule.__name__ != "recompute",
+        "facts": facts(rule),
         # (A hash is another number in each process. It is only compared, and never written.)
-        "likeness": hash(tuple((key, _whole(x)) for key, x in options.items())),
+        "likeness": hash(repr(options)) if options else 0,
     }
 
 
-def _whole(option: Any) -> Any:
-    """An option as something to compare, not shortened."""
-    if isinstance(option, np.ndarray):
-        return (option.shape, option.dtype.str, option.tobytes())
-    if isinstance(option, tuple | list):
-        return tuple(map(_whole, option))
-    return repr(option)
+@cache
+def formulas(doc: str) -> tuple[str, tuple[str, ...]]:
+    """Return a docstring's first line, and the lines that it sets apart before its example."""
+    lines = inspect.cleandoc(doc).partition(">>>")[0].splitlines() or [""]
+    return lines[0], tuple([line[4:] for line in lines if line.startswith(" " * 4)])
 
 
-# ---------------------------------------------------- A first reading may stop here.
-# What follows: options as text, and formulas from docstrings.
-
-
-def options_shown(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> str:
-    """The options to show: not those with the usual value, and not the shape, shown below.
-
-    The usual value is the default of the rule, or of the public function of that name.
-    """
-    if not options:
-        return ""
-    usual = [inspect.signature(f).parameters for f in (rule, _public(rule))]
-    return ", ".join(
-        f"{name}={_option(value)}"
-        for name, value in options.items()
-        if not (
-            any(name in known and _same(value, known[name].default) for known in usual)
-            or (name == "shape" and isinstance(value, tuple) and value == shape)
-        )
-    )
-
-
-def formulas(rule: Any) -> tuple[str, str]:
-    """An operation's formula, and how its gradient goes back, from the operation's docstring.
-
-    >>> import minigrad
-    >>> from minigrad.graphs.model import formulas
-    >>> formulas(minigrad.softmax(minigrad.Tensor([1.0], requires_grad=True)).node.rule)
-    ('yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ): turn scores into weights that are positive and sum to 1.',
-    '∂L/∂x = J g = y ⊙ g - y (yᵀ g) = y ⊙ (g - ⟨y, g⟩)')
-    """
-    if rule not in _FORMULAS:
-        lines = (inspect.getdoc(_public(rule)) or "").splitlines()
-        first = lines[0] if lines else ""
-        marked = [_GAP.sub("; ", x) for x in lines if x.startswith("    ") and _WAY_BACK.search(x)]
-        back = [" ".join(x.split()) for x in marked]
-        _FORMULAS[rule] = first, "; ".join(back) or (first if _WAY_BACK.search(first) else "")
-    return _FORMULAS[rule]
-
-
-# (Weak: a rule may be a closure that holds much.)
-_FORMULAS: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
-_WAY_BACK = re.compile("∂L/∂|∂y/∂|f′")
-_GAP = re.compile(r"(?<=\S) {2,}(?=∂|.′ =)")  # between two formulas on a line
-
-
-def _public(rule: Any) -> Any:
-    """The function that a user calls: the rule's own operation, or ours that calls the rule."""
-    public = getattr(sys.modules.get(rule.__module__), rule.__name__, None)
-    ours = rule.__module__.startswith(("minigrad.", "attention."))
-    is_it = callable(public) and (ours or getattr(public, "__wrapped__", None) is rule)
-    return public if is_it else rule
-
-
-def _same(value: Any, default: Any) -> bool:
-    """Whether an option has its default, which may be an array or NaN."""
-    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
-        return value is default or np.array_equal(value, default)
-    return type(value) is type(default) and repr(value) == repr(default)
+def _options(functions: Iterable[Any], options: Mapping[str, Any], shape: tuple[int, ...]) -> str:
+    """Write an operation's options, but for defaults of its functions, and the result's shape."""
+    parameters = [p for f in functions for p in inspect.signature(f).parameters.values()]
+    usual = {(p.name, repr(p.default)) for p in parameters} | {("shape", repr(shape))}
+    shown = [(name, value) for name, value in options.items() if (name, repr(value)) not in usual]
+    return ", ".join(f"{name}={_option(value)}" for name, value in shown)
 
 
 def _option(value: Any) -> str:
-    """An option as short text: slices as they are typed, long arrays by their shape."""
+    """Write an option as short text: slices as they are typed, long arrays by their shape."""
     if isinstance(value, tuple):
         inside = ", ".join(_option(v) for v in value)
         return f"({inside},)" if len(value) == 1 else f"({inside})"
@@ -306,5 +323,10 @@ def _option(value: Any) -> str:
         return "..."
     if isinstance(value, np.ndarray) and value.size > 4:
         return f"array {value.shape}"
-    text = str(value) if not isinstance(value, str) else repr(value)
+    text = printable(str(value) if not isinstance(value, str) else repr(value))
     return text if len(text) <= 32 else text[:31] + "…"
+
+
+def printable(text: str) -> str:
+    """Bring a text that a user supplied to one line, with a ? for control characters."""
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))

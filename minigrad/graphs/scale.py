@@ -1,22 +1,18 @@
-"""5.5 · Scale: the colour of a gradient.
+"""Scale: the colour of a gradient.
 
-Gradients differ by powers of ten, so the scale of colours is a logarithmic one. Where should its
-ends be? At the smallest and the largest gradient of the picture, four powers of ten apart at least,
-or a factor of two would look like a dying gradient. (Two pictures are compared on one scale: give
-both the same `limits=`.)
+Gradients differ by powers of ten, so the scale of colours is a logarithmic one. It goes from the
+smallest gradient of the picture to the largest, four powers of ten at least, or a factor of two
+would look like a dying gradient.
 
 One kind of gradient does not count: where it is 0 on paper, rounding makes 1e-17 of it, and an end
-there would give one colour to all others. The bias of attention's keys is the example. It adds one
-number to all scores of a query, and softmax does not see that. Such a gradient is a sum of many
-terms that cancel, and it is recognised by its size: it is no larger than the rounding of the terms.
-A gradient that has become small by factors, layer after layer, is not of that kind. It has all its
-digits, and is shown.
+there would give one colour to all others. The bias of attention's keys is the example: it adds one
+number to all scores of a query, and softmax does not see that. Such a gradient is a sum of terms
+that cancel, no larger than their rounding. A gradient that has become small by factors, layer after
+layer, has all its digits, and is shown.
 
-    >>> from minigrad.graphs.scale import colour, limits_around
+    >>> from minigrad.graphs.scale import limits_around
     >>> limits_around([2e-5, 0.3]), limits_around([0.5, 1.0])
     ((1e-05, 1.0), (0.0001, 1.0))
-    >>> colour(1e-9, (1e-5, 1.0)) == colour(1e-5, (1e-5, 1.0))            # beyond an end: the end
-    True
 """
 
 from __future__ import annotations
@@ -42,52 +38,46 @@ LOST = "#e79aa0"  # a NaN: no place on the scale
 
 
 def colour(strength: float, limits: Limits) -> str:
-    """A gradient's place on the log scale between the limits, as #rrggbb.
-
-    >>> from minigrad.graphs.scale import colour
-    >>> colour(1e-3, (1e-3, 1e3)), colour(1.0, (1e-3, 1e3)), colour(1e9, (1e-3, 1e3))
-    ('#efe6d3', '#f3b94f', '#e17c3a')
-    """
+    """Return a gradient's colour on the log scale between the limits, as #rrggbb."""
     if math.isnan(strength):
         return LOST
-    low, high = (math.log10(limit) for limit in limits)
-    if not strength > 0:
+    if strength == 0:
         return DEAD
-    place = (math.log10(strength) - low) / (high - low) if math.isfinite(strength) else 1.0
-    place = min(max(place, 0.0), 1.0) * (len(SCALE) - 1)
-    left = min(int(place), len(SCALE) - 2)
-    channels = [
-        round(a + (b - a) * (place - left))
-        for a, b in zip(_rgb(SCALE[left]), _rgb(SCALE[left + 1]), strict=True)
-    ]
-    return "#" + "".join(f"{channel:02x}" for channel in channels)
+    channels = [[int(shade[i : i + 2], 16) for shade in SCALE] for i in (1, 3, 5)]
+    low, high = np.log10(limits)
+    places = np.linspace(low, high, len(SCALE))
+    found = [round(np.interp(np.log10(strength), places, channel)) for channel in channels]
+    return "#" + "".join(f"{channel:02x}" for channel in found)
+
+
+def legend(limits: Limits) -> list[str]:
+    """Return seven colours from one limit to the other."""
+    return [colour(strength, limits) for strength in np.geomspace(*limits, 7)]
 
 
 def checked_limits(limits: Any) -> Limits | None:
-    """Limits that somebody gave, as floats; None if they gave none. ValueError for all else."""
+    """Return the limits that somebody gave, as floats; None if they gave none."""
     if limits is None:
         return None
-    with suppress(TypeError, ValueError, OverflowError):
-        numbers = [np.asarray(x) for x in limits]
-        low, high = (float(x) for x in numbers if x.dtype.kind in "fiu" and x.ndim == 0)
-        if len(numbers) == 2 and low > 0 and high < math.inf and math.log10(low) < math.log10(high):
+    with suppress(TypeError, ValueError):
+        low, high = map(float, limits)
+        if 0 < low < high < math.inf:
             return low, high
     raise ValueError(f"limits must be two positive numbers, the lower first: got {limits!r:.80}")
 
 
 def limits_around(strengths: Iterable[float | None]) -> Limits:
-    """Whole powers of ten around the gradients found, at least four of them and at most twelve."""
-    seen = [s for s in strengths if s is not None and s > 0 and math.isfinite(s)]
+    """Return whole powers of ten around the gradients found, four of them to twelve."""
+    seen = [s for s in strengths if s is not None and 0 < s < math.inf]
     if not seen:
         return 1e-4, 1.0
-    top = min(max(math.ceil(round(math.log10(max(seen)), 6)), -300), 308)  # (10.0**309 overflows)
+    top = max(math.ceil(round(math.log10(max(seen)), 6)), -300)
     bottom = math.floor(math.log10(min(seen)))
-    bottom = max(min(bottom, top - LEAST), top - MOST)
-    return 10.0**bottom, 10.0**top
+    return 10.0 ** max(min(bottom, top - LEAST), top - MOST), 10.0**top
 
 
 def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
-    """The leaves whose gradients are what rounding has left of 0, by number.
+    """Return the numbers of leaves whose gradients are what rounding has left of 0.
 
     A number that is added to n rows has the sum of their gradients. Its rounding is about √n times
     that of one term. (The factor 1024 stands for the terms' own rounding: they are differences
@@ -95,43 +85,18 @@ def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
     """
     found = set()
     for v in vertices:
-        if v.operation not in ("add", "subtract", "linear", "layer_norm") or v.grad_rms is None:
-            continue
-        for position, i in enumerate(v.inputs):
-            x = vertices[i]
-            is_added = position == 2 if v.operation in ("linear", "layer_norm") else True
-            if x.kind == "leaf" and is_added and x.value.size < v.value.size:
-                terms = v.value.size // max(x.value.size, 1)
+        for i in v.facts.added if v.grad_rms is not None else ():
+            x = vertices[v.inputs[i]]
+            if x.kind == "leaf" and x.grad_rms is not None and 0 < x.value.size < v.value.size:
+                terms = v.value.size // x.value.size
                 rounding = ROUNDING * float(np.finfo(x.dtype).eps) * terms**0.5 * v.grad_rms
-                if x.grad_rms is not None and 0 < x.grad_rms < rounding:
-                    found.add(i)
+                if 0 < x.grad_rms < rounding:
+                    found.add(x.number)
     return frozenset(found)
 
 
-def is_unseen_by_softmax(vertices: Sequence[Vertex], leaf: int) -> bool:
-    """Whether a leaf is added to what becomes the scores of a softmax."""
-    reached = {leaf}
-    for v in vertices:
-        if not reached.isdisjoint(v.inputs):
-            if "softmax" in v.operation or v.operation == "fused_attention":
-                return True
-            if v.operation in TO_SCORES:
-                reached.add(v.number)
-    return False
-
-
-# What can stand between keys and softmax.
-TO_SCORES = frozenset(("add", "broadcast_to", "divide", "linear", "matmul", "multiply", "reshape"))
-TO_SCORES |= {"rotary", "subtract", "swapaxes", "transpose", "where"}
-
-
 def in_words(strength: float | None, limits: Limits | None, noise: bool = False) -> str:
-    """A gradient as a drawing says it; beyond the limits with an arrow.
-
-    >>> from minigrad.graphs.scale import in_words
-    >>> [in_words(g, (1e-3, 1.0)) for g in (0.0123456, 7.0, 1e-4, 0.0)], in_words(1e-17, None, True)
-    (['grad 0.0123', 'grad 7 ↑', 'grad 0.0001 ↓', 'grad 0'], 'grad ≈ 0')
-    """
+    """Write a gradient as a drawing does; beyond the limits with an arrow."""
     if strength is None:
         return ""
     if noise:
@@ -140,7 +105,3 @@ def in_words(strength: float | None, limits: Limits | None, noise: bool = False)
     if limits is not None and strength > 0:
         mark = " ↑" if strength > limits[1] else " ↓" if strength < limits[0] else ""
     return f"grad {strength:.3g}{mark}"
-
-
-def _rgb(text: str) -> tuple[int, ...]:
-    return tuple(int(text[i : i + 2], 16) for i in (1, 3, 5))

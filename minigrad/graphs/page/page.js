@@ -376,9 +376,8 @@
   function here(pass, n) {
     const v = pass.vertices[n], f = data.formulas[v.formula];
     if (!f) return "";
-    const pairs = f.letters.map((letter, i) => [letter, pass.names[v.inputs[i]]]).concat([[f.result, pass.names[n]]]);
-    const known = pairs.filter(([letter]) => letter);
-    return known.some(([letter, name]) => letter !== name) ? `here ${known.map(([letter, name]) => `${letter} = ${name}`).join(", ")}` : "";
+    const known = f.letters.map((letter, i) => [letter, pass.names[v.inputs[i]]]);
+    return known.some(([letter, name]) => letter !== name) ? `here ${known.map(([letter, name]) => `${letter} = ${name}`).join(", ")}, y = ${pass.names[n]}` : "";
   }
   function forward(line, both, columns) {
     const n = main.forward[step - 1], v = main.vertices[n], f = data.formulas[v.formula];
@@ -393,12 +392,12 @@
   function backward(line, both, columns) {
     const j = step - main.forward.length - 1, c = main.backward[j], n = c.source;
     const which = n !== null && main.vertices[n].inputs.filter(i => i === c.target).length > 1 ? `, input ${c.position}` : "";
-    const counted = c.count ? `: ${c.count} contributions${before(main, j) ? " (+=)" : ""}` : "";
+    const counted = c.count ? `: contribution ${c.count}${before(main, j) ? " (+=)" : ""}` : "";
     both(pass => `${n === null ? `${pass.names[c.target]} receives the seed` : `${pass.names[n]} → ${pass.names[c.target]}`}${which}${counted}`);
     if (n !== null) {
       const f = data.formulas[main.vertices[n].formula];
       both(pass => [pass.vertices[n].operation, pass.vertices[n].options, pass.vertices[n].line].filter(Boolean).join(", "));
-      (f ? f.back : []).forEach((text, i) => line(text, f.used[c.position].includes(i) ? "formula used" : "formula"));
+      for (const text of f ? f.back : []) line(text, "formula");
       both(pass => here(pass, n));
       line(`${shape(main.vertices[n].value)} ← gradient, ${shape(c.contribution)} ← contribution`);
       both(pass => pass.backward[j].summed || "");
@@ -519,13 +518,13 @@
   });
   window.addEventListener("hashchange", follow);
   if (data.legend) {
-    $("legend").append(`${data.legend.low} `);
+    $("legend").append(`${data.legend.ends[0]} `);
     for (const colour of data.legend.colours) {
       const cell = make("span");
       cell.style.background = colour;
       $("legend").append(cell);
     }
-    $("legend").append(` ${data.legend.high}: RMS of the gradient (log scale)`);
+    $("legend").append(` ${data.legend.ends[1]}: RMS of the gradient (log scale)`);
   } else $("legend").remove();
   follow();
 })();

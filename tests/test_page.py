@@ -1,4 +1,4 @@
-"""Chapter 5.10 · Stepping: the page of both passes, as a real browser shows it."""
+"""Chapter 5 · Page: the page of both passes, as a real browser shows it."""
 
 import hashlib
 import itertools
@@ -12,17 +12,15 @@ import zipfile
 import numpy as np
 import pytest
 
-import minigrad
 from attention import attention, gpt2
 from minigrad import Steps, Tensor, cross_entropy, graph, sigmoid
-from minigrad.graphs import stepping
-from minigrad.graphs.model import formulas
+from minigrad.graphs.page import FOLDER
 from minigrad.graphs.scale import colour, in_words, lost
 from minigrad.nn import Linear, Module, Sequential
 from tests.demos.running import ROOT
 
 WORDS = np.arange(4)[None]
-HOSTILE = "</script><b>&\"'<img src=x onerror=alert(1)>"
+HOSTILE = "</script ><b>&\"'<img src=x onerror=alert(1)>"
 
 
 def gpt_steps(blocks=2, scale=1.0):
@@ -78,9 +76,6 @@ def tables(page):
     )
 
 
-# ------------------------------------------------------------------ what it shows
-
-
 def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
     path, steps, _, _ = pages["line"]
     page = visit(path)
@@ -90,7 +85,7 @@ def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
         step_to(page, n)
         assert page.inner_text("#place").endswith(f"forward {n} of {len(done)}")
         text = page.inner_text("#panel")
-        assert v.operation in text and "test_stepping.py, line" in text
+        assert v.operation in text and "test_page.py, line" in text
         ((_, numbers),) = tables(page)
         np.testing.assert_allclose(numbers, v.value.whole.ravel(), rtol=1e-3)
 
@@ -105,7 +100,7 @@ def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit
         shown = [numbers for _, numbers in tables(page)]
         if len(shown) == 3:
             sums += 1
-            assert "second of two contributions (+=)" in page.inner_text("#panel")
+            assert "contribution 2 of 2 (+=)" in page.inner_text("#panel")
             np.testing.assert_allclose(np.add(shown[0], shown[1]), shown[2], rtol=2e-3)
         received[steps.vertices[c.target].title] = shown[-1]
     assert sums == 2  # h · h, and x in two places
@@ -130,17 +125,13 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
     for steps, loss in (scaled, unscaled):
         steps.backward(loss)
     titles = ("as it is", "a thousandth")
-    path = scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles)
-    page = visit(path)
+    page = visit(scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles))
     assert page.locator(".lane h2").all_inner_texts() == list(titles)
     step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
     assert "left = 1,000 × right" in page.inner_text("#graph0")
     assert "as it is = 1,000 × a thousandth" in page.inner_text("#panel")
     page.keyboard.press("End")
-    colours = page.evaluate(
-        """() => [0, 1].map(p => [...document.querySelectorAll(`#graph${p} .box`)]
-            .map(b => b.style.background))"""
-    )
+    colours = [[shown[2] for shown in page.evaluate(SHOWN, lane)] for lane in (0, 1)]
     assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
 
 
@@ -151,15 +142,13 @@ SHOWN = """lane => [...document.querySelectorAll(`#graph${lane} .box`)].map(b =>
 ])"""
 
 
-def added(numbers, *, name="b", weight="w", net=False, axis=None, record=True):
-    """Σ c ⊙ tanh((a + b) w), in a layer that is named, or not: its names and options differ."""
-    a = Tensor(np.ones(1000))
-    b = Tensor(0.5, requires_grad=record, name=name)
-    layer = Weighted(Tensor(2.0, requires_grad=record, name=weight))
-    with Steps(Sequential(layer) if net else None) as steps:
-        total = (layer(a + b) * Tensor(numbers)).sum(axis=axis)
-    if record:
-        steps.backward(total)
+def added(numbers, *, named=True):
+    """Σ c ⊙ tanh((a + b) w), in a layer, which is named, or not."""
+    b = Tensor(0.5, requires_grad=True, name="b")
+    layer = Weighted(Tensor(2.0, requires_grad=True, name="w"))
+    with Steps(Sequential(layer) if named else None) as steps:
+        total = (layer(Tensor(np.ones(1000)) + b) * Tensor(numbers)).sum()
+    steps.backward(total)
     return steps
 
 
@@ -183,128 +172,34 @@ def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
     for a, b in shown:
         assert shown[a, b][1] == shown[b, a][0]
     assert "grad ≈ 0" in str(shown[0, 1][0]) and "grad ≈ 0" not in str(shown[0, 1][1])
+    with pytest.raises(ValueError, match="with the same names and layers: these differ"):
+        passes[0].save(tmp_path / "x.html", beside=added(np.ones(1000), named=False))
 
 
-VARIANTS = {
-    "plain": {},
-    "nameless": {"name": None},
-    "other names": {"name": "other", "weight": "layer.w"},
-    "nameless weight": {"weight": None},
-    "weight of a layer": {"weight": "weight"},
-    "in a net": {"net": True},
-    "in a net, nameless": {"net": True, "weight": None},
-    "another axis": {"axis": 0},
-}
-
-
-def test_two_passes_may_differ_in_names_and_each_box_has_its_own(tmp_path, visit):
-    passes = {
-        name: added(np.full(1000, k + 1.0), **options)
-        for k, (name, options) in enumerate(VARIANTS.items())
-    }
-    for a, b in itertools.permutations(VARIANTS, 2):
-        data = data_of(passes[a].save(tmp_path / "x.html", beside=passes[b]))
-        first, second = data["passes"]
-        own = passes[b].vertices
-        for one, other in zip(first["boxes"], second["boxes"], strict=True):
-            assert one["vertex"] == other["vertex"]
-            assert own[other["vertex"]].title in (other["title"], "multiply", "tanh")
-            for row in other["rows"]:
-                name = row["text"].split(" (")[0].lstrip("+-× ")  # (a sign before a constant)
-                assert own[row["vertex"]].title.endswith(name)
-        for c, noted in zip(second["backward"], passes[b].contributions, strict=True):
-            assert c["said"].startswith(f"grad {noted.after.rms:.3g}")
-        assert len(first["links"]) == len(second["links"])
-    for a, b in (
-        ("nameless weight", "weight of a layer"),
-        ("plain", "in a net"),
-        ("in a net", "plain"),
-    ):
-        page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b]))
-        page.evaluate("document.querySelector('.box.closed')?.click()")
-        page.keyboard.press("End")
-        for lane in (0, 1):
-            assert all("grad" in text for _, text, *_ in page.evaluate(SHOWN, lane)[1:])
-
-
-def test_passes_that_differ_in_kinds_are_drawn_by_vertex(visit, tmp_path):
-    kinds = [added(np.ones(1000), weight="weight", record=record) for record in (True, False)]
-    for steps in kinds:
-        steps.contributions = ()
-    for a, b in itertools.permutations(kinds):
-        page = visit(a.save(tmp_path / "x.html", beside=b))
-        first, second = (page.evaluate(SHOWN, lane) for lane in (0, 1))
-        assert [text for _, text, *_ in first] == [text for _, text, *_ in second]
-
-
-def test_options_of_both_passes_are_told(visit, tmp_path):
-    def run(options):
-        x = Tensor(np.ones((3, 3)), requires_grad=True, name="x")
-        with Steps() as steps:
-            loss = x.sum(**options).sum()
-        steps.backward(loss)
-        return steps
-
-    page = visit(
-        run({"axis": 0}).save(tmp_path / "x.html", beside=run({"axis": 1}), titles=("a", "b"))
-    )
-    for step in (1, 5):
-        step_to(page, step)
-        text = page.inner_text("#words")
-        assert re.search("a: .*axis=0", text) and re.search("b: .*axis=1", text)
-
-
-RMS = (0.0, -0.0, 5e-324, 1e-300, 0.5625, 1.125, 1.0, 12345.0, 1.797e308, math.inf, math.nan)
-
-
-class Layers(Module):
-    """For each size a layer that gets a gradient of that size."""
-
-    def __init__(self, sizes):
-        rng = np.random.default_rng(0)
-        self.sizes = sizes
-        self.layers = [Sequential(Linear(1, 1, rng=rng), sigmoid) for _ in sizes]
-
-    def __call__(self, x):
-        return sum(layer(x) * size for layer, size in zip(self.layers, self.sizes, strict=True))
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("limits", [None, (1e-3, 1.0)])
-def test_words_and_colours_are_those_of_a_picture(visit, tmp_path, limits):
-    net = Layers(RMS)
-    with Steps(net) as steps:
-        loss = net(Tensor([[1.0]])).sum()
-    steps.backward(loss)
-    path = steps.save(tmp_path / "x.html", limits=limits)
+@pytest.mark.parametrize("ends", [None, (1e-3, 0.1)])
+def test_words_and_colours_are_those_of_a_picture(pages, visit, tmp_path, ends):
+    _, steps, *_ = pages["gpt"]
+    path = steps.save(tmp_path / "x.html", limits=ends)
     data, noise = data_of(path), lost(steps.vertices)
-    page = visit(path)
+    limits = [float(end.replace(",", "")) for end in data["legend"]["ends"]]
+    page = visit(path, "#open=blocks.0.attention,blocks.1.feed_forward")
     page.keyboard.press("End")
-    closed = {title: id for id, group in data["groups"].items() if (title := group["title"])}
-    seen = []
-    for k in range(len(RMS)):
-        box = page.locator(f"[data-id='{closed[f'layers.{k}']}']")
-        inside = [
-            v.grad_rms
-            for v in steps.vertices
-            if v.title.startswith(f"layers.{k}.") or f"layers.{k}" in {m.path for m in v.modules}
-        ]
-        text, shade = box.evaluate("b => [b.innerText, b.style.background]")
-        seen.append((text.replace("up to ", ""), shade, float(np.max(inside)), -1))
-    page.evaluate("document.querySelectorAll('.box.closed').forEach(box => box.click())")
-    shown = {id: rest for id, *rest in page.evaluate(SHOWN, 0)}
-    for n, box in enumerate(data["passes"][0]["boxes"]):
-        text, shade, _, rows = shown[f"b{n}"]
-        seen.append((text, shade, steps.vertices[box["vertex"]].grad_rms, box["vertex"]))
-        for (_, said, tint), row in zip(rows, box["rows"], strict=True):
-            seen.append((said, tint, steps.vertices[row["vertex"]].grad_rms, row["vertex"]))
-    assert len(seen) > 6 * len(RMS)
-    for text, shade, strength, vertex in seen:
+    assert all("grad up to" in x for x in page.locator(".box.closed .grad").all_inner_texts())
+    seen = []  # (words, colour, vertex)
+    for id, text, shade, _, rows in page.evaluate(SHOWN, 0):
+        if id.startswith("b"):
+            box = data["passes"][0]["boxes"][int(id[1:])]
+            seen.append((text, shade, box["vertex"]))
+            inside = [row["vertex"] for row in box["rows"]]
+            seen += [(said, tint, n) for (_, said, tint), n in zip(rows, inside, strict=True)]
+    assert len(seen) > 40 and noise & {n for _, _, n in seen}
+    for text, shade, n in seen:
+        strength = steps.vertices[n].grad_rms
         if strength is None:
             assert "grad" not in text and not shade
             continue
-        assert in_words(strength, data["limits"], vertex in noise) in text.splitlines()
-        drawn = "#ffffff" if vertex in noise else colour(strength, data["limits"])
+        assert in_words(strength, limits, n in noise) in text.splitlines()
+        drawn = "#ffffff" if n in noise else colour(strength, limits)
         assert shade == f"rgb({', '.join(str(int(drawn[i : i + 2], 16)) for i in (1, 3, 5))})"
 
 
@@ -316,23 +211,12 @@ def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     page.locator("[data-id='g/blocks.0']").click()
     assert page.locator(".box").count() > before
     assert "grad" in page.locator(".box").first.inner_text()
-
-
-# ------------------------------------------------------------------ folding
-
-
-BOXES = """() => [...document.querySelectorAll("#graph0 .box")].map(b => {
-    const r = b.getBoundingClientRect();
-    const outside = [b.scrollWidth - b.clientWidth, b.scrollHeight - b.clientHeight];
-    return [r.x, r.y, r.right, r.bottom, ...outside];
-})"""
-
-
-def no_overlap(boxes):
-    for i, a in enumerate(boxes):
-        assert a[4] <= 1 and a[5] <= 1  # the label is inside
-        for b in boxes[:i]:
-            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
+    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
+    text = page.inner_text("body").split("Tab goes")[0]
+    assert not re.search("step|Close all|layer|RMS of the gradient", text)
+    page.click("[data-id=b0]")
+    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
 
 
 # Of every step: boxes that overlap, labels that leave their box, and labels of arrows that lie on
@@ -424,12 +308,12 @@ def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, t
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
     page = visit(pages["gpt12"][0])
     assert page.locator("#graph0 .box").count() <= 15
-    no_overlap(page.evaluate(BOXES))
     closed = page.inner_html("#graph0")
     page.locator("[data-id='g/blocks.0']").click()
     page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()
     assert page.locator("#graph0 .box").count() <= 60
-    no_overlap(page.evaluate(BOXES))
+    closed_inside = page.locator("#graph0 .box.closed b").all_inner_texts()
+    assert closed_inside == ["positions", "feed_forward", "blocks.1 … blocks.11"]
     page.click("#close")
     assert page.inner_html("#graph0") == closed
 
@@ -439,13 +323,10 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers[:18]))
     assert 100 < page.locator("#graph0 .box").count() <= 150
     assert page.inner_text("#message") == ""
-    for layer in layers[18:]:
-        path = ["g", "blocks.1 … blocks.11", layer.rpartition(".")[0], layer]
-        for n in (3, 4):
-            id = "/".join(path[:n])
-            page.evaluate("id => document.querySelector(`[data-id='${id}']`)?.click()", id)
-        if page.inner_text("#message"):
-            break
+    page.evaluate(
+        """() => { for (let k = 0; k < 9; k++)
+            document.querySelectorAll("#graph0 .box.closed").forEach(box => box.click()) }"""
+    )
     assert page.locator("#graph0 .box").count() <= 150
     assert "more than 150 boxes" in page.inner_text("#message")
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers))
@@ -463,69 +344,16 @@ def wide(n):
     return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
 
 
-def tree(n):
-    layer = [Tensor(1.0, requires_grad=True) for _ in range(n)]
-    while len(layer) > 1:
-        layer = [a * b for a, b in zip(layer[::2], layer[1::2], strict=True)]
-    return layer[0]
-
-
-class Long(Module):
-    """A layer of more than 150 operations, with another one inside."""
-
-    def __init__(self, depth):
-        self.inner = Long(depth - 1) if depth else None
-
-    def __call__(self, x):
-        x = chain(100, x)
-        return chain(100, self.inner(x) if self.inner else x)
-
-
-LARGE = {
-    "chain": lambda: (None, lambda x: chain(1000, x)),
-    "wide": lambda: (None, lambda x: wide(400) * x),
-    "tree": lambda: (None, lambda x: tree(1024) * x),
-    "layer": lambda: (net := Sequential(Long(0)), net),
-    "nested": lambda: (net := Sequential(Long(4)), net),
-}
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_each_layer_of_a_large_pass_can_be_opened(name):
-    net, f = LARGE[name]()
-    with Steps(net) as steps:
-        f(Tensor(1.0, requires_grad=True, name="x"))
-    boxes, _ = stepping._Opened(steps.vertices, depth=10**9, repeats=False).drawn()
-    frames = [box.frame for box in stepping._parted(boxes, steps.vertices)]
-    for opened in {frame[:depth] for frame in frames for depth in range(len(frame) + 1)}:
-        around = [opened[:depth] for depth in range(len(opened) + 1)]
-        boxes = [frame for frame in frames if frame in around]
-        closed = {frame[: len(o) + 1] for frame in frames for o in around if frame[: len(o)] == o}
-        assert len(boxes) + len(closed.difference(around)) <= 150
-
-
-def test_a_page_of_5000_operations_opens_and_goes_to_its_end(visit, tmp_path):
-    with Steps() as steps:
-        y = chain(5000, Tensor(1.0, requires_grad=True, name="x"))
-    steps.backward(y)
-    page = visit(steps.save(tmp_path / "x.html"))
-    assert page.locator(".box").count() <= 150
-    page.keyboard.press("End")
-    assert page.inner_text("#place").endswith("backward 5001 of 5001")
-    page.fill("#find", "x")
-    page.press("#find", "Enter")
-    assert page.locator(".box.leaf").count() == 1 and page.locator(".box").count() <= 150
-
-
-def test_a_pass_of_few_boxes_is_drawn_whole(visit, tmp_path):
+def test_a_pass_of_150_boxes_is_drawn_whole_and_one_of_more_needs_layers(visit, tmp_path):
     with Steps() as steps:
         y = chain(149, Tensor(1.0, requires_grad=True, name="x"))
     steps.backward(y)
     page = visit(steps.save(tmp_path / "x.html"))
     assert page.locator(".box").count() == 150 and page.inner_text("#message") == ""
-
-
-# ------------------------------------------------------------------ keyboard, links, search
+    with Steps() as steps:
+        chain(150, Tensor(1.0, requires_grad=True, name="x"))
+    with pytest.raises(ValueError, match=r"at most 150 boxes at once, .* with Steps\(net\)"):
+        steps.save(tmp_path / "x.html")
 
 
 def test_the_keyboard_alone_does_everything(pages, visit):
@@ -564,10 +392,7 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
     page = visit(pages["gpt"][0], "#step=3")
     for wrong, said in (
         ("#step=9999", "There is no step 9999: the last one is"),
-        ("#step=-1", "There is no step -1"),
         ("#step=x", "There is no step x"),
-        ("#step=0x3", "There is no step 0x3"),
-        ("#step=2.0", "There is no step 2.0"),
         ("#step=", "There is no step without a number"),
         ("#open=nothing", "There is no layer nothing"),
         ("#open=%E0%A4%A", "There is no layer %E0%A4%A"),
@@ -581,48 +406,26 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
         page.keyboard.press("ArrowLeft")
 
 
-NAMES = (
-    "a,b",
-    "c/d",
-    "e+f %41",
-    "i  j",
-    "k#2",
-    "l&step=2",
-    "m=n",
-    "∂",
-    "\ud800",
-    "%2C",
-    "__proto__",
-)
+NAMES = ("a,b", "e+f %41", "k#2", "l&step=2", "∂", "%2C")
 
 
 def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
-    class Named(Module):
-        def __init__(self):
-            rng = np.random.default_rng(0)
-            for name in NAMES:
-                self.__dict__[name] = Sequential(Linear(1, 1, rng=rng), sigmoid)
-
-        def __call__(self, x):
-            for name in NAMES:
-                x = self.__dict__[name](x) * 2.0
-            return x
-
-    net = Named()
+    net, x = Module(), Tensor([[1.0]])
+    for name in NAMES:
+        vars(net)[name] = Sequential(Linear(1, 1, rng=np.random.default_rng(0)), sigmoid)
     with Steps(net) as steps:
-        net(Tensor([[1.0]])).sum()
-    path = steps.save(tmp_path / "x.html")
-    page = visit(path)
-    groups = page.locator(".box.closed").count()
-    assert groups == len(NAMES)
+        for name in NAMES:
+            x = vars(net)[name](x) * 2.0
+    page = visit(steps.save(tmp_path / "x.html"))
+    assert page.locator(".box.closed").count() == len(NAMES)
     frames = "() => [...document.querySelectorAll('.frame')].map(f => f.innerText)"
-    for n in range(groups):
+    for n in range(len(NAMES)):
         page.evaluate("n => document.querySelectorAll('.box.closed')[n].click()", n)
         link, shown = page.evaluate("location.hash"), page.evaluate(frames)
         page.evaluate("document.getElementById('close').click()")
         page.evaluate("link => { location.hash = link }", link)
         page.wait_for_function("document.querySelector('.frame')")
-        assert page.evaluate(frames) == shown and len(shown) == 1
+        assert page.evaluate(frames) == shown == [NAMES[n]]
         assert page.inner_text("#message") == ""
         page.evaluate("document.getElementById('close').click()")
 
@@ -665,31 +468,11 @@ def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
     assert len(tables(page)) == 3  # before, contribution, after
 
 
-def test_a_graph_offers_only_what_it_has(visit, tmp_path):
-    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-    page = visit(graph((x * x).sum()).save(tmp_path / "x.html"))
-    text = page.inner_text("body")
-    assert not re.search("step|Close all|layer|RMS of the gradient", text.split("Tab goes")[0])
-    page.click("[data-id=b0]")
-    assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
-
-
-# ------------------------------------------------------------------ what a step explains
-
-
-def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path):
-    shapes = (
-        ((7,), ()),
-        ((2, 3), (3,)),
-        ((2, 3), (2, 1)),
-        ((1,), ()),
-        ((2, 3), (2, 3)),
-        ((), (5,)),
-    )
-    for (a, b), f in itertools.product(shapes, (np.add, np.multiply, np.maximum, np.divide)):
-        x, y = (
-            Tensor(np.full(s, 2.0), requires_grad=True, name=n) for s, n in ((a, "x"), (b, "y"))
-        )
+@pytest.mark.parametrize("f", [np.add, np.multiply, np.maximum, np.divide])
+def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path, f):
+    shapes = (((7,), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)), ((1,), ()))
+    for a, b in shapes:
+        x, y = (Tensor(np.ones(n), requires_grad=True, name=k) for n, k in ((a, "x"), (b, "y")))
         with Steps() as steps:
             loss = f(x, y).sum()
         steps.backward(loss)
@@ -697,47 +480,27 @@ def test_a_broadcast_input_is_told_where_its_gradient_was_summed(tmp_path):
         full = np.broadcast_shapes(a, b)
         for c, shape, name in ((told[-2], a, "x"), (told[-1], b, "y")):
             copies = math.prod(full) // math.prod(shape)
-            assert (copies > 1) == ("summed" in c)
-            if copies > 1:
-                assert f"because {name} was used {copies} times" in c["summed"]
-                axes = tuple(int(n) for n in re.findall(r"\d+", c["summed"].split(",")[0]))
-                assert np.ones(full).sum(axes).size == math.prod(shape)
-    for c in data_of(gpt_saved(tmp_path))["passes"][0]["backward"]:
-        assert "matmul" not in c.get("summed", "")
+            axes, _, why = c.get("summed", ", ").partition(", ")
+            assert why == (f"because {name} was used {copies} times" if copies > 1 else "")
+            summed = tuple(int(n) for n in re.findall(r"\d+", axes))
+            assert np.ones(full).sum(summed).size == math.prod(shape)
 
 
-def gpt_saved(folder):
-    steps, loss, _ = gpt_steps(1)
-    steps.backward(loss)
-    return steps.save(folder / "gpt.html")
-
-
-PRIMITIVES = [f for f in vars(minigrad).values() if hasattr(f, "__wrapped__")]
-
-
-@pytest.mark.parametrize("f", PRIMITIVES, ids=lambda f: f.__name__)
-def test_equations_stand_one_a_line_and_none_is_lost(f):
-    for text, displayed in zip(formulas(f.__wrapped__), (False, True), strict=True):
-        lines = stepping.equations(text, displayed=displayed)
-        plain = re.sub(r"\band\b|[ :;.,]", "", text)
-        assert re.sub(r"\band\b|[ :;.,]", "", "".join(lines)) == plain
-        for line in lines:
-            assert len(set(re.findall(r"(?<!= )∂[yL]/∂([a-zA-Z]+)[ᵢⱼ]? =", line))) <= 1
-
-
-def test_the_equation_in_use_and_the_letters_are_told(visit, tmp_path):
+def test_the_formulas_and_the_letters_of_the_inputs_are_told(visit, tmp_path):
     w, x = (Tensor(n, requires_grad=True, name=name) for n, name in ((2.0, "w"), (3.0, "data")))
     with Steps() as steps:
-        loss = w * x
+        product = w * x
+        loss = np.tanh(product)
     steps.backward(loss)
     page = visit(steps.save(tmp_path / "x.html"))
-    for step, used in ((3, "∂y/∂a = b"), (4, "∂y/∂b = a")):
-        step_to(page, step)
-        assert page.locator(".used").all_inner_texts() == [used]
-        assert "here a = w, b = data, y = loss" in page.inner_text("#words")
-
-
-# ------------------------------------------------------------------ everywhere
+    formulas = {v.operation: (v.formula, *v.displayed) for v in steps.vertices}
+    step_to(page, 1)
+    assert page.locator(".formula").all_inner_texts() == list(formulas["multiply"])
+    assert "here a = w, b = data, y = product" in page.inner_text("#words")
+    step_to(page, 2)
+    assert page.locator(".formula").all_inner_texts() == [formulas["tanh"][0]]
+    step_to(page, 4)  # loss → product
+    assert page.locator(".formula").all_inner_texts() == list(formulas["tanh"][1:])
 
 
 def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):
@@ -770,10 +533,11 @@ def test_axe_finds_nothing_serious(pages, visit, serious, scheme):
         assert not serious(page)
 
 
-def test_without_javascript_there_is_the_graph_and_a_table(pages, visit):
+def test_without_javascript_there_is_the_graph_and_its_text(pages, visit):
     page = visit(pages["gpt"][0], java_script_enabled=False)
     assert page.locator("noscript svg, .static svg").count() >= 1
-    assert "RMS of the gradient" in page.content() and "tokens.weight" in page.inner_text("main")
+    assert "RMS of the gradient" in page.content()
+    assert re.search(r"tokens.weight +\(11, 8\) +grad", page.inner_text("main"))
 
 
 def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
@@ -786,34 +550,6 @@ def test_names_are_shown_literally_and_run_nothing(visit, tmp_path):
     assert HOSTILE in page.locator(".box").first.inner_text()
     page.keyboard.press("End")
     assert HOSTILE in page.inner_text("#panel") and page.locator("img").count() == 0
-
-
-class Pairs(Module):
-    """Layers of several operations, with an operation between them that belongs to none."""
-
-    def __init__(self, rng):
-        self.layers = [Sequential(Linear(3, 3, rng=rng), sigmoid) for _ in range(4)]
-
-    def __call__(self, x):
-        for layer in self.layers:
-            x = layer(x) * 2.0
-        return x
-
-
-def test_a_layer_has_the_name_that_the_layer_around_it_gives_it(tmp_path):
-    rng = np.random.default_rng(0)
-    net = Sequential(Pairs(rng))
-    with Steps(net) as steps:
-        net(Tensor(rng.standard_normal((2, 3)))).sum()
-    groups = data_of(steps.save(tmp_path / "x.html"))["groups"]
-    repeated = "the same 3 operations × 2"
-    assert [group["title"] for group in groups.values()] == [
-        *("layers.0", "layers.0", "layers.1"),
-        *(repeated, "layers.2", "layers.3"),
-    ]
-
-
-# ------------------------------------------------------------------ the file
 
 
 def test_equal_passes_give_equal_bytes_and_sizes_are_bounded(pages, tmp_path):
@@ -833,9 +569,9 @@ def test_its_policy_allows_its_own_script_and_no_other(pages):
 
 
 def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
-    dagre = (stepping.FOLDER / "dagre.min.js").read_bytes()
+    dagre = (FOLDER / "dagre.min.js").read_bytes()
     assert hashlib.sha256(dagre).hexdigest() == DAGRE
-    assert "Chris Pettitt" in (stepping.FOLDER / "dagre.LICENSE").read_text("utf-8")
+    assert "Chris Pettitt" in (FOLDER / "dagre.LICENSE").read_text("utf-8")
     pytest.importorskip("hatchling", reason='needs pip install -e ".[test]"')
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -848,43 +584,13 @@ def test_dagre_is_unchanged_and_is_in_the_wheel(tmp_path):
 DAGRE = "54a503e346f93ca0bb10abe7999587e037262935687aca45eb4e4b0f64bbb578"
 
 
-# ------------------------------------------------------------------ refusal
-
-
 def test_bad_input_is_one_sentence(tmp_path):
-    path = tmp_path / "x.html"
     steps, loss, _ = line_steps()
     steps.backward(loss)
-    other, loss_of_other, _ = gpt_steps(1)
-    other.backward(loss_of_other)
+    other, _, _ = gpt_steps(1)
     with pytest.raises(ValueError, match=r"steps are saved as .html: 'x.svg' is not"):
         steps.save(tmp_path / "x.svg")
     with pytest.raises(ValueError, match="must have made the same operations on the same shapes"):
         steps.save(tmp_path / "x.html", beside=other)
-    layer = Linear(1, 1, rng=np.random.default_rng(0))
-    with Steps(layer) as many:
-        y = Tensor([[1.0]])
-        for _ in range(5001):
-            y = layer(y)
-    with pytest.raises(ValueError, match="can hold 5,000 operations, and this pass has 5,001"):
-        many.save(tmp_path / "x.html")
-    with Steps() as empty:
-        pass
-    with pytest.raises(ValueError, match="these Steps have noted no operation"):
-        empty.save(tmp_path / "x.html")
-    for titles in (("only",), (), "ab", ("a", "b", "c"), None):
-        with pytest.raises(ValueError, match="titles must be two texts, one for each pass: got"):
-            steps.save(tmp_path / "x.html", titles=titles)
-    for words in ({"title": 5}, {"title": None}, {"titles": (1, 2)}):
-        with pytest.raises(TypeError, match="a title must be text: got"):
-            steps.save(tmp_path / "x.html", **words)
-    for limits in ((0, 1), (1, 1), (1, 0.1), (-1, 1), (np.nan, 1), (1, np.inf), (1,), 5, (), "ab"):
-        for save in (lambda **k: graph(loss, grads=True, **k), lambda **k: steps.save(path, **k)):
-            with pytest.raises(ValueError, match="limits must be two positive numbers"):
-                save(limits=limits)
     assert not list(tmp_path.iterdir())
-    assert data_of(steps.save(path, limits=np.array([1e-3, 1.0])))["limits"] == [1e-3, 1.0]
-
-
-def test_its_data_is_strict_json(pages):
-    data_of(pages["gpt"][0], parse_constant=lambda name: pytest.fail(name))
+    data_of(steps.save(tmp_path / "x.html"), parse_constant=lambda name: pytest.fail(name))

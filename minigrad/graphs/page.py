@@ -1,0 +1,210 @@
+"""Page: a page on which a reader walks through both passes.
+
+Its slider goes forward over every operation, and then backward over every contribution.
+
+The page is one file. It asks nothing of the network, and what runs in it is `page.js` and dagre,
+which lays out the boxes; its content security policy names the hashes of the two, so that nothing
+else can run. All texts reach the page as data, never as markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from minigrad.graphs.folding import Box, Drawn, Folding
+from minigrad.graphs.model import Vertex, numbered, printable
+from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, legend, lost
+from minigrad.graphs.summary import Summary, rounded
+
+if TYPE_CHECKING:
+    from minigrad.graphs.steps import Contribution
+
+FOLDER = Path(__file__).parent / "page"
+LAID_OUT = 150  # boxes at once
+DIGITS = 4
+Pass = tuple[str, Sequence[Vertex], Sequence["Contribution"]]
+
+
+def page(
+    passes: Sequence[Pass], *, title: str, limits: Limits | None, steps: bool, static: str
+) -> str:
+    """Return the page of one pass, or of two that did the same on other numbers, with their names.
+
+    `static` is what is shown without JavaScript, as HTML; `steps` whether there is a slider.
+
+    ValueError for passes that differ in their operations, names or layers, and for a pass that
+    shows more than 150 boxes before a layer is opened.
+    """
+    foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
+    drawn = [folding.drawn() for folding in foldings]
+    _check(passes, drawn)
+    boxes, formulas = drawn[0][0], dict[Any, int]()
+    place = {row.vertex: n for n, box in reversed([*enumerate(boxes)]) for row in box.rows}
+    place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
+    data = {
+        "passes": [
+            _pass(*each, found, limits, formulas, steps)
+            for each, found in zip(passes, drawn, strict=True)
+        ],
+        "place": [place.get(base) for base in foldings[0].base],  # the box of each vertex
+        "groups": _groups(boxes, passes[0][1]),
+        "formulas": [
+            {"lines": [first], "back": displayed or [first], "letters": letters}
+            for first, displayed, letters in formulas
+        ],
+        "legend": limits and {"ends": [f"{x:,g}" for x in limits], "colours": legend(limits)},
+        "dead": DEAD,
+        "lost": LOST,
+        "most": LAID_OUT,
+    }
+    files = ("page.html", "page.css", "page.js", "dagre.min.js", "dagre.LICENSE")
+    template, style, script, dagre, notice = ((FOLDER / f).read_text("utf-8") for f in files)
+    hashes = [hashlib.sha256(text.encode()).digest() for text in (dagre, script)]
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return Template(template).substitute(
+        TITLE=html.escape(printable(title)),
+        STYLE=style,
+        HASHES=" ".join(f"'sha256-{base64.b64encode(each).decode()}'" for each in hashes),
+        NOTICE=notice,
+        STATIC=static,
+        # (In a script element, </ would end the element.)
+        DATA=text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"),
+        DAGRE=dagre,
+        SCRIPT=script,
+    )
+
+
+def _check(passes: Sequence[Pass], drawn: Sequence[Drawn]) -> None:
+    made = [
+        [(v.operation, v.shape, v.inputs) for v in vertices]
+        + [(c.source, c.target, c.position) for c in contributions]
+        + [(box.id, box.frame, len(box.rows)) for box in boxes]
+        for (_, vertices, contributions), (boxes, _) in zip(passes, drawn, strict=True)
+    ]
+    if made[0] != made[-1]:
+        raise ValueError(
+            "two passes on one page must have made the same operations on the same shapes, with "
+            "the same names and layers: these differ"
+        )
+    first = {box.frame[:1] or box.id for box in drawn[0][0]}
+    if len(first) > LAID_OUT:
+        raise ValueError(
+            f"a page shows at most {LAID_OUT} boxes at once, and this pass has {len(first):,} "
+            "outside of all layers: note it with Steps(net), or save the graph as .svg"
+        )
+
+
+def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:
+    """Return every frame: its name, the frame around it, and what is said of it if it is closed."""
+    found: dict[str, dict[str, Any]] = {}
+    layers = {scope.path: scope.layer for v in vertices for scope in v.modules}
+    for box in boxes:
+        around = ""
+        for depth, path in enumerate(box.frame, 1):
+            parent = _id(box.frame[: depth - 1])
+            known = {"title": path.removeprefix(around), "path": path, "parent": parent}
+            group = found.setdefault(_id(box.frame[:depth]) or "", known | {"detail": 0})
+            group["detail"] += bool(vertices[box.vertices[0]].operation)
+            around = f"{layers[path]}." if path in layers else around
+    for group in found.values():
+        done = group["detail"]
+        group["detail"] = f"{done:,} operation{'s' * (done != 1)}" if done else "no operations"
+    return found
+
+
+def _id(frame: tuple[str, ...]) -> str | None:
+    return "/".join(("g", *frame)) if frame else None
+
+
+def _pass(
+    title: str,
+    vertices: Sequence[Vertex],
+    contributions: Sequence[Contribution],
+    drawn: Drawn,
+    limits: Limits | None,
+    formulas: dict[Any, int],
+    steps: bool,
+) -> dict[str, Any]:
+    boxes, links = drawn
+    numbers = {box.id: n for n, box in enumerate(boxes)}
+    names = numbered([v.title for v in vertices])
+    noise = lost(vertices)
+
+    def seen(gradient: Summary, n: int) -> dict[str, Any]:
+        shade = DEAD if n in noise or limits is None else colour(gradient.rms, limits)
+        return {"said": in_words(gradient.rms, limits, n in noise), "colour": shade}
+
+    def vertex(v: Vertex) -> dict[str, Any]:
+        modules = [scope.path for scope in v.modules]
+        known = {"kind": v.kind, "options": v.options, "line": v.line, "modules": modules}
+        found: dict[str, Any] = {name: x for name, x in known.items() if x}
+        found |= {"operation": v.operation, "inputs": v.inputs, "value": _numbers(v.value)}
+        if v.formula:
+            key = v.formula, v.displayed, v.letters
+            found["formula"] = formulas.setdefault(key, len(formulas))
+        if not steps and v.gradient is not None:
+            found["gradient"] = _numbers(v.gradient) | seen(v.gradient, v.number)
+        return found
+
+    def box(box: Box) -> dict[str, Any]:
+        kept = ("title", "operation", "options", "detail", "kind", "shape")
+        return {name: getattr(box, name) for name in kept} | {
+            "rows": [{"text": row.text, "vertex": row.vertex} for row in box.rows],
+            "vertex": box.vertices[0],
+            "parameter": vertices[box.vertices[0]].parameter,
+            "group": _id(box.frame),
+        }
+
+    return {
+        "title": printable(title),
+        "names": names,
+        "vertices": [vertex(v) for v in vertices],
+        "boxes": [box(each) for each in boxes],
+        "links": [
+            {"source": numbers[k.source], "target": numbers[k.target], "words": k.words}
+            for k in links
+        ],
+        "forward": [v.number for v in vertices if v.operation] if steps else [],
+        "backward": [
+            _contribution(c, vertices, names) | seen(c.after, c.target)
+            for c in (contributions if steps else ())
+        ],
+    }
+
+
+def _contribution(
+    c: Contribution, vertices: Sequence[Vertex], names: Sequence[str]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"source": c.source, "target": c.target, "position": c.position}
+    found["contribution"] = _numbers(c.contribution)
+    if c.of > 1:
+        found["count"] = f"{c.nth} of {c.of}"
+    if c.before is not None:
+        found["after"] = _numbers(c.after)
+    if c.source is not None and c.position in vertices[c.source].facts.copied:
+        y, x = vertices[c.source].shape, vertices[c.target].shape
+        extra = len(y) - len(x)  # the axes along which x was copied to the shape of y (broadcast)
+        axes = [i for i, n in enumerate(y) if n > 1 and (i < extra or x[i - extra] == 1)]
+        if axes:
+            which = f"{'axis' if len(axes) == 1 else 'axes'} {' and '.join(map(str, axes))}"
+            used = f"was used {math.prod(y[i] for i in axes):,} times"
+            found["summed"] = f"summed over {which}, because {names[c.target]} {used}"
+    return found
+
+
+def _numbers(summary: Summary) -> dict[str, Any]:
+    kept, name = summary.kept, "map" if summary.whole is None else "whole"
+    if kept.dtype == bool:  # (a page shows 1 and 0)
+        kept = kept.astype(int)
+    # (Three digits are shown, and they are rounded once.)
+    rms = rounded(summary.rms, 3)
+    return {"shape": summary.shape, "rms": rms, name: rounded(kept, DIGITS)}
