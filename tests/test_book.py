@@ -50,11 +50,11 @@ def test_the_visible_top_level_holds_the_six_agreed_names():
 
 # Lines that may stand. Who raises a number writes down why.
 BUDGETS = {
-    "minigrad/": 9_500,
-    "attention/": 5_000,
+    "minigrad/": 10_230,  # (9,500 when issue 31, “Less”, is done)
+    "attention/": 5_140,  # (5,000 then)
     "attention/laboratory/": 2_000,
-    "demos/": 21_900,  # (13,600 when demos publish themselves)
-    "tests/": 24_000,  # (22,000 then)
+    "demos/": 21_940,  # (13,600 when demos publish themselves)
+    "tests/": 24_450,  # (24,000 when “Less” is done, and then 22,000)
 }
 BOOK = 9_500  # the chapters
 WEB = 2_700  # .js, .css and .html

@@ -454,7 +454,7 @@ def test_a_layer_gives_a_row_without_keys_the_bias_of_its_last_projection(mask, 
     assert np.isfinite(of_memory).all()
 
 
-# ---------------------------------------------------------------- refusal, of chapters 11 to 18
+# ---------------------------------------------------------------- refusal, of all chapters
 
 
 @pytest.mark.parametrize(("ask", "error", "words"), REFUSED.values(), ids=REFUSED)
