@@ -307,7 +307,7 @@ def test_a_call_that_fails_has_ended_and_threads_have_calls_of_their_own():
     with pytest.raises(ValueError), Steps(net) as steps:
         y = np.sin(leaf(2, 5))
         net(y)
-    assert WATCHERS == CALLS.running == [] and titles(steps) == ["y"]
+    assert WATCHERS.get() == () and CALLS.running == [] and titles(steps) == ["y"]
     with Steps() as steps:
         Threaded()(leaf(2))
     assert [calls for _, calls in seen] == [[]]
