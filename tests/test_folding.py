@@ -205,7 +205,7 @@ ORDERS = [np.array(order) for order in ([0, 1, 2, 3], [0, 0, 0, 0], [3, 2, 1, 0]
 UNLIKE = {
     "constants": [Scaled(1.0), Scaled(1.0), Scaled(0.0), Scaled(-5.0)],
     "indices": [Scaled(index=order) for order in ORDERS],
-    "operations": [Scaled(), Scaled(f=np.sin), Scaled(f=np.sin)],
+    "operations": [Scaled(), Scaled(), Scaled(f=np.sin)],
     "weights shared within": [Scaled(), Scaled(shared=True), Scaled()],
 }
 

@@ -87,7 +87,7 @@ class Steps:
 
     `net` is the Module whose layers are to be named, and drawn as frames by `graph(loss,
     steps=steps)`; without it no step has a layer. The operations of the thread that entered the
-    block are noted until the block ends, also by an exception. A step costs some 50 microseconds.
+    block are noted until the block ends, also by an exception. A step costs some 100 microseconds.
     Steps keep the record alive, and so all that it holds, until they are freed; and until the block
     ends the results under `no_grad`, too.
 
@@ -125,7 +125,7 @@ class Steps:
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        read = line_of(sys._getframe(2), self._outermost)
+        read = line_of(sys._getframe(1), self._outermost)
         if read is None:
             return
         line, variables, of_replay = read
