@@ -50,7 +50,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
     since = now()  # what f computes is newer than this, and what it uses is older
-    y = called(f, *xs)
+    y = f(*xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
     if not y.requires_grad:
@@ -69,7 +69,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         """
         arguments = iter(tensors)
         with recording():
-            y = called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
+            y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
         known = set(tensors)
         if not (
             isinstance(y, Tensor)
@@ -102,8 +102,3 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     for look in WATCHERS.get():
         look(rule, inputs, value, node)
     return result(value, node)
-
-
-def called(f: Callable[..., Any], *xs: Any) -> Any:
-    """f(*xs), under a name by which `minigrad.Steps` knows it on the call stack."""
-    return f(*xs)

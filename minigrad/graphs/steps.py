@@ -125,7 +125,7 @@ class Steps:
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        read = line_of(sys._getframe(2), self._outermost)
+        read = line_of(sys._getframe(1), self._outermost)
         if read is None:
             return
         line, variables, of_replay = read
