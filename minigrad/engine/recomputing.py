@@ -70,18 +70,8 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         arguments = iter(tensors)
         with recording():
             y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
-        known = set(tensors)
-        if not (
-            isinstance(y, Tensor)
-            and np.array_equal(y._array, value, equal_nan=True)
-            and all(t in known for t in ends(y, since) if t._time <= since)
-        ):
-            raise RuntimeError(
-                "recompute(f, …): f gave another value the second time, or used other tensors; "
-                "draw random numbers outside and pass them in, and leave what f uses as it is "
-                "until backward()"
-            )
-        return y
+        _refuse_another_run(y, value, tensors, since)
+        return y  # type: ignore[no-any-return]
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """The gradients of the inputs: f once more, and a pass through the record of that."""
@@ -102,3 +92,22 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     for look in WATCHERS.get():
         look(rule, inputs, value, node)
     return result(value, node)
+
+
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: what would make the second run another than the first.
+
+
+def _refuse_another_run(y: Any, value: Array, inputs: tuple[Any, ...], since: int) -> None:
+    """Refuse a second run that gave another value, or used other tensors from before the first."""
+    given = set(inputs)
+    if not (
+        isinstance(y, Tensor)
+        and np.array_equal(y._array, value, equal_nan=True)
+        and all(t in given for t in ends(y, since) if t._time <= since)
+    ):
+        raise RuntimeError(
+            "recompute(f, …): f gave another value the second time, or used other tensors; draw "
+            "random numbers outside and pass them in, and leave what f uses as it is until "
+            "backward()"
+        )
