@@ -103,7 +103,6 @@ WRITTEN = {  # how a constant is written inside of the box of an operation on x,
     "× 2": (lambda x: x * 2.0, "multiply(x, 2)"),
     "/ 2": (lambda x: x / 2.0, "divide(x, 2)"),
     "2 /": (lambda x: 2.0 / x, "divide(2, x)"),
-    "% 2": (lambda x: x % 2.0, "remainder(x, 2)"),
     "power 2": (lambda x: x**2.0, "power(x, 2)"),
     "base 2": (lambda x: 2.0**x, "power(2, x)"),
 }

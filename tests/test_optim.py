@@ -188,14 +188,14 @@ def test_a_momentum_is_not_lost_without_a_word():
 
 
 NO_GRADIENTS = [
-    (np.ones(3), ValueError, r"has shape \(3,\), not \(2, 3\)"),
-    (Tensor(np.ones((2, 3))), TypeError, "must be an array of floats .*: got a Tensor"),
-    (np.ones((2, 3), int), TypeError, "must be an array of floats .*: got int64"),
+    (np.ones(3), r"ndarray of shape \(3,\)"),
+    (Tensor(np.ones((2, 3))), "Tensor of shape"),
+    (np.ones((2, 3), int), "ndarray of shape"),
 ]
 
 
-@pytest.mark.parametrize(("grad", "error", "words"), NO_GRADIENTS)
-def test_a_grad_of_another_shape_or_kind_is_refused_by_name(grad, error, words):
+@pytest.mark.parametrize(("grad", "got"), NO_GRADIENTS)
+def test_a_grad_of_another_shape_or_kind_is_refused_by_name(grad, got):
     w = Tensor(np.zeros((2, 3)), requires_grad=True, name="w")
     w.grad = grad
     for use in (
@@ -203,7 +203,7 @@ def test_a_grad_of_another_shape_or_kind_is_refused_by_name(grad, error, words):
         lambda: SGD([w], 0.1).step(),
         lambda: clip_gradients([w], 1.0),
     ):
-        with pytest.raises(error, match=rf"^the .grad of 'w' \(2, 3\) {words}"):
+        with pytest.raises(TypeError, match=rf"^the .grad of 'w' \(2, 3\) must be .*: got {got}"):
             use()
     assert not w.data.any() and w.grad is grad
 

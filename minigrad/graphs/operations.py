@@ -41,7 +41,6 @@ TABLE = {
     "minimum": Facts(copied=BOTH),
     "multiply": Facts(("× {}", "× {}"), copied=BOTH),
     "power": Facts(("base {}", "power {}"), copied=BOTH),
-    "remainder": Facts(("{} %", "% {}"), copied=BOTH),
     "reshape": Facts(moves=True),
     "subtract": Facts(("{} -", "- {}"), copied=BOTH, added=BOTH),
     "swapaxes": Facts(moves=True),
