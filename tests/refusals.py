@@ -46,7 +46,7 @@ Tensor(q) → TypeError: cut t out of its record.*t\.detach\(\)
 Tensor(np.ma.array([1.0], mask=[True])) → TypeError: ignore|drop the gradient
 t * np.ma.array([1.0], mask=[True]) → TypeError: ignore|drop the gradient
 t * 1j → TypeError: multiply takes real numbers.*complex128
-np.array([1j, 2, 3]) + t → TypeError: add takes real numbers.*complex128
+np.array([1j, 2, 3]) + t → TypeError: ^add takes real numbers.*complex128
 t + None → TypeError: add takes real numbers.*object
 q.data = M * 1j → TypeError: real numbers.*complex128
 q.data = A → ValueError: data of shape \(2, 3\) cannot become \(3,\)
@@ -78,6 +78,7 @@ no_grad(np.exp)(s).backward() → ValueError: or it was computed under no_grad\(
 gradients(t.sum(), t) → TypeError: list of tensors: write \[x\]
 gradients(t.sum(), [t, c]) → ValueError: xs\[1\], 'c' \(3,\), does
 gradients(t.sum(), [A]) → ValueError: xs\[0\].*not require a gradient
+gradients(c, [t]) → ValueError: nothing leads back from 'c'
 gradients(t, [t]) → ValueError: ^gradients\(\) needs a se
 
 # 2.3 Derivatives

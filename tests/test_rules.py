@@ -294,6 +294,17 @@ def test_a_variadic_rule_may_be_fused():
 # ---------------------------------------------------------------- law: dtypes and subclasses
 
 
+def test_numbers_take_the_dtype_of_the_tensor_beside_them_and_arrays_keep_theirs():
+    t = Tensor(A, dtype=np.float32)
+    for number in (2, 2.0, np.float64(2.0), np.array(2.0), Tensor(2.0)):
+        assert (t * number).dtype == (number * t).dtype == np.float32
+    for array in (A, A.tolist(), Tensor(A)):
+        assert (t * array).dtype == (array * t).dtype == np.float64
+    assert (Tensor([1, 2, 3]) * 2.5).dtype == np.float64
+    unless = primitive(lambda x, mask, /: (np.where(~mask, x, 0.0), lambda g, y: g, None))
+    assert unless(t, True).dtype == np.float32  # a boolean stays one
+
+
 def test_two_0d_tensors_of_two_dtypes_give_the_wider_in_either_order():
     a, b = Tensor(1.0, dtype=np.float32), Tensor(1e-9)
     assert (a + b).dtype == (b + a).dtype == np.float64

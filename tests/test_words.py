@@ -334,10 +334,9 @@ def test_what_is_joined_without_an_axis_is_flattened_and_each_part_gets_its_grad
 
 
 def test_a_copy_and_the_floating_absolute_value_have_numpys_dtypes():
-    for values in ([True, False], [2, -3], [0.5, -1.5]):
-        copy = np.copy(Tensor(values))
-        np.testing.assert_array_equal(copy.data, np.array(values), strict=True)
-        numbers = np.array(values, int if values[0] is True else None)
+    for numbers in (np.array([2, -3]), np.array([0.5, -1.5])):
+        copy = np.copy(Tensor(numbers))
+        np.testing.assert_array_equal(copy.data, numbers, strict=True)
         np.testing.assert_array_equal(np.fabs(Tensor(numbers)).data, np.fabs(numbers), strict=True)
 
 

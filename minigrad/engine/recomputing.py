@@ -50,7 +50,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     if not is_recording():
         return f(*xs)  # type: ignore[no-any-return]
     since = now()  # what f computes is newer than this, and what it uses is older
-    y = called(f, *xs)
+    y = f(*xs)
     if not isinstance(y, Tensor):
         raise TypeError(f"recompute(f, …): f must return one Tensor, but gave {type(y).__name__}")
     if not y.requires_grad:
@@ -69,19 +69,9 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         """
         arguments = iter(tensors)
         with recording():
-            y = called(f, *[next(arguments) if x is _ARGUMENT else x for x in others])
-        known = set(tensors)
-        if not (
-            isinstance(y, Tensor)
-            and np.array_equal(y._array, value, equal_nan=True)
-            and all(t in known for t in ends(y, since) if t._time <= since)
-        ):
-            raise RuntimeError(
-                "recompute(f, …): f gave another value the second time, or used other tensors; "
-                "draw random numbers outside and pass them in, and leave what f uses as it is "
-                "until backward()"
-            )
-        return y
+            y = f(*[next(arguments) if x is _ARGUMENT else x for x in others])
+        _refuse_another_run(y, value, tensors, since)
+        return y  # type: ignore[no-any-return]
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
         """The gradients of the inputs: f once more, and a pass through the record of that."""
@@ -104,6 +94,20 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     return result(value, node)
 
 
-def called(f: Callable[..., Any], *xs: Any) -> Any:
-    """f(*xs), under a name by which `minigrad.Steps` knows it on the call stack."""
-    return f(*xs)
+# ---------------------------------------------------- A first reading may stop here.
+# What follows: what would make the second run another than the first.
+
+
+def _refuse_another_run(y: Any, value: Array, inputs: tuple[Any, ...], since: int) -> None:
+    """Refuse a second run that gave another value, or used other tensors from before the first."""
+    given = set(inputs)
+    if not (
+        isinstance(y, Tensor)
+        and np.array_equal(y._array, value, equal_nan=True)
+        and all(t in given for t in ends(y, since) if t._time <= since)
+    ):
+        raise RuntimeError(
+            "recompute(f, …): f gave another value the second time, or used other tensors; draw "
+            "random numbers outside and pass them in, and leave what f uses as it is until "
+            "backward()"
+        )

@@ -367,7 +367,8 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
     masked array, whose mask would be ignored.
     """
-    refuse_masked(values, asked)
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -377,17 +378,6 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{asked} takes real numbers, but got an array of dtype {array.dtype}")
     return array
-
-
-def refuse_masked(values: Any, asked: str) -> None:
-    """TypeError for a masked array, whose mask `np.asarray` would leave out without a word."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
-
-
-def converted(array: Array, dtype: Any) -> Array:
-    """A copy of this dtype."""
-    return array.astype(dtype)
 
 
 def as_operand(x: Any, asked: str) -> Any:
