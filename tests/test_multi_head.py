@@ -208,20 +208,6 @@ def test_every_derivative_agrees_with_finite_differences(mask):
     )
 
 
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(attend):
-    made = wide(num_kv_heads=1, attend=attend).astype(np.float32)
-    x = sequences(T, dtype=np.float32)
-    y = made(x, mask=causal_mask(T), score_bias=alibi(H, T))
-    found = [y]
-    for t in found:
-        assert t.dtype == np.float32
-        found += [x for x in (t.node.inputs if t.node else ()) if x.requires_grad]
-    assert {id(p) for p in (x, *made.parameters())} <= {id(t) for t in found}
-    for d in gradients(y, [x, *made.parameters()], np.ones(y.shape)):
-        assert d.dtype == np.float32
-
-
 # ---------------------------------------------------------------- law
 
 
