@@ -180,6 +180,16 @@ def test_the_parameters_are_named_as_the_paper_names_them_and_shared_keys_take_a
     assert {name: p.shape for name, p in plain.named_parameters()} == weights
 
 
+def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
+    calls, cache = [], KVCache()
+    made = free(rotate=lambda x, start: calls.append((x.shape, start)) or x)
+    made(sequences(T), sequences(S))
+    made(sequences(S), cache=cache)
+    made(sequences(T), cache=cache)
+    q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
+    assert calls == [(q, S - T), (k, 0)] + [(k, 0)] * 2 + [(new, S)] * 2
+
+
 # ---------------------------------------------------------------- derivative
 
 
