@@ -17,7 +17,6 @@ from attention import (
     padding_mask,
     window_mask,
 )
-from attention.positions import alibi
 from minigrad import Tensor, gradcheck, gradients, unfused
 
 random = np.random.default_rng(3)
@@ -171,14 +170,6 @@ def test_the_gradients_of_a_saturated_softmax_have_the_digits_that_the_definitio
     assert np.abs(found[0][0]).max(axis=-1).min() < 1e-40
 
 
-def test_a_bias_may_be_a_single_number_or_an_array():
-    """One number changes no weight, and so has no gradient. (The definition's is rounding.)"""
-    inputs, bias = qkv(B, H), t()
-    agree(*both([*inputs, bias], score_bias=bias, mask=causal_mask(T, S)))
-    agree(*both(inputs, score_bias=1.5))
-    agree(*both(inputs, score_bias=alibi(H, T, S).astype(np.float32)))
-
-
 @pytest.mark.parametrize("scale", [0.3, lambda d_k: 1 / d_k, t(), lambda d_k: Tensor(0.3)])
 def test_the_scale_is_the_definitions(scale):
     inputs = [*qkv(B), *([scale] if isinstance(scale, Tensor) else [])]
@@ -217,18 +208,6 @@ def test_each_gradient_may_be_the_only_one_that_somebody_needs(needed):
         for attend in (fused_attention, attention)
     )
     agree(ours, theirs)
-
-
-@masks
-def test_float32_stays_float32_and_is_float64_to_its_rounding(mask):
-    inputs, bias = qkv(B, H, dtype=np.float32), alibi(H, T, S)
-    wide = [Tensor(x.data, dtype=float, requires_grad=True) for x in inputs]
-    g = random.standard_normal((B, H, T, D_V))
-    found, _ = both(inputs, g, mask=mask, score_bias=bias)
-    exact, _ = both(wide, g, mask=mask, score_bias=bias)
-    for one, other in zip(found, exact, strict=True):
-        assert one.dtype == np.float32
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
 
 
 # ---------------------------------------------------------------- law

@@ -105,17 +105,6 @@ def test_greedy_text_is_the_best_word_after_the_best_word(make, num_tokens):
 # ---------------------------------------------------------------- law
 
 
-def test_a_lower_temperature_gives_the_best_word_more_and_the_limits_are_greedy_and_even():
-    best = LOGITS.argmax(axis=-1)
-    shares = [
-        probabilities(LOGITS, temperature=t)[np.arange(7), best] for t in (100, 2, 1, 0.5, 0.01)
-    ]
-    assert (np.diff(shares, axis=0) > 0).all()
-    np.testing.assert_allclose(probabilities(LOGITS, temperature=1e6), 1 / V, rtol=1e-4)
-    np.testing.assert_array_equal(probabilities(LOGITS, temperature=1e-4), np.eye(V)[best])
-    np.testing.assert_array_equal(choose(LOGITS, temperature=0, rng=None), best)
-
-
 def test_scores_may_be_enormous_and_minus_infinity_is_a_word_that_never_comes():
     scores = np.array([[1e6, 1e6 - 1, -np.inf, -1e6]])
     np.testing.assert_allclose(

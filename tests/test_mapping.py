@@ -217,60 +217,6 @@ if torch is not None:
                 x = layer.output.LayerNorm(x + layer.output.dense(inner))
             return x
 
-    class Llama(torch.nn.Module):
-        """model.layers.0.self_attn.q_proj, …, lm_head: the names of LlamaForCausalLM."""
-
-        def __init__(self, base=10_000.0, eps=1e-6):
-            super().__init__()
-            norm = lambda: torch.nn.RMSNorm(D_MODEL, eps=eps)
-            linear = lambda d_in, d_out: torch.nn.Linear(d_in, d_out, bias=False)
-            self.base = base
-            self.model = named(
-                embed_tokens=torch.nn.Embedding(V, D_MODEL),
-                layers=torch.nn.ModuleList(
-                    named(
-                        self_attn=named(
-                            q_proj=linear(D_MODEL, H * D_K),
-                            k_proj=linear(D_MODEL, D_K),
-                            v_proj=linear(D_MODEL, D_K),
-                            o_proj=linear(H * D_K, D_MODEL),
-                        ),
-                        mlp=named(
-                            gate_proj=linear(D_MODEL, D_FF),
-                            up_proj=linear(D_MODEL, D_FF),
-                            down_proj=linear(D_FF, D_MODEL),
-                        ),
-                        input_layernorm=norm(),
-                        post_attention_layernorm=norm(),
-                    )
-                    for _ in range(BLOCKS)
-                ),
-                norm=norm(),
-            )
-            self.lm_head = linear(D_MODEL, V)
-
-        def turned(self, x):
-            """x cos + rotate_half(x) sin, as Hugging Face writes it."""
-            places = torch.arange(x.shape[-2]).double()
-            angles = places[:, None] / self.base ** (torch.arange(0, D_K, 2).double() / D_K)
-            angles = torch.cat([angles, angles], dim=-1)
-            a, b = x.chunk(2, dim=-1)
-            return x * angles.cos() + torch.cat([-b, a], dim=-1) * angles.sin()
-
-        def forward(self, words):
-            x, T = self.model.embed_tokens(words), words.shape[1]
-            future = torch.ones(T, T, dtype=torch.bool).triu(1)
-            for layer in self.model.layers:
-                a, m, y = layer.self_attn, layer.mlp, layer.input_layernorm(x)
-                q = a.q_proj(y).unflatten(-1, (H, D_K)).transpose(1, 2)
-                k, v = a.k_proj(y)[:, None], a.v_proj(y)[:, None]  # one head of keys, for all
-                scores = self.turned(q) @ self.turned(k).mT / math.sqrt(D_K)
-                averaged = scores.masked_fill(future, -torch.inf).softmax(-1) @ v
-                x = x + a.o_proj(averaged.transpose(1, 2).flatten(-2))
-                y = layer.post_attention_layernorm(x)
-                x = x + m.down_proj(functional.silu(m.gate_proj(y)) * m.up_proj(y))
-            return self.lm_head(self.model.norm(x))
-
 
 def randomised(other):
     """PyTorch's model in float64, every parameter drawn."""
@@ -327,12 +273,6 @@ CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
             GPT2_PIECES,
             ["attn.bias", "attn.masked_bias", *GPT2_IGNORED],
         ),
-        lambda ours: ours(WORDS),
-        lambda theirs: theirs(torch.tensor(WORDS)),
-    ),
-    "llama": (
-        lambda: Llama(base=500.0),
-        (lambda: llama(V, base=500.0, eps=1e-6, **LLAMA), mapping.llama_layout(BLOCKS), []),
         lambda ours: ours(WORDS),
         lambda theirs: theirs(torch.tensor(WORDS)),
     ),
@@ -394,7 +334,6 @@ PYTORCHS = {
     "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
     "gpt2 with a prefix": lambda: GPT2(),
     "bert": lambda: BERT(),
-    "llama": lambda: Llama(),
 }
 
 

@@ -180,6 +180,16 @@ def test_the_parameters_are_named_as_the_paper_names_them_and_shared_keys_take_a
     assert {name: p.shape for name, p in plain.named_parameters()} == weights
 
 
+def test_a_rotation_is_handed_the_queries_the_keys_and_where_they_begin():
+    calls, cache = [], KVCache()
+    made = free(rotate=lambda x, start: calls.append((x.shape, start)) or x)
+    made(sequences(T), sequences(S))
+    made(sequences(S), cache=cache)
+    made(sequences(T), cache=cache)
+    q, k, new = (B, H, T, D_K), (B, H, S, D_K), (B, H, T, D_K)
+    assert calls == [(q, S - T), (k, 0)] + [(k, 0)] * 2 + [(new, S)] * 2
+
+
 # ---------------------------------------------------------------- derivative
 
 
@@ -206,20 +216,6 @@ def test_every_derivative_agrees_with_finite_differences(mask):
         random.standard_normal((2, 3, 5)),
         *(getattr(owner, name).data for owner, name in owners),
     )
-
-
-@pytest.mark.parametrize("attend", [attention, fused_attention])
-def test_a_float32_layer_stays_float32_in_values_gradients_and_all_that_is_recorded(attend):
-    made = wide(num_kv_heads=1, attend=attend).astype(np.float32)
-    x = sequences(T, dtype=np.float32)
-    y = made(x, mask=causal_mask(T), score_bias=alibi(H, T))
-    found = [y]
-    for t in found:
-        assert t.dtype == np.float32
-        found += [x for x in (t.node.inputs if t.node else ()) if x.requires_grad]
-    assert {id(p) for p in (x, *made.parameters())} <= {id(t) for t in found}
-    for d in gradients(y, [x, *made.parameters()], np.ones(y.shape)):
-        assert d.dtype == np.float32
 
 
 # ---------------------------------------------------------------- law

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from attention import attention, fused_attention
+from attention import attention
 from attention.positions import (
     LearnedPositions,
     RelativeBias,
@@ -114,19 +114,6 @@ def test_a_number_of_a_relative_bias_gets_the_gradient_of_every_pair_at_its_dist
     for row, distance in enumerate(range(-2, 3)):
         expected = np.where(place == distance, g, 0).sum(axis=(1, 2))
         np.testing.assert_allclose(found[row], expected, rtol=1e-12, atol=1e-14)
-
-
-def test_float32_stays_float32():
-    x = t(B, T, D_MODEL, dtype=np.float32)
-    made = learned().astype(np.float32)
-    for y in (rotary(x), rotary(x, pairs="halves"), made(x), SinusoidalPositions()(x)):
-        assert y.dtype == np.float32
-        assert gradients(y, [x], np.ones(y.shape))[0].dtype == np.float32
-    relative = RelativeBias(H, 2, rng=np.random.default_rng(5)).astype(np.float32)
-    q = t(H, T, 5, dtype=np.float32)
-    for bias in (alibi(H, T), relative(T)):
-        for attend in (attention, fused_attention):
-            assert attend(q, q, q, score_bias=bias).dtype == np.float32
 
 
 # ---------------------------------------------------------------- law

@@ -171,8 +171,8 @@ def test_an_index_or_an_option_that_is_written_between_the_passes_changes_nothin
 
 HEADS = MultiHeadAttention(5, 1, rng=np.random.default_rng(0))
 TAKES_ARRAYS = {  # with the options that each takes as arrays
-    "attention": (attention, ["mask", "score_bias", "scale"]),
-    "fused_attention": (fused_attention, ["mask", "score_bias", "scale"]),
+    "attention": (attention, ["mask", "score_bias"]),
+    "fused_attention": (fused_attention, ["mask", "score_bias"]),
     "MultiHeadAttention": (HEADS, ["mask", "score_bias"]),
     "masked_softmax": (lambda q, k, v, mask: masked_softmax(q @ k.mT, mask), ["mask"]),
 }
@@ -186,8 +186,8 @@ def test_an_array_that_attention_was_given_and_that_is_written_later_changes_no_
     q, k, v = (leaf(rng.standard_normal((2, 3, 5))) for _ in range(3))
 
     def found(write, **how):
-        bias, scale = np.cos(np.arange(9.0)).reshape(3, 3), np.array(0.5)
-        given = {"mask": np.tri(3, dtype=bool), "score_bias": bias, "scale": scale}
+        bias = np.cos(np.arange(9.0)).reshape(3, 3)
+        given = {"mask": np.tri(3, dtype=bool), "score_bias": bias}
         y = f(q, k, v, **{option: given[option] for option in options})
         for array in given.values() if write else ():
             array[...] = 0

@@ -197,22 +197,6 @@ def test_the_top_of_the_hill_is_where_the_chapter_says(n, top):
     assert 1.35 < top / np.sqrt(2 * np.log(n)) < 2.05
 
 
-def test_gpt2s_initial_weights_are_unit_ones_times_a_deviation():
-    """x of length √768 after a layer norm, times entries of deviation .02: q and k have .554."""
-    rng = np.random.default_rng(0)
-    norms = []
-    for _ in range(16):
-        x = rng.standard_normal((96, 768))
-        x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
-        w_q, w_k = 0.02 * rng.standard_normal((2, 768, 64))
-        q = Tensor(x[:32] @ w_q, requires_grad=True)
-        weights = attention_weights(q, Tensor(x[32:] @ w_k), scale=1.0)
-        (g,) = gradients(weights, [q], rng.standard_normal(weights.shape))
-        norms.append(np.linalg.norm(g, axis=-1))
-    drawn = saturation(64, 0, deviation=0.02 * np.sqrt(768), rng=rng, queries=2048)
-    assert np.median(norms) == pytest.approx(drawn.gradient_median, rel=0.1)
-
-
 def test_undecided_queries_become_rarer_as_their_gradient_grows():
     share, gradient = {}, {}
     for d_k in (64, 1024):

@@ -422,18 +422,6 @@ def test_four_times_the_blocks_halve_the_gradient_of_the_last_one_only_with_pre_
     assert math.sqrt(np.mean(squares[4]) / np.mean(squares[16])) == pytest.approx(ratio, rel=0.2)
 
 
-def test_what_goes_into_the_first_block_is_not_drowned_by_the_positions():
-    """Rows of variance 1/d_model, times √d_model, have variance 1; sin and cos have ½."""
-    model = Transformer(2_003, 11, d_model=64, num_heads=2, num_blocks=1, d_ff=2, rng=rng())
-    assert model.source_tokens.weight.data.std() == pytest.approx(1 / 8, rel=0.01)
-    words = np.arange(2_003)[None]
-    embedded = (
-        model.embed(words, model.source_tokens).data
-        - model.positions(Tensor(np.zeros((1, 2_003, 64)))).data
-    )
-    assert embedded.std() == pytest.approx(1, rel=0.01)
-
-
 def test_gpt2_starts_with_deviations_of_002_and_less_where_it_writes_into_the_residual():
     model = gpt2(101, 103, d_model=96, num_heads=2, num_blocks=8, rng=rng())
     for name, p in model.named_parameters():
