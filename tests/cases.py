@@ -47,7 +47,7 @@ WORDS = (  # of chapter 3.9 and of numpy_words
     *("arccos", "arccosh", "arcsin", "arcsinh", "arctan2", "arctanh", "cbrt", "hypot"),
     *("inv", "solve", "append", "array_split", "atleast_1d", "atleast_2d", "average"),
     *("column_stack", "cross", "diag", "diff", "full_like", "hstack", "inner", "kron"),
-    *("median", "vstack"),
+    *("median", "nan_to_num", "vstack"),
 )
 
 
@@ -155,6 +155,7 @@ CURVES = {
     "log1p": gentle,
     "log2": positive,
     "logsigmoid": x,
+    "nan_to_num": x,
     "negative": x,
     "positive": x,
     "reciprocal": nonzero,

@@ -110,6 +110,15 @@ def diag(v: Any, k: int = 0) -> Tensor:
     return scatter_add(v, (size, size), (rows, rows + k))
 
 
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
+) -> Tensor:
+    """NaN becomes `nan`, and ±∞ the largest numbers, or what is given: without a gradient there."""
+    array = x.data if isinstance(x, Tensor) else np.asarray(x)
+    put = np.nan_to_num(array, nan=nan, posinf=posinf, neginf=neginf)
+    return where(np.isfinite(array), x, put)
+
+
 # ---------------------------------------------------------------- sums and products
 
 

@@ -121,7 +121,6 @@ INSTEAD: dict[Any, str] = {
     np.insert: "np.concatenate([x[:i], values, x[i:]])",
     np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
     np.log10: "np.log(x) / np.log(10)",
-    np.nan_to_num: "np.where(np.isnan(x), 0, x)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
     np.ptp: "x.max() - x.min()",
