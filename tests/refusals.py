@@ -103,43 +103,25 @@ recompute(lambda x: (x, x), t) →
 
 # 3.2 Shape
 q.reshape(5) → ValueError: ^reshape of 'q' \(2, 3\): .*into shape \(5,\)
-q.reshape(-1, -1) → ValueError: ^reshape of 'q' \(2, 3\): can only specify one unknown
 q.transpose(0, 2) → ValueError: ^transpose of 'q' \(2, 3\): axis 2 is out of bounds
-q.transpose(0, 0) → ValueError: ^transpose of 'q' \(2, 3\): repeated axis
-transpose(q, (0,)) → ValueError: ^transpose of 'q' \(2, 3\): axes don't match
-q.swapaxes(0, 2) → ValueError: ^swapaxes of 'q' \(2, 3\): .*axis 2 is out of bounds
-q[0, 0].mT → ValueError: ^swapaxes of \(\): .*out of bounds
 broadcast_to(q, (2, 5)) → ValueError: ^broadcast_to of 'q' \(2, 3\): .*\(2,5\)
-broadcast_to(q, (3,)) → ValueError: ^broadcast_to of 'q' \(2, 3\): .
 q.astype(int) → ValueError: ^astype of 'q' \(2, 3\): .*int64 is not a floating dtype
-q.astype(complex) → ValueError: ^astype of 'q' \(2, 3\): .*complex128 is not a floating dtype
 
 # 3.3 Indexing
 q[2] → IndexError: getitem of 'q' \(2, 3\): index 2 is out of bounds
-q[[0, 5]] → IndexError: getitem of 'q' \(2, 3\): index 5 is out of bounds
-q[0, 0, 0] → IndexError: getitem of 'q' \(2, 3\): too many indices
 q[1.0] → IndexError: getitem of 'q' \(2, 3\): only integers
 q[np.ones(5, bool)] → IndexError: getitem of 'q' \(2, 3\): boolean index
 scatter_add(q, (2, 2), [[0, 5]]) →
     IndexError: index 5 is out of bounds
-scatter_add(q, (5,), [0, 1]) → ValueError: broadcast_to of 'q' \(2, 3\): .
 where(np.ones(5, bool), q, 0.0) → ValueError: where of \(5,\) and 'q' \(2, 3\) and \(\): .
 concatenate([q, np.ones((2, 5))]) →
     ValueError: concatenate of 'q' \(2, 3\) and \(2, 5\): .*dimension 1
-concatenate([q, np.ones(3)]) →
-    ValueError: concatenate of 'q' \(2, 3\) and \(3,\): .*same number of dimensions
-concatenate([q, q], axis=2) →
-    ValueError: concatenate of 'q' \(2, 3\) and 'q' \(2, 3\): axis 2 is out of bounds
 einsum(q, t) → TypeError: einsum takes its subscripts first, as text: einsum\("ij
 concatenate([]) → ValueError: need at least one array
 
 # 3.5 Linear algebra
 q @ 2.0 → ValueError: ^matmul of 'q' \(2, 3\) and \(\): for a scalar write \*
-s @ A → ValueError: ^matmul of 's' \(\) and \(3,\): for a scalar write \*
 q @ M → ValueError: ^matmul of 'q' \(2, 3\) and \(2, 3\): .* rows of 3, .* columns of 2
-q @ A[:2] → ValueError: ^matmul of 'q' \(2, 3\) and \(2,\): .* rows of 3, .* columns of 2
-q @ np.ones((5, 7, 2, 3)) →
-    ValueError: ^matmul of 'q' \(2, 3\) and \(5, 7, 2, 3\): .* rows of 3, .* columns of 2
 
 # 4 Checks
 gradcheck(lambda x: x * rng.standard_normal(3), A) →
@@ -147,7 +129,6 @@ gradcheck(lambda x: x * rng.standard_normal(3), A) →
 gradcheck(lambda x: x * np.inf, A) → ValueError: not finite at the inputs
 gradcheck(lambda x: 3.0, A) → ValueError: must return one Tensor, but gave float
 gradcheck(lambda i: Tensor(1.0), np.arange(3)) → ValueError: no input has a floating dtype
-gradcheck(np.tanh, A, order=0) → ValueError: got order=0
 gradcheck(np.tanh, A, order=3) → ValueError: got order=3
 numerical_gradient(lambda x: x * x, A) → ValueError: needs a scalar: f returned shape \(3,\)
 
@@ -156,15 +137,11 @@ graph(A) → TypeError: draws the record of a Tensor, but got ndarray
 graph(t * 2.0, grads=True) → ValueError: needs a seed gradient: the root has shape \(3,\)
 graph(t.sum(), grads=True, limits=(1.0, 1e-3)) → ValueError: two positive numbers, the lower first
 graph(t.sum(), grads=True, limits=(0.0, 1.0)) → ValueError: two positive numbers, the lower first
-graph(t.sum(), grads=True, limits=(-1.0, 1.0)) → ValueError: two positive numbers, the lower first
 graph(t.sum(), limits=1.0) → ValueError: two positive numbers, the lower first: got 1.0
 graph(s) → ValueError: 's' \(\) has no record to draw, because it is a leaf
 graph(Tensor(1.0)) → ValueError: has no record to draw, because it does not require a gradient
 graph(t.sum(), depth=-1) → ValueError: depth must be a whole number from 0 on, or None: got -1
-graph(t.sum(), depth="all") → ValueError: depth must be a whole number from 0 on, or None: got 'all'
-graph(t.sum(), depth=1.5) → ValueError: depth must be a whole number from 0 on, or None: got 1.5
 graph(t.sum(), depth=True) → ValueError: depth must be a whole number from 0 on, or None: got True
-graph(t.sum(), limits=(1e-3, "a")) → ValueError: two positive numbers, the lower first
 graph(t.sum(), steps=[]) → TypeError: graph\(steps=…\) takes Steps: got list
 Steps(3) → TypeError: Steps\(net\) takes a Module: got int
 Steps().backward(A) → TypeError: backward
@@ -208,14 +185,12 @@ binary_cross_entropy_with_logits(q, t) →
 kl_div(q, t) → ValueError: kl_div compares equal shapes, but got \(2, 3\) and \(3,\)
 masked_softmax(q, np.ones((3, 2), bool)) →
     ValueError: a boolean mask that broadcasts to them: got 'q' \(2, 3\) and bool \(3, 2\)
-masked_softmax(q, np.ones((2, 2, 3), bool)) → ValueError: a boolean mask that broadcasts to them
 masked_softmax(q, np.ones((2, 3))) → ValueError: and float64 \(2, 3\)
 masked_softmax(s, True) → ValueError: masked_softmax takes rows
 nll(q, [0]) → ValueError: one target for each row: the targets are int64 \(1,\)
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
 cross_entropy(q, [0, 1], reduction="total") →
     ValueError: reduction is 'mean', 'sum' or 'none': got 'total'
-mse(q, q, reduction=None) → ValueError: reduction is 'mean', 'sum' or 'none': got None
 cross_entropy(q, [0, 1], weight=[0.0, 0.0, 1.0]) →
     ValueError: no target is left to take the mean over
 cross_entropy(q, [0, 1], weight=t) → TypeError: would drop the gradient of 't' \(3,\)
@@ -226,34 +201,25 @@ cross_entropy(q, q) → TypeError: would drop the gradient of 'q' \(2, 3\)
 dropout(q, 0.5, rng=3) → TypeError: dropout needs rng=np.random.default_rng\(seed\): got int
 dropout(q, 0.5) → TypeError: rng
 dropout(q, 1.0, rng=rng) → ValueError: probability p, 0 ≤ p < 1: got 1.0
-dropout(q, -0.1, rng=rng) → ValueError: got -0.1
 
 # Vocabulary
 np.linalg.det(M @ M.T * s) → TypeError: ^np.linalg.det has no rule for Tensors: compose it from what
 q % 2 → TypeError: ^np.remainder has no rule for Tensors: use x - y \* \(x // y\)$
 np.sum(q, where=np.ones(3, bool)) →
     TypeError: ^np.sum with where= has no rule for Tensors: its options here are axis, keepdims$
-np.std(q, mean=0.0) → TypeError: ^np.std with mean= has no rule
 np.sum(q, out=np.zeros(())) → TypeError: ^np.sum with out= cannot be recorded: make a new tensor$
 np.sum(q, 0, np.float32) → TypeError: sum
 np.reshape(q, (3, 2), "F") → TypeError: reshape.*positional
 np.linalg.norm(q, dim=1) →
     TypeError: norm\(\) got an unexpected|np.linalg.norm with dim= has no rule
 np.exp(q, dtype=np.float32) → TypeError: ^np.exp with dtype= has no rule
-np.exp(q, casting="same_kind") → TypeError: ^np.exp with casting= has no rule
 np.add(M, 1, where=q) → TypeError: ^np.add with where= has no rule for Tensors
 
 # 7 Layers
 Embedding(11, 7, rng=rng)([[11]]) → ValueError: embedding
-Embedding(11, 7, rng=rng)([[-1]]) → ValueError: embedding
 Embedding(11, 7, rng=rng)([[1.0]]) → TypeError: embedding
-Dropout(-0.1, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got -0.1$
-Dropout(1.0, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got 1.0$
-Dropout(1.5, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got 1.5$
 Dropout(np.nan, rng=rng) → ValueError: ^dropout drops with a probability p, 0 ≤ p < 1: got nan$
 linear.astype(int) → ValueError: ^a model's parameters have a floating dtype: got
-linear.astype(bool) → ValueError: ^a model's parameters have a floating dtype: got
-linear.astype(complex) → ValueError: ^a model's parameters have a floating dtype: got
 Linear(5, 7) → TypeError: rng
 
 # 8 Optimizers
@@ -261,14 +227,12 @@ Adam(Linear(2, 3, rng=rng)) → TypeError: an optimizer takes model.parameters\(
 Linear(2, 3, rng=3) → TypeError: drawn from rng=np.random.default_rng\(seed\): got 3$
 Tensor([[1], [1, 2]]) → ValueError: ^Tensor takes rows of equal length
 t.sum(dim=0) → TypeError: ^Tensor\.sum\(\) got an unexpected keyword argument 'dim'$
-binary_cross_entropy_with_logits(t, [0, 1, 2]) → ValueError: targets are 0 or 1, or prob
 SGD([t * 2], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([c], 0.1) → TypeError: parameters\[0\] is not a leaf
 SGD([t, t], 0.1) → ValueError: in the list twice
 SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step
 SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
 SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
-SGD([t], np.inf) → ValueError: lr must be a number, 0 or larger, and finite
 SGD([t], 1, momentum=1) → ValueError: between 0 and 1: got 1
 Adam([t], betas=(0.9, 1.0)) → ValueError: betas lie between
 Adam([t], betas=(0.9,)) → ValueError: betas lie between 0 and 1, and are two: got \(0.9,\)
