@@ -17,9 +17,7 @@ def counted(_, name):
     return cells(name)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.beside(counted, name)) for name in ROWS]
-)
+@pytest.mark.parametrize("name", ROWS)
 def test_each_cell_counts_cases_that_passed_or_says_why_there_are_none(name, run_once):
     for column, cell in run_once(counted, name)[1].items():
         if column != "PyTorch" or oracles.torch is not None:

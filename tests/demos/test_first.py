@@ -39,7 +39,6 @@ def one(pattern, text):
 # ------------------------------------------------------------------ value
 
 
-@pytest.mark.beside(*RUNS[0])
 def test_the_answers_of_first_gradient_are_those_of_pencil_and_paper(ran):
     _, page = ran["first_gradient"]
     weight, gain, average, of_score = one(
@@ -50,7 +49,6 @@ def test_the_answers_of_first_gradient_are_those_of_pencil_and_paper(ran):
     assert of_scale == pytest.approx(3 * np.log(3), abs=5e-4)
 
 
-@pytest.mark.beside(*RUNS[1])
 def test_scaling_says_how_the_number_of_keys_changes_the_factor(ran):
     printed, page = ran["scaling"]
     norms = [one(rf" {how} ∂L/∂q .*analytic (\S+) ", printed)[0] for how in ("scaled", "unscaled")]

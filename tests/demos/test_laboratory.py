@@ -24,7 +24,6 @@ def kept(folder):
     return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
-@pytest.mark.beside("laboratory", "--quick")
 def test_it_leaves_a_page_its_pictures_and_its_results(ran):
     folder, printed = ran
     assert {path.stem for path in folder.glob("*.svg")} == PICTURES

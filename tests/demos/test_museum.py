@@ -374,7 +374,6 @@ def inside(tmp_path, capsys, monkeypatch):
     return run
 
 
-@pytest.mark.beside("museum")
 def test_the_demo_shows_all_and_says_what_was_caught(inside, run_once, tmp_path):
     printed = inside("--out", "out")
     assert re.findall(r"^── (\d+) · (.+?) ─+ (\w+)$", printed, re.MULTILINE) == [
