@@ -234,58 +234,31 @@ def test_what_the_readme_shows_is_what_is_said():
 # ------------------------------------------------------------------ a VJP that fails
 
 
-def test_an_error_inside_a_vjp_names_the_rule_the_input_and_the_shapes():
+def test_an_error_inside_a_vjp_keeps_its_kind_and_notes_the_rule_the_input_and_the_shapes():
     f = rule(np.matmul, lambda g, y, a, b: g @ b, lambda g, y, a, b: a.mT @ g, name="mm")
     words = (
-        r"^the VJP of mm for input 0: matmul: .*size 4 is different from 5.* \(shapes: g \(3, 5\), "
-        r"inputs \(3, 4\), \(4, 5\), output \(3, 5\); it should give \(3, 4\)\)$"
+        r"^matmul: .*size 4 is different from 5.*\n\(in the VJP of mm for input 0, which takes g "
+        r"and y of shape \(3, 5\).*; the inputs have \(3, 4\), \(4, 5\)\)$"
     )
     for check in (
         lambda: gradcheck(among_others(f), A, B),
         lambda: f(Tensor(A, requires_grad=True), B).sum().backward(),
     ):
-        with pytest.raises(ValueError, match=words) as caught:
+        with pytest.raises(ValueError, match=words):
             check()
-        assert isinstance(caught.value.__cause__, ValueError)
-    with pytest.raises(IndexError, match=r"^the VJP of suspect for input 0: index 7 is out"):
+    where = r"\n\(in the VJP of suspect for input 0, which takes g and y of shape \(3, 4\)"
+    with pytest.raises(IndexError, match=f"^index 7 is out.*{where}"):
         gradcheck(rule(np.exp, lambda g, y, x: g[7]), A)
+    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), lambda g: g))
+    with pytest.raises(TypeError, match=f"takes 1 positional argument but 2 were given{where}"):
+        gradcheck(suspect, A)
     twice = mg.fused(definition=lambda a, /: a * 2.0)(
         lambda a, /: (a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,))
     )
-    with pytest.raises(ValueError, match=r"^the backward of .*: operands could not .*g \(3, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"^operands could not .*\n\(in the backward of <lambda>, "
+    ):
         twice(Tensor(A, requires_grad=True)).sum().backward()
-
-
-@pytest.mark.parametrize(
-    ("vjp", "takes"),
-    [
-        (lambda g: g, r"\(g\)"),
-        (lambda g, y, x: g, r"\(g, y, x\)"),
-        (lambda g, *, y: g, r"\(g, \*, y\)"),
-    ],
-)
-def test_a_vjp_that_does_not_take_g_and_y_is_told_so(vjp, takes):
-    suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), vjp))
-    words = (
-        rf"^the VJP of suspect for input 0 takes {takes}, and a VJP takes g and y, the rule's "
-        "output: write lambda g, y: …$"
-    )
-    for ask in (lambda: gradcheck(suspect, A), lambda: mg.grad(mg.grad(suspect))(1.0)):
-        with pytest.raises(TypeError, match=words):
-            ask()
-    with mg.detect_anomaly(), pytest.raises(TypeError, match=words):
-        mg.grad(suspect)(1.0)
-
-
-@pytest.mark.parametrize(
-    "vjp",
-    [lambda g, y: (lambda g: g)(g, y), lambda g, y=None: len(1, 2), lambda g, y: len(1.5), 3.0],
-)
-def test_another_type_error_of_a_vjp_stays_what_it_is(vjp):
-    with pytest.raises(TypeError) as caught:
-        gradcheck(primitive(name="suspect")(lambda x, /: (np.exp(x), vjp)), A)
-    assert caught.value.__notes__ == ["(in the VJP of suspect for input 0)"]
-    assert "a VJP takes" not in str(caught.value)
 
 
 def test_what_a_learner_forgets_about_a_rule_is_asked():
@@ -294,17 +267,12 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
 
     with pytest.raises(ValueError, match=r"gave tuple \(is @primitive missing above it\?\)"):
         gradcheck(times, A, ROW)
-    words = (
-        r"gave shape \(4,\), which .*; the output, and so g, has shape \(3, 4\): is g forgotten\?"
-    )
+    words = r"gave shape \(4,\), .* within the output's \(3, 4\): is g forgotten"
     with pytest.raises(ValueError, match=words):
         gradcheck(primitive(times), A, ROW)
-    with pytest.raises(ValueError, match=r"nor a broadcast of it$"):  # here g is what is returned
-        gradcheck(rule(lambda x: x.sum(1), lambda g, y, x: g), A)
     full = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g))
-    with pytest.raises(
-        TypeError, match=r"^the VJP of suspect for input 0 was called again, .*full"
-    ):
+    words = r"to a NumPy array.*\n.*VJP of suspect for input 0, .* np.full does not"
+    with pytest.raises(TypeError, match=words):
         gradcheck(full, A)
     item = rule(lambda x: x.sum(), lambda g, y, x: np.full(x.shape, g.item()))
     assert "because g leaves the record" in said(error_of(item, A))

@@ -147,9 +147,13 @@ class Words:
     # Comparisons and whole steps have no useful derivative (0 almost everywhere): plain arrays.
 
     def __eq__(self, other: Any) -> Any:
+        if isinstance(other, str):  # as in `scale == "auto"`: Python then says that they differ
+            return NotImplemented
         return np.equal(self, other)  # type: ignore[call-overload]
 
     def __ne__(self, other: Any) -> Any:
+        if isinstance(other, str):
+            return NotImplemented
         return np.not_equal(self, other)  # type: ignore[call-overload]
 
     def __lt__(self, other: Any) -> Any:
