@@ -256,7 +256,7 @@ def test_one_part_alone_is_trained_and_both_losses_are_those_of_the_model(part, 
     set_scale(raw, 1.0)
     start = [loss_on(raw, each) for each in judged]
     np.testing.assert_allclose([found.learned[0], found.others[0]], start, rtol=1e-6)
-    before, after = tiny().state_dict(), models[0].state_dict()
+    before, after = tiny().astype(np.float32).state_dict(), models[0].state_dict()
     moved = {name for name in before if np.any(before[name] != after[name])}
     scoring = {name for name in before if name.endswith(("w_q.weight", "w_k.weight"))}
     assert moved == (scoring if part == "weights" else set())
