@@ -46,6 +46,10 @@ def written(x, i, g):
     return out
 
 
+def stairs(x):
+    return np.round(x * 1e3) / 1e3
+
+
 def last_row_only(g):
     return np.where(np.arange(3)[:, None] == 2, g, 0)
 
@@ -332,5 +336,20 @@ PLANTED = [
         0,
         rule(np.exp, lambda g, y, x: last_row_only(g * y)),
         [A],
+    ),
+    (
+        USE,
+        "input 0 3 times, .* not count exp .its input 0. and sin .its input 0",
+        0,
+        rule(lambda x: x * np.exp(x) * np.sin(x), lambda g, y, x: g * np.exp(x) * np.sin(x)),
+        [A],
+    ),
+    (NONE, "", 0, rule(softmax, lambda g, y, x: g - y), [A]),  # not proportional to g
+    (
+        NONE,  # whatever is compared with the slope of stairs
+        "",
+        0,
+        rule(lambda a, b: np.tanh(a) + stairs(b), lambda g, y, a, b: g * np.cos(a), right),
+        [A, B[:3, :4]],
     ),
 ]

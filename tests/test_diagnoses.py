@@ -142,7 +142,9 @@ def test_where_the_check_cannot_judge_it_says_why(kind, f, x):
     assert kinds(error) == [kind] and "is wrong:" not in said(error)
 
 
-def test_a_kink_beside_a_wrong_rule_does_not_excuse_it():
+def test_a_kink_does_not_excuse_a_wrong_rule():
+    f = rule(lambda x: np.maximum(x, 0), lambda g, y, x: g * np.where(x > 0, 1.0, 3.0))
+    assert error_of(f, [0.0, 1.0], order=1).diagnoses == ()
     f = rule(np.tanh, lambda g, y, x: -g * (1 - y * y))
     assert "sign" in kinds(error_of(lambda x: f(x) + mg.relu(x), [0.0, 0.5, 1.0]))
 
@@ -170,10 +172,16 @@ def test_where_nothing_fits_nothing_is_said(vjp):
 def test_every_wrong_rule_is_named_and_the_first_is_explained():
     f = rule(np.tanh, lambda g, y, x: -g * (1 - y * y), name="first")
     h = rule(np.exp, lambda g, y, x: y, name="second")
-    error = error_of(lambda x: (h(f(x)) * x).sum(), A)
+    error = error_of(lambda x: (h(f(x).sum()) * x).sum(), A)
     assert (error.rule, kinds(error)) == ("first", ["sign"])
     assert "Wrong as well: second (input 0)." in said(error)
-    assert "2 right, 2 wrong" in said(error)
+    assert "3 right, 2 wrong" in said(error)
+
+
+def test_a_wrong_rule_is_found_behind_a_mask_of_infinities():
+    f = rule(softmax, lambda g, y, x: y * (dot(g, y) - g))
+    error = error_of(lambda x: f(mg.where(np.tri(3, 4, 1) > 0, x, -np.inf)), A)
+    assert (error.rule, kinds(error)) == ("suspect", ["sign"])
 
 
 def test_a_named_input_is_named_and_a_fused_rule_is_diagnosed():

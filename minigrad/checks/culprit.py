@@ -40,7 +40,7 @@ MOST_SECONDS = 3.0  # after this no further node is looked at
 class Alone:
     """One node of a record as a function of its own: a rule on the inputs that it met in f.
 
-    Floating inputs are in float64, as in gradcheck, and 1 stands for what is not finite.
+    1 stands for what is not finite, as for the scores that a mask has set to -∞.
     """
 
     def __init__(self, t: Tensor) -> None:
@@ -49,7 +49,7 @@ class Alone:
         self.operation = primitive(name=node.name)(node.rule)
         floating = [x.dtype.kind == "f" for x in node.inputs]
         self.inputs = [
-            np.where(np.isfinite(x.data), x.data, 1.0).astype(float) if is_floating else x.data
+            np.where(np.isfinite(x.data), x.data, 1.0) if is_floating else x.data
             for x, is_floating in zip(node.inputs, floating, strict=True)
         ]
         self.wanted = [i for i, x in enumerate(node.inputs) if x.requires_grad and floating[i]]
