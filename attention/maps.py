@@ -161,7 +161,7 @@ def _decided(weights: Array, mask: Array) -> str:
     if not choosing.any():
         return ""
     spread = entropy(np.where(mask, weights, 0)[choosing]) / np.log(n[choosing])
-    return f", entropy\N{NO-BREAK SPACE}{spread.mean():.2f} log\N{NO-BREAK SPACE}n"
+    return f", entropy\N{NO-BREAK SPACE}{spread.mean():.2f}\N{NO-BREAK SPACE}log\N{NO-BREAK SPACE}n"
 
 
 def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int, float]:
