@@ -26,11 +26,7 @@ OURS = {
     "split": lambda x, **o: concatenate(split(x, **o)[::-1], axis=o.get("axis", 0)),
     "stack": lambda *xs, **options: stack(xs, **options),
     # What is found as NumPy's functions only.
-    "array_split": lambda x, **o: concatenate(
-        numpy_words.array_split(x, **o)[::-1], axis=o.get("axis", 0)
-    ),
     "average": lambda a, weights=None, **o: numpy_words.average(a, weights=weights, **o),
-    "column_stack": lambda *xs: numpy_words.column_stack(xs),
     "hstack": lambda *xs: numpy_words.hstack(xs),
     "vstack": lambda *xs: numpy_words.vstack(xs),
     # Methods that differ from the function of their name, or have none. (An array has them too.)
@@ -44,10 +40,9 @@ OURS = {
 
 
 WORDS = (  # of chapter 3.9 and of numpy_words
-    *("arccos", "arccosh", "arcsin", "arcsinh", "arctan2", "arctanh", "cbrt", "hypot"),
-    *("inv", "solve", "append", "array_split", "atleast_1d", "atleast_2d", "average"),
-    *("column_stack", "cross", "diag", "diff", "full_like", "hstack", "inner", "kron"),
-    *("median", "nan_to_num", "vstack"),
+    *("arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "cbrt", "hypot"),
+    *("inv", "solve", "atleast_1d", "atleast_2d", "average", "cross", "diff", "full_like"),
+    *("hstack", "kron", "median", "nan_to_num", "vstack"),
 )
 
 
@@ -105,10 +100,6 @@ def nonzero(*shape, rng=random):
     return np.asarray(positive(*shape, rng=rng) * rng.choice([-1, 1], shape))
 
 
-def gentle(*shape, rng=random):
-    return np.asarray(rng.uniform(-0.7, 0.7, shape))
-
-
 def apart(*shape, start=-1.0, rng=random):
     """Distinct, in steps of ¼: a finite difference must not step over a tie."""
     size = int(np.prod(shape))
@@ -144,21 +135,15 @@ CURVES = {
     "arctanh": within(-0.8, 0.8),
     "cbrt": within(0.5, 3.0),
     "cos": x,
-    "cosh": x,
     "erf": x,
     "exp": x,
     "expm1": x,
     "gelu": x,
     "gelu_tanh": x,
-    "leaky_relu": nonzero,
     "log": positive,
-    "log1p": gentle,
-    "log2": positive,
-    "logsigmoid": x,
     "nan_to_num": x,
     "negative": x,
     "positive": x,
-    "reciprocal": nonzero,
     "relu": nonzero,
     "sigmoid": x,
     "sign": nonzero,
@@ -168,7 +153,6 @@ CURVES = {
     "softplus": x,
     "sqrt": positive,
     "square": x,
-    "tan": gentle,
     "tanh": x,
 }
 PAIRS = {
@@ -258,11 +242,6 @@ SUBSCRIPTS = [
     ("ij->i", (3, 5)),
     ("ba", (3, 5)),  # no output is named: the letters in the order of the alphabet
     ("->", ()),
-    ("ii", (3, 3)),
-    ("ii->i", (3, 3)),
-    ("iji", (3, 5, 3)),
-    ("iij->j", (3, 3, 5)),
-    ("...ii->...i", (2, 3, 3)),
     ("...->...", (3, 5)),
     ("i,i", (5,), (5,)),
     ("i,j->ij", (3,), (5,)),
@@ -271,7 +250,6 @@ SUBSCRIPTS = [
     ("ij,jk->ki", (3, 5), (5, 7)),
     ("i j, j k -> i k", (3, 5), (5, 7)),
     ("ij,k->j", (3, 5), (7,)),  # i and k stand in one operand alone
-    ("ii,ij->ij", (3, 3), (3, 5)),
     ("bij,bjk->bik", (2, 3, 5), (2, 5, 7)),
     ("bqhd,bkhd->bhqk", (2, 3, 5, 7), (2, 11, 5, 7)),
     ("...ij,...jk->...ik", (2, 1, 3, 5), (7, 5, 2)),
@@ -285,14 +263,13 @@ SUBSCRIPTS = [
     ("i,j,k->", (2,), (3,), (5,)),
     ("ij,jk->ik", (3, 0), (0, 5)),
 ]
-JOINING = ("column_stack", "hstack", "vstack")
+JOINING = ("hstack", "vstack")
 
 # ---------------------------------------------------------------- the table
 
 CASES = [
     # 3.1 and 6.1, elementwise
     *(case(name, at(*shape)) for name, at in CURVES.items() for shape in ((3, 5), (), (0, 3))),
-    case("leaky_relu", nonzero(3, 5), slope=0.3),
     *(case(name, of(*a), to(*b)) for name, (of, to) in PAIRS.items() for a, b in BROADCASTS),
     *(
         case(name, *pair)
@@ -501,9 +478,6 @@ CASES = [
     case("prod", np.array([[2.0, 0.0, 3.0], [0.0, -2.0, 0.0]]), axis=1),
     *(case(name, x(3, 5), axis=a, ddof=1) for name in ("var", "std") for a in (None, 0, -1)),
     *(case(name, x(3, 5), axis=1, ddof=d) for name in ("var", "std") for d in (4, 0.5, -1)),
-    *(case("cumsum", x(2, 3, 5), axis=a) for a in (None, 0, 1, -1)),
-    *(case("cumsum", x(*s)) for s in ((), (1,), (0, 3))),
-    case("cumsum", x(0, 3), axis=1),
     *(
         case("norm", x(2, 3, 5), axis=axis, keepdims=keepdims)
         for axis in (None, 1, -1, (0, 2), (-1, 0))
@@ -530,9 +504,6 @@ CASES = [
             ((3, 5), (5, 7)),
             ((2, 3, 5), (5,)),
             ((2, 3, 5), (5, 7)),
-            ((5,), (2, 5, 7)),
-            ((3, 5), (2, 5, 7)),
-            ((2, 3, 5), (7, 5, 11)),
             ((3, 0), (0, 5)),
         )
     ),
@@ -548,25 +519,6 @@ CASES = [
             ((0,), (3,)),
         )
     ),
-    *(
-        case("tensordot", x(*a), x(*b), axes=axes)
-        for a, b, axes in (
-            ((2, 3, 5), (3, 5, 7), 2),
-            ((3, 5), (5, 7), 1),
-            ((3,), (5,), 0),
-            ((2, 3, 5), (5, 3, 7), ((1, 2), (1, 0))),
-            ((2, 3, 5), (5, 3, 7), ((2, 1), (0, 1))),
-            ((2, 3, 5), (7, 2), (0, 1)),
-            ((2, 3, 5), (7, 5, 2), ([0, -1], [-1, 1])),
-            ((3, 5), (3, 5), 2),
-            ((3, 0), (0, 5), 1),
-        )
-    ),
-    *(
-        case("trace", x(2, 3, 5), offset=o, axis1=i, axis2=j)
-        for o, i, j in ((0, 0, 1), (0, 1, 2), (1, -2, -1), (-2, 1, 2), (3, 2, 0), (9, 0, 1))
-    ),
-    *(case("trace", x(*s)) for s in ((3, 3), (0, 3))),
     # 3.6 softmax
     *(case(name, x(2, 3, 5)) for name in ("softmax", "log_softmax")),
     *(
@@ -577,26 +529,13 @@ CASES = [
     *(case(name, x(*s)) for name in ("softmax", "log_softmax") for s in ((), (1,), (3, 1), (0, 3))),
     # 6.4 learning
     *(case("mse", x(*s), x(*s)) for s in ((3, 5), (3, 1), ())),
-    *(case("kl_div", x(*s), random.uniform(0.1, 0.9, s)) for s in ((3, 5), (2, 3, 5), (5,))),
-    *(
-        case("cosine_similarity", x(*a), x(*b), axis=i)
-        for a, b, i in (
-            ((3, 5), (3, 5), -1),
-            ((3, 5), (3, 5), 0),
-            ((2, 3, 5), (5,), -1),
-            ((2, 1, 5), (3, 5), -1),
-            ((5,), (5,), 0),
-        )
-    ),
-    case("cosine_similarity", x(3, 5) / 1e4, x(3, 5), eps=0.01),
     *(
         case("binary_cross_entropy_with_logits", x(*s), np.asarray(random.uniform(0.3, 0.7, s)))
         for s in ((3, 5), (3, 1), ())
     ),
     case("binary_cross_entropy_with_logits", x(2, 3), np.array([[0, 1, 1], [1, 0, 1]])),
     *(
-        case(name, x(*s), np.array(t))
-        for name in ("nll", "cross_entropy")
+        case("cross_entropy", x(*s), np.array(t))
         for s, t in (
             ((3, 5), [4, 0, 4]),
             ((2, 3, 5), [[4, 0, 4], [1, 2, 0]]),
@@ -605,30 +544,26 @@ CASES = [
         )
     ),
     *(
-        case(name, x(2, 3, 5), np.array([[4, 0, i], [i, 2, 0]]), ignore_index=i)
-        for name in ("nll", "cross_entropy")
+        case("cross_entropy", x(2, 3, 5), np.array([[4, 0, i], [i, 2, 0]]), ignore_index=i)
         for i in (-100, 3, 7)
     ),
     *(case("cross_entropy", x(3, 5), np.array([4, 0, 4]), label_smoothing=e) for e in (0.1, 0.7)),
     *(
-        case(name, x(2, 3, 5), np.array([[4, 0, 4], [1, 2, 0]]), **options)
-        for name in ("nll", "cross_entropy")
+        case("cross_entropy", x(2, 3, 5), np.array([[4, 0, 4], [1, 2, 0]]), **options)
         for options in (
             {"reduction": "sum"},
             {"reduction": "none"},
-            {"weight": positive(5)},
-            {"weight": np.array([0, 1, 0.5, 0, 2]), "ignore_index": 4, "reduction": "none"},
+            {"ignore_index": 4, "reduction": "none"},
         )
     ),
-    case("cross_entropy", x(3, 5), np.array([4, 0, 4]), label_smoothing=0.1, weight=positive(5)),
     *(
         case("cross_entropy", x(*s), targets=probabilities(*s), **options)
         for s in ((3, 5), (2, 3, 5), (5,))
-        for options in ({}, {"weight": positive(5), "label_smoothing": 0.1, "reduction": "none"})
+        for options in ({}, {"label_smoothing": 0.1, "reduction": "none"})
     ),
     *(
         case(name, x(3, 5), random.uniform(0.3, 0.7, (3, 5)), reduction=reduction)
-        for name in ("mse", "kl_div", "binary_cross_entropy_with_logits")
+        for name in ("mse", "binary_cross_entropy_with_logits")
         for reduction in ("sum", "none")
     ),
     case("cross_entropy", x(3, 5), np.array([4, -1, 2]), ignore_index=-1, label_smoothing=0.1),
@@ -684,21 +619,14 @@ CASES = [
         )
     ),
     *(case(name, x(*s), x(*s)) for name in JOINING for s in ((3, 5), (3,), (2, 3, 5), ())),
-    *(case("append", x(2, 3), x(*s), axis=a) for s, a in (((5, 3), 0), ((2, 1), -1), ((7,), None))),
     *(case(name, x(*s)) for name in ("atleast_1d", "atleast_2d") for s in ((3, 5), (), (3,))),
     case("full_like", x(3, 5), x()),
-    *(case("diag", x(*s), k=k) for s in ((3,), (3, 5)) for k in (0, 1, -2)),
-    *(
-        case("array_split", x(7, 3), indices_or_sections=i, axis=a)
-        for i, a in ((3, 0), ([2, 5], 0), (2, 1), (9, 0))
-    ),
     *(case("average", x(2, 3, 5), axis=a) for a in (None, 1, (0, 2))),
     *(case("average", x(3, 5), positive(3, 5), axis=a) for a in (None, 0)),
     *(case("average", x(3, 5), positive(5), axis=1, keepdims=k) for k in (False, True)),
     *(case("median", apart(3, 5), axis=a, keepdims=k) for a in (None, 0, 1) for k in (False, True)),
     *(case("median", apart(*s)) for s in ((2,), (1,), (7,), (2, 3, 2))),
     *(case("diff", x(3, 5), n=n, axis=a) for n in (0, 1, 2) for a in (0, -1)),
-    *(case("inner", x(*a), x(*b)) for a, b in (((3,), (3,)), ((2, 3), (5, 3)), ((), (3,)))),
     *(
         case("kron", x(*a), x(*b))
         for a, b in (((2, 3), (5, 7)), ((3,), (5,)), ((2,), (3, 5)), ((2, 3, 1), (5,)))

@@ -234,7 +234,7 @@ STRETCHED = {
         (
             *("add", "subtract", "multiply", "divide", "power", "logaddexp"),
             *("maximum", "minimum", "where", "clip", "layer_norm", "rms_norm"),
-            *("arctan2", "hypot", "cross", "cosine_similarity"),
+            *("arctan2", "hypot", "cross"),
         ),
         _alike,
     ),
@@ -250,17 +250,17 @@ STRETCHED = {
 
 REASONS = {
     "broadcasting": {
-        **dict.fromkeys(("mse", "kl_div", "binary_cross_entropy_with_logits"), "equal shapes only"),
-        **dict.fromkeys(("dot", "outer", "tensordot"), "pairs axes or keeps them"),
+        **dict.fromkeys(("mse", "binary_cross_entropy_with_logits"), "equal shapes only"),
+        **dict.fromkeys(("dot", "outer"), "pairs axes or keeps them"),
         "linear": "b alone is stretched, to every row",
         **dict.fromkeys(
             {case.name for case in CASES if len(case.inputs) == 1} - STRETCHED.keys(), "one input"
         ),
         "concatenate": "joins, never stretches",
         "stack": "joins, never stretches",
-        **dict.fromkeys(("append", *JOINING), "joins, never stretches"),
-        **dict.fromkeys(("average", "inner", "kron", "solve"), "composed of what stretches"),
-        **dict.fromkeys(("cross_entropy", "nll"), "one target for each row"),
+        **dict.fromkeys(JOINING, "joins, never stretches"),
+        **dict.fromkeys(("average", "kron", "solve"), "composed of what stretches"),
+        "cross_entropy": "one target for each row",
     },
     "float32": {"astype": "an option decides"},
     "PyTorch": dict.fromkeys(ROWS, "torch is missing")

@@ -172,9 +172,8 @@ var(q, axis=0, ddof=2) →
     ValueError: var of 'q' \(2, 3\) over 2 elements with ddof=2: there is nothing to divide by
 std(q[:, :0]) → ValueError: std of \(2, 0\) over 0 elements
 norm(t, 3) → TypeError: norm has no rule for ord=3
-tensordot(q, q, 1) →
-    ValueError: tensordot of 'q' \(2, 3\) and 'q' \(2, 3\): the paired axes have lengths
-    \(3,\) and \(2,
+dot(q, np.ones((2, 3, 5))) → ValueError: at most two axes of b, not \(2, 3, 5\): use @ or einsum
+einsum("ii", q) → ValueError: 'ii' has a letter twice in one operand: use np.diagonal
 dot(q, q) → ValueError: 'q' \(2, 3\) and 'q' \(2, 3\): the left
 
 # 6.4 Learning
@@ -182,18 +181,13 @@ mse(t.reshape(3, 1), t) →
     ValueError: mse compares equal shapes, but got \(3, 1\) and \(3,\)
 binary_cross_entropy_with_logits(q, t) →
     ValueError: equal shapes, but got \(2, 3\) and \(3,\)
-kl_div(q, t) → ValueError: kl_div compares equal shapes, but got \(2, 3\) and \(3,\)
 masked_softmax(q, np.ones((3, 2), bool)) →
     ValueError: a boolean mask that broadcasts to them: got 'q' \(2, 3\) and bool \(3, 2\)
 masked_softmax(q, np.ones((2, 3))) → ValueError: and float64 \(2, 3\)
 masked_softmax(s, True) → ValueError: masked_softmax takes rows
-nll(q, [0]) → ValueError: one target for each row: the targets are int64 \(1,\)
 cross_entropy(q, [0]) → ValueError: cross_entropy of 'q' \(2, 3\).*: one target for each row
 cross_entropy(q, [0, 1], reduction="total") →
     ValueError: reduction is 'mean', 'sum' or 'none': got 'total'
-cross_entropy(q, [0, 1], weight=[0.0, 0.0, 1.0]) →
-    ValueError: no target is left to take the mean over
-cross_entropy(q, [0, 1], weight=t) → TypeError: would drop the gradient of 't' \(3,\)
 cross_entropy(q, [[0, 1, 0], [1, 0, 0]]) → ValueError: one target for.*of one-hot rows take .argmax
 binary_cross_entropy_with_logits(t, c * 10) → ValueError: targets are 0 or 1
 cross_entropy(q, M) → ValueError: are probabilities: these do not sum to 1

@@ -49,17 +49,13 @@ FAR_OUT = [  # of x, at, value, slope
     ("logaddexp(x, -INF)", [-INF, -800, 3], [-INF, -800, 3], [0, 1, 1]),
     ("logaddexp(x, 800)", [-INF, 3, INF], [800, 800, INF], [0, 0, 1]),
     ("sigmoid(x)", [-INF, -800, 800, INF], [0, 0, 1, 1], [0, 0, 0, 0]),
-    ("logsigmoid(x)", [-INF, -800, 800, INF], [-INF, -800, 0, 0], [1, 1, 0, 0]),
-    ("kl_div(x[None], [[1, 0]])", [-800, 0], 800, [-1, 0]),
-    ("kl_div(x[None], [[1, 0]])", [0, -INF], 0, [-1, 0]),  # the other class cannot be
     ("relu(x)", [-INF, -800, 800, INF], [0, 0, 800, INF], [0, 0, 1, 1]),
-    ("leaky_relu(x, 0.25)", [-INF, -800, 800, INF], [-INF, -200, 800, INF], [0.25, 0.25, 1, 1]),
     ("clip(x, -2, 3)", [-INF, -800, 800, INF], [-2, -2, 3, 3], [0, 0, 0, 0]),
     ("silu(x)", [-800, 800], [0, 800], [0, 1]),
     ("gelu(x)", [-800, 800], [0, 800], [0, 1]),
     ("gelu_tanh(x)", [-800, 800], [0, 800], [0, 1]),
     ("expm1(x)", [-INF, -800], [-1, -1], [0, 0]),
-    ("arctan(x)", [-INF, INF], [-np.pi / 2, np.pi / 2], [0, 0]),
+    ("np.arctan(x)", [-INF, INF], [-np.pi / 2, np.pi / 2], [0, 0]),
     ("tanh(x)", [-1000, 1000], [-1, 1], [0, 0]),
     ("erf(x)", [-INF, -800, 800, INF], [-1, -1, 1, 1], [0, 0, 0, 0]),
     ("binary_cross_entropy_with_logits(x, [0, 1])", [-800, 800], 0, [0, 0]),  # the right classes
@@ -82,7 +78,7 @@ def test_far_out_the_value_and_the_slope_are_those_of_the_limit_and_nothing_warn
 
 
 def test_a_tiny_argument_keeps_all_its_digits_and_has_slope_1():
-    for f in (ops.expm1, ops.log1p, ops.sin, ops.tanh, ops.arctan, mg.sinh, mg.tan):
+    for f in (ops.expm1, ops.sin, ops.tanh, np.arctan, mg.sinh):
         y, (first,), _ = orders(f, [-1e-20, 3e-20])
         np.testing.assert_array_equal(y, [-1e-20, 3e-20])
         np.testing.assert_array_equal(first, np.ones(2))
@@ -94,8 +90,8 @@ def test_a_variance_far_from_0_keeps_its_digits():
     np.testing.assert_array_equal(first, [-2 / 3, 0, 2 / 3])
 
 
-CURVES = """relu leaky_relu softplus logsigmoid silu gelu gelu_tanh sigmoid tanh abs sign sinh
-    cosh square sqrt log1p expm1 erf tan arctan"""
+CURVES = """relu softplus silu gelu gelu_tanh sigmoid tanh abs sign sinh square sqrt expm1 erf
+    np.arctan"""
 BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)"
 
 
@@ -161,10 +157,8 @@ x.clip(min=0, max=1) = clip(x, 0, 1)
 x.clip(0, 1) = minimum(maximum(x, 0), 1)
 np.std(x, ddof=1, axis=0, keepdims=True) = std(x, 0, ddof=1, keepdims=True)
 np.roll(x, shift=2, axis=1) = roll(x, 2, 1)
-np.tensordot(x, x, axes=([0], [0])) = tensordot(x, x, ([0], [0]))
 np.split(x, indices_or_sections=[1])[1] = split(x, [1])[1]
 np.take(x, indices=[2], axis=1) = take(x, [2], 1)
-np.trace(x, offset=1) = trace(x, 1)
 """
 
 
@@ -180,7 +174,6 @@ def test_options_are_understood_under_numpys_names():
 
 KINKS = [  # of x, at, slope, curvature
     ("relu(x)", [0.0, -0.0], [0, 0], [0, 0]),
-    ("leaky_relu(x, 0.25)", [0.0, -0.0], [0.25, 0.25], [0, 0]),
     ("abs(x)", [0.0, -0.0], [0, 0], [0, 0]),
     ("sign(x)", [0.0, -0.0], [0, 0], [0, 0]),
     ("clip(x, -1, 2)", [-1.0, 0.0, 2.0], [0.5, 1, 0.5], [0, 0, 0]),
@@ -255,7 +248,6 @@ PADDED = np.array([[4, -100, 1], [-100, 2, 0]])
 
 
 LOSSES = {
-    "nll": mg.nll,
     "cross_entropy": mg.cross_entropy,
     "label_smoothing": lambda *a, **o: mg.cross_entropy(*a, **o, label_smoothing=0.1),
 }
@@ -292,7 +284,6 @@ LETTERS = {
     "x": A,
     "y": x(3, 5),
     "m": x(5, 3),
-    "s": x(5, 5),
     "v": x(5),
     "w": x(3),
     "p": POSITIVE,
@@ -300,11 +291,10 @@ LETTERS = {
 }
 LAWS = """
 relu(x) - relu(-x) = +x
-leaky_relu(x, 0.3) = relu(x) - 0.3 * relu(-x)
 silu(x) - silu(-x) = +x
 gelu(x) - gelu(-x) = +x
 softplus(x) - softplus(-x) = +x
-cosh(x) + sinh(x) = np.exp(x)
+2 * sinh(x) = np.exp(x) - np.exp(-x)
 sigmoid(x) = (1 + np.tanh(x / 2)) / 2
 logaddexp(x, y) = logsumexp(stack([x, y]), axis=0)
 minimum(x, y) + maximum(x, y) = x + y
@@ -313,11 +303,8 @@ square(std(x, 1)) = var(x, 1)
 var(x) = (x * x).mean() - x.mean() ** 2
 square(norm(x, axis=0)) = (x * x).sum(axis=0)
 prod(p, axis=1) = np.exp(np.log(p).sum(axis=1))
-trace(x @ m) = trace(m @ x)
-trace(s) = einsum("ii", s)
-diagonal(s) = einsum("ii->i", s)
+diagonal(x @ m).sum() = diagonal(m @ x).sum()
 outer(v, w) = einsum("i,j->ij", v, w)
-tensordot(x, m, ((0, 1), (1, 0))) = einsum("ij,ji->", x, m)
 dot(x, m) = x @ m
 tril(x, -1) + triu(x) = +x
 flip(flip(x, 1), 1) = +x
@@ -332,7 +319,7 @@ sort(-d) = -flip(sort(d), -1)
 sort(d) = take_along_axis(d, np.argsort(d))
 take(x, [4, 0, 4], axis=1) = x @ one_hot([4, 0, 4], 5).T
 embedding(x, [2, 0, 2]) = one_hot([2, 0, 2], 3) @ x
-cross_entropy(x, t) = nll(log_softmax(x), t)
+cross_entropy(x, t) = -log_softmax(x)[[0, 1, 2], t].mean()
 cross_entropy(x, t, label_smoothing=0.1) = 0.9 * cross_entropy(x, t) - 0.1 * log_softmax(x).mean()
 binary_cross_entropy_with_logits(w, [1, 0, 1]) = cross_entropy(stack([0 * w, w], 1), [1, 0, 1])
 mse(x, y) = square(norm(x - y)) / 15
@@ -351,20 +338,6 @@ def test_two_ways_to_say_one_function_agree_in_value_and_at_both_orders(law):
     for slopes, others in zip(found, wanted, strict=True):
         for a, b in zip(slopes, others, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
-
-
-def test_the_laws_of_the_losses_and_similarities():
-    p = mg.softmax(x(3, 5))
-    assert abs(float(mg.kl_div(np.log(p), p))) < 1e-15  # a distribution is not far from itself
-    q = mg.log_softmax(x(3, 5))
-    entropy = -(p * np.log(p)).sum(axis=-1).mean()
-    np.testing.assert_allclose(mg.kl_div(q, p) + entropy, -(p * q).sum(axis=-1).mean(), rtol=1e-14)
-    a = x(3, 5)
-    np.testing.assert_allclose(mg.cosine_similarity(a, 7 * a), np.ones(3), rtol=1e-15)
-    zero = Tensor(np.zeros((1, 5)), requires_grad=True)
-    y = mg.cosine_similarity(zero, a)
-    np.testing.assert_array_equal(y.data, np.zeros(3))
-    assert np.isfinite(gradients(y.sum(), [zero])[0]).all()
 
 
 def test_the_slope_of_softplus_is_the_sigmoid():
@@ -391,7 +364,6 @@ def test_what_is_picked_or_copied_receives_as_many_gradients_as_it_has_copies():
 
 
 FLOAT64 = [  # NumPy's float64 numbers, where a user has them from np.sqrt, np.mean or a table
-    case("leaky_relu", apart(3, 5, start=-1.9), slope=np.float64(0.3)),
     case("clip", apart(3, 5, start=-1.9), np.float64(-0.8), np.float64(0.8)),
     case("minimum", POSITIVE, np.float64(0.7)),
     case("pad", A, pad_width=1, constant_values=np.float64(7)),
@@ -423,8 +395,7 @@ def test_split_gives_a_list_of_tensors_as_numpy_does():
 
 
 def test_a_smaller_weight_of_a_loss_passes_the_gradient_check_with_ignored_rows():
-    for f in (mg.cross_entropy, lambda *a, **o: mg.nll(mg.log_softmax(a[0]), *a[1:], **o)):
-        assert gradcheck(lambda z, f=f: 0.3 * f(z, PADDED, ignore_index=-100), x(2, 3, 5))
+    assert gradcheck(lambda z: 0.3 * mg.cross_entropy(z, PADDED, ignore_index=-100), x(2, 3, 5))
 
 
 # ---------------------------------------------------------------- refusal
@@ -433,7 +404,6 @@ Q = Tensor(x(2, 3), requires_grad=True, name="q")
 
 
 PICKERS = {
-    "nll": mg.nll,
     "cross_entropy": mg.cross_entropy,
     "embedding": lambda table, i: mg.embedding(table.mT, i),
     "one_hot": lambda table, i: mg.one_hot(i, 3),
@@ -454,8 +424,7 @@ def test_an_index_that_names_no_class_is_refused_even_a_negative_one(pick, indic
         pick(Q, indices)
 
 
-@pytest.mark.parametrize("loss", [mg.nll, mg.cross_entropy])
-def test_a_mean_over_no_target_is_refused(loss):
+def test_a_mean_over_no_target_is_refused():
     for scores, targets in [(Q, [-1, -1]), (Q[:0], np.zeros(0, int))]:
         with pytest.raises(ValueError, match="no target is left to take the mean over"):
-            loss(scores, targets, ignore_index=-1)
+            mg.cross_entropy(scores, targets, ignore_index=-1)

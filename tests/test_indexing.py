@@ -152,7 +152,6 @@ INDEXING = {  # of x (n, 2), with five indices
     "scatter_add of numbers": lambda x, i: scatter_add(x[:5, 0], (len(x),), i),
     "embedding": lambda x, i: minigrad.embedding(x, np.where(i < 0, 0, i)),
     "cross_entropy": lambda x, i: minigrad.cross_entropy(x.mT, np.where(i < 0, 0, i)[:2]),
-    "nll": lambda x, i: minigrad.nll(x.mT, np.where(i < 0, 0, i)[:2]),
     "one_hot": lambda x, i: x[:5].mT @ minigrad.one_hot(np.where(i < 0, 0, i), len(x)),
     "repeat": lambda x, i: minigrad.repeat(x[:5], np.where(i < 0, 0, i), 0),
     "where": lambda x, i: where(i[:, None] > 3, x[:5], 0.0),

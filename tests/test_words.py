@@ -293,7 +293,7 @@ def test_where_another_way_is_known_it_is_named_and_exists():
         with pytest.raises(TypeError, match=words):
             function(*[leaf(ROW)] * max(len(required), 1))
         named = [getattr(np, name) for name in re.findall(r"np\.(\w+)", alternative)]
-        of_numbers = {np.linspace, np.log}  # (of numbers alone)
+        of_numbers = {np.linspace, np.log, np.eye, np.ones, np.triu}  # (of numbers alone)
         assert all(f in NUMPY or f in PLAIN or f in of_numbers for f in named), function
 
 
@@ -308,12 +308,12 @@ def test_where_the_other_way_is_a_formula_it_gives_the_same():
     y, start, stop = np.array([2.0, -0.5, -5.0]), np.float64(0.3), np.float64(1.7)
     for function, text in ((f, text) for f, text in INSTEAD.items() if is_formula(text)):
         x = np.array([0.7, np.nan, 0.2]) if "nan" in function.__name__ else ROW
-        x = A if function is np.fliplr else x
+        x = A if function in (np.fliplr, np.trace) else x
         calls = {
             np.insert: lambda x=x: np.insert(x, 1, [7.0, 11.0]),
             np.linspace: lambda: np.linspace(start, stop, 5),
         }
-        of_two = function in (np.copysign, np.remainder, np.vdot, np.vecdot)
+        of_two = function in (np.copysign, np.inner, np.remainder, np.vdot, np.vecdot)
         given = (x, y) if of_two else (x,)
         expected = calls.get(function, lambda f=function, given=given: f(*given))()
         names = {"x": leaf(x), "y": leaf(y), "start": leaf(start), "stop": leaf(stop)}

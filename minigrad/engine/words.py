@@ -195,17 +195,11 @@ class Words:
     def std(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
         return functional.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
-    def cumsum(self, axis: int | None = None) -> Tensor:
-        return ops.cumsum(self, axis=axis)
-
     def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
         return functional.clip(self, a_min, a_max, **limits)
 
     def dot(self, other: Any) -> Tensor:
         return functional.dot(self, other)
-
-    def trace(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        return functional.trace(self, offset, axis1, axis2)
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         return functional.diagonal(self, offset, axis1, axis2)

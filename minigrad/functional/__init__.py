@@ -1,12 +1,12 @@
 """6 · Functions: no new derivatives from here on.
 
-How many derivatives does a tensor library need? Chapter 3 has 49 operations with a rule. Every
+How many derivatives does a tensor library need? Chapter 3 has 46 operations with a rule. Every
 other function is composed of operations that have one, and gets its gradient, of every order, from
 the chain rule alone. Nothing in this chapter mentions g.
 
     6.1  curves        elementwise: sinh, relu, gelu, clip, …
     6.2  arranging     the same elements at other places: stack, pad, sort, …
-    6.3  reductions    and products: var, norm, prod, tensordot, …
+    6.3  reductions    and products: var, norm, prod, outer, …
     6.4  learning      losses, lookups, dropout
 
 Two files are tools, to be used and not read: `numpy_words` has more of NumPy's words, such as
@@ -22,7 +22,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
     >>> from minigrad import ops
     >>> len(ops.__all__)
-    49
+    46
 """
 
 from typing import TYPE_CHECKING
@@ -48,37 +48,26 @@ from minigrad.functional.arranging import (
 )
 from minigrad.functional.curves import (
     clip,
-    cosh,
     gelu,
-    leaky_relu,
-    log2,
-    logsigmoid,
-    reciprocal,
     relu,
     silu,
     sinh,
     softplus,
     square,
-    tan,
 )
 from minigrad.functional.learning import (
     binary_cross_entropy_with_logits,
     dropout,
     embedding,
-    kl_div,
     mse,
-    nll,
     one_hot,
 )
 from minigrad.functional.reductions import (
-    cosine_similarity,
     dot,
     norm,
     outer,
     prod,
     std,
-    tensordot,
-    trace,
     var,
 )
 

@@ -5,10 +5,10 @@ tiny x this difference loses all digits of x; ½(expm1(x) - expm1(-x)) keeps the
 computed from the same formula, so it is as accurate, or as inaccurate. Where a formula was chosen
 to avoid cancellation, overflow, or 0 · ∞, the docstring says so.
 
-**Kinks.** relu, leaky_relu, abs and clip have a corner, where the slope jumps and no number is
-right. The slope used there is finite, and each docstring gives it. The rules of chapter 3 take the
-mean of both sides, which treats a tie evenly; relu and leaky_relu take the slope below, so that a
-unit that is exactly off stays off, as in PyTorch.
+**Kinks.** relu, abs and clip have a corner, where the slope jumps and no number is right. The slope
+used there is finite, and each docstring gives it. The rules of chapter 3 take the mean of both
+sides, which treats a tie evenly; relu takes the slope below, so that a unit that is exactly off
+stays off, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -21,19 +21,14 @@ import numpy as np
 from minigrad.engine.tensor import Tensor
 from minigrad.ops import (
     add,
-    cos,
-    divide,
     erf,
-    exp,
     expm1,
-    log,
     logaddexp,
     maximum,
     minimum,
     multiply,
     negative,
     sigmoid,
-    sin,
     subtract,
     where,
 )
@@ -49,34 +44,6 @@ def square(x: Any) -> Tensor:
     return multiply(x, x)
 
 
-def reciprocal(x: Any) -> Tensor:
-    """1/x.
-
-    >>> reciprocal(4.0)
-    array(0.25)
-    """
-    return divide(1.0, x)
-
-
-def log2(x: Any) -> Tensor:
-    """log x / log 2.
-
-    >>> log2(8.0)
-    array(3.)
-    """
-    return divide(log(floats(x)), math.log(2))
-
-
-def tan(x: Any) -> Tensor:
-    """sin x / cos x.
-
-    >>> tan(0.0)
-    array(0.)
-    """
-    x = floats(x)
-    return divide(sin(x), cos(x))
-
-
 def sinh(x: Any) -> Tensor:
     """½ (eˣ - e⁻ˣ), from expm1: the two ones that cancel are never added.
 
@@ -85,16 +52,6 @@ def sinh(x: Any) -> Tensor:
     """
     x = floats(x)
     return multiply(0.5, subtract(expm1(x), expm1(negative(x))))
-
-
-def cosh(x: Any) -> Tensor:
-    """½ (eˣ + e⁻ˣ).
-
-    >>> cosh(0.0)
-    array(1.)
-    """
-    x = floats(x)
-    return multiply(0.5, add(exp(x), exp(negative(x))))
 
 
 def clip(
@@ -124,17 +81,6 @@ def relu(x: Any) -> Tensor:
     return where(np.less_equal(x, 0), 0, x)  # x ≤ 0 is false for a NaN, so the NaN is kept
 
 
-def leaky_relu(x: Any, slope: float = 0.01) -> Tensor:
-    """x where it is positive, else slope · x: no element is ever without a gradient.
-
-    At 0 the slope used is `slope`.
-
-    >>> leaky_relu([-1.0, 2.0], 0.5)
-    array([-0.5,  2. ])
-    """
-    return where(np.greater(x, 0), x, multiply(slope, x))
-
-
 def softplus(x: Any) -> Tensor:
     """log(1 + eˣ): relu without its kink. Its slope is the sigmoid.
 
@@ -142,15 +88,6 @@ def softplus(x: Any) -> Tensor:
     array([6.93147e-01, 8.00000e+02])
     """
     return logaddexp(x, 0)
-
-
-def logsigmoid(x: Any) -> Tensor:
-    """log σ(x) = -log(1 + e⁻ˣ): where σ(x) is rounded to 0, its logarithm still has a slope.
-
-    >>> logsigmoid([-800.0, 0.0]).round(6)
-    array([-8.00000e+02, -6.93147e-01])
-    """
-    return negative(logaddexp(0, negative(floats(x))))
 
 
 def silu(x: Any) -> Tensor:

@@ -5,8 +5,7 @@ like any other. The losses of classifiers, chapter 3.10's `cross_entropy` and th
 take the *logits*, the scores before any softmax or sigmoid. A probability that has underflowed to 0
 has an infinite logarithm, and its gradient is lost. Its logit is an ordinary number, and the
 gradient with respect to the logit is prediction minus truth, which is not 0 while the two differ.
-`nll` is for a model that gives log-probabilities already, `kl_div` for a truth that is itself a
-distribution, and `mse` for plain numbers.
+`mse` is for plain numbers.
 
 Every loss is the mean over its targets (over rows for the losses of classes, over elements for the
 others), so that its gradient does not grow with the batch. With `reduction="sum"` it is their sum,
@@ -22,8 +21,8 @@ import numpy as np
 
 from minigrad.engine.tensor import Array, Tensor
 from minigrad.functional.curves import square
-from minigrad.ops import getitem, log, logaddexp, mean, multiply, subtract, sum, where
-from minigrad.ops.classification import check_reduction, truth_of
+from minigrad.ops import getitem, logaddexp, mean, multiply, subtract, sum
+from minigrad.ops.classification import check_reduction
 from minigrad.ops.elementwise import floats
 from minigrad.ops.indexing import integers_below
 
@@ -41,30 +40,6 @@ def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Tensor:
     """
     _check_equal_shapes(prediction, target, "mse")
     return _reduced(square(subtract(floats(prediction), floats(target))), reduction)
-
-
-def nll(
-    log_p: Any,
-    targets: Any,
-    *,
-    ignore_index: int | None = None,
-    weight: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """The mean of -log p(target): how surprised the model is by the truth.   (…, C), (…) → ()
-
-    `nll(log_softmax(z), t)` is `cross_entropy(z, t)`, and the other arguments are the same.
-
-    log_p  (…, C): log-probabilities of C classes, from `log_softmax`
-
-    >>> nll(np.log([[0.5, 0.5], [0.25, 0.75]]), [0, 1]).round(6)      # (log 2 + log 4/3) / 2
-    np.float64(0.490415)
-    """
-    check_reduction(reduction)
-    log_p, weight = floats(log_p), None if weight is None else np.asarray(weight)
-    truth, _ = truth_of(log_p, np.asarray(targets), ignore_index, 0.0, weight, reduction)
-    surprise = multiply(-truth, where(truth == 0, 0, log_p))
-    return sum(surprise, axis=-1 if reduction == "none" else None)
 
 
 def binary_cross_entropy_with_logits(
@@ -85,25 +60,6 @@ def binary_cross_entropy_with_logits(
     if values.dtype.kind in "iub":
         targets = values.astype(getattr(logits, "dtype", float))  # float32 stays float32
     return _reduced(subtract(logaddexp(logits, 0), multiply(targets, logits)), reduction)
-
-
-def kl_div(log_q: Any, p: Any, *, reduction: str = "mean") -> Tensor:
-    """The mean over rows of KL(p ‖ q) = Σ p (log p - log q).   (…, C), (…, C) → ()
-
-    How far a model's distribution q is from the truth p, in the information that is lost when q is
-    taken for p. It is 0 if they are equal, else positive. A class with p = 0 adds 0. (PyTorch calls
-    the mean over rows "batchmean"; its "mean" divides by C as well.)
-
-    log_q  (…, C): log-probabilities of C classes, from `log_softmax`
-
-    >>> kl_div(np.log([[0.5, 0.5]]), [[1.0, 0.0]]).round(6)            # log 2
-    np.float64(0.693147)
-    """
-    _check_equal_shapes(log_q, p, "kl_div")
-    p = floats(p)
-    never = np.equal(p, 0)
-    lost = multiply(p, subtract(log(where(never, 1, p)), where(never, 0, log_q)))
-    return _reduced(sum(lost, axis=-1), reduction)
 
 
 def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:

@@ -1,4 +1,4 @@
-"""NumPy's words: stacking and splitting, sums and products that NumPy programs use, composed.
+"""NumPy's words: stacking, sums and products that NumPy programs use, composed.
 
 What if a program says `np.vstack` or `np.median`? The functions below have NumPy's names, arguments
 and results, and are found by these names: `np.hstack([t, t])` records what `hstack` below does.
@@ -14,8 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.arranging import diagonal, expand_dims, moveaxis, ravel, sort, split
-from minigrad.functional.reductions import tensordot
+from minigrad.functional.arranging import expand_dims, moveaxis, ravel, sort
 from minigrad.ops import (
     broadcast_to,
     concatenate,
@@ -24,7 +23,6 @@ from minigrad.ops import (
     mean,
     multiply,
     reshape,
-    scatter_add,
     subtract,
     sum,
     where,
@@ -60,30 +58,6 @@ def hstack(tup: Sequence[Any]) -> Tensor:
     return concatenate(arrays, axis=0 if arrays and np.ndim(arrays[0]) == 1 else 1)
 
 
-def column_stack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the second axis; vectors are columns.   (n,), (n,) → (n, 2)
-
-    >>> np.column_stack([Tensor([1, 2]), [3, 4]])
-    Tensor([[1, 3],
-            [2, 4]])
-    """
-    return concatenate([reshape(x, (-1, 1)) if np.ndim(x) < 2 else x for x in tup], axis=1)
-
-
-def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
-    """The values behind arr along the axis; without an axis, both flattened.   → (n + m,)"""
-    return concatenate([arr, values], axis)
-
-
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """As `split`, into parts that need not be equal: the first ones are one longer."""
-    n = np.shape(ary)[normalize_axis_index(axis, np.ndim(ary))]
-    if isinstance(indices_or_sections, int | np.integer):
-        lengths = [len(part) for part in np.array_split(np.arange(n), indices_or_sections)]
-        indices_or_sections = np.cumsum(lengths)[:-1]
-    return split(ary, indices_or_sections, axis)
-
-
 def full_like(a: Any, fill_value: Any) -> Any:
     """fill_value, broadcast to a's shape, in a's dtype; a plain array if it is not a Tensor.
 
@@ -94,20 +68,6 @@ def full_like(a: Any, fill_value: Any) -> Any:
         return np.full(np.shape(a), fill_value, a.dtype)
     y = broadcast_to(fill_value, np.shape(a))
     return y if y.dtype == a.dtype else y.astype(a.dtype)
-
-
-def diag(v: Any, k: int = 0) -> Tensor:
-    """The k-th diagonal of a matrix, or a matrix with that diagonal.   (n, n) → (n,) → (n, n)
-
-    >>> np.diag(Tensor([1, 2]))
-    Tensor([[1, 0],
-            [0, 2]])
-    """
-    if np.ndim(v) == 2:
-        return diagonal(v, k)
-    rows = np.arange(np.shape(v)[0]) + (-k if k < 0 else 0)
-    size = len(rows) + (k if k > 0 else -k)
-    return scatter_add(v, (size, size), (rows, rows + k))
 
 
 def nan_to_num(
@@ -153,11 +113,6 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
     for _ in range(n):
         a = subtract(getitem(a, (*along, slice(1, None))), getitem(a, (*along, slice(None, -1))))
     return a  # type: ignore[no-any-return]
-
-
-def inner(a: Any, b: Any) -> Tensor:
-    """Sums over the last axes of both.   (…, n), (…, n) → (…, …)"""
-    return tensordot(a, b, (-1, -1)) if np.ndim(a) and np.ndim(b) else multiply(a, b)
 
 
 def kron(a: Any, b: Any) -> Tensor:

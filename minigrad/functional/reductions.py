@@ -2,7 +2,7 @@
 
 Which functions of statistics and linear algebra need a derivative of their own, once sums, maxima
 and matrix products have one? None. A variance is a mean of squares, a product is a tree of
-multiplications, `tensordot` is a matrix product of rearranged axes. Care is needed only at single
+multiplications. Care is needed only at single
 points, where a formula that is right everywhere else divides 0 by 0.
 """
 
@@ -15,13 +15,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from minigrad.engine.tensor import Tensor, describe
-from minigrad.functional.arranging import diagonal
 from minigrad.functional.curves import square
 from minigrad.ops import (
     concatenate,
     divide,
     matmul,
-    maximum,
     mean,
     multiply,
     reshape,
@@ -115,19 +113,9 @@ def dot(a: Any, b: Any) -> Tensor:
     """
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return multiply(a, b)
-    return matmul(a, b) if np.ndim(b) <= 2 else tensordot(a, b, (-1, -2))
-
-
-def cosine_similarity(a: Any, b: Any, axis: int = -1, *, eps: float = 1e-8) -> Tensor:
-    """⟨a, b⟩ / (‖a‖ ‖b‖) along the axis: the cosine of the angle.   (…, d), (…, d) → (…)
-
-    A length below eps counts as eps, so that a vector of zeros has the similarity 0 to all.
-
-    >>> cosine_similarity([[3.0, 0.0], [0.0, 2.0]], [4.0, 3.0])
-    array([0.8, 0.6])
-    """
-    a, b = (divide(x, maximum(norm(x, axis=axis, keepdims=True), eps)) for x in (a, b))
-    return sum(multiply(a, b), axis=axis)
+    if np.ndim(b) > 2:
+        raise ValueError(f"dot takes at most two axes of b, not {describe(b)}: use @ or einsum")
+    return matmul(a, b)
 
 
 def outer(a: Any, b: Any) -> Tensor:
@@ -141,43 +129,6 @@ def outer(a: Any, b: Any) -> Tensor:
     column = reshape(a, (-1, 1)) if np.ndim(a) else a  # a number stays one, and takes b's dtype
     row = reshape(b, (1, -1)) if np.ndim(b) else b
     return reshape(multiply(column, row), shape)
-
-
-def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
-    """Sum over pairs of axes: `axes=((of a, …), (of b, …))`, or an n for a's last and b's first n.
-
-    The paired axes are put last in a and first in b. Then each group of axes is flattened to one,
-    and the rest is a matrix product.
-
-    >>> tensordot(np.ones((2, 3, 5)), np.ones((5, 3, 7)), axes=((1, 2), (1, 0))).shape
-    (2, 7)
-    """
-    shapes = np.shape(a), np.shape(b)
-    if isinstance(axes, int | np.integer):
-        axes = range(len(shapes[0]) - axes, len(shapes[0])), range(axes)
-    of_a, of_b = (normalize_axis_tuple(i, len(s)) for i, s in zip(axes, shapes, strict=True))
-    lengths = [tuple(s[i] for i in of) for s, of in zip(shapes, (of_a, of_b), strict=True)]
-    if lengths[0] != lengths[1]:
-        raise ValueError(
-            f"tensordot of {describe(a)} and {describe(b)}: the paired axes have lengths "
-            f"{lengths[0]} and {lengths[1]}"
-        )
-    left = [i for i in range(len(shapes[0])) if i not in of_a]
-    right = [i for i in range(len(shapes[1])) if i not in of_b]
-    n = math.prod(lengths[0])
-    rows, columns = [shapes[0][i] for i in left], [shapes[1][i] for i in right]
-    matrix_a = reshape(transpose(a, (*left, *of_a)), (math.prod(rows), n))
-    matrix_b = reshape(transpose(b, (*of_b, *right)), (n, math.prod(columns)))
-    return reshape(matmul(matrix_a, matrix_b), (*rows, *columns))
-
-
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The sum of the diagonal.
-
-    >>> trace([[1, 2], [3, 4]])
-    array(5)
-    """
-    return sum(diagonal(x, offset, axis1, axis2), axis=-1)
 
 
 def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:

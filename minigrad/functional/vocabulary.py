@@ -54,7 +54,6 @@ NUMPY: dict[Any, Callable[..., Any]] = {
     np.linalg.norm: F.norm,
     np.linalg.outer: F.outer,
     np.linalg.solve: inverses.solve,
-    np.linalg.tensordot: F.tensordot,
     np.matrix_transpose: lambda x: ops.swapaxes(x, -1, -2),
 }
 
@@ -110,22 +109,35 @@ PLAIN: frozenset[Any] = frozenset(
 )
 
 INSTEAD: dict[Any, str] = {
+    np.append: "np.concatenate",
+    np.array_split: "np.split, at the places",
     np.block: "np.concatenate, once for each axis",
     np.broadcast_arrays: "np.broadcast_to",
+    np.column_stack: "np.stack with axis=1 for vectors, np.hstack for matrices",
     np.copysign: "np.where(np.signbit(y), -np.abs(x), np.abs(x))",
     np.copyto: "np.where",
+    np.cosh: "(np.exp(x) + np.exp(-x)) / 2",
+    np.cumsum: "x @ np.triu(np.ones((len(x), len(x))))",
     np.delete: "x[keep], with the indices or a mask of what stays",
+    np.diag: "np.diagonal of a matrix, x * np.eye(n) of a vector",
     np.exp2: "2.0**x",
     np.fliplr: "x[:, ::-1]",
     np.flipud: "x[::-1]",
+    np.inner: "x @ y.T",
     np.insert: "np.concatenate([x[:i], values, x[i:]])",
     np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
     np.log10: "np.log(x) / np.log(10)",
+    np.log1p: "np.log(1 + x)",
+    np.log2: "np.log(x) / np.log(2)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
     np.ptp: "x.max() - x.min()",
     np.put: "scatter_add or np.where",
+    np.reciprocal: "1 / x",
     np.remainder: "x - y * (x // y)",
+    np.tan: "np.sin(x) / np.cos(x)",
+    np.tensordot: "np.einsum",
+    np.trace: "np.diagonal(x).sum(axis=-1)",
     np.vdot: "np.sum(x * y)",
     np.vecdot: "np.sum(x * y, axis=-1)",
 }

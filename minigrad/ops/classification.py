@@ -28,7 +28,6 @@ def cross_entropy(
     *,
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    weight: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
     """-Σ t ⊙ log softmax(z), the mean over rows: the usual loss of a classifier.   (…, C), (…) → ()
@@ -39,8 +38,7 @@ def cross_entropy(
     label_smoothing  ε: the truth is the target with probability 1 - ε, else any class, evenly.
                      No logit is then driven to infinity (Szegedy et al. 2015, section 7; Vaswani
                      et al. 2017 use ε = 0.1)
-    weight     (C,): how much each class counts, where some are rare
-    reduction  "mean"; or "sum" over the rows; or "none", the loss of each row, (…)
+    reduction        "mean"; or "sum" over the rows; or "none", the loss of each row, (…)
 
     A row of t is the truth: one-hot, smoothed, or as it was given. n is the number of rows that
     count. With p = softmax(z),
@@ -53,13 +51,8 @@ def cross_entropy(
 
     The gradient is prediction minus truth. Where a model is sure and wrong, p - t is still near 1.
 
-    With weights, t is multiplied by them, and n is the sum of the weights of the rows' classes. (If
-    the truth is given as probabilities, n stays the number of rows. So one-hot rows do not give the
-    loss that their classes give.) A row of t then sums to another number, and
-    ∂L/∂z = (p Σ t - t)/n, with the sum over the row's classes. With "sum" and "none" n is 1.
-
-    The targets are constants: for a gradient with respect to them use `kl_div` (chapter 6.4).
-    ValueError for shapes that do not fit, a class out of range, or no target left.
+    With "sum" and "none" n is 1. The targets are constants. ValueError for shapes that do not fit,
+    a class out of range, or no target left.
 
     >>> from minigrad import grad
     >>> cross_entropy([[0.0, 0.0]], [1])                    # log 2
@@ -75,13 +68,12 @@ def cross_entropy(
         targets=np.array(targets),  # a copy: the record needs it as it is now
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
-        weight=None if weight is None else np.array(weight, float),
         reduction=reduction,
     )
 
 
 def _composed_cross_entropy(logits, /, **asked):
-    truth, counts = truth_of(logits, **asked)
+    truth, counts = _truth(logits, **asked)
     log_p = log_softmax(np.where(counts, logits, 0))
     terms = truth * np.where(truth == 0, 0, log_p)
     return -(np.sum(terms, axis=-1) if asked["reduction"] == "none" else np.sum(terms))
@@ -89,7 +81,7 @@ def _composed_cross_entropy(logits, /, **asked):
 
 @fused(definition=_composed_cross_entropy, name="cross_entropy")
 def _cross_entropy(logits, /, **asked):
-    truth, counts = truth_of(logits, **asked)
+    truth, counts = _truth(logits, **asked)
     # A row that does not count may hold anything, also NaN, so zeros take its place.
     log_p = log_softmax(logits if counts.all() else np.where(counts, logits, 0))
 
@@ -106,13 +98,13 @@ def _cross_entropy(logits, /, **asked):
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the truth, which `nll` (chapter 6.4) shares, and what does not fit.
+# What follows: the truth, and what does not fit.
 
 
-def truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction) -> Any:
+def _truth(logits, targets, ignore_index, label_smoothing, reduction):
     """t/n, with the t and n of `cross_entropy`'s docstring, and which rows count, (…, 1)."""
     num_classes = logits.shape[-1]
-    counts = of_rows = np.ones(logits.shape[:-1], bool)
+    counts = np.ones(logits.shape[:-1], bool)
     if targets.dtype.kind == "f" and targets.shape == logits.shape:
         truth = targets
         if not np.allclose(truth.sum(axis=-1), 1, rtol=0, atol=0.01):
@@ -120,22 +112,20 @@ def truth_of(logits, targets, ignore_index, label_smoothing, weight, reduction) 
                 "targets of the logits' shape are probabilities: these do not sum to 1"
             )
     elif targets.shape == logits.shape[:-1]:
-        counts = of_rows = counts if ignore_index is None else targets != ignore_index
+        counts = counts if ignore_index is None else targets != ignore_index
         chosen = integers_below(np.where(counts, targets, 0), num_classes, "targets")
         truth = chosen[..., None] == np.arange(num_classes)
-        if weight is not None:
-            of_rows = np.where(counts, weight[chosen], 0)
     else:
         raise ValueError(
             f"one target for each row: the targets are {targets.dtype} {targets.shape}, the logits "
             f"{logits.shape}; of one-hot rows take .argmax(-1)"
         )
-    n = of_rows.sum() if reduction == "mean" else 1
+    n = counts.sum() if reduction == "mean" else 1
     if not n > 0:
         raise ValueError("no target is left to take the mean over")
     share = (counts / n)[..., None]
     truth = ((1 - label_smoothing) * truth + label_smoothing / num_classes) * share
-    return (truth if weight is None else truth * weight).astype(logits.dtype), counts[..., None]
+    return truth.astype(logits.dtype), counts[..., None]
 
 
 def check_reduction(reduction: str) -> None:

@@ -72,7 +72,6 @@ FAR = (
         1.23033935480374942e3,
     ),
 )
-FAR_OUT = 110.0  # from here on exp(-x²) is 0 in every dtype, and x² might overflow
 AT_ONCE = 2**14  # numbers, whose intermediate results fit into the processor's cache
 
 
@@ -83,16 +82,8 @@ def erf(x, /):
     ½ (1 + erf(x/√2)) is the probability that a standard normal number is below x, which is what
     GELU weights its input by (chapter 6.1). Of float64 all digits but the last are right. The
     coefficients have no more, so a longdouble gets the digits of a float64.
-
-    >>> erf(0.0)
-    array(0.)
     """
-
-    def vjp(g, y):
-        near = np.clip(x, -FAR_OUT, FAR_OUT)
-        return g * (2 / math.sqrt(math.pi)) * np.exp(-near * near)
-
-    return lambda: _erf(floats(x)), vjp
+    return lambda: _erf(floats(x)), lambda g, y: g * (2 / math.sqrt(math.pi)) * np.exp(-x * x)
 
 
 def _erf(x):

@@ -8,7 +8,6 @@ back*: `getitem` and `scatter_add` are each other's VJP. `where` and `concatenat
 Exercise 11 of `python -m demos learn`: write the rule of x[index].
 """
 
-from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -62,11 +61,12 @@ def scatter_add(x: Any, shape: tuple[int, ...], index: Any) -> Tensor:
 @primitive(name="scatter_add")
 def _scatter_add(x, /, shape, index):
     def value():
-        y = np.zeros(shape, x.dtype)
+        y, parts = np.zeros(shape, x.dtype), index if isinstance(index, tuple) else (index,)
         if y.ndim > 1 and type(index) is np.ndarray and index.dtype.kind != "b" and index.size:
             _add_rows(y, index, x)
-        elif _may_repeat(index):
-            np.add.at(y, index, x)  # slower than +=, which would add only once to each place
+        elif any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in parts):
+            # Arrays of integers can name a place twice, to which += would add only once.
+            np.add.at(y, index, x)
         else:
             y[index] += x
         return y
@@ -99,12 +99,6 @@ def _copied(part):
         return part
     array = np.array(part)
     return array if array.size or hasattr(part, "dtype") else array.astype(int)  # x[[]]
-
-
-def _may_repeat(index):
-    """Only arrays of integers can name one place twice; numbers, slices and masks cannot."""
-    parts = index if isinstance(index, tuple) else (index,)
-    return any(isinstance(part, np.ndarray) and part.dtype.kind != "b" for part in parts)
 
 
 def integers_below(indices: Any, n: int, asked: str) -> Array:
@@ -165,8 +159,8 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Tensor:
 def _concatenate(*xs, axis=0):
     y = np.concatenate(xs, axis=axis)
     ends = [0, *accumulate([x.shape[axis] for x in xs])]
-    return y, *[partial(_stretch, axis, start, end) for start, end in pairwise(ends)]
-
-
-def _stretch(axis, start, end, g, y):
-    return g[(slice(None),) * (axis % y.ndim) + (slice(start, end),)]
+    before = (slice(None),) * (axis % y.ndim)
+    return y, *[
+        lambda g, y, stretch=slice(start, end): g[(*before, stretch)]
+        for start, end in pairwise(ends)
+    ]

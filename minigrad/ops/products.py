@@ -28,25 +28,21 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = False) -> Tensor:
         ∂L/∂Aᵢⱼ = Σₖ Gᵢₖ Bⱼₖ                      "ik,jk->ij"
 
     A letter that only A has was summed over all by itself; each of its places gets the same
-    gradient, as in `sum`. A letter that stands twice in one operand ("ii") walks its diagonal:
-    that diagonal is picked first (chapter 3.3), so the rule never sees it. "..." stands for
-    leading axes, which broadcast; without "->" the letters that occur once are kept, in the order
-    of the alphabet, all as in NumPy. An axis of length 1 under a letter that is longer elsewhere is
-    stretched, and its gradient summed. `optimize=True` is NumPy's too: BLAS then does the products.
+    gradient, as in `sum`. "..." stands for leading axes, which broadcast; without "->" the letters
+    that occur once are kept, in the order of the alphabet, all as in NumPy. A letter stands in one
+    operand once ("ii" walks a diagonal, which is `np.diagonal` here). An axis of length 1 under a
+    letter that is longer elsewhere is stretched, and its gradient summed. `optimize=True` is
+    NumPy's too: BLAS then does the products.
 
     >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1])
     array([12, 34])
-    >>> einsum("ii", [[1, 2], [3, 4]])                      # the trace
-    array(5)
     """
     if not isinstance(subscripts, str):
         raise TypeError('einsum takes its subscripts first, as text: einsum("ij,jk->ik", a, b)')
     tensors: Any = [as_operand(x, "einsum") for x in operands]
     if any(x.dtype.kind == "f" for x in tensors):  # NumPy would multiply two masks as booleans
         tensors = [floats(x) if x.dtype.kind == "b" else x for x in tensors]
-    inputs, output, repeats = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
-    if repeats:
-        inputs, tensors = zip(*map(_diagonal, inputs, tensors), strict=True)
+    inputs, output = _spelled_out(subscripts, tuple([x.ndim for x in tensors]))
     return _einsum(*tensors, inputs=inputs, output=output, optimize=optimize)
 
 
@@ -99,10 +95,8 @@ def _lengths(inputs, shapes):
 def _spelled_out(subscripts, ndims):
     """The letters of each operand and of the output, with letters in the place of "...".
 
-    And whether an operand has a letter twice.
-
     >>> _spelled_out("...ij,jk", (3, 2))
-    (('Zij', 'jk'), 'Zik', False)
+    (('Zij', 'jk'), 'Zik')
     """
     np.einsum(subscripts, *[np.ones((1,) * n) for n in ndims])  # refuses what cannot be read
     left, arrow, output = subscripts.replace(" ", "").partition("->")
@@ -119,22 +113,6 @@ def _spelled_out(subscripts, ndims):
     else:
         every = "".join(inputs)
         output = batch + "".join(sorted(c for c in set(every) - {*batch} if every.count(c) == 1))
-    return tuple(inputs), output, any(len(set(letters)) < len(letters) for letters in inputs)
-
-
-def _diagonal(letters, x):
-    """Axes with the same letter become one: the places where their indices are equal.
-
-    >>> _diagonal("iji", np.arange(8).reshape(2, 2, 2))
-    ('ij', array([[0, 2],
-                  [5, 7]]))
-    """
-    once = "".join(dict.fromkeys(letters))
-    if once == letters:
-        return letters, x
-    lengths = _lengths([*letters], [(n,) for n in x.shape])
-    index = [
-        (np.arange(lengths[c]) * (n > 1)).reshape([-1 if c == other else 1 for other in once])
-        for c, n in zip(letters, x.shape, strict=True)
-    ]
-    return once, x[tuple(index)]
+    if any(len(set(letters)) < len(letters) for letters in inputs):
+        raise ValueError(f"{subscripts!r} has a letter twice in one operand: use np.diagonal")
+    return tuple(inputs), output

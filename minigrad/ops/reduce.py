@@ -64,7 +64,7 @@ def mean(x, /, axis=None, *, keepdims=False):
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: `kept_shape`, extrema, whose ties share the gradient, and the running sum.
+# What follows: `kept_shape`, and extrema, whose ties share the gradient.
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
@@ -93,18 +93,12 @@ def max(x, /, axis=None, *, keepdims=False):
     >>> minigrad.max([[1, 5], [3, 4]], axis=1)
     array([5, 4])
     """
-
     return x.max(axis=axis, keepdims=keepdims), _shared_by_ties(x, axis)
 
 
 @primitive
 def min(x, /, axis=None, *, keepdims=False):
-    """y = the smallest xᵢ over the axis. It receives g, or those that tie share it, as in max.
-
-    >>> import minigrad
-    >>> minigrad.min([[1, 5], [3, 4]], axis=1)
-    array([1, 3])
-    """
+    """y = the smallest xᵢ over the axis. It receives g, or those that tie share it, as in max."""
     return x.min(axis=axis, keepdims=keepdims), _shared_by_ties(x, axis)
 
 
@@ -118,27 +112,3 @@ def _shared_by_ties(x, axis):
         return np.where(chosen, g.reshape(shape) / ties, 0)
 
     return vjp
-
-
-@primitive
-def cumsum(x, /, axis=None):
-    """yᵢ = x₀ + … + xᵢ along the axis; with axis=None along the flattened x.
-
-    xⱼ is part of every yᵢ from i = j on, ∂yᵢ/∂xⱼ = [i ≥ j] (1 if i ≥ j, else 0), so it gathers
-    the gradients from its own place to the end:
-
-        ∂L/∂xⱼ = Σᵢ gᵢ [i ≥ j]
-
-    That is a cumulative sum from the other end: flip, sum up, flip back.
-
-    >>> cumsum([1, 2, 4])
-    array([1, 3, 7])
-    """
-    shape = x.shape
-
-    def vjp(g, y):
-        along = 0 if axis is None else axis
-        backwards = (slice(None),) * (along % y.ndim) + (slice(None, None, -1),)
-        return np.cumsum(g[backwards], axis=along)[backwards].reshape(shape)
-
-    return x.cumsum(axis=axis), vjp
