@@ -432,8 +432,3 @@ def test_a_leaf_takes_numbers_of_its_kind_alone(leaf, fits, refused):
 def test_a_module_that_computes_nothing_says_so_by_its_name():
     with pytest.raises(NotImplementedError, match="^Nested defines no __call__$"):
         Nested()(1)
-
-
-def test_a_tensor_is_not_equal_to_a_text():
-    t = Tensor([1.0, 2.0])
-    assert (t == "auto") is False and (t != "auto") is True
