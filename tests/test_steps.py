@@ -465,18 +465,6 @@ def test_what_is_kept_has_no_absolute_path_and_can_be_written_as_json():
     assert '"/' not in text and json.loads(text)["contributions"]
 
 
-@pytest.mark.parametrize("limits", [(0, 1), (1, 0.1), (1e-3, np.nan), (1e-3, np.inf), (1,), "ab"])
-def test_limits_are_two_positive_numbers_and_the_same_are_refused_everywhere(limits, tmp_path):
-    with Steps() as steps:
-        y = np.sin(leaf(3)).sum()
-    steps.backward(y)
-    save = lambda limits: steps.save(tmp_path / "x.html", limits=limits)
-    for use in (lambda limits: graph(y, limits=limits), graph(y, grads=True).with_limits, save):
-        assert use(np.array([1, 9]))
-        with pytest.raises(ValueError, match="limits must be two positive numbers, the lower"):
-            use(limits)
-
-
 def test_steps_that_noted_nothing_can_be_asked_and_say_what_they_are(tmp_path):
     with Steps() as steps:
         pass

@@ -17,7 +17,7 @@ from minigrad.graphs.folding import Folding
 from minigrad.graphs.model import Model, Vertex, plain, walk
 from minigrad.graphs.page import page
 from minigrad.graphs.render import dot_text, render
-from minigrad.graphs.scale import Limits, checked_limits, limits_around, lost
+from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
@@ -39,7 +39,7 @@ class Graph:
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
     it, also as .png; .html is a page on which layers open by a click, .dot the text for Graphviz,
-    and .json the data. Two drawings get one colour scale by `drawing.with_limits(limits)`.
+    and .json the data.
     """
 
     vertices: Sequence[Vertex]
@@ -49,17 +49,12 @@ class Graph:
     def __post_init__(self) -> None:
         self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
         self.noise = lost(self.vertices)
-        ends = checked_limits(self.limits) or limits_around(self.strengths())
-        self.limits = ends if any(v.gradient for v in self.vertices) else None
-
-    @property
-    def arrows(self) -> list[tuple[int, int, int]]:
-        """Every use of a tensor: its number, that of the result, and which input it is."""
-        return [(x, v.number, i) for v in self.vertices for i, x in enumerate(v.inputs)]
-
-    def with_limits(self, limits: Limits | None) -> Graph:
-        """Return the same drawing on another colour scale."""
-        return Graph(self.vertices, limits, self.depth)
+        low, high = self.limits or limits_around(self.strengths())
+        if not 0 < low < high:
+            raise ValueError(
+                f"limits must be two positive numbers, the lower first: got {low}, {high}"
+            )
+        self.limits = (low, high) if any(v.gradient for v in self.vertices) else None
 
     def strengths(self) -> Iterator[float | None]:
         """Yield every gradient that has a colour in the drawing."""
@@ -164,8 +159,6 @@ def graph(
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
     if steps is not None and not hasattr(steps, "model"):
         raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
-    if depth is not None and (type(depth) is not int or depth < 0):
-        raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
     given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:

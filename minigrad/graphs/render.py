@@ -229,8 +229,8 @@ def tooltips(drawing: Graph) -> dict[str, str]:
         last = drawing.vertices[box.vertices[-1]]
         lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
         lines += [f"in {scope.path}" for scope in last.modules[-1:]]
-        lines += [box.options, box.detail, f"{last.shape} {last.dtype}", f"value: {last.value!r}"]
-        lines += [f"gradient: {last.gradient!r}"] if last.gradient else []
+        lines += [box.options, box.detail, f"{last.shape} {last.dtype}", f"value: {last.value}"]
+        lines += [f"gradient: {last.gradient}"] if last.gradient else []
         lines += [last.formula, last.line]
         if last.fused:
             lines.append(f"fused: `with unfused():` shows the steps inside {last.operation}")

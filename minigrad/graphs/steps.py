@@ -52,7 +52,7 @@ from minigrad.graphs.drawing import Graph
 from minigrad.graphs.lines import Variable, line_of, named
 from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
 from minigrad.graphs.page import page
-from minigrad.graphs.scale import Limits, checked_limits, limits_around
+from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
 from minigrad.nn.module import CALLS, Module
@@ -243,8 +243,8 @@ class Steps:
         drawings = [Graph(each.vertices) for each in both]
         known = any(each.contributions for each in both)
         around = limits_around(g for drawing in drawings for g in drawing.strengths())
-        scale = checked_limits(limits) or (around if known else None)
-        static = "".join(drawing.with_limits(scale).static() for drawing in drawings)
+        scale = limits or (around if known else None)
+        static = "".join(Graph(each.vertices, scale).static() for each in both)
         passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]
         text = page(passes, title=title, limits=scale, steps=True, static=static)
         return write_whole(path, text)
