@@ -145,7 +145,7 @@ def _pass(
 
     def vertex(v: Vertex) -> dict[str, Any]:
         modules = [scope.path for scope in v.modules]
-        known = {"kind": v.kind, "options": v.options, "line": v.line, "modules": modules}
+        known = {"options": v.options, "line": v.line, "modules": modules}
         found: dict[str, Any] = {name: x for name, x in known.items() if x}
         found |= {"operation": v.operation, "inputs": v.inputs, "value": _numbers(v.value)}
         if v.formula:

@@ -6,8 +6,8 @@ DOT language: one statement for each box and each arrow, and a cluster for each 
 `graphviz-pure`, a wheel that contains the same layout engine.
 
 Colour says one thing only, the size of a gradient. All else can be told without it: a leaf is
-rounded with a thick line, a closed layer has a double line, an operation without a record or a
-gradient of 0 a dashed one, and each gradient is written as a number.
+rounded with a thick line, a closed layer has a double line, a gradient of 0 a dashed one, and each
+gradient is written as a number.
 """
 
 from __future__ import annotations
@@ -82,8 +82,7 @@ def _label(box: Box, drawing: Graph) -> str:
     """Write a table: the name and the operation, the shape and the gradient, and what is inside."""
     called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
     words = " ".join([f"<B>{_text(box.title)}</B>", *map(_text, called)])
-    gradient = gradient_of(box, drawing) if box.kind != "unrecorded" else "no record"
-    facts = f"{box.shape} {_text(gradient)}".rstrip()
+    facts = f"{box.shape} {_text(gradient_of(box, drawing))}".rstrip()
     lines = [f"<TR><TD>{words}</TD></TR><TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>"]
     for row in box.rows:
         words = in_words(row.grad, drawing.limits, row.vertex in drawing.noise)
@@ -120,7 +119,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
     fill = _fill(box.grad, box.vertices[-1], drawing) or FILL.get(box.kind, PLAIN)
     style = "filled,rounded" if box.kind == "leaf" else "filled"
-    if box.grad == 0 or box.vertices[-1] in drawing.noise or box.kind == "unrecorded":
+    if box.grad == 0 or box.vertices[-1] in drawing.noise:
         style += ",dashed"
     line = {"penwidth": "1.6"} if box.kind == "leaf" else {}
     line |= {"peripheries": "2"} if box.of_several else {}

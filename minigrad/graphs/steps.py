@@ -23,10 +23,9 @@ the sum. It is the engine's own pass, so its gradients are those of `backward()`
         3. square → x, input 0, 1 of 2: [1, 2]
         4. square → x, input 1, 2 of 2: [1, 2] + [1, 2] = [2, 4]
 
-- An operation under `no_grad` is a step without a record, and sends nothing back.
+- An operation under `no_grad` leaves no record, and is no step. Its result is a constant.
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
-- The operations of a backward pass with `create_graph=True` are steps in the scope ∂.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
 - A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
@@ -58,8 +57,6 @@ from minigrad.graphs.text import backward_lines, forward_lines
 from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
 
-GRADIENT = "∂"  # the scope of operations that compute a gradient
-
 
 @dataclass(frozen=True)
 class Contribution:
@@ -88,8 +85,7 @@ class Steps:
     `net` is the Module whose layers are to be named, and drawn as frames by `graph(loss,
     steps=steps)`; without it no step has a layer. The operations of the thread that entered the
     block are noted until the block ends, also by an exception. A step costs some 100 microseconds.
-    Steps keep the record alive, and so all that it holds, until they are freed; and until the block
-    ends the results under `no_grad`, too.
+    Steps keep the record alive, and so all that it holds, until they are freed.
 
     model          what was met, from which `graph(y, steps=steps)` draws
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
@@ -125,21 +121,16 @@ class Steps:
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        read = line_of(sys._getframe(1), self._outermost)
+        read = None if node is None else line_of(sys._getframe(1), self._outermost)
         if read is None:
             return
-        line, variables, of_replay = read
-        tensors = node.inputs if node is not None else inputs
-        number = self.model.computed(rule, tensors, value, node, line)
-        calls: list[tuple[Any, str]] = [
-            (call, self._modules[id(call[0])][1])
-            for call in CALLS.running[self._depth :]
-            if id(call[0]) in self._modules
-        ]
-        if of_replay is not None:
-            calls.append((of_replay, GRADIENT))
-        for call, path in calls:
+        line, variables = read
+        number = self.model.computed(value, node, line)
+        for call in CALLS.running[self._depth :]:
+            if id(call[0]) not in self._modules:
+                continue
             if id(call) not in self._calls:
+                path = self._modules[id(call[0])][1]
                 self._count[path] += 1
                 self._calls[id(call)] = call, path, self._count[path]
             self._where.setdefault(number, []).append(id(call))
@@ -152,12 +143,11 @@ class Steps:
             found = []
             for _, path, nth in map(self._calls.__getitem__, calls):
                 count = f"#{nth}" if self._count[path] > 1 else ""
-                kind = self._classes.get(path, "gradient")
+                kind = self._classes[path]
                 if path or count:  # (the network itself is not worth a frame)
                     found.append(Scope(f"{path or kind}{count}", kind, count))
             self.model.change(number, modules=tuple(found))
         self._calls, self._modules = {}, {}
-        self.model.forget_arrays()
         del self._outermost
 
     @property

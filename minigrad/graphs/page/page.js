@@ -382,7 +382,7 @@
   function forward(line, both, columns) {
     const n = main.forward[step - 1], v = main.vertices[n], f = data.formulas[v.formula];
     both(pass => `${pass.names[n]} = ${v.operation}(${[...v.inputs.map(i => pass.names[i]), pass.vertices[n].options].filter(Boolean).join(", ")})`);
-    both(pass => { const {modules, line, kind} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || "", kind === "unrecorded" ? "without a record" : ""].filter(Boolean).join(", "); });
+    both(pass => { const {modules, line} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || ""].filter(Boolean).join(", "); });
     for (const text of f ? f.lines : []) line(text, "formula");
     both(pass => here(pass, n));
     line(`${v.inputs.map(i => shape(main.vertices[i].value)).join(" and ")} → ${shape(v.value)}`);
