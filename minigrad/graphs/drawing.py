@@ -145,8 +145,8 @@ def graph(
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
     steps     the `Steps` in which y was computed: its layers are drawn as frames
-    depth     how many frames may be inside each other; a layer below is one box. (Those around the
-              first of numbered layers, blocks.0, do not count.) None opens all, and folds nothing
+    depth     how many frames may be inside each other; a layer below is one box. None opens all,
+              and folds nothing
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with

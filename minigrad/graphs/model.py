@@ -28,8 +28,7 @@ from minigrad.graphs.summary import Summary, dtype_name, rounded, shown
 class Scope(NamedTuple):
     """A module that was being called: its dotted name in the network, and its class.
 
-    The name ends in #2 in the second call of a module that was called several times; `call` is that
-    ending.
+    The name ends in #2 in the second call of a module; `call` is that ending.
     """
 
     path: str

@@ -27,7 +27,7 @@ the sum. It is the engine's own pass, so its gradients are those of `backward()`
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
-- A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
+- A module that is called twice has the scopes block and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
 
@@ -97,17 +97,14 @@ class Steps:
         net = Module() if net is None else net
         if not isinstance(net, Module):
             raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
-        modules = list(net.named_modules())
         self.model = Model({x: name for name, x in net.named_parameters()})
         self.contributions: tuple[Contribution, ...] = ()
         self._running: dict[Variable, int] = {}  # variables of lines that are running
-        self._classes = {printable(path): type(module).__name__ for path, module in modules}
-        # By id: the modules and their paths, and the calls, with their paths and numbers. All are
-        # held until the block ends, so that no other object takes an id.
-        self._modules = {id(module): (module, printable(path)) for path, module in modules}
-        self._calls: dict[int, tuple[Any, str, int]] = {}
+        # By id: the modules and their paths, and the calls and their scopes. All are held until the
+        # block ends, so that no other object takes an id.
+        self._modules = {id(m): (m, printable(path)) for path, m in net.named_modules()}
+        self._calls: dict[int, tuple[Any, Scope]] = {}
         self._count: Counter[str] = Counter()
-        self._where: dict[int, list[int]] = {}  # of a vertex: the ids of the calls around it
 
     def __enter__(self) -> Self:
         if hasattr(self, "_token"):
@@ -126,33 +123,29 @@ class Steps:
             return
         line, variables = read
         number = self.model.computed(value, node, line)
-        for call in CALLS.running[self._depth :]:
-            if id(call[0]) not in self._modules:
-                continue
-            if id(call) not in self._calls:
-                path = self._modules[id(call[0])][1]
-                self._count[path] += 1
-                self._calls[id(call)] = call, path, self._count[path]
-            self._where.setdefault(number, []).append(id(call))
+        calls = [call for call in CALLS.running[self._depth :] if id(call[0]) in self._modules]
+        scopes = [scope for scope in map(self._scope_of, calls) if scope.path]
+        self.model.change(number, modules=tuple(scopes))
         self._running = named(self._running, number, variables, self.model)
+
+    def _scope_of(self, call: tuple[Module]) -> Scope:
+        """Return the scope of a call that is running. (The network's own first one has no frame.)"""
+        if id(call) not in self._calls:
+            path, kind = self._modules[id(call[0])][1], type(call[0]).__name__
+            self._count[path] += 1
+            again = f"#{self._count[path]}" if self._count[path] > 1 else ""
+            self._calls[id(call)] = call, Scope(f"{path or (again and kind)}{again}", kind, again)
+        return self._calls[id(call)][1]
 
     def __exit__(self, *_: object) -> None:
         WATCHERS.reset(self._token)
         self._running = named(self._running, 0, [], self.model)
-        for number, calls in self._where.items():
-            found = []
-            for _, path, nth in map(self._calls.__getitem__, calls):
-                count = f"#{nth}" if self._count[path] > 1 else ""
-                kind = self._classes[path]
-                if path or count:  # (the network itself is not worth a frame)
-                    found.append(Scope(f"{path or kind}{count}", kind, count))
-            self.model.change(number, modules=tuple(found))
         self._calls, self._modules = {}, {}
         del self._outermost
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
-        """Every tensor that was met. Layers are known when the block has ended."""
+        """Every tensor that was met."""
         return tuple(self.model.met)
 
     def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
@@ -203,8 +196,7 @@ class Steps:
 
     def data(self) -> dict[str, Any]:
         """Return the same as numbers, text, lists and dicts, for JSON."""
-        vertices, contributions = plain(self.vertices), plain(self.contributions)
-        return {"vertices": vertices, "classes": self._classes, "contributions": contributions}
+        return {"vertices": plain(self.vertices), "contributions": plain(self.contributions)}
 
     def save(
         self,
