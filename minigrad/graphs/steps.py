@@ -129,7 +129,7 @@ class Steps:
         self._running = named(self._running, number, variables, self.model)
 
     def _scope_of(self, call: tuple[Module]) -> Scope:
-        """Return the scope of a call that is running. (The network's own first one has no frame.)"""
+        """Return the scope of a call that is running. (The network's first has no frame.)"""
         if id(call) not in self._calls:
             path, kind = self._modules[id(call[0])][1], type(call[0]).__name__
             self._count[path] += 1
