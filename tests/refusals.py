@@ -230,10 +230,6 @@ SGD([t, t], 0.1) → ValueError: in the list twice
 SGD([t], 0.1).step() → RuntimeError: no parameter has a gradient: call loss.backward\(\) before step
 SGD([t], -1) → ValueError: lr must be a number, 0 or larger, and finite: got -1
 SGD([t], np.nan) → ValueError: lr must be a number, 0 or larger, and finite
-SGD([t], 1, momentum=1) → ValueError: between 0 and 1: got 1
-Adam([t], betas=(0.9, 1.0)) → ValueError: betas lie between
-Adam([t], betas=(0.9,)) → ValueError: betas lie between 0 and 1, and are two: got \(0.9,\)
-warmup_cosine(0, peak=1, warmup=1, total=2) → ValueError: from 1: got 0
 """
 
 # A row is a line, and those below it that are indented.

@@ -131,7 +131,6 @@ def graph(
     y: Tensor,
     *,
     grads: bool = False,
-    gradient: Any = None,
     names: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = (),
     limits: Limits | None = None,
     steps: Steps | None = None,
@@ -140,8 +139,7 @@ def graph(
     """The record behind y, as a `Graph`, in time linear in its size.
 
     grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
-              separate backward pass, which changes no `.grad` and keeps the record.
-    gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
+              separate backward pass, which changes no `.grad` and keeps the record. y is a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
     steps     the `Steps` in which y was computed: its layers are drawn as frames
@@ -163,7 +161,7 @@ def graph(
     gradients: Mapping[Tensor, Any] = {}
     if grads:
         check_root(y, "graph(grads=True)")
-        seed = check_seed(y, gradient, "graph(grads=True)")
+        seed = check_seed(y, None, "graph(grads=True)")
         gradients = replay(y, seed, tensors, retain_graph=True)
     model = steps.model if steps is not None else Model()
     return Graph(tuple(model.behind(y, gradients, given)), limits, depth)

@@ -60,7 +60,6 @@ class Vertex:
     formula   the first line of the operation's docstring, `displayed` the formulas that the
               docstring sets apart, and `letters` the names that both have for the inputs
     fused     whether the operation does several steps at once, which `unfused()` shows
-    called    its name in `print(steps)`, in a graph that is drawn with steps
     facts     what the table of operations knows of the operation
     likeness  equal for operations with equal options, also where the text is shortened
     """
@@ -83,7 +82,6 @@ class Vertex:
     displayed: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     fused: bool = False
-    called: str = ""
     facts: Facts = field(default=UNKNOWN, repr=False)
     likeness: int = field(default=0, repr=False)
 
@@ -182,12 +180,11 @@ class Model:
             replace(v, title=given[x], named=True, parameter=v.kind == "leaf") if x in given else v
             for v, x in zip(self.met, self._owners, strict=True)
         ]
-        called = unique_names(met)
         vertices = []
         for n, k in number.items():
             inputs = tuple([number[i] for i in met[n].inputs])
-            known: dict[str, Any] = {"gradient": grads.get(self._owners[n]), "called": called[n]}
-            vertices.append(replace(met[n], number=k, inputs=inputs, **known))
+            gradient = grads.get(self._owners[n])
+            vertices.append(replace(met[n], number=k, inputs=inputs, gradient=gradient))
         return vertices
 
 
@@ -231,10 +228,8 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
     """Return a name for each vertex, to be used in text: its title, or t and its number.
 
     Of several that have one title the first is x#1, and so on. A small constant is called by its
-    values. Vertices of a graph that is drawn with steps are called as the steps call them.
+    values.
     """
-    if all(v.called for v in vertices):
-        return [v.called for v in vertices]
     values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
     titles = [
         v.title

@@ -71,11 +71,11 @@ def _write(digraph: Any, drawing: Graph, boxes: Sequence[Box], frame: tuple[str,
             cluster.attr(label=_plain(within[-1]), labelloc="t", labeljust="l", **look)
             _write(cluster, drawing, inner, within)
     inside = {box.id: box.frame[: depth + 1] for box in boxes}
-    for number, link in enumerate(drawing.links):  # (words of an arrow then stay in its frame)
+    for link in drawing.links:  # (words of an arrow then stay in its frame)
         a, b = inside.get(link.source), inside.get(link.target)
         if a is not None and b is not None and (a == frame or a != b):
             words = {"label": _plain(link.words)} if link.words else {}
-            digraph.edge(link.source, link.target, id=f"e{number}", **words)
+            digraph.edge(link.source, link.target, **words)
 
 
 def _label(box: Box, drawing: Graph) -> str:
@@ -220,10 +220,8 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
 
 
 def tooltips(drawing: Graph) -> dict[str, str]:
-    """Return by id what is shown when the pointer rests on a box or an arrow."""
-    names = {box.id: box.title for box in drawing.boxes}
-    links = enumerate(drawing.links)
-    found = {f"e{n}": f"{names[k.source]} → {names[k.target]}" for n, k in links}
+    """Return by id what is shown when the pointer rests on a box."""
+    found = {}
     for box in drawing.boxes:
         last = drawing.vertices[box.vertices[-1]]
         lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
