@@ -154,8 +154,6 @@ class SGD(Optimizer):
         momentum: float = 0.0,
     ) -> None:
         super().__init__(parameters, lr)
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum lies between 0 and 1: got {momentum}")
         self.momentum = momentum
         self.remembers = ("velocity",) if momentum else ()
 
@@ -187,8 +185,6 @@ class Adam(Optimizer):
         eps: float = 1e-8,
     ) -> None:
         super().__init__(parameters, lr)
-        if len(betas) != 2 or not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas lie between 0 and 1, and are two: got {betas}")
         self.betas = betas
         self.eps = eps
 
@@ -272,8 +268,6 @@ def warmup_cosine(step: int, *, peak: float, warmup: int, total: int, floor: flo
     >>> [warmup_cosine(t, peak=1.0, warmup=2, total=6) for t in (1, 2, 4, 6)]
     [0.5, 1.0, 0.5, 0.0]
     """
-    if step < 1:
-        raise ValueError(f"steps are counted from 1: got {step}")
     if step <= warmup:
         return peak * step / warmup
     done = min((step - warmup) / max(total - warmup, 1), 1.0)

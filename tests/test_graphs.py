@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from attention import MultiHeadAttention, attention, gpt2
+from attention import MultiHeadAttention, attention
 from minigrad import Steps, Tensor, cross_entropy, graph, softmax
 from minigrad.graphs.model import numbered, unique_names
 from minigrad.graphs.render import render
@@ -54,20 +54,12 @@ def test_an_attention_head_is_drawn_as_the_equation_reads():
 def test_a_summary_keeps_a_small_array_whole_and_maps_a_large_one(dtype, shape):
     a = (rng.standard_normal(shape) * 10).astype(dtype)
     found, known = Summary.of(a), a.astype(float)
-    assert (found.low, found.high) == (known.min(), known.max())
-    expected = known.mean(), np.sqrt(np.mean(known**2)), np.linalg.norm(known)
-    np.testing.assert_allclose((found.mean, found.rms, found.norm), expected)
+    expected = np.sqrt(np.mean(known**2)), np.linalg.norm(known)
+    np.testing.assert_allclose((found.rms, found.norm), expected)
     if a.size > 256:
         np.testing.assert_allclose(found.map, known.reshape(16, 4, 16, 4).mean((1, 3)))
     else:
         np.testing.assert_array_equal(found.whole, a)
-
-
-def test_of_numbers_that_are_not_finite_the_others_tell_the_ends():
-    found = Summary.of(np.resize([np.nan, 1.0, np.inf, 3.0, -np.inf], 600))
-    assert (found.low, found.high, found.mean) == (1.0, 3.0, 2.0)
-    assert np.isnan(found.rms) and np.isinf(Summary.of(np.array([1.0, np.inf])).rms)
-    assert np.isnan(Summary.of(np.array([np.nan])).low)
 
 
 def test_tensors_of_one_name_are_numbered_and_are_called_the_same_everywhere():
@@ -80,20 +72,6 @@ def test_tensors_of_one_name_are_numbered_and_are_called_the_same_everywhere():
     assert called in str(steps) and called in str(graph(total, steps=steps))
     assert "add(t2, 2)" in str(graph(x * 2.0 + 2.0))  # (two constants of one value are both 2)
     assert len(set(numbered(["x"] * 50_000))) == 50_000  # (in linear time)
-
-
-def test_a_graph_that_is_drawn_with_steps_calls_each_tensor_as_the_steps_do():
-    model, words = gpt2(11, 8, d_model=8, num_heads=2, num_blocks=3, rng=rng), np.arange(4)[None]
-    with Steps(model) as steps:
-        np.exp(leaf(2, name="x"))  # (what is not behind the loss is a step, too)
-        logits = model(words)
-        loss = cross_entropy(logits, words)
-    known = dict(zip(unique_names(steps.vertices), steps.vertices, strict=True))
-    assert {"logits", "loss", "x#2"} <= set(known)
-    drawing = graph(loss, steps=steps, depth=None)
-    for name, v in zip(unique_names(drawing.vertices), drawing.vertices, strict=True):
-        assert known[name].operation == v.operation and known[name].value == v.value
-    assert "not counted: operations that only move numbers" in str(graph(loss, steps=steps))
 
 
 WRITTEN = {  # how a constant is written inside of the box of an operation on x, and as text
@@ -154,15 +132,6 @@ def test_colours_follow_a_log_scale_between_the_limits():
     assert len(set(shades)) == 5
     assert colour(0.0, (1e-4, 1.0)) == "#ffffff"
     assert colour(np.inf, (1e-4, 1.0)) == shades[-1]
-
-
-def test_a_drawing_takes_another_scale():
-    x = Tensor([1.0, 2.0], requires_grad=True, name="x")
-    drawing = graph((x * x).mean(), grads=True)
-    other = drawing.with_limits((1e-4, 1.0))
-    assert other.limits == (1e-4, 1.0) and drawing.limits != other.limits
-    assert other.source == graph((x * x).mean(), grads=True, limits=(1e-4, 1.0)).source
-    assert other.source != drawing.source
 
 
 def test_equal_records_give_equal_text():

@@ -17,7 +17,6 @@ from minigrad.nn import (
     Module,
     RMSNorm,
     Sequential,
-    kaiming_normal,
     normal,
     xavier_uniform,
 )
@@ -225,10 +224,9 @@ def test_first_and_second_derivatives_by_input_and_parameters_agree_with_differe
     ("draw", "variance"),
     [
         (xavier_uniform, lambda d_in, d_out: 2 / (d_in + d_out)),
-        (kaiming_normal, lambda d_in, d_out: 2 / d_in),
         (normal, lambda d_in, d_out: 0.02**2),
     ],
-    ids=["xavier_uniform", "kaiming_normal", "normal"],
+    ids=["xavier_uniform", "normal"],
 )
 def test_initial_values_have_mean_0_and_the_variance_that_their_fans_ask_for(draw, variance, shape):
     """Fan-in and fan-out are the last two axes; what stands before them is several matrices."""
@@ -246,17 +244,6 @@ def test_a_deviation_may_be_asked_for():
     assert normal((401, 401), 0.5, rng=rng()).std() == pytest.approx(0.5, rel=0.02)
     assert Embedding(401, 401, rng=rng()).weight.data.std() == pytest.approx(1, rel=0.02)
     assert Embedding(401, 401, std=0.1, rng=rng()).weight.data.std() == pytest.approx(0.1, rel=0.02)
-
-
-def test_kaiming_keeps_the_mean_square_through_twenty_relus_and_xavier_loses_half_each_time():
-    draw, shape, means = rng(), (211, 211), {}
-    for kind in (kaiming_normal, xavier_uniform):
-        x = rng(7).standard_normal((101, 211))
-        for _ in range(20):
-            x = np.maximum(x @ kind(shape, rng=draw), 0)
-        means[kind] = np.mean(x**2)
-    assert 0.3 < means[kaiming_normal] < 3
-    assert math.log2(means[kaiming_normal] / means[xavier_uniform]) == pytest.approx(20, abs=2)
 
 
 def test_xavier_stands_between_the_wish_of_forward_and_that_of_backward():
@@ -334,16 +321,6 @@ def test_loading_keeps_the_tensors_that_an_optimizer_holds_and_their_dtype():
     assert not held[0].data.any() and held[1].data.all()
 
 
-def test_not_strictly_what_is_there_is_taken_and_the_rest_left_but_no_other_shape():
-    model, before = linear(), linear().state_dict()
-    model.load_state_dict({"bias": np.ones(D_OUT), "other": np.ones(3)}, strict=False)
-    np.testing.assert_array_equal(model.bias.data, np.ones(D_OUT))
-    np.testing.assert_array_equal(model.weight.data, before["weight"])
-    with pytest.raises(ValueError, match=r"fit Linear: weight has shape \(1, 7\), not \(5, 7\)$"):
-        model.load_state_dict({"weight": np.ones((1, 7)), "bias": np.zeros(7)}, strict=False)
-    assert model.bias.data.all()
-
-
 def test_what_two_layers_share_is_saved_once_and_shared_still_after_loading():
     model = Module()
     model.one, model.other = linear(bias=False), linear(bias=False)
@@ -388,9 +365,8 @@ def test_rows_of_another_length_are_refused_also_where_they_would_broadcast(name
 
 
 def test_a_vector_has_no_fans():
-    for draw in (xavier_uniform, kaiming_normal):
-        with pytest.raises(ValueError, match="^fan-in and fan-out are the last two axes of a weig"):
-            draw((5,), rng=rng())
+    with pytest.raises(ValueError, match="^fan-in and fan-out are the last two axes of a weight"):
+        xavier_uniform((5,), rng=rng())
 
 
 def test_a_state_that_does_not_fit_is_refused_with_all_that_is_wrong_and_nothing_is_loaded():
@@ -432,8 +408,3 @@ def test_a_leaf_takes_numbers_of_its_kind_alone(leaf, fits, refused):
 def test_a_module_that_computes_nothing_says_so_by_its_name():
     with pytest.raises(NotImplementedError, match="^Nested defines no __call__$"):
         Nested()(1)
-
-
-def test_a_tensor_is_not_equal_to_a_text():
-    t = Tensor([1.0, 2.0])
-    assert (t == "auto") is False and (t != "auto") is True

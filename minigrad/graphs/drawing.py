@@ -17,7 +17,7 @@ from minigrad.graphs.folding import Folding
 from minigrad.graphs.model import Model, Vertex, plain, walk
 from minigrad.graphs.page import page
 from minigrad.graphs.render import dot_text, render
-from minigrad.graphs.scale import Limits, checked_limits, limits_around, lost
+from minigrad.graphs.scale import Limits, limits_around, lost
 from minigrad.graphs.text import as_text
 from minigrad.runs.saving import write_whole
 
@@ -39,7 +39,7 @@ class Graph:
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
     it, also as .png; .html is a page on which layers open by a click, .dot the text for Graphviz,
-    and .json the data. Two drawings get one colour scale by `drawing.with_limits(limits)`.
+    and .json the data.
     """
 
     vertices: Sequence[Vertex]
@@ -49,17 +49,12 @@ class Graph:
     def __post_init__(self) -> None:
         self.boxes, self.links = Folding(self.vertices, self.depth).drawn()
         self.noise = lost(self.vertices)
-        ends = checked_limits(self.limits) or limits_around(self.strengths())
-        self.limits = ends if any(v.gradient for v in self.vertices) else None
-
-    @property
-    def arrows(self) -> list[tuple[int, int, int]]:
-        """Every use of a tensor: its number, that of the result, and which input it is."""
-        return [(x, v.number, i) for v in self.vertices for i, x in enumerate(v.inputs)]
-
-    def with_limits(self, limits: Limits | None) -> Graph:
-        """Return the same drawing on another colour scale."""
-        return Graph(self.vertices, limits, self.depth)
+        low, high = self.limits or limits_around(self.strengths())
+        if not 0 < low < high:
+            raise ValueError(
+                f"limits must be two positive numbers, the lower first: got {low}, {high}"
+            )
+        self.limits = (low, high) if any(v.gradient for v in self.vertices) else None
 
     def strengths(self) -> Iterator[float | None]:
         """Yield every gradient that has a colour in the drawing."""
@@ -136,7 +131,6 @@ def graph(
     y: Tensor,
     *,
     grads: bool = False,
-    gradient: Any = None,
     names: Mapping[str, Tensor] | Iterable[tuple[str, Tensor]] = (),
     limits: Limits | None = None,
     steps: Steps | None = None,
@@ -145,13 +139,12 @@ def graph(
     """The record behind y, as a `Graph`, in time linear in its size.
 
     grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
-              separate backward pass, which changes no `.grad` and keeps the record.
-    gradient  the seed ∂L/∂y, as for `backward`; needed with grads if y is not a scalar
+              separate backward pass, which changes no `.grad` and keeps the record. y is a scalar
     names     more names for tensors, such as `layer.named_parameters()`
     limits    the RMS at the two ends of the colour scale, so that several drawings can share one
     steps     the `Steps` in which y was computed: its layers are drawn as frames
-    depth     how many frames may be inside each other; a layer below is one box. (Those around the
-              first of numbered layers, blocks.0, do not count.) None opens all, and folds nothing
+    depth     how many frames may be inside each other; a layer below is one box. None opens all,
+              and folds nothing
 
     TypeError for what is not a Tensor, ValueError for a tensor without a record. RuntimeError if
     the record was already dropped by a backward pass: draw first, or keep it with
@@ -164,13 +157,11 @@ def graph(
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
     if steps is not None and not hasattr(steps, "model"):
         raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
-    if depth is not None and (type(depth) is not int or depth < 0):
-        raise ValueError(f"depth must be a whole number from 0 on, or None: got {depth!r}")
     given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:
         check_root(y, "graph(grads=True)")
-        seed = check_seed(y, gradient, "graph(grads=True)")
+        seed = check_seed(y, None, "graph(grads=True)")
         gradients = replay(y, seed, tensors, retain_graph=True)
     model = steps.model if steps is not None else Model()
     return Graph(tuple(model.behind(y, gradients, given)), limits, depth)

@@ -7,8 +7,7 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow,
   and where a closed box tells how many operations it stands for, they are not counted.
 - A constant without a name stands inside the box, too; small ones with their values.
-- With `Steps`, each layer that was called is a frame down to a depth, and below it one box. For the
-  first of numbered layers, such as blocks.0, the layers around it do not count.
+- With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
   the others, with a strip of the gradients at the output of each.
 
@@ -19,7 +18,6 @@ operations, one arrow comes from each source.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,7 +30,6 @@ from minigrad.graphs.model import Scope, Vertex
 from minigrad.graphs.scale import lost
 
 LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
-NUMBERED = re.compile(r"\.\d+$")  # the name of a layer that is one of a list
 
 
 @dataclass(frozen=True)
@@ -153,9 +150,7 @@ class Folding:
         by_arrow = [i for i in places if inputs[i].number in arrows]
         return by_arrow, [i for i in places if i not in by_arrow]
 
-    def _emit(
-        self, operations: Ops, n: int, frame: tuple[str, ...], level: int, of_blocks: bool = False
-    ) -> None:
+    def _emit(self, operations: Ops, n: int, frame: tuple[str, ...], level: int) -> None:
         """Make boxes for operations that have n calls around them in common: equal layers once.
 
         A call is one item, also if something from elsewhere stands between its operations.
@@ -168,9 +163,6 @@ class Folding:
         for _, run in groupby(zip(keys, items, strict=True), key=itemgetter(0)):
             first, *copies = [item for _, item in run]
             self._emit_item(first, n, frame, level)
-            scope = _scope(first[0], n)
-            if of_blocks and scope and NUMBERED.search(scope.layer):
-                level, of_blocks = level + 1, False  # (only the first block is opened)
             if copies and self.closed:
                 self._repeat(copies, n, frame)
                 continue
@@ -183,9 +175,7 @@ class Folding:
         if scope is None or len(operations) == 1:
             self._operation(operations[0], frame, title)
         elif self.depth is None or level < self.depth:
-            of_blocks = _holds_blocks(scope, operations)
-            within = (*frame, scope.path)
-            self._emit(operations, n + 1, within, level + (not of_blocks), of_blocks)
+            self._emit(operations, n + 1, (*frame, scope.path), level + 1)
         else:
             detail = f"{scope.kind}: {len(operations)} operations"
             self._close("module", title, operations, frame, detail=detail)
@@ -321,14 +311,6 @@ def _title_of(calls: Sequence[Ops], n: int) -> str:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
         found.append(scope.path.removeprefix(around) if scope else v.title)
     return found[0] if len(found) == 1 else f"{found[0]} … {found[-1]}"
-
-
-def _holds_blocks(group: Scope, operations: Ops) -> bool:
-    """Return whether numbered layers of several operations are inside, such as blocks.0."""
-    layers = [scope.layer for v in operations for scope in v.modules]
-    within = Counter(layer for layer in layers if layer.startswith(f"{group.layer}."))
-    numbered = [n for layer, n in within.items() if NUMBERED.search(layer)]
-    return not NUMBERED.search(group.layer) and max(numbered, default=0) > 1
 
 
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:

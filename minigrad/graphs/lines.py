@@ -16,42 +16,31 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from minigrad.engine import recomputing, replay
+from minigrad.engine import recomputing
 from minigrad.engine.safety import PACKAGE
 from minigrad.graphs.model import Model, printable
 
-_REPLAY = replay.replay.__code__
-_BY_DEFINITION = replay.by_definition.__code__  # (in a pass with create_graph=True)
 Variable = tuple[FrameType, str]  # of a stack frame
 
 
-def line_of(
-    operation: FrameType, outermost: FrameType
-) -> tuple[str, list[Variable], FrameType | None] | None:
+def line_of(operation: FrameType, outermost: FrameType) -> tuple[str, list[Variable]] | None:
     """Read the call stack, from the stack frame of an operation up to `outermost`.
 
-    Return the line that called the operation; the variables of all assignments that are running,
-    the innermost first; and the stack frame of the backward pass, if this computes a gradient.
-
-    None inside of `recompute`, whose steps are not steps of the pass, unless they are computed to
-    be differentiated again.
+    Return the line that called the operation, and the variables of all assignments that are
+    running, the innermost first. None inside of `recompute`, whose steps are not steps of the pass.
     """
-    text, variables, of_replay, is_recomputed = "", list[Variable](), None, False
+    text, variables = "", list[Variable]()
     frame: FrameType | None = operation
     while frame is not None:
         code = frame.f_code
-        if code is _BY_DEFINITION:
-            is_recomputed = False
-        elif code is _REPLAY:
-            of_replay = frame  # (of passes inside each other, the outer one)
-        elif code.co_filename == recomputing.__file__:
-            is_recomputed = is_recomputed or frame is not operation
-        elif not code.co_filename.startswith(PACKAGE):
+        if code.co_filename == recomputing.__file__ and frame is not operation:
+            return None
+        if not code.co_filename.startswith(PACKAGE):
             text = text or f"{shown_path(code.co_filename)}, line {frame.f_lineno}"
             names = _assigned(code.co_filename).get(frame.f_lineno, ())
             variables += [(frame, name) for name in names]
         frame = frame.f_back if frame is not outermost else None
-    return None if is_recomputed else (text, variables, of_replay)
+    return text, variables
 
 
 def named(

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.engine.record import Node
 from minigrad.engine.replay import inputs_of
 from minigrad.engine.tensor import Array, Tensor, result
 from minigrad.graphs.operations import UNKNOWN, Facts, facts
@@ -27,8 +28,7 @@ from minigrad.graphs.summary import Summary, dtype_name, rounded, shown
 class Scope(NamedTuple):
     """A module that was being called: its dotted name in the network, and its class.
 
-    The name ends in #2 in the second call of a module that was called several times; `call` is that
-    ending.
+    The name ends in #2 in the second call of a module; `call` is that ending.
     """
 
     path: str
@@ -45,8 +45,7 @@ class Scope(NamedTuple):
 class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
-    kind      "leaf" (one that requires a gradient), "constant", "operation", or "unrecorded" (the
-              result of an operation under `no_grad`, which only `Steps` can see)
+    kind      "leaf" (one that requires a gradient), "constant" or "operation"
     title     the name its owner gave it, the operation's name, or a small constant's values
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value
@@ -61,7 +60,6 @@ class Vertex:
     formula   the first line of the operation's docstring, `displayed` the formulas that the
               docstring sets apart, and `letters` the names that both have for the inputs
     fused     whether the operation does several steps at once, which `unfused()` shows
-    called    its name in `print(steps)`, in a graph that is drawn with steps
     facts     what the table of operations knows of the operation
     likeness  equal for operations with equal options, also where the text is shortened
     """
@@ -84,7 +82,6 @@ class Vertex:
     displayed: tuple[str, ...] = ()
     letters: tuple[str, ...] = ()
     fused: bool = False
-    called: str = ""
     facts: Facts = field(default=UNKNOWN, repr=False)
     likeness: int = field(default=0, repr=False)
 
@@ -108,9 +105,8 @@ class Model:
 
     A tensor is met again and again: when an operation computes it, when others use it, and when its
     gradient comes. It is known by a key: an operation's result by its node (while the operation is
-    watched, its Tensor is not made yet), a result under `no_grad` by the id of its array, and a
-    leaf by itself with the time of its array, since `w -= 0.1` gives the leaf another array, and
-    what was computed before has used the former one.
+    watched, its Tensor is not made yet), and a leaf by itself with the time of its array, since
+    `w -= 0.1` gives the leaf another array, and what was computed before has used the former one.
 
     names   names that tensors have besides their own
     """
@@ -120,13 +116,9 @@ class Model:
         self.met: list[Vertex] = []  # a vertex has its place in this list as its number
         self._owners: list[Any] = []  # of each: its node, or the leaf or constant itself
         self._numbers: dict[Any, int] = {}  # by key
-        self._unrecorded: dict[int, Any] = {}  # results under no_grad: their arrays, by id
 
     def _key(self, x: Tensor) -> Any:
-        if x.node is not None:
-            return x.node
-        is_result = not x._requires_grad and id(x._array) in self._unrecorded
-        return id(x._array) if is_result else (x, x._time)
+        return (x, x._time) if x.node is None else x.node
 
     def number_of(self, x: Tensor) -> int:
         """Return the number of a tensor's vertex. A tensor that was not met yet gets one.
@@ -142,30 +134,22 @@ class Model:
 
     def number_of_result(self, x: Any) -> int | None:
         """Return the number of an operation's result that was met; None for all else."""
-        if not isinstance(x, Tensor):
-            return None
-        return self._numbers.get(id(x._array) if x.node is None else x.node)
+        return self._numbers.get(x.node) if isinstance(x, Tensor) else None
 
-    def computed(
-        self, rule: Any, inputs: tuple[Any, ...], value: Array, node: Any, line: str
-    ) -> int:
+    def computed(self, value: Array, node: Node, line: str) -> int:
         """Return the number of an operation's result, whose Tensor is not made yet."""
-        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
-        numbers = tuple([self.number_of(x) for x in tensors])
-        if node is None:
-            self._unrecorded[id(value)] = value
-        return self._add(result(value, node), numbers, rule=rule, line=line)
+        numbers = tuple([self.number_of(x) for x in node.inputs])
+        return self._add(result(value, node), numbers, line)
 
-    def _add(self, t: Tensor, inputs: tuple[int, ...], rule: Any = None, line: str = "") -> int:
-        """Turn a tensor into data, and return its number. A result without a node has a rule."""
+    def _add(self, t: Tensor, inputs: tuple[int, ...], line: str = "") -> int:
+        """Turn a tensor into data, and return its number."""
         number = self._numbers[self._key(t)] = len(self.met)
         node, given, known = t.node, self.names.get(t), dict[str, Any]()
-        rule = node.rule if node is not None else rule
         name, plain = printable(given or t.name or ""), "leaf" if t.requires_grad else "constant"
         kind = plain
-        if rule is not None:
-            kind, plain = "operation" if node is not None else "unrecorded", rule.__name__
-            known = _of_rule(rule, node.options if node is not None else {}, t.shape)
+        if node is not None:
+            kind, plain = "operation", node.rule.__name__
+            known = _of_rule(node.rule, node.options, t.shape)
         elif kind == "constant" and t.size <= 4:
             plain = shown(t._array)
         is_parameter = kind == "leaf" and (given is not None or "." in name or name in OF_LAYERS)
@@ -178,11 +162,6 @@ class Model:
     def change(self, number: int, **known: Any) -> None:
         """Set what is known of a vertex later: its layers, its name, its gradient."""
         self.met[number] = replace(self.met[number], **known)
-
-    def forget_arrays(self) -> None:
-        """Let go of results under `no_grad`: the ids of their arrays may become those of others."""
-        self._unrecorded.clear()
-        self._numbers = {key: n for key, n in self._numbers.items() if not isinstance(key, int)}
 
     def behind(
         self, y: Tensor, gradients: Mapping[Tensor, Any], names: Mapping[Tensor, str]
@@ -201,12 +180,11 @@ class Model:
             replace(v, title=given[x], named=True, parameter=v.kind == "leaf") if x in given else v
             for v, x in zip(self.met, self._owners, strict=True)
         ]
-        called = unique_names(met)
         vertices = []
         for n, k in number.items():
             inputs = tuple([number[i] for i in met[n].inputs])
-            known: dict[str, Any] = {"gradient": grads.get(self._owners[n]), "called": called[n]}
-            vertices.append(replace(met[n], number=k, inputs=inputs, **known))
+            gradient = grads.get(self._owners[n])
+            vertices.append(replace(met[n], number=k, inputs=inputs, gradient=gradient))
         return vertices
 
 
@@ -250,10 +228,8 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
     """Return a name for each vertex, to be used in text: its title, or t and its number.
 
     Of several that have one title the first is x#1, and so on. A small constant is called by its
-    values. Vertices of a graph that is drawn with steps are called as the steps call them.
+    values.
     """
-    if all(v.called for v in vertices):
-        return [v.called for v in vertices]
     values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
     titles = [
         v.title

@@ -47,20 +47,15 @@ def page(
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
     _check(passes, drawn)
-    boxes, formulas = drawn[0][0], dict[Any, int]()
+    boxes = drawn[0][0]
     place = {row.vertex: n for n, box in reversed([*enumerate(boxes)]) for row in box.rows}
     place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
     data = {
         "passes": [
-            _pass(*each, found, limits, formulas, steps)
-            for each, found in zip(passes, drawn, strict=True)
+            _pass(*each, found, limits, steps) for each, found in zip(passes, drawn, strict=True)
         ],
         "place": [place.get(base) for base in foldings[0].base],  # the box of each vertex
         "groups": _groups(boxes, passes[0][1]),
-        "formulas": [
-            {"lines": [first], "back": displayed or [first], "letters": letters}
-            for first, displayed, letters in formulas
-        ],
         "legend": limits and {"ends": [f"{x:,g}" for x in limits], "colours": legend(limits)},
         "dead": DEAD,
         "lost": LOST,
@@ -131,7 +126,6 @@ def _pass(
     contributions: Sequence[Contribution],
     drawn: Drawn,
     limits: Limits | None,
-    formulas: dict[Any, int],
     steps: bool,
 ) -> dict[str, Any]:
     boxes, links = drawn
@@ -145,12 +139,12 @@ def _pass(
 
     def vertex(v: Vertex) -> dict[str, Any]:
         modules = [scope.path for scope in v.modules]
-        known = {"kind": v.kind, "options": v.options, "line": v.line, "modules": modules}
+        known = {"options": v.options, "line": v.line, "modules": modules}
         found: dict[str, Any] = {name: x for name, x in known.items() if x}
         found |= {"operation": v.operation, "inputs": v.inputs, "value": _numbers(v.value)}
         if v.formula:
-            key = v.formula, v.displayed, v.letters
-            found["formula"] = formulas.setdefault(key, len(formulas))
+            known = {"back": v.displayed or [v.formula], "letters": v.letters}
+            found["formula"] = {"line": v.formula} | known
         if not steps and v.gradient is not None:
             found["gradient"] = _numbers(v.gradient) | seen(v.gradient, v.number)
         return found

@@ -6,8 +6,8 @@ DOT language: one statement for each box and each arrow, and a cluster for each 
 `graphviz-pure`, a wheel that contains the same layout engine.
 
 Colour says one thing only, the size of a gradient. All else can be told without it: a leaf is
-rounded with a thick line, a closed layer has a double line, an operation without a record or a
-gradient of 0 a dashed one, and each gradient is written as a number.
+rounded with a thick line, a closed layer has a double line, a gradient of 0 a dashed one, and each
+gradient is written as a number.
 """
 
 from __future__ import annotations
@@ -71,19 +71,18 @@ def _write(digraph: Any, drawing: Graph, boxes: Sequence[Box], frame: tuple[str,
             cluster.attr(label=_plain(within[-1]), labelloc="t", labeljust="l", **look)
             _write(cluster, drawing, inner, within)
     inside = {box.id: box.frame[: depth + 1] for box in boxes}
-    for number, link in enumerate(drawing.links):  # (words of an arrow then stay in its frame)
+    for link in drawing.links:  # (words of an arrow then stay in its frame)
         a, b = inside.get(link.source), inside.get(link.target)
         if a is not None and b is not None and (a == frame or a != b):
             words = {"label": _plain(link.words)} if link.words else {}
-            digraph.edge(link.source, link.target, id=f"e{number}", **words)
+            digraph.edge(link.source, link.target, **words)
 
 
 def _label(box: Box, drawing: Graph) -> str:
     """Write a table: the name and the operation, the shape and the gradient, and what is inside."""
     called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
     words = " ".join([f"<B>{_text(box.title)}</B>", *map(_text, called)])
-    gradient = gradient_of(box, drawing) if box.kind != "unrecorded" else "no record"
-    facts = f"{box.shape} {_text(gradient)}".rstrip()
+    facts = f"{box.shape} {_text(gradient_of(box, drawing))}".rstrip()
     lines = [f"<TR><TD>{words}</TD></TR><TR><TD><FONT {SMALL}>{facts}</FONT></TD></TR>"]
     for row in box.rows:
         words = in_words(row.grad, drawing.limits, row.vertex in drawing.noise)
@@ -120,7 +119,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
     fill = _fill(box.grad, box.vertices[-1], drawing) or FILL.get(box.kind, PLAIN)
     style = "filled,rounded" if box.kind == "leaf" else "filled"
-    if box.grad == 0 or box.vertices[-1] in drawing.noise or box.kind == "unrecorded":
+    if box.grad == 0 or box.vertices[-1] in drawing.noise:
         style += ",dashed"
     line = {"penwidth": "1.6"} if box.kind == "leaf" else {}
     line |= {"peripheries": "2"} if box.of_several else {}
@@ -221,16 +220,14 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
 
 
 def tooltips(drawing: Graph) -> dict[str, str]:
-    """Return by id what is shown when the pointer rests on a box or an arrow."""
-    names = {box.id: box.title for box in drawing.boxes}
-    links = enumerate(drawing.links)
-    found = {f"e{n}": f"{names[k.source]} → {names[k.target]}" for n, k in links}
+    """Return by id what is shown when the pointer rests on a box."""
+    found = {}
     for box in drawing.boxes:
         last = drawing.vertices[box.vertices[-1]]
         lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
         lines += [f"in {scope.path}" for scope in last.modules[-1:]]
-        lines += [box.options, box.detail, f"{last.shape} {last.dtype}", f"value: {last.value!r}"]
-        lines += [f"gradient: {last.gradient!r}"] if last.gradient else []
+        lines += [box.options, box.detail, f"{last.shape} {last.dtype}", f"value: {last.value}"]
+        lines += [f"gradient: {last.gradient}"] if last.gradient else []
         lines += [last.formula, last.line]
         if last.fused:
             lines.append(f"fused: `with unfused():` shows the steps inside {last.operation}")

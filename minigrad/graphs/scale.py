@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
@@ -53,17 +51,6 @@ def colour(strength: float, limits: Limits) -> str:
 def legend(limits: Limits) -> list[str]:
     """Return seven colours from one limit to the other."""
     return [colour(strength, limits) for strength in np.geomspace(*limits, 7)]
-
-
-def checked_limits(limits: Any) -> Limits | None:
-    """Return the limits that somebody gave, as floats; None if they gave none."""
-    if limits is None:
-        return None
-    with suppress(TypeError, ValueError):
-        low, high = map(float, limits)
-        if 0 < low < high < math.inf:
-            return low, high
-    raise ValueError(f"limits must be two positive numbers, the lower first: got {limits!r:.80}")
 
 
 def limits_around(strengths: Iterable[float | None]) -> Limits:

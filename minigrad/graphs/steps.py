@@ -23,12 +23,11 @@ the sum. It is the engine's own pass, so its gradients are those of `backward()`
         3. square → x, input 0, 1 of 2: [1, 2]
         4. square → x, input 1, 2 of 2: [1, 2] + [1, 2] = [2, 4]
 
-- An operation under `no_grad` is a step without a record, and sends nothing back.
+- An operation under `no_grad` leaves no record, and is no step. Its result is a constant.
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
-- The operations of a backward pass with `create_graph=True` are steps in the scope ∂.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
-- A module that is called twice has the scopes block#1 and block#2. What a layer computes in another
+- A module that is called twice has the scopes block and block#2. What a layer computes in another
   method than `__call__` belongs to its caller.
 """
 
@@ -52,13 +51,11 @@ from minigrad.graphs.drawing import Graph
 from minigrad.graphs.lines import Variable, line_of, named
 from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
 from minigrad.graphs.page import page
-from minigrad.graphs.scale import Limits, checked_limits, limits_around
+from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
 from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
-
-GRADIENT = "∂"  # the scope of operations that compute a gradient
 
 
 @dataclass(frozen=True)
@@ -88,8 +85,7 @@ class Steps:
     `net` is the Module whose layers are to be named, and drawn as frames by `graph(loss,
     steps=steps)`; without it no step has a layer. The operations of the thread that entered the
     block are noted until the block ends, also by an exception. A step costs some 100 microseconds.
-    Steps keep the record alive, and so all that it holds, until they are freed; and until the block
-    ends the results under `no_grad`, too.
+    Steps keep the record alive, and so all that it holds, until they are freed.
 
     model          what was met, from which `graph(y, steps=steps)` draws
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
@@ -101,17 +97,14 @@ class Steps:
         net = Module() if net is None else net
         if not isinstance(net, Module):
             raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
-        modules = list(net.named_modules())
         self.model = Model({x: name for name, x in net.named_parameters()})
         self.contributions: tuple[Contribution, ...] = ()
         self._running: dict[Variable, int] = {}  # variables of lines that are running
-        self._classes = {printable(path): type(module).__name__ for path, module in modules}
-        # By id: the modules and their paths, and the calls, with their paths and numbers. All are
-        # held until the block ends, so that no other object takes an id.
-        self._modules = {id(module): (module, printable(path)) for path, module in modules}
-        self._calls: dict[int, tuple[Any, str, int]] = {}
+        # By id: the modules and their paths, and the calls and their scopes. All are held until the
+        # block ends, so that no other object takes an id.
+        self._modules = {id(m): (m, printable(path)) for path, m in net.named_modules()}
+        self._calls: dict[int, tuple[Any, Scope]] = {}
         self._count: Counter[str] = Counter()
-        self._where: dict[int, list[int]] = {}  # of a vertex: the ids of the calls around it
 
     def __enter__(self) -> Self:
         if hasattr(self, "_token"):
@@ -125,44 +118,34 @@ class Steps:
         self, rule: Callable[..., Any], inputs: tuple[Any, ...], value: Array, node: Any
     ) -> None:
         """Note an operation; it has just been computed, and its Tensor is not made yet."""
-        read = line_of(sys._getframe(1), self._outermost)
+        read = None if node is None else line_of(sys._getframe(1), self._outermost)
         if read is None:
             return
-        line, variables, of_replay = read
-        tensors = node.inputs if node is not None else inputs
-        number = self.model.computed(rule, tensors, value, node, line)
-        calls: list[tuple[Any, str]] = [
-            (call, self._modules[id(call[0])][1])
-            for call in CALLS.running[self._depth :]
-            if id(call[0]) in self._modules
-        ]
-        if of_replay is not None:
-            calls.append((of_replay, GRADIENT))
-        for call, path in calls:
-            if id(call) not in self._calls:
-                self._count[path] += 1
-                self._calls[id(call)] = call, path, self._count[path]
-            self._where.setdefault(number, []).append(id(call))
+        line, variables = read
+        number = self.model.computed(value, node, line)
+        calls = [call for call in CALLS.running[self._depth :] if id(call[0]) in self._modules]
+        scopes = [scope for scope in map(self._scope_of, calls) if scope.path]
+        self.model.change(number, modules=tuple(scopes))
         self._running = named(self._running, number, variables, self.model)
+
+    def _scope_of(self, call: tuple[Module]) -> Scope:
+        """Return the scope of a call that is running. (The network's first has no frame.)"""
+        if id(call) not in self._calls:
+            path, kind = self._modules[id(call[0])][1], type(call[0]).__name__
+            self._count[path] += 1
+            again = f"#{self._count[path]}" if self._count[path] > 1 else ""
+            self._calls[id(call)] = call, Scope(f"{path or (again and kind)}{again}", kind, again)
+        return self._calls[id(call)][1]
 
     def __exit__(self, *_: object) -> None:
         WATCHERS.reset(self._token)
         self._running = named(self._running, 0, [], self.model)
-        for number, calls in self._where.items():
-            found = []
-            for _, path, nth in map(self._calls.__getitem__, calls):
-                count = f"#{nth}" if self._count[path] > 1 else ""
-                kind = self._classes.get(path, "gradient")
-                if path or count:  # (the network itself is not worth a frame)
-                    found.append(Scope(f"{path or kind}{count}", kind, count))
-            self.model.change(number, modules=tuple(found))
         self._calls, self._modules = {}, {}
-        self.model.forget_arrays()
         del self._outermost
 
     @property
     def vertices(self) -> tuple[Vertex, ...]:
-        """Every tensor that was met. Layers are known when the block has ended."""
+        """Every tensor that was met."""
         return tuple(self.model.met)
 
     def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
@@ -213,8 +196,7 @@ class Steps:
 
     def data(self) -> dict[str, Any]:
         """Return the same as numbers, text, lists and dicts, for JSON."""
-        vertices, contributions = plain(self.vertices), plain(self.contributions)
-        return {"vertices": vertices, "classes": self._classes, "contributions": contributions}
+        return {"vertices": plain(self.vertices), "contributions": plain(self.contributions)}
 
     def save(
         self,
@@ -243,8 +225,8 @@ class Steps:
         drawings = [Graph(each.vertices) for each in both]
         known = any(each.contributions for each in both)
         around = limits_around(g for drawing in drawings for g in drawing.strengths())
-        scale = checked_limits(limits) or (around if known else None)
-        static = "".join(drawing.with_limits(scale).static() for drawing in drawings)
+        scale = limits or (around if known else None)
+        static = "".join(Graph(each.vertices, scale).static() for each in both)
         passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]
         text = page(passes, title=title, limits=scale, steps=True, static=static)
         return write_whole(path, text)

@@ -21,19 +21,16 @@ MAP = 16  # rows and columns of the map of a larger one
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """An array of at most 256 numbers, `whole`; of a larger one the `map`; and its statistics.
+    """An array of at most 256 numbers, `whole`; of a larger one the `map`; and its size.
 
-    `low`, `high` and `mean` are those of the finite numbers, or NaN. `rms` = √mean(x²), the size of
-    a typical element, and `norm` = √Σx² are NaN or ∞ if an element is.
+    `rms` = √mean(x²), the size of a typical element, and `norm` = √Σx² are NaN or ∞ if an element
+    is.
     """
 
     shape: tuple[int, ...]
     dtype: str
     whole: Array | None
     map: Array | None
-    low: float
-    high: float
-    mean: float
     rms: float
     norm: float
 
@@ -44,11 +41,8 @@ class Summary:
         numbers = np.asarray(a if whole is None else whole, float)
         with np.errstate(all="ignore"):
             total = float((numbers**2).sum())
-            finite = numbers if math.isfinite(total) else numbers[np.isfinite(numbers)]
-            ends = (finite.min(), finite.max(), finite.mean()) if finite.size else [np.nan] * 3
-        low, high, mean = map(float, ends)
         rms, norm = math.sqrt(total / max(a.size, 1)), math.sqrt(total)
-        return cls(a.shape, dtype_name(a.dtype), whole, map_, low, high, mean, rms, norm)
+        return cls(a.shape, dtype_name(a.dtype), whole, map_, rms, norm)
 
     @property
     def kept(self) -> Any:
@@ -60,9 +54,6 @@ class Summary:
         """Equal for equal arrays, and for large ones of equal maps."""
         return self.shape, self.dtype, self.kept.tobytes()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Summary) and self.key == other.key
-
     @property
     def size(self) -> int:
         """How many numbers the array had."""
@@ -71,14 +62,6 @@ class Summary:
     def __str__(self) -> str:
         """Up to four numbers as they are; of more the RMS."""
         return shown(self.whole) if self.size <= 4 else f"RMS {self.rms:.3g}"
-
-    def __repr__(self) -> str:
-        """Up to four numbers as they are; of more the shape, the ends, the mean and the RMS."""
-        if self.size <= 4:
-            return shown(self.whole)
-        mean = self.mean if not abs(self.mean) < 1e-12 * self.rms else 0.0  # (what rounding left)
-        ends = f"from {self.low:.3g} to {self.high:.3g}, mean {mean:.3g}"
-        return f"{self.shape}, {ends}, RMS {self.rms:.3g}"
 
 
 dtype_name = functools.cache(str)  # (NumPy builds the name anew each time)

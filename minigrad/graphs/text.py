@@ -85,8 +85,7 @@ def _line(box: Box, names: list[str], drawing: Graph, inputs: list[str]) -> str:
     if box.of_several:
         return f"{name} = {box.title}({given})  {box.detail}"
     layer = f"{box.title}: " if box.title != last.title else ""
-    note = "  (without a record)" if box.kind == "unrecorded" else ""
-    return f"{name} = {layer}{box.operation}({given}){note}"
+    return f"{name} = {layer}{box.operation}({given})"
 
 
 def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
@@ -102,8 +101,7 @@ def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
         given = ", ".join([*(names[i].removeprefix(own) for i in v.inputs), v.options])
         called = f"{names[v.number]} = {v.operation}({given.removesuffix(', ')})"
         line = v.line or "outside of the block"
-        note = "  without a record" if v.kind == "unrecorded" else ""
-        yield f"{n:5}. {'    ' * len(around)}{called}  {v.shape}  {v.value}  {line}{note}"
+        yield f"{n:5}. {'    ' * len(around)}{called}  {v.shape}  {v.value}  {line}"
 
 
 def backward_lines(

@@ -16,7 +16,7 @@ keep them, and each can be called by its name.
     (5, 2)
 """
 
-from minigrad.nn.initial import kaiming_normal, normal, xavier_uniform
+from minigrad.nn.initial import normal, xavier_uniform
 from minigrad.nn.layers import Dropout, Embedding, LayerNorm, Linear, RMSNorm, Sequential
 from minigrad.nn.module import Module
 
@@ -28,7 +28,6 @@ __all__ = [
     "Module",
     "RMSNorm",
     "Sequential",
-    "kaiming_normal",
     "normal",
     "xavier_uniform",
 ]

@@ -21,7 +21,7 @@ A uniform number between -b and b has variance b²/3, hence b = √(3 Var(w)), f
 d_out)).
 
     >>> rng = np.random.default_rng(0)
-    >>> w = kaiming_normal((400, 300), rng=rng)
+    >>> w = normal((400, 300), np.sqrt(2 / 400), rng=rng)              # kaiming
     >>> x = rng.standard_normal((1000, 400))
     >>> round(float(np.mean(np.maximum(x @ w, 0) ** 2)), 1)     # ½ of twice the mean square of x
     1.0
@@ -38,9 +38,10 @@ from minigrad.engine.tensor import Array
 
 def xavier_uniform(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
     """Draw evenly between ±√(6/(d_in + d_out)), for a weight (…, d_in, d_out)."""
-    d_in, d_out = _fans(shape)
     _check_rng(rng)
-    bound = np.sqrt(6 / (d_in + d_out))
+    if len(shape) < 2:
+        raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
+    bound = np.sqrt(6 / (shape[-2] + shape[-1]))
     return rng.uniform(-bound, bound, shape)
 
 
@@ -50,21 +51,6 @@ def normal(shape: tuple[int, ...], std: Any = 0.02, *, rng: np.random.Generator)
     return std * rng.standard_normal(shape)  # type: ignore[no-any-return]
 
 
-def _fans(shape: tuple[int, ...]) -> tuple[int, int]:
-    if len(shape) < 2:
-        raise ValueError(f"fan-in and fan-out are the last two axes of a weight: got shape {shape}")
-    return shape[-2], shape[-1]
-
-
 def _check_rng(rng: Any) -> None:
     if not hasattr(rng, "standard_normal"):
         raise TypeError(f"weights are drawn from rng=np.random.default_rng(seed): got {rng!r}")
-
-
-# Reference: no demo uses what follows.
-
-
-def kaiming_normal(shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-    """Draw Gaussian values of variance 2/d_in, for a weight (…, d_in, d_out) before a relu."""
-    d_in, _ = _fans(shape)
-    return normal(shape, np.sqrt(2 / d_in), rng=rng)

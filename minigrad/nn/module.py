@@ -90,11 +90,10 @@ class Module:
         """Return a copy of every leaf's values, frozen ones too, under their dotted names."""
         return {name: leaf.data.copy() for name, leaf in _leaves(self).items()}
 
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Set every leaf from a state; nothing is set unless everything fits.
 
-        ValueError, with every name that is missing, unexpected or of another shape. `strict=False`
-        takes what is there and leaves the rest, but still refuses a wrong shape. Values take the
+        ValueError, with every name that is missing, unexpected or of another shape. Values take the
         dtype of the leaf, and ValueError if they are of another kind: integers for a floating leaf
         may be the bits of another format. Optimizers keep their hold of the parameters.
         """
@@ -103,9 +102,8 @@ class Module:
             name: x.data if isinstance(x, Tensor) else real_array(x, name)
             for name, x in state.items()
         }
-        missing = [f"{name} is missing" for name in leaves if name not in values]
-        unexpected = [f"{name} is unexpected" for name in values if name not in leaves]
-        wrong = [*missing, *unexpected] if strict else []
+        wrong = [f"{name} is missing" for name in leaves if name not in values]
+        wrong += [f"{name} is unexpected" for name in values if name not in leaves]
         for name, leaf in leaves.items():
             x = values.get(name, leaf.data)
             if x.shape != leaf.shape:
@@ -115,8 +113,7 @@ class Module:
         if wrong:
             raise ValueError(f"this state does not fit {type(self).__name__}: {'; '.join(wrong)}")
         for name, leaf in leaves.items():
-            if name in values:
-                leaf.data = values[name]
+            leaf.data = values[name]
 
     def train(self, mode: bool = True) -> Self:
         """Set this module and all within it to training, and return it."""

@@ -18,9 +18,7 @@ the demos. Call it once, before the first step; it takes effect after a step or 
 
 The price: freed memory is kept until the program ends (beyond 1 GiB at a time it is still
 returned), and `np.zeros` of a large array must then write its zeros, where fresh pages are zero
-already. Two kinds of memory hardly change. For an array of 4 MiB or more NumPy asks Linux for pages
-of 2 MB, so the largest arrays have few faults anyway. And Python's own objects, such as nodes and
-closures, come from another allocator.
+already.
 """
 
 from __future__ import annotations

@@ -374,16 +374,16 @@
 
   // What the letters of a formula are here.
   function here(pass, n) {
-    const v = pass.vertices[n], f = data.formulas[v.formula];
+    const v = pass.vertices[n], f = v.formula;
     if (!f) return "";
     const known = f.letters.map((letter, i) => [letter, pass.names[v.inputs[i]]]);
     return known.some(([letter, name]) => letter !== name) ? `here ${known.map(([letter, name]) => `${letter} = ${name}`).join(", ")}, y = ${pass.names[n]}` : "";
   }
   function forward(line, both, columns) {
-    const n = main.forward[step - 1], v = main.vertices[n], f = data.formulas[v.formula];
+    const n = main.forward[step - 1], v = main.vertices[n];
     both(pass => `${pass.names[n]} = ${v.operation}(${[...v.inputs.map(i => pass.names[i]), pass.vertices[n].options].filter(Boolean).join(", ")})`);
-    both(pass => { const {modules, line, kind} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || "", kind === "unrecorded" ? "without a record" : ""].filter(Boolean).join(", "); });
-    for (const text of f ? f.lines : []) line(text, "formula");
+    both(pass => { const {modules, line} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || ""].filter(Boolean).join(", "); });
+    line(v.formula && v.formula.line, "formula");
     both(pass => here(pass, n));
     line(`${v.inputs.map(i => shape(main.vertices[i].value)).join(" and ")} → ${shape(v.value)}`);
     const values = passes.map(pass => pass.vertices[n].value);
@@ -395,7 +395,7 @@
     const counted = c.count ? `: contribution ${c.count}${before(main, j) ? " (+=)" : ""}` : "";
     both(pass => `${n === null ? `${pass.names[c.target]} receives the seed` : `${pass.names[n]} → ${pass.names[c.target]}`}${which}${counted}`);
     if (n !== null) {
-      const f = data.formulas[main.vertices[n].formula];
+      const f = main.vertices[n].formula;
       both(pass => [pass.vertices[n].operation, pass.vertices[n].options, pass.vertices[n].line].filter(Boolean).join(", "));
       for (const text of f ? f.back : []) line(text, "formula");
       both(pass => here(pass, n));
