@@ -418,7 +418,6 @@ TORCH = {
     "swapaxes": lambda x, axis1, axis2: torch.swapaxes(x, axis1, axis2),
     "t.T": lambda x: x.permute(tuple(range(x.ndim))[::-1]),
     "t.copy": lambda x: x.clone(),
-    "t.flatten": lambda x: x.flatten(),
     "t.mT": lambda x: x.mT,
     "t.reshape": lambda x, shape: x.reshape(*shape),
     "t.transpose": lambda x, axes: x.permute(axes or tuple(range(x.ndim))[::-1]),

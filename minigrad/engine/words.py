@@ -32,6 +32,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 # The one circle among the imports. The operations are made for Tensors, so their chapters import
 # the class; the class needs the operations. So this module imports none of these five: when all
@@ -39,7 +40,7 @@ import numpy as np
 # up when it is called.
 if TYPE_CHECKING:
     import minigrad
-    from minigrad.engine.tensor import Array, Tensor
+    from minigrad.engine.tensor import Tensor
     from minigrad.functional import vocabulary
 
     backward = minigrad.backward
@@ -47,8 +48,12 @@ if TYPE_CHECKING:
     ops = minigrad.ops
 
 
-class Words:
-    """The operators, methods and NumPy functions of a Tensor."""
+class Words(NDArrayOperatorsMixin):
+    """The operators, methods and NumPy functions of a Tensor.
+
+    The operators that are not here come from NumPy's mixin, where `a <= b` means
+    `np.less_equal(a, b)`, which is answered by `__array_ufunc__` below.
+    """
 
     __slots__ = ()
 
@@ -114,37 +119,19 @@ class Words:
     def __rtruediv__(self, other: Any) -> Tensor:
         return ops.divide(other, self)
 
-    def __mod__(self, other: Any) -> Any:
-        return np.remainder(self, other)  # type: ignore[call-overload]  # refused by name
-
-    def __rmod__(self, other: Any) -> Any:
-        return np.remainder(other, self)  # type: ignore[call-overload]
-
     def __pow__(self, other: Any) -> Tensor:
         return ops.power(self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return ops.power(other, self)
 
     def __matmul__(self, other: Any) -> Tensor:
         return ops.matmul(self, other)
 
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return ops.matmul(other, self)
-
     def __neg__(self) -> Tensor:
         return ops.negative(self)
-
-    def __pos__(self) -> Tensor:
-        return ops.positive(self)
-
-    def __abs__(self) -> Tensor:
-        return ops.abs(self)
 
     def __getitem__(self, index: Any) -> Tensor:
         return ops.getitem(self, index)
 
-    # Comparisons and whole steps have no useful derivative (0 almost everywhere): plain arrays.
+    # (Comparisons have no useful derivative, it is 0 almost everywhere: plain arrays.)
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, str):  # as in `scale == "auto"`: Python then says that they differ
@@ -155,21 +142,6 @@ class Words:
         if isinstance(other, str):
             return NotImplemented
         return np.not_equal(self, other)  # type: ignore[call-overload]
-
-    def __lt__(self, other: Any) -> Any:
-        return np.less(self, other)  # type: ignore[call-overload]
-
-    def __le__(self, other: Any) -> Any:
-        return np.less_equal(self, other)  # type: ignore[call-overload]
-
-    def __ge__(self, other: Any) -> Any:
-        return np.greater_equal(self, other)  # type: ignore[call-overload]
-
-    def __floordiv__(self, other: Any) -> Any:
-        return np.floor_divide(self, other)  # type: ignore[call-overload]
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return np.floor_divide(other, self)  # type: ignore[call-overload]
 
     # Two tensors are the same only if they are one object: `==` compares elements, as in NumPy.
     __hash__ = object.__hash__
@@ -198,20 +170,10 @@ class Words:
     def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
         return functional.clip(self, a_min, a_max, **limits)
 
-    def dot(self, other: Any) -> Tensor:
-        return functional.dot(self, other)
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-        return functional.diagonal(self, offset, axis1, axis2)
-
     def reshape(self, *shape: Any) -> Tensor:
         return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Tensor:
-        return functional.ravel(self)
-
-    def flatten(self) -> Tensor:
-        """As `ravel`: all elements along one axis."""
         return functional.ravel(self)
 
     def squeeze(self, axis: Any = None) -> Tensor:
@@ -222,12 +184,6 @@ class Words:
 
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         return ops.swapaxes(self, axis1=axis1, axis2=axis2)
-
-    def repeat(self, repeats: Any, axis: int | None = None) -> Tensor:
-        return functional.repeat(self, repeats, axis)
-
-    def take(self, indices: Any, axis: int | None = None) -> Tensor:
-        return functional.take(self, indices, axis)
 
     def astype(self, dtype: Any) -> Tensor:
         return ops.astype(self, dtype=dtype)
@@ -246,27 +202,9 @@ class Words:
         """Each matrix of the stack transposed: the last two axes swapped."""
         return ops.swapaxes(self, axis1=-1, axis2=-2)
 
-    # Questions, answered with plain arrays.
-
     def argmax(self, axis: int | None = None) -> Any:
         """The place of the largest element, an integer array."""
         return np.argmax(_plain(self), axis)
-
-    def argmin(self, axis: int | None = None) -> Any:
-        """The place of the smallest element, an integer array."""
-        return np.argmin(_plain(self), axis)
-
-    def argsort(self, axis: int = -1) -> Array:
-        """The places of the elements in rising order, an integer array."""
-        return np.argsort(_plain(self), axis)
-
-    def all(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """Whether no element is 0, a boolean array."""
-        return np.all(_plain(self), axis, keepdims=keepdims)
-
-    def any(self, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """Whether some element is not 0, a boolean array."""
-        return np.any(_plain(self), axis, keepdims=keepdims)
 
     def tolist(self) -> Any:
         """The values as Python numbers in lists, without a record."""

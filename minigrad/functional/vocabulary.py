@@ -155,6 +155,7 @@ OTHER_WORDS: dict[str, str] = {
     "dim": "t.ndim",
     "double": "t.astype(np.float64)",
     "expand": "np.broadcast_to(t, shape)",
+    "flatten": "t.ravel()",
     "float": "t.astype(np.float32)",
     "gather": "np.take_along_axis(t, indices, axis)",
     "grad_fn": "t.node",
@@ -181,7 +182,7 @@ def advice(name: str) -> str:
     """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
-    found = [_name(function) for function in NUMPY if function.__name__ == name]
+    found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]
     if callable(getattr(ops, name, None)) or callable(getattr(F, name, None)):
         found = [f"np.{name}" if hasattr(np, name) else f"minigrad.{name}"]
     if found:
