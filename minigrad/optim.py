@@ -240,8 +240,6 @@ def clip_gradients(parameters: Iterable[Tensor], max_norm: float) -> float:
     rare steep place one step is short, and the run goes on. Call it in the thread that makes the
     steps. FloatingPointError if a gradient is not finite, RuntimeError if there is none.
     """
-    if not max_norm > 0:
-        raise ValueError(f"max_norm must be above 0: got {max_norm}")
     given = [(p, g) for p in parameters if (g := grad_of(p)) is not None]
     if not given:
         raise RuntimeError("clip_gradients found no gradient: call loss.backward() before it")

@@ -139,8 +139,6 @@ graph(t.sum(), grads=True, limits=(1.0, 1e-3)) → ValueError: two positive numb
 graph(t.sum(), grads=True, limits=(0.0, 1.0)) → ValueError: two positive numbers, the lower first
 graph(s) → ValueError: 's' \(\) has no record to draw, because it is a leaf
 graph(Tensor(1.0)) → ValueError: has no record to draw, because it does not require a gradient
-graph(t.sum(), steps=[]) → TypeError: graph\(steps=…\) takes Steps: got list
-Steps(3) → TypeError: Steps\(net\) takes a Module: got int
 Steps().backward(A) → TypeError: backward
 Steps().backward(t * 2.0) → ValueError: needs a seed gradient: the root has shape
 

@@ -252,7 +252,7 @@ def test_a_function_of_thousands_of_operations_has_every_derivative(ask):
 
 def test_the_graph_of_20_000_operations_is_found_and_coloured_and_all_of_it_watched():
     drawn = graph(chain(lambda y, x: y + x, 20_000, leaf(1.0)))
-    assert (len(drawn.vertices), len(drawn.arrows)) == (20_001, 40_000)
+    assert (len(drawn.vertices), len(drawn.links)) == (20_001, 40_000)
     with detect_anomaly():
         y = chain(lambda y, x: y + x, 3_000, leaf(1.0))
         drawn = graph(y, grads=True)
@@ -282,7 +282,7 @@ def test_2_to_the_18_paths_are_walked_twice_and_drawn(double, slopes):
     (found,) = gradients(y, [x], retain_graph=True)
     np.testing.assert_allclose(found, first, rtol=1e-9)
     drawn = graph(y, grads=True)
-    assert len(drawn.vertices) <= 9 * n + 1 and len(drawn.arrows) <= 12 * n
+    assert len(drawn.vertices) <= 9 * n + 1 and len(drawn.links) <= 12 * n
     (slope,) = gradients(y, [x], create_graph=True)
     np.testing.assert_allclose(slope.data, first, rtol=1e-9)
     np.testing.assert_allclose(gradients(slope, [x])[0], second, rtol=1e-9)

@@ -172,7 +172,7 @@ def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
     for a, b in shown:
         assert shown[a, b][1] == shown[b, a][0]
     assert "grad ≈ 0" in str(shown[0, 1][0]) and "grad ≈ 0" not in str(shown[0, 1][1])
-    with pytest.raises(ValueError, match="with the same names and layers: these differ"):
+    with pytest.raises(ValueError, match="must have made the same operations: these differ"):
         passes[0].save(tmp_path / "x.html", beside=added(np.ones(1000), named=False))
 
 
@@ -334,26 +334,8 @@ def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     assert page.locator("#graph0 .box").count() <= 15
 
 
-def chain(n, inside=()):
-    for _ in range(n):
-        inside = np.sin(inside)
-    return inside
-
-
 def wide(n):
     return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
-
-
-def test_a_pass_of_150_boxes_is_drawn_whole_and_one_of_more_needs_layers(visit, tmp_path):
-    with Steps() as steps:
-        y = chain(149, Tensor(1.0, requires_grad=True, name="x"))
-    steps.backward(y)
-    page = visit(steps.save(tmp_path / "x.html"))
-    assert page.locator(".box").count() == 150 and page.inner_text("#message") == ""
-    with Steps() as steps:
-        chain(150, Tensor(1.0, requires_grad=True, name="x"))
-    with pytest.raises(ValueError, match=r"at most 150 boxes at once, .* with Steps\(net\)"):
-        steps.save(tmp_path / "x.html")
 
 
 def test_the_keyboard_alone_does_everything(pages, visit):
@@ -590,7 +572,7 @@ def test_bad_input_is_one_sentence(tmp_path):
     other, _, _ = gpt_steps(1)
     with pytest.raises(ValueError, match=r"steps are saved as .html: 'x.svg' is not"):
         steps.save(tmp_path / "x.svg")
-    with pytest.raises(ValueError, match="must have made the same operations on the same shapes"):
+    with pytest.raises(ValueError, match="must have made the same operations: these differ"):
         steps.save(tmp_path / "x.html", beside=other)
     assert not list(tmp_path.iterdir())
     data_of(steps.save(tmp_path / "x.html"), parse_constant=lambda name: pytest.fail(name))

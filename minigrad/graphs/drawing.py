@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minigrad.engine.autograd import check_root, check_seed
+from minigrad.engine.autograd import check_seed
 from minigrad.engine.replay import replay
 from minigrad.engine.tensor import Tensor, describe
 from minigrad.graphs.folding import Folding
@@ -23,8 +23,6 @@ from minigrad.runs.saving import write_whole
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Steps
-
-DRAWABLE = 2000  # boxes; above it Graphviz takes minutes, and nobody could look at the picture
 
 
 @dataclass
@@ -77,13 +75,13 @@ class Graph:
     def save(self, path: str | Path) -> Path:
         """Draw to path, in the format of its ending: .svg, .png, .html, .dot or .json.
 
-        The file is written whole or not at all. ValueError for another ending, or for a picture of
-        more than 2,000 boxes; ImportError, with the install command, where no program can draw.
+        The file is written whole or not at all. ValueError for another ending; ImportError, with
+        the install command, where no program can draw.
         """
         path = Path(path)
         writers: dict[str, Callable[[], str | bytes]] = {
-            ".svg": lambda: self._picture("svg"),
-            ".png": lambda: self._picture("png"),
+            ".svg": lambda: render(self, "svg"),
+            ".png": lambda: render(self, "png"),
             ".html": self._page,
             ".dot": lambda: self.source,
             ".json": lambda: json.dumps(self.data(), indent=1) + "\n",
@@ -92,15 +90,6 @@ class Graph:
             known = ", ".join(writers)
             raise ValueError(f"a graph can be saved as {known}: {path.name!r} is none of them")
         return write_whole(path, writers[path.suffix.lower()]())
-
-    def _picture(self, format: str) -> bytes:
-        if len(self.boxes) > DRAWABLE:
-            raise ValueError(
-                f"this graph has {len(self.boxes):,} boxes, and a picture of more than "
-                f"{DRAWABLE:,} cannot be read: print() it, save it as .dot, or draw it folded, "
-                "with depth=1 and steps="
-            )
-        return render(self, format)
 
     def _page(self) -> str:
         last = self.vertices[-1]
@@ -116,7 +105,7 @@ class Graph:
     def _repr_svg_(self) -> str | None:
         """Return what a notebook shows; None where no program can draw."""
         with suppress(ImportError, ValueError, RuntimeError, OSError):
-            return self._picture("svg").decode()
+            return render(self, "svg").decode()
         return None
 
     def __str__(self) -> str:
@@ -155,12 +144,9 @@ def graph(
     if y.node is None:
         why = "is a leaf" if y.requires_grad else "does not require a gradient"
         raise ValueError(f"graph(): {describe(y)} has no record to draw, because it {why}")
-    if steps is not None and not hasattr(steps, "model"):
-        raise TypeError(f"graph(steps=…) takes Steps: got {type(steps).__name__}")
     given, tensors = {x: name for name, x in dict(names).items()}, set(walk(y))
     gradients: Mapping[Tensor, Any] = {}
     if grads:
-        check_root(y, "graph(grads=True)")
         seed = check_seed(y, None, "graph(grads=True)")
         gradients = replay(y, seed, tensors, retain_graph=True)
     model = steps.model if steps is not None else Model()

@@ -28,14 +28,11 @@ class Facts(NamedTuple):
 UNKNOWN, BOTH = Facts(), (0, 1)
 TABLE = {
     "add": Facts(("+ {}", "+ {}"), copied=BOTH, added=BOTH),
-    "arctan2": Facts(copied=BOTH),
     "broadcast_to": Facts(copied=(0,), moves=True),
     "cross_entropy": Facts(averages=True),
     "divide": Facts(("{} /", "/ {}"), copied=BOTH),
-    "hypot": Facts(copied=BOTH),
     "layer_norm": Facts(copied=(1, 2), added=(2,)),
     "linear": Facts(copied=(2,), added=(2,)),
-    "logaddexp": Facts(copied=BOTH),
     "maximum": Facts(copied=BOTH),
     "mean": Facts(averages=True),
     "minimum": Facts(copied=BOTH),

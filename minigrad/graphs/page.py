@@ -40,14 +40,14 @@ def page(
     """Return the page of one pass, or of two that did the same on other numbers, with their names.
 
     `static` is what is shown without JavaScript, as HTML; `steps` whether there is a slider.
-
-    ValueError for passes that differ in their operations, names or layers, and for a pass that
-    shows more than 150 boxes before a layer is opened.
+    ValueError for passes that differ in their boxes.
     """
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
-    _check(passes, drawn)
+    made = [([(b.id, b.operation, b.shape, b.frame) for b in each], links) for each, links in drawn]
     boxes = drawn[0][0]
+    if made[0] != made[-1]:
+        raise ValueError("two passes on one page must have made the same operations: these differ")
     place = {row.vertex: n for n, box in reversed([*enumerate(boxes)]) for row in box.rows}
     place |= {box.vertices[0]: n for n, box in enumerate(boxes)}
     data = {
@@ -76,26 +76,6 @@ def page(
         DAGRE=dagre,
         SCRIPT=script,
     )
-
-
-def _check(passes: Sequence[Pass], drawn: Sequence[Drawn]) -> None:
-    made = [
-        [(v.operation, v.shape, v.inputs) for v in vertices]
-        + [(c.source, c.target, c.position) for c in contributions]
-        + [(box.id, box.frame, len(box.rows)) for box in boxes]
-        for (_, vertices, contributions), (boxes, _) in zip(passes, drawn, strict=True)
-    ]
-    if made[0] != made[-1]:
-        raise ValueError(
-            "two passes on one page must have made the same operations on the same shapes, with "
-            "the same names and layers: these differ"
-        )
-    first = {box.frame[:1] or box.id for box in drawn[0][0]}
-    if len(first) > LAID_OUT:
-        raise ValueError(
-            f"a page shows at most {LAID_OUT} boxes at once, and this pass has {len(first):,} "
-            "outside of all layers: note it with Steps(net), or save the graph as .svg"
-        )
 
 
 def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:

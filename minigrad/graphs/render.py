@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from minigrad.graphs.drawing import Graph
     from minigrad.graphs.folding import Box
 
-LONGEST = 60  # characters of a name that somebody typed
-FILL = {"leaf": "#dcebdc", "constant": "#ffffff"}
+LEAF = "#dcebdc"
 PLAIN = "#e4ecf5"  # operations and layers
 SMALL = 'POINT-SIZE="9.5"'
 TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
@@ -117,7 +116,7 @@ def _fill(grad: float | None, vertex: int, drawing: Graph) -> str:
 def _style(box: Box, drawing: Graph) -> dict[str, str]:
     if box.kind == "constant":
         return {"shape": "plain", "fontcolor": "#333333", "id": box.id}
-    fill = _fill(box.grad, box.vertices[-1], drawing) or FILL.get(box.kind, PLAIN)
+    fill = _fill(box.grad, box.vertices[-1], drawing) or (LEAF if box.kind == "leaf" else PLAIN)
     style = "filled,rounded" if box.kind == "leaf" else "filled"
     if box.grad == 0 or box.vertices[-1] in drawing.noise:
         style += ",dashed"
@@ -148,17 +147,13 @@ def _legend(drawing: Graph) -> str:
 
 def _text(text: str) -> str:
     """Escape a text for Graphviz's HTML-like labels, where \\N is the name of the node."""
-    return html.escape(_short(text)).replace("\\", "\\\\")
+    return html.escape(text).replace("\\", "\\\\")
 
 
 def _plain(text: str) -> str:
     """Escape a text for a plain label, where Graphviz reads &lt; as <."""
-    escaped: str = _graphviz().escape(html.escape(_short(text), quote=False))
+    escaped: str = _graphviz().escape(html.escape(text, quote=False))
     return escaped
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _graphviz() -> Any:
@@ -226,12 +221,9 @@ def tooltips(drawing: Graph) -> dict[str, str]:
         last = drawing.vertices[box.vertices[-1]]
         lines = [f"{box.title} {box.operation if box.operation != box.title else ''}".rstrip()]
         lines += [f"in {scope.path}" for scope in last.modules[-1:]]
-        lines += [box.options, box.detail, f"{last.shape} {last.dtype}", f"value: {last.value}"]
+        lines += [f"{last.shape} {last.dtype}", f"value: {last.value}"]
         lines += [f"gradient: {last.gradient}"] if last.gradient else []
-        lines += [last.formula, last.line]
-        if last.fused:
-            lines.append(f"fused: `with unfused():` shows the steps inside {last.operation}")
-        found[box.id] = "\n".join(filter(None, lines))
+        found[box.id] = "\n".join([*lines, last.formula, last.line]).rstrip()
     return found
 
 

@@ -95,8 +95,6 @@ class Steps:
 
     def __init__(self, net: Module | None = None) -> None:
         net = Module() if net is None else net
-        if not isinstance(net, Module):
-            raise TypeError(f"Steps(net) takes a Module: got {type(net).__name__}")
         self.model = Model({x: name for name, x in net.named_parameters()})
         self.contributions: tuple[Contribution, ...] = ()
         self._running: dict[Variable, int] = {}  # variables of lines that are running
@@ -222,9 +220,8 @@ class Steps:
         both = [self] if beside is None else [self, beside]
         if not all(any(v.operation for v in each.vertices) for each in both):
             raise ValueError("there is nothing to save: these Steps have noted no operation")
-        drawings = [Graph(each.vertices) for each in both]
         known = any(each.contributions for each in both)
-        around = limits_around(g for drawing in drawings for g in drawing.strengths())
+        around = limits_around(g for each in both for g in Graph(each.vertices).strengths())
         scale = limits or (around if known else None)
         static = "".join(Graph(each.vertices, scale).static() for each in both)
         passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]

@@ -28,7 +28,6 @@ class Summary:
     """
 
     shape: tuple[int, ...]
-    dtype: str
     whole: Array | None
     map: Array | None
     rms: float
@@ -42,7 +41,7 @@ class Summary:
         with np.errstate(all="ignore"):
             total = float((numbers**2).sum())
         rms, norm = math.sqrt(total / max(a.size, 1)), math.sqrt(total)
-        return cls(a.shape, dtype_name(a.dtype), whole, map_, rms, norm)
+        return cls(a.shape, whole, map_, rms, norm)
 
     @property
     def kept(self) -> Any:
@@ -52,7 +51,7 @@ class Summary:
     @property
     def key(self) -> tuple[Any, ...]:
         """Equal for equal arrays, and for large ones of equal maps."""
-        return self.shape, self.dtype, self.kept.tobytes()
+        return self.shape, self.kept.dtype, self.kept.tobytes()
 
     @property
     def size(self) -> int:

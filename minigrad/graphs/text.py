@@ -115,19 +115,17 @@ def backward_lines(
             yield f"{n:5}. {_in_layer(target, names)} receives {c.after}"
             continue
         source = vertices[c.source]
-        said = source.modules[-1:] if not source.named else ()  # the layer that the line names
         which = f", input {c.position}" if source.inputs.count(c.target) > 1 else ""
         count = f", {c.nth} of {c.of}" if c.of > 1 else ""
-        both = f"{_in_layer(source, names)} → {_in_layer(target, names, *said)}"
+        both = f"{_in_layer(source, names)} → {_in_layer(target, names)}"
         yield f"{n:5}. {both}{which}{count}: {_total(c)}"
 
 
-def _in_layer(v: Vertex, names: list[str], said: Scope | None = None) -> str:
-    """Return a tensor's name; for a result without one its operation, and its layer if not said."""
+def _in_layer(v: Vertex, names: list[str]) -> str:
+    """Return a tensor's name; for a result without one its layer and its operation."""
     if v.named or not v.operation:
-        return names[v.number].removeprefix(f"{said.layer}." if said else "")
-    layer = v.modules[-1] if v.modules else said
-    place = f"{layer.path}: " if layer and layer != said else ""
+        return names[v.number]
+    place = f"{v.modules[-1].path}: " if v.modules else ""
     return f"{place}{v.operation} ({names[v.number]})"
 
 

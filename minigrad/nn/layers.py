@@ -110,8 +110,7 @@ class Dropout(Module):
     """Each element 0 with probability p while training, untouched otherwise (chapter 6.4).
 
     The generator belongs to the layer and moves on with each call. Give all layers the one that
-    the run's checkpoint keeps. If several threads train with one generator, the order
-    in which they draw decides which masks each of them gets.
+    the run's checkpoint keeps.
     """
 
     def __init__(self, p: float, *, rng: np.random.Generator) -> None:
