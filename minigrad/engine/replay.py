@@ -214,7 +214,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _note(error, node, f"VJP of {node.name} for input {i}", y)
+                _note(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
@@ -250,11 +250,7 @@ def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any]]:
     """A fused rule computes all gradients together: its VJPs only hand them out."""
-    try:
-        found = backward(g, y, needs)
-    except (ValueError, IndexError, TypeError) as error:
-        _note(error, node, f"backward of {node.name}", y)
-        raise
+    found = backward(g, y, needs)
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
             f"the backward of {node.name} must return a tuple with a gradient or None for each of "
@@ -263,13 +259,14 @@ def _all_at_once(
     return [lambda *_, each=each: each for each in found]
 
 
-def _note(error: Exception, node: Any, where: str, y: Any) -> None:
+def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
     shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the {where}, which takes g and y of shape {y.shape}{how}; the inputs have {shapes})"
+        f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
+        f"the inputs have {shapes})"
     )
 
 
