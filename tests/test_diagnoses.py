@@ -260,13 +260,6 @@ def test_an_error_inside_a_vjp_keeps_its_kind_and_notes_the_rule_the_input_and_t
     suspect = primitive(name="suspect")(lambda x, /: (np.exp(x), lambda g: g))
     with pytest.raises(TypeError, match=f"takes 1 positional argument but 2 were given{where}"):
         gradcheck(suspect, A)
-    twice = mg.fused(definition=lambda a, /: a * 2.0)(
-        lambda a, /: (a * 2.0, lambda g, y, needs: (np.zeros((2, 2)) + g,))
-    )
-    with pytest.raises(
-        ValueError, match=r"^operands could not .*\n\(in the backward of <lambda>, "
-    ):
-        twice(Tensor(A, requires_grad=True)).sum().backward()
 
 
 def test_what_a_learner_forgets_about_a_rule_is_asked():

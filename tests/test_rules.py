@@ -324,8 +324,8 @@ def wrong(rule):
 
 
 WRONG_ANSWERS = {
-    "no VJPs": (lambda a, b, /: (a * b,), "a tuple of ndarray"),
-    "too few VJPs": (lambda a, b, /: (a * b, lambda g, y: g * b), "a tuple of ndarray, function"),
+    "no VJPs": (lambda a, b, /: (a * b,), "a tuple of 1"),
+    "too few VJPs": (lambda a, b, /: (a * b, lambda g, y: g * b), "a tuple of 2"),
     "its value alone": (lambda a, b, /: a * b, "ndarray"),
     "nothing": (lambda a, b, /: None, r"None: is a return missing\?"),
 }
@@ -349,28 +349,12 @@ def test_a_rule_that_names_no_tensor_is_refused_when_it_is_decorated():
             wrong(rule)
 
 
-def test_a_rule_that_reaches_for_a_tensor_outside_is_refused():
-    w = leaf(B, "w")
-    in_its_closure = wrong(lambda x, /: (x * w, lambda g, y: g))
-    among_its_options = wrong(lambda x, /, factor: (x * factor, lambda g, y: g))
-    for call in (lambda: in_its_closure(leaf()), lambda: among_its_options(leaf(), w)):
-        with pytest.raises(TypeError, match="wrong got arrays and returned a Tensor.*its inputs"):
-            call()
-
-
 def test_a_value_that_is_not_real_is_refused():
     for value in (lambda x: None, lambda x: x * 1j, lambda x: lambda: x.astype(object)):
         rule = lambda x, /, value=value: (value(x), lambda g, y: g)
         words = "the value of wrong takes real numbers, but got an array of dtype (object|complex)"
         with pytest.raises(TypeError, match=words):
             wrong(rule)(leaf())
-
-
-def test_a_value_that_only_arrays_can_say_is_refused_when_the_rule_is_asked_with_tensors():
-    t = leaf()
-    y = wrong(lambda x, /: (np.spacing(x), lambda g, y: g))(t)
-    with pytest.raises(TypeError, match=r"^np.spacing has no rule"):
-        gradients(y, [t], A, create_graph=True)
 
 
 GAVE_ANOTHER = (
@@ -389,7 +373,7 @@ WRONG_VJPS = {  # of an operation whose output has shape (3,)
     "a number": (A, lambda g, y: 1.0, "gave float, not an array of real numbers$"),
     "None": (A, lambda g, y: None, r"gave None: is a return missing\?$"),
     "complex": (A, lambda g, y: g * 1j, "gave complex128, not an array of real numbers$"),
-    "a Tensor of the outside": (A, lambda g, y: leaf() * g, "got arrays and gave a Tensor"),
+    "a Tensor of the outside": (A, lambda g, y: leaf() * g, "gave Tensor, not an array of real"),
 }
 
 
@@ -411,7 +395,7 @@ RULE = r"^the rule wrong must return its value and one function backward\(g, y, 
 BACK = "^the backward of wrong must return a tuple with a gradient or None for each of its 1 in"
 WRONG_FUSED = {  # what a rule returns of its value y
     "its value alone": (lambda y: y, RULE + ", but it returned ndarray$"),
-    "no backward": (lambda y: (y,), RULE + ", but it returned a tuple of ndarray$"),
+    "no backward": (lambda y: (y,), RULE + ", but it returned a tuple of 1$"),
     "the gradient alone": (lambda y: (y, lambda g, y, needs: g), BACK),
     "one too many": (lambda y: (y, lambda g, y, needs: (g, g)), BACK),
     "None where it is needed": (
@@ -431,14 +415,6 @@ def test_what_a_fused_rule_must_return_is_one_sentence(returned, words):
     with pytest.raises(TypeError, match=words):
         wrong(t).backward(A)
     assert t.grad is None
-
-
-def test_a_definition_that_is_another_function_is_named():
-    for definition in (lambda x: x.reshape(3, 1) * 1.0, lambda x: x.sum(), lambda x: A):
-        wrong = fused(definition=definition)(lambda x, /: (2 * x, lambda g, y, needs: (2 * g,)))
-        t = leaf()
-        with pytest.raises(TypeError, match=r"^the definition of .* must give a Tensor of the op"):
-            gradients(wrong(t), [t], A, create_graph=True)
 
 
 CALLS = {

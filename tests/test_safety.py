@@ -17,7 +17,6 @@ from minigrad import (
     fused,
     gradients,
     masked_softmax,
-    no_grad,
     ops,
     primitive,
     recompute,
@@ -68,16 +67,6 @@ def test_what_is_sound_passes_and_gives_the_same_value_and_gradient(f):
 # ---------------------------------------------------------------- law: changed arrays
 
 
-def test_nobody_can_write_to_a_tensors_array():
-    p = leaf()
-    for t in (p, p * 1.0, Tensor(A), p.detach(), no_grad(np.exp)(p)):
-        for array in (t.data, t.data[::-1][:1], t.detach().data):
-            with pytest.raises(ValueError, match="read-only"):
-                array[:] = 7.0
-        with pytest.raises(ValueError, match="read-only"):
-            np.multiply(t.data, 2.0, out=t.data)
-
-
 def test_an_owner_who_undoes_the_promise_is_noticed_by_watching():
     owned = A.copy()
     owned.setflags(write=False)
@@ -104,32 +93,6 @@ def test_the_array_a_leaf_was_built_from_is_not_the_leafs_and_a_constants_is():
     with pytest.raises(RuntimeError, match=rf"^multiply .*\(3,\) .*changed.*\({here(at)}\)$"):
         y.backward()
     assert p.grad is None
-
-
-@fused(definition=lambda x, c: x * c)
-def scaled(x, c, /):
-    return x * c, lambda g, y, needs: (g * c, None)
-
-
-CONSTANTS = {
-    "a factor": lambda t, c: t * c,
-    "a matrix": lambda t, c: t @ c.reshape(3, 1),
-    "an option's array": lambda t, c: primitive(lambda x, /, by: (x * by, lambda g, y: g * by))(
-        t, by=c
-    ),
-    "a mask": lambda t, c: np.where(c, t, 0.0),
-    "a fused rule's": scaled,
-}
-
-
-@pytest.mark.parametrize("f", CONSTANTS.values(), ids=CONSTANTS)
-def test_a_changed_constant_is_noticed_by_watching(f):
-    t, c = leaf(), B.copy()
-    with detect_anomaly():
-        y = f(t, c)
-    c[:2] = 0.0
-    with pytest.raises(RuntimeError, match="cannot be replayed: an array"):
-        y.backward(np.ones(y.shape))
 
 
 def _arrays(values):

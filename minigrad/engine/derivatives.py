@@ -241,7 +241,7 @@ def _variable(x: Any) -> Tensor:
     `+x` is a new result whose record leads back to x, so outer derivatives still find x.
     """
     if isinstance(x, Tensor) and x.requires_grad and is_recording():
-        return +x
+        return +x  # type: ignore[no-any-return]  # (NumPy's types do not know Tensors)
     values = x.data if isinstance(x, Tensor) else np.asarray(x)
     dtype = float if values.dtype.kind in "iub" else None
     return Tensor(values, requires_grad=True, dtype=dtype)

@@ -161,13 +161,10 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
     mistake, and a sum would hide the mistake.
     """
     vjp = f"the VJP of {t.node.name if t.node else ''} for input {i}"
-    if isinstance(g, Tensor) and not create_graph:
-        raise TypeError(
-            f"{vjp} got arrays and gave a Tensor: it uses a Tensor from outside, which belongs "
-            "among the rule's inputs"
-        )
-    if not isinstance(g, (np.ndarray, np.generic, Tensor)) or g.dtype.kind not in "fiub":
-        gave = f"{getattr(g, 'dtype', type(g).__name__)}, not an array of real numbers"
+    arrays = (np.ndarray, np.generic, Tensor) if create_graph else (np.ndarray, np.generic)
+    if not isinstance(g, arrays) or g.dtype.kind not in "fiub":
+        kind = g.dtype if isinstance(g, arrays) else type(g).__name__
+        gave = f"{kind}, not an array of real numbers"
         raise TypeError(f"{vjp} gave {'None: is a return missing?' if g is None else gave}")
     extra = g.ndim - x.ndim
     shape = (1,) * extra + x.shape
@@ -194,11 +191,6 @@ def contributions(
     """What t, whose gradient is g, sends to each of its inputs: the result of that input's VJP.
 
     Three things for each: the input, its position among t's inputs, and the contribution.
-
-    >>> from minigrad.engine.replay import contributions
-    >>> x = Tensor([3.0], requires_grad=True, name="x")
-    >>> [(x.name, i, to_x) for x, i, to_x in contributions(x * x, np.ones(1))]
-    [('x', 0, array([3.])), ('x', 1, array([3.]))]
     """
     node: Any = t.node
     y: Any = t._array
@@ -222,7 +214,7 @@ def contributions(
             try:
                 contribution, a = vjp(g, y), x._array
             except (ValueError, IndexError, TypeError) as error:
-                _note(error, node, f"VJP of {node.name} for input {i}", y)
+                _note(error, node, i, y)
                 raise
             if watch is not None:
                 watch.refuse_nan(i, g, contribution)
@@ -256,32 +248,25 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
 
 def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
-) -> list[Callable[..., Any] | None]:
+) -> list[Callable[..., Any]]:
     """A fused rule computes all gradients together: its VJPs only hand them out."""
-    try:
-        found = backward(g, y, needs)
-    except (ValueError, IndexError, TypeError) as error:
-        _note(error, node, f"backward of {node.name}", y)
-        raise
+    found = backward(g, y, needs)
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
             f"the backward of {node.name} must return a tuple with a gradient or None for each of "
             f"its {len(needs)} inputs"
         )
-    # (A definition may ignore an input: then there is None for it, even if its gradient is needed.)
-    by_definition = isinstance(y, Tensor)
-    return [
-        None if each is None and by_definition else lambda *_, each=each: each for each in found
-    ]
+    return [lambda *_, each=each: each for each in found]
 
 
-def _note(error: Exception, node: Any, where: str, y: Any) -> None:
+def _note(error: Exception, node: Any, i: int, y: Any) -> None:
     """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
     shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
     error.add_note(
-        f"(in the {where}, which takes g and y of shape {y.shape}{how}; the inputs have {shapes})"
+        f"(in the VJP of {node.name} for input {i}, which takes g and y of shape {y.shape}{how}; "
+        f"the inputs have {shapes})"
     )
 
 
@@ -290,18 +275,14 @@ def by_definition(
 ) -> tuple[Any, ...]:
     """The backward of a fused rule's definition: computed here, with a record, and replayed.
 
-    An input that is given at several positions gets its whole gradient at the first one.
+    An input that is given at several positions gets its whole gradient at the first one, and then
+    zeros; so does one that the definition ignores.
     """
     since = max([x._time for x in inputs])  # all that the definition computes is newer
     composed = node.rule.definition(*inputs, **node.options)  # type: ignore[attr-defined]
-    if not isinstance(composed, Tensor) or composed.shape != g.shape:
-        raise TypeError(
-            f"the definition of {node.name} must give a Tensor of the operation's shape {g.shape}: "
-            f"it gave {type(composed).__name__} of shape {np.shape(composed)}"
-        )
     wanted = {x for x, need in zip(inputs, needs, strict=True) if need}
     found = replay(composed, g, wanted, create_graph=True, retain_graph=True, since=since)
-    return tuple([found.pop(x, None) for x in inputs])
+    return tuple([found.pop(x, np.zeros(x.shape, x.dtype)) for x in inputs])
 
 
 def passes_on(t: Tensor, since: int) -> bool:

@@ -130,7 +130,7 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
             return definition(*[as_operand(x, rule.__name__) for x in inputs], **options)
         arrays, dtype, requires_grad, ready = _arrays(inputs)
         if not ready:  # there are numbers, arrays, or tensors of several dtypes
-            arrays = _in_one_dtype(rule, inputs, dtype, requires_grad is None)
+            arrays = _in_one_dtype(rule, inputs, dtype)
         try:
             answer = rule(*arrays, **options)
             value = answer[0] if type(answer) is tuple and len(answer) == usual else None
@@ -146,15 +146,12 @@ def _operation(rule: Callable[..., Any], name: str | None) -> Callable[..., Tens
         if requires_grad and is_recording():
             inputs = inputs if ready else _as_tensors(inputs, arrays)
             vjps = answer[1] if is_fused else answer[1:]
-            node = Node(rule, inputs, options or _NO_OPTIONS, vjps)
+            node = Node(rule, inputs, options, vjps)
         for look in WATCHERS.get():
             look(rule, inputs, value, node)
         return result(value, node)
 
     return operation
-
-
-_NO_OPTIONS: dict[str, Any] = {}  # one for all nodes that have none
 
 
 def fused(
@@ -183,11 +180,7 @@ def fused(
     (Tensor(12., node=fast_scaled_sum), array(4.))
 
     `gradcheck` (chapter 4.3) compares the rule's value with its definition's, and its derivatives
-    with finite differences:
-
-    >>> from minigrad import gradcheck
-    >>> bool(gradcheck(fast_scaled_sum, 3.0, 5.0))
-    True
+    with finite differences.
     """
 
     def decorate(rule: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -239,13 +232,11 @@ def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, boo
     return arrays, _dtype_beside(inputs), requires_grad, False
 
 
-def _in_one_dtype(
-    rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any, alone: bool
-) -> list[Array]:
+def _in_one_dtype(rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any) -> list[Array]:
     """The inputs' arrays; numbers take the dtype of the floating tensors beside them.
 
     A rule may return one of its inputs, and the result is made read-only. So arrays of the caller's
-    are given to it as views, unless they are `alone`, without a Tensor beside them.
+    are given to it as views.
 
     The dtype rule: without it `x * np.sqrt(d_k)` would turn a float32 model into a float64 one,
     since np.sqrt gives a float64 scalar, and NumPy keeps an array's dtype only beside Python's int
@@ -257,7 +248,7 @@ def _in_one_dtype(
     for x in inputs:
         kind = type(x)
         if kind is np.ndarray and x.dtype.kind in "fiub":
-            a = x if alone else x.view()
+            a = x.view()
         elif beside is not None and (kind is float or kind is int):
             a = np.array(x, beside)
         else:
@@ -290,18 +281,11 @@ def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any)
     is_fused, n = hasattr(rule, "definition"), len(inputs)
     if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + n):
         vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"
-        got = type(answer).__name__
-        if type(answer) is tuple:
-            got = f"a tuple of {', '.join(type(part).__name__ for part in answer)}"
+        got = "None: is a return missing?" if answer is None else type(answer).__name__
         raise TypeError(
             f"the rule {rule.__name__} must return its value and "
             f"{'one function backward(g, y, needs)' if is_fused else vjps}, as a tuple, "
-            f"but it returned {'None: is a return missing?' if answer is None else got}"
+            f"but it returned {f'a tuple of {len(answer)}' if type(answer) is tuple else got}"
         )
     value = answer[0]() if callable(answer[0]) else answer[0]
-    if isinstance(value, Tensor):
-        raise TypeError(
-            f"the rule {rule.__name__} got arrays and returned a Tensor: it uses a "
-            "Tensor from outside, which belongs among its inputs"
-        )
     return real_array(value, f"the value of {rule.__name__}")

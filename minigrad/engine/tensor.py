@@ -166,9 +166,7 @@ class Tensor(Words):
         It must be a leaf, the shape must stay, and floats cannot become integers. `_take` then
         copies values that somebody could still write to. It takes an array without a copy if the
         array is read-only and not a view of a writable one: a memory-mapped file of weights, or an
-        array after `a.setflags(write=False)`. Whoever owns such memory can still change it, through
-        a view made earlier for example, and must not. (`detect_anomaly` of chapter 2.5 notices it
-        where a derivative needs the array.) Only one thread at a time may give a leaf another
+        array after `a.setflags(write=False)`. Only one thread at a time may give a leaf another
         array, while no other thread computes with it.
         """
         if self.node is not None:
@@ -258,9 +256,6 @@ class Tensor(Words):
     def __float__(self) -> float:
         return float(self._without_record("float()"))
 
-    def __int__(self) -> int:
-        return int(self._without_record("int()"))
-
     def __bool__(self) -> bool:
         return bool(self._array)
 
@@ -319,7 +314,7 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Tensor, Any], Any
     return assign
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "pow", "matmul"):
+for _name in ("add", "sub", "mul", "truediv", "pow", "matmul"):
     setattr(Tensor, f"__i{_name}__", _in_place(getattr(operator, _name)))
 
 # ---------------------------------------------------------------- arrays, and tensors made of them
@@ -369,10 +364,7 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
     """
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"{asked} would ignore the mask of a masked array: use np.where first")
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{asked} takes rows of equal length: {error}") from None
+    array = np.asarray(values)
     if dtype is not None and array.dtype.kind in "fiub":
         array = array.astype(dtype, copy=False)
     if array.dtype.kind not in "fiub":

@@ -158,9 +158,6 @@ class Words(NDArrayOperatorsMixin):
     def min(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
         return ops.min(self, axis=axis, keepdims=keepdims)
 
-    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-        return functional.prod(self, axis=axis, keepdims=keepdims)
-
     def var(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
         return functional.var(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
@@ -205,10 +202,6 @@ class Words(NDArrayOperatorsMixin):
     def argmax(self, axis: int | None = None) -> Any:
         """The place of the largest element, an integer array."""
         return np.argmax(_plain(self), axis)
-
-    def tolist(self) -> Any:
-        """The values as Python numbers in lists, without a record."""
-        return _plain(self).tolist()
 
     if not TYPE_CHECKING:
 

@@ -171,6 +171,7 @@ OTHER_WORDS: dict[str, str] = {
     "retain_grad": "minigrad.gradients(loss, [t])",
     "scatter_add": "minigrad.scatter_add(values, shape, index)",
     "to": "t.astype(dtype)",
+    "tolist": "t.data.tolist()",
     "type": "t.astype(dtype)",
     "unsqueeze": "np.expand_dims(t, axis)",
     "view": "t.reshape(shape)",
