@@ -111,44 +111,6 @@ def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
     ]
 
 
-PYTORCH = {
-    "feed_forward.w_1": "linear1",
-    "feed_forward.w_2": "linear2",
-    "norm_attention": "norm1",
-    "norm_feed_forward": "norm2",
-}
-
-
-def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
-    """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
-    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
-    return heads + _layers(PYTORCH, ours, theirs)
-
-
-def decoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
-    """`Block` with cross-attention, and PyTorch's `nn.TransformerDecoderLayer`."""
-    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
-    cross = multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
-    names = PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
-    return heads + cross + _layers(names, ours, theirs)
-
-
-def transformer_layout(num_encoder: int, num_decoder: int) -> list[Piece]:
-    """An object with an `Encoder` and a `Decoder`, and PyTorch's `nn.Transformer`.
-
-    PyTorch's has a last norm on each side, also post-LN: ask for `final_norm=True`.
-    """
-    pieces = []
-    for side, count, layer in (
-        ("encoder", num_encoder, encoder_layer_layout),
-        ("decoder", num_decoder, decoder_layer_layout),
-    ):
-        for i in range(count):
-            pieces += layer(f"{side}.blocks.{i}.", f"{side}.layers.{i}.")
-        pieces += _layers({f"{side}.final_norm": f"{side}.norm"}, optional=True)
-    return pieces
-
-
 GPT2 = {
     "attention.w_o": "attn.c_proj",
     "feed_forward.w_1": "mlp.c_fc",

@@ -10,12 +10,9 @@ import numpy as np
 import pytest
 
 from attention import MultiHeadAttention, mapping, padding_mask
-from attention.blocks import Block, FeedForward
 from attention.encoders import bert
 from attention.mapping import Piece, to_ours, to_theirs
 from attention.models import gpt2, llama
-from attention.transformer import Decoder, Encoder
-from minigrad.nn import Module
 
 try:
     import torch
@@ -43,33 +40,12 @@ def heads(bias):
     return MultiHeadAttention(D_MODEL, H, bias=bias, rng=rng())
 
 
-def block(cross):
-    feed_forward = FeedForward(D_MODEL, D_FF, rng=rng())
-    return Block(heads(True), feed_forward, cross=heads(True) if cross else None)
-
-
-class Both(Module):
-    """An encoder and a decoder side by side, as in PyTorch's nn.Transformer."""
-
-    def __init__(self, final_norm):
-        options = {"final_norm": final_norm, "rng": rng()}
-        self.encoder = Encoder(BLOCKS, D_MODEL, H, D_FF, **options)
-        self.decoder = Decoder(BLOCKS + 1, D_MODEL, H, D_FF, **options)
-
-
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
 D_K = 6  # of the llamas: with 2 features a head both pairs would be the same
 LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
 LAYOUTS = {  # a model of ours, and its pieces
     "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
     "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
-    "encoder_layer": (lambda: block(False), mapping.encoder_layer_layout()),
-    "decoder_layer": (lambda: block(True), mapping.decoder_layer_layout()),
-    "transformer": (lambda: Both(True), mapping.transformer_layout(BLOCKS, BLOCKS + 1)),
-    "transformer without last norms": (
-        lambda: Both(False),
-        mapping.transformer_layout(BLOCKS, BLOCKS + 1),
-    ),
     "gpt2 with a prefix": (
         lambda: gpt2(V, LENGTH, **SIZES),
         mapping.gpt2_layout(BLOCKS, "transformer."),
@@ -329,16 +305,12 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
 PYTORCHS = {
     "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
     "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
-    "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
-    "decoder_layer": lambda: torch.nn.TransformerDecoderLayer(D_MODEL, H, D_FF),
-    "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
     "gpt2 with a prefix": lambda: GPT2(),
     "bert": lambda: BERT(),
 }
 
 
 @needs_torch
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("name", PYTORCHS)
 def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
     make, pieces = LAYOUTS[name]
