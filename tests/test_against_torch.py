@@ -16,7 +16,7 @@ from attention import (
     padding_mask,
 )
 from attention.blocks import Block, FeedForward
-from attention.mapping import to_theirs
+from attention.mapping import Piece, to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
 from minigrad import functional as F
@@ -244,6 +244,15 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
 }
 
 
+def multi_head_layout(ours="", theirs=""):
+    qkv = ("w_q", "w_k", "w_v")
+    return [
+        Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
+        Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
+        *mapping._layers({"w_o": "out_proj"}, ours, theirs),
+    ]
+
+
 @attends
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("asked", "of_torch"), QUERIES.values(), ids=QUERIES)
@@ -253,13 +262,13 @@ def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_p
     averaged = bias  # (each of both once)
     layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, attend=attend, rng=random))
     other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
-    other = loaded(other, layer, mapping.multi_head_layout())
+    other = loaded(other, layer, multi_head_layout())
     ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL), x(B, S, D_MODEL))
     y = layer(*ours, **asked)
     result, weights = other(*theirs, **of_torch, average_attn_weights=averaged)
     shown = layer.weights(*ours[:2], **asked)
     agree([shown.mean(axis=1) if averaged else shown], [weights])
-    same_layer(layer, other, mapping.multi_head_layout(), y, result, ours, theirs)
+    same_layer(layer, other, multi_head_layout(), y, result, ours, theirs)
 
 
 # ---------------------------------------------------------------- Transformer
@@ -273,13 +282,13 @@ PYTORCH = {
 
 
 def encoder_layer_layout(ours="", theirs=""):
-    heads = mapping.multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
     return heads + mapping._layers(PYTORCH, ours, theirs)
 
 
 def decoder_layer_layout(ours="", theirs=""):
-    heads = mapping.multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
-    cross = mapping.multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    cross = multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
     names = PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
     return heads + cross + mapping._layers(names, ours, theirs)
 
