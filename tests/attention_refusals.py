@@ -44,7 +44,6 @@ fused_attention(q, ones(5, 2), v) → ValueError: …equally many features: got 
 fused_attention(q, k, ones(7, 13)) → ValueError: v (7, 13) needs one row for each of the 5 keys
 fused_attention(q, k, v, mask=yes(5, 3)) → ValueError: mask of shape (5, 3) does not broadcast…
 fused_attention(q, k, v, score_bias=np.ones(3)) → ValueError: score_bias of shape (3,) does not…
-fused_attention(q, k, v, block=0) → ValueError: block must be 1 or larger: got 0
 additive_attention(q, k, v, ones(2)) → ValueError: q (…, T, d), k (…, S, d) and w (d,) must agree
     in d: they have shapes (3, 11), (5, 11) and (2,)
 causal_mask(5, 3) → ValueError: a causal mask needs a key for each query: got T=5 queries, S=3 keys
