@@ -25,13 +25,7 @@ mask=causal_mask(T, cache.length + T), without which they see each other's futur
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from minigrad import Tensor, concatenate
-
-Array = np.ndarray[Any, Any]
 
 
 class KVCache:
@@ -45,7 +39,6 @@ class KVCache:
     def __init__(self) -> None:
         self.k: Tensor | None = None
         self.v: Tensor | None = None
-        self._k_rows, self._v_rows = _Rows(), _Rows()
 
     @property
     def length(self) -> int:
@@ -62,32 +55,4 @@ class KVCache:
                     f"another batch or layer needs another cache: this one holds {held.shape}, and "
                     f"the new ones have {new.shape}"
                 )
-        return self._k_rows.joined(self.k, k), self._v_rows.joined(self.v, v)
-
-
-class _Rows:
-    """Room for more keys (or values), so that a step need not copy all that are held.
-
-    The room doubles when it is full, so n steps copy less than 2 n rows. A row that was shown once
-    is never written again: if a call was refused after its rows were written, the next step starts
-    a new array. So no Tensor's values change.
-    """
-
-    def __init__(self) -> None:
-        self.room: Array | None = None
-        self.shown = 0  # how many rows of `room` are in some Tensor, and so are not written again
-
-    def joined(self, held: Tensor, new: Tensor) -> Tensor:
-        """The rows that are held and the new ones, as one tensor."""
-        if held.requires_grad or new.requires_grad or held.dtype != new.dtype:
-            return concatenate([held, new], axis=-2)
-        before, length = held.shape[-2], held.shape[-2] + new.shape[-2]
-        room = self.room
-        ours = room is not None and held.data.base is room and before == self.shown
-        if room is None or not ours or length > room.shape[-2]:
-            room = np.empty((*held.shape[:-2], 2 * length, held.shape[-1]), held.dtype)
-            room[..., :before, :] = held.data
-            self.room = room
-        room[..., before:length, :] = new.data
-        self.shown = length
-        return Tensor(room[..., :length, :])  # (a read-only view)
+        return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)

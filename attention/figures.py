@@ -33,25 +33,10 @@ TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, rep
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
 KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
 REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
-PALETTE = (
-    (UNSCALED, SCALED, SCALED_TWICE),
-    (MODEL, ABLATION),
-    (TEXT, HALFWAY, UNIT),
-    (MAMMAL, REPTILE),
-    KINDS,
-    (REFERENCE,),
-)
 
 
 def of_scale(a: float | str) -> tuple[str, str, str]:
-    """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey.
-
-    >>> from attention.figures import of_scale
-    >>> of_scale(0.5)
-    ('#1f5fa8', '1/√d_k', 's-')
-    >>> of_scale(0.25)
-    ('#757575', 'd_k^-0.25', 'x:')
-    """
+    """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey."""
     name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
     return OF_SCALE.get(a, (REFERENCE, name, "x:"))
 

@@ -126,8 +126,6 @@ def fused_attention(
     """
     if block is None:
         block = 256 if mask is None else 128
-    if block < 1:
-        raise ValueError(f"block must be 1 or larger: got {block}")
     factor = scale_factor(q, k, scale)
     if drop is not None or q.shape[-2] == 1:
         return attention(q, k, v, mask=mask, score_bias=score_bias, scale=factor, drop=drop)

@@ -27,6 +27,7 @@ import numpy as np
 
 from attention.figures import new_figure
 from attention.scaled_dot_product import check_mask
+from attention.scaling import entropy
 from minigrad import write_whole
 
 if TYPE_CHECKING:
@@ -135,16 +136,6 @@ def changing(frames: Sequence[Array]) -> list[int]:
         if moved >= 0.1 or i == len(frames) - 1:
             shown.append(i)
     return shown
-
-
-def entropy(weights: Array) -> Array:
-    """-Σ p log p of each row: 0 for a row with one weight, log n for n equal ones.   (…, S) → (…)
-
-    >>> from attention.maps import entropy
-    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])) / np.log(2)
-    array([-0.,  1.])
-    """
-    return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=-1)  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------- A first reading may stop here.

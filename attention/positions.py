@@ -44,12 +44,12 @@ from minigrad.nn import Module, normal
 Array = np.ndarray[Any, Any]
 
 
-def sinusoidal(T: int, d_model: int, *, start: int = 0, base: float = 10_000.0) -> Array:
-    """Row t: sin and cos of t/base^(2i/d_model), side by side, for each i.   → (T, d_model)
+def sinusoidal(T: int, d_model: int, *, start: int = 0) -> Array:
+    """Row t: sin and cos of t/10000^(2i/d_model), side by side, for each i.   → (T, d_model)
 
     Positions run from `start`. The result is a plain array: nothing in it is learned.
     """
-    angles = _angles(start, T, d_model, base)  # (T, d_model // 2)
+    angles = _angles(start, T, d_model, 10_000.0)  # (T, d_model // 2)
     pairs = np.stack([np.sin(angles), np.cos(angles)], axis=-1)  # (T, d_model // 2, 2)
     return pairs.reshape(T, d_model)  # (T, d_model)
 

@@ -88,12 +88,7 @@ Exponent = float | Callable[[int], float]
 
 
 def power(a: Exponent) -> Callable[[int], float]:
-    """The scale d_k^-a, as `attention(scale=…)` takes it. A function of d_k is the scale itself.
-
-    >>> from attention.scaling import power
-    >>> [power(a)(64) for a in (0, 0.5, 1)]       # no scale, the paper's, 1/d_k
-    [1.0, 0.125, 0.015625]
-    """
+    """The scale d_k^-a, as `attention(scale=…)` takes it. A function of d_k is the scale itself."""
     return a if callable(a) else lambda d_k: float(d_k) ** -a
 
 
@@ -115,7 +110,7 @@ class Saturation:
     largest_weight: float  # median over queries of max p
     gradient_mean: float  # over queries, of ‖∂L/∂q‖
     gradient_median: float
-    dead_share: float  # of queries with ‖∂L/∂q‖ < dead
+    dead_share: float  # of queries with ‖∂L/∂q‖ < DEAD
     top_tenth_share: float  # of Σ ‖∂L/∂q‖² that the tenth with the longest gradients has
 
 
@@ -154,14 +149,13 @@ def saturation(
     a: Exponent,
     *,
     keys: int = 64,
-    dead: float = DEAD,
     rng: np.random.Generator,
     **drawn: Any,
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 
     The scale is d_k^-a. What is drawn, and how much, is `heads`' affair. A query with ‖∂L/∂q‖ <
-    `dead` counts as dead.
+    DEAD counts as dead.
     """
     scores, weights, norms = heads(d_k, a, keys=keys, rng=rng, **drawn)
     return Saturation(
@@ -174,7 +168,7 @@ def saturation(
         largest_weight=float(np.median(weights.max(axis=-1))),
         gradient_mean=float(norms.mean()),
         gradient_median=float(np.median(norms)),
-        dead_share=float((norms < dead).mean()),
+        dead_share=float((norms < DEAD).mean()),
         top_tenth_share=top_tenth(norms),
     )
 
@@ -184,10 +178,20 @@ def saturation(
 # that is drawn.
 
 
+def entropy(p: Array) -> Array:
+    """-Σ p log p of each row: 0 for a row with one weight, log n for n equal ones.   (…, n) → (…)
+
+    >>> from attention.scaling import entropy
+    >>> entropy(np.array([[1.0, 0.0], [0.5, 0.5]])) / np.log(2)
+    array([-0.,  1.])
+    """
+    log_p = np.log(np.where(p > 0, p, 1))  # p log p is 0 at p = 0
+    return -(p * log_p).sum(axis=-1)  # type: ignore[no-any-return]
+
+
 def entropies(p: Array) -> Array:
-    """Σ -p log p / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
-    log_p = np.log(np.where(p > 0, p, 1.0))  # p log p is 0 at p = 0
-    return -(p * log_p).sum(axis=-1) / np.log(p.shape[-1])  # type: ignore[no-any-return]
+    """Entropy / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
+    return entropy(p) / np.log(p.shape[-1])  # type: ignore[no-any-return]
 
 
 def top_tenth(norms: Array) -> float:
@@ -271,18 +275,16 @@ def ratios(rows: Iterable[Saturation]) -> list[Ratio]:
 MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 
 
-def summary(
-    rows: Sequence[Any], by: tuple[str, ...] = ("d_k", "a")
-) -> dict[Any, dict[str, tuple[float, float]]]:
+def summary(rows: Sequence[Any]) -> dict[Any, dict[str, tuple[float, float]]]:
     """(d_k, a) → each measurement's mean and standard deviation over the repeats.
 
-    rows are dataclasses of one kind, and `by` names the fields that tell the settings apart. The
-    deviation is the estimate from a sample, with n - 1 below, so a single row has none: NaN.
+    rows are dataclasses of one kind. The deviation is the estimate from a sample, with n - 1 below,
+    so a single row has none: NaN.
     """
     groups: dict[Any, list[Any]] = {}
     for row in rows:
-        groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
-    names = [field.name for field in fields(rows[0]) if field.name not in by]
+        groups.setdefault((row.d_k, row.a), []).append(row)
+    names = [field.name for field in fields(rows[0]) if field.name not in ("d_k", "a")]
     found: dict[Any, dict[str, tuple[float, float]]] = {}
     for key, group in groups.items():
         of = {name: [getattr(row, name) for row in group] for name in names}

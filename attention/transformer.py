@@ -39,8 +39,7 @@ Attend = Callable[..., Tensor]
 class Stack(Module):
     """Blocks one after the other, and perhaps a norm: the common part of encoder and decoder.
 
-    norm_first  pre-LN blocks instead of the paper's post-LN
-    final_norm  whether a norm follows the last block; by default in pre-LN, which needs it
+    norm_first  pre-LN blocks, and a norm after the last of them, instead of the paper's post-LN
     dropout     the probability with which an attention weight, or a number that a sublayer adds,
                 is dropped while training (section 5.4)
     attend      as for `MultiHeadAttention`
@@ -58,7 +57,6 @@ class Stack(Module):
         *,
         activation: Activation = relu,
         norm_first: bool = False,
-        final_norm: bool | None = None,
         dropout: float = 0.0,
         attend: Attend | None = None,
         eps: float = 1e-5,
@@ -79,8 +77,7 @@ class Stack(Module):
             )
             for _ in range(num_blocks)
         ]
-        has_norm = norm_first if final_norm is None else final_norm
-        self.final_norm: Any = norm(d_model) if has_norm else None
+        self.final_norm: Any = norm(d_model) if norm_first else None
 
 
 class Encoder(Stack):
@@ -108,13 +105,9 @@ class Decoder(Stack):
 
     looks_at_memory = True
 
-    def __call__(
-        self, x: Tensor, memory: Tensor, *, mask: Any = None, memory_mask: Any = None
-    ) -> Tensor:
-        """Apply all blocks; mask may forbid more than to look ahead, memory_mask is for memory."""
+    def __call__(self, x: Tensor, memory: Tensor, *, memory_mask: Any = None) -> Tensor:
+        """Apply all blocks; memory_mask is the padding's of the memory, (B, 1, S)."""
         behind = causal_mask(x.shape[-2])
-        if mask is not None:
-            behind = behind & mask
         for block in self.blocks:
             x = block(x, memory, mask=behind, memory_mask=memory_mask)
         return x if self.final_norm is None else self.final_norm(x)

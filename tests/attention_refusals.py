@@ -44,7 +44,6 @@ fused_attention(q, ones(5, 2), v) → ValueError: …equally many features: got 
 fused_attention(q, k, ones(7, 13)) → ValueError: v (7, 13) needs one row for each of the 5 keys
 fused_attention(q, k, v, mask=yes(5, 3)) → ValueError: mask of shape (5, 3) does not broadcast…
 fused_attention(q, k, v, score_bias=np.ones(3)) → ValueError: score_bias of shape (3,) does not…
-fused_attention(q, k, v, block=0) → ValueError: block must be 1 or larger: got 0
 additive_attention(q, k, v, ones(2)) → ValueError: q (…, T, d), k (…, S, d) and w (d,) must agree
     in d: they have shapes (3, 11), (5, 11) and (2,)
 causal_mask(5, 3) → ValueError: a causal mask needs a key for each query: got T=5 queries, S=3 keys
@@ -91,11 +90,8 @@ probabilities([[1.0]], top_k=0) → ValueError: top_k is 1 or more…: got 0 and
 probabilities([[1.0]], top_p=0.0) → ValueError: …top_p a probability: got None and 0.0
 probabilities([[1.0]], top_p=90) → ValueError: …top_p a probability: got None and 90
 plot_heads(np.ones((1, 2, 3)), "ab", "cd") → ValueError: 2 queries and 2 keys do not name (1, 2, 3)
-to_theirs({"w_q.bias": [1], "w_v.bias": [3]}, multi_head_layout()[1:2])
-    → ValueError: this layout needs w_k.bias, which the state does not have
-to_theirs(MultiHeadAttention(12, 4, num_kv_heads=2, rng=RNG).state_dict(), multi_head_layout())
-    → ValueError: in_proj_weight is made of equal parts: got w_q.weight (12, 12)…
-to_theirs(gpt.state_dict(), gpt2_layout(1)) → ValueError: this layout has no place for blocks.1.at…
+to_theirs({"q": np.ones((4, 4)), "k": np.ones((4, 2))}, [Piece("qk", ("q", "k"), False)])
+    → ValueError: qk is made of equal parts: got q (4, 4) and k (4, 2)
 """
 
 

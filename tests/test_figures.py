@@ -5,7 +5,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from attention.figures import PALETTE, name_ends, new_figure, save_figure
+from attention import figures
+from attention.figures import name_ends, new_figure, save_figure
 from attention.maps import animate_weights, changing, plot_heads
 
 Image = pytest.importorskip("PIL.Image")
@@ -38,6 +39,16 @@ def apart(boxes):
 
 
 # ------------------------------------------------------------------ the palette
+
+
+PALETTE = (  # groups of colours that occur together
+    (figures.UNSCALED, figures.SCALED, figures.SCALED_TWICE),
+    (figures.MODEL, figures.ABLATION),
+    (figures.TEXT, figures.HALFWAY, figures.UNIT),
+    (figures.MAMMAL, figures.REPTILE),
+    figures.KINDS,
+    (figures.REFERENCE,),
+)
 
 
 def test_a_colour_has_one_meaning_and_is_seen_on_white():

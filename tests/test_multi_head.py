@@ -387,34 +387,6 @@ def test_the_layer_keeps_nothing_of_what_it_computes():
     assert vars(made) == before
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_what_a_cache_once_showed_never_changes_whatever_is_done_with_it_later(seed):
-    rng, cache, shown = np.random.default_rng(seed), KVCache(), []
-    for _ in range(60):
-        rows = rng.integers(0, 4)
-        new = [Tensor(rng.standard_normal((2, 3, rows, d))) for d in (5, 7)]
-        held = [None if x is None else x.data.copy() for x in (cache.k, cache.v)]
-        found = cache.joined(*new)
-        for old, more, joined in zip(held, new, found, strict=True):
-            expected = more.data if old is None else np.concatenate([old, more.data], axis=-2)
-            np.testing.assert_array_equal(joined.data, expected)
-        shown += [(x, x.data.copy()) for x in found]
-        if rng.random() < 0.8:  # else the call was refused after it had joined
-            cache.k, cache.v = found
-    for now, then in shown:
-        np.testing.assert_array_equal(now.data, then)
-
-
-def test_a_cache_makes_room_by_doubling_and_not_at_each_step():
-    cache, rooms = KVCache(), []
-    for _ in range(300):
-        one = Tensor(np.zeros((1, 2, 1, 3)))
-        cache.k, cache.v = cache.joined(one, one)
-        rooms.append(cache.k.data.base)
-    assert cache.length == 300 and len({id(room) for room in rooms}) < 10
-    assert not cache.k.data.flags.writeable
-
-
 # ---------------------------------------------------------------- refusal
 
 

@@ -79,15 +79,9 @@ def test_the_entropy_is_1_of_equal_weights_and_0_of_a_single_one():
     assert entropies(np.array([np.full(5, 0.2), np.eye(5)[0]])) == pytest.approx([1, 0])
 
 
-def test_a_summary_groups_by_the_fields_that_it_is_given():
+def test_a_summary_groups_by_width_and_exponent():
     rows = list(sweep([3, 5], repeats=2))
-    by_width = summary(rows, by=("d_k",))
-    assert list(by_width) == [(3,), (5,)] and list(summary(rows)) == [
-        (3, 0.0),
-        (3, 0.5),
-        (5, 0.0),
-        (5, 0.5),
-    ]
+    assert list(summary(rows)) == [(3, 0.0), (3, 0.5), (5, 0.0), (5, 0.5)]
     mean, spread = summary(rows)[5, 0.5]["entropy"]
     first, second = (row.entropy for row in rows if (row.d_k, row.a) == (5, 0.5))
     assert mean == pytest.approx((first + second) / 2)

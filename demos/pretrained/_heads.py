@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attention import GPT
-from attention.maps import entropy
 from attention.masks import causal_mask
+from attention.scaling import entropy
 from demos.pretrained._recovery import loss_of, loss_on, multiplied
 from minigrad import gradients, softmax
 

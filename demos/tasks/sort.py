@@ -12,7 +12,8 @@ same network sorts almost none, because only attention connects the places.
 import numpy as np
 
 from attention.figures import save_figure
-from attention.maps import entropy, plot_heads
+from attention.maps import plot_heads
+from attention.scaling import entropy
 from attention.transformer import Encoder
 from demos import options
 from demos._losses import described, plot_training
