@@ -1,8 +1,9 @@
 """attention: the layers of "Attention Is All You Need", and what became of them.
 
 Built on minigrad's public names alone. README.md is the table of contents; the names below are in
-the order a reader meets them. Four files are tools, which are used and not read:
+the order a reader meets them. Five files are tools, which are used and not read:
 
+    encoders  models that read a text to both sides: `bert`, and a `Classifier` on it
     cache     keys and values that are not computed again: `KVCache`
     mapping   other people's weights under our names, and ours under theirs
     figures   one palette for all pictures, and how a figure is saved

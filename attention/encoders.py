@@ -1,4 +1,4 @@
-"""15.5 · Encoders: models that read a text to both sides.
+"""Encoders: models that read a text to both sides.
 
 What if a text is to be understood and not continued? BERT dropped the decoder where GPT dropped the
 encoder, so every token may look at those before it and at those after it. It cannot write, since

@@ -52,7 +52,7 @@ assumption, which is that entries of q and k are independent and have variance 1
 
 None of this is numerical stability, which chapter 3.6's subtraction of the maximum provides at
 every scale. All of it is at the start of a training; the demo `recall` trains one head with and
-without the scale. Chapter 16.1 has further measurements.
+without the scale. The laboratory has further measurements.
 
 The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k and 0 for no scale.
 

@@ -1,4 +1,4 @@
-"""Chapter 2.5 · Safety: arrays that change, and the first NaN."""
+"""Safety: arrays that change, and the first NaN."""
 
 import contextlib
 import copy

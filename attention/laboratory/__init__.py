@@ -1,4 +1,4 @@
-"""16.1 · The laboratory: what else can be measured about √d_k?
+"""The laboratory: what else can be measured about √d_k?
 
 Chapter 16 shows that the scale decides how many queries get a gradient. Here are more questions.
 Each has a chapter, functions that measure one setting and return plain numbers, and an answer.

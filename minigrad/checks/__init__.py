@@ -1,4 +1,4 @@
-"""4 · Checks: believe no derivative that you have not tested.
+"""Checks: believe no derivative that you have not tested.
 
 How do you find out that a derivation is wrong? Not by reading it again, but by comparing it with
 something that knows nothing of it.

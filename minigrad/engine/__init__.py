@@ -1,4 +1,4 @@
-"""1 · The engine: the record, and the way back through it.
+"""The engine: the record, and the way back through it.
 
 What lies between the forty lines of chapter 0 and an engine that other programs can rely on?
 Chapter 1 is the forward pass, which writes the record; chapter 2 is the backward pass, which reads
@@ -12,7 +12,7 @@ it.
     2.2  autograd      backward and gradients
     2.3  derivatives   grad, vjp, jvp, jacobian, hessian, hvp
     2.4  recomputing   memory for time
-    2.5  safety        arrays that change, and the first NaN
 
+A tool, to be used and not read: `safety` looks for arrays that change and for the first NaN.
 In each file the lesson comes first, up to the line "A first reading may stop here".
 """

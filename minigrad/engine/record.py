@@ -95,8 +95,7 @@ def no_grad(function: Any = None) -> Any:
 #
 # And three things of a `Node` that the lesson left out. A fused rule (chapter 1.3) has in `vjps`
 # one function `backward(g, y, needs)` in place of the tuple. `spent` is True when a backward pass
-# has dropped the node's inputs. `watch` is what `detect_anomaly` noted when the node was made
-# (chapter 2.5).
+# has dropped the node's inputs. `watch` is what `detect_anomaly` noted when the node was made.
 
 # A context variable is private to each thread and each asynchronous task: no_grad() in one thread
 # does not stop another from recording.
@@ -123,6 +122,6 @@ def recording() -> AbstractContextManager[None]:
     return setting(_recording, True)
 
 
-# Functions that look at each operation when it is done (chapter 2.5); almost always none.
+# Functions that look at each operation when it is done (`Steps`, `detect_anomaly`); almost always none.
 Watcher = Callable[[Callable[..., Any], tuple[Any, ...], "Array", Any], None]
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())

@@ -1,4 +1,4 @@
-"""2.5 · Safety: what could make a record quietly wrong, and how to find the first NaN.
+"""Safety: what could make a record quietly wrong, and how to find the first NaN.
 
 What if a value changes between the forward and the backward pass? The VJPs of a record are right
 only for the values of the forward pass. The VJP of `w * x` holds the array of w. If a step of

@@ -45,7 +45,7 @@ would write into the array itself:
 
 A tensor that does not require a gradient is a **constant**. It does not copy your array. If you
 write to your array, the constant changes too, so do not do that between the forward and the
-backward pass (chapter 2.5 can look for it).
+backward pass (`detect_anomaly` can look for it).
 
     >>> a = np.array([1.0, 2.0])
     >>> c = Tensor(a)

@@ -5,13 +5,12 @@ other function is composed of operations that have one, and gets its gradient, o
 the chain rule alone. Nothing in this chapter mentions g.
 
     6.1  curves        elementwise: sinh, relu, gelu, clip, …
-    6.2  arranging     the same elements at other places: stack, pad, sort, …
     6.3  reductions    and products: var, norm, prod, outer, …
     6.4  learning      losses, lookups, dropout
 
-Two files are tools, to be used and not read: `numpy_words` has more of NumPy's words, such as
-vstack, median and cross, and `vocabulary` is the table of which of NumPy's functions finds which
-operation.
+Three files are tools, to be used and not read: `arranging` puts the same elements at other places
+(stack, pad, sort, …), `numpy_words` has more of NumPy's words, such as vstack, median and cross,
+and `vocabulary` is the table of which of NumPy's functions finds which operation.
 
 `ops.__all__` names the rules, and `functional.__all__` what is composed. `one_hot`, comparisons,
 `argmax`, `np.isnan`, `np.round` and their like have no useful derivative and give plain arrays.

@@ -1,4 +1,4 @@
-"""6.2 · Arranging: the same elements at other places, composed.
+"""Arranging: the same elements at other places, composed.
 
 What must be known of `flip`, `roll`, `tile` or `sort` to differentiate them? Only which input
 element each output element is a copy of. Each function here is an indexing, a reshape, a broadcast

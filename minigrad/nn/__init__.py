@@ -1,4 +1,4 @@
-"""7 · Layers: functions that own their parameters.
+"""Layers: functions that own their parameters.
 
 What does a layer add to a function? Its parameters, so that an optimizer can find them, a file can
 keep them, and each can be called by its name.

@@ -12,8 +12,8 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.7  fused         layer_norm, rms_norm, linear, masked_softmax, …: several steps, one node
     3.8  products      einsum
     3.10 classification  cross_entropy
-    3.11 error_function  erf
 
+`erf`, which NumPy lacks, is computed by a tool, `error_function`.
 Chapter 3.9 has eleven more, which are found only as NumPy's functions:
 
     3.9  inverses      np.arcsin, np.linalg.inv, np.linalg.solve, np.arctan2, …

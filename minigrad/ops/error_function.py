@@ -1,4 +1,4 @@
-"""3.11 · The error function: one that NumPy lacks.
+"""The error function: one that NumPy lacks.
 
 How does a computer evaluate a function that has no formula? erf(x) = 2/√π ∫₀ˣ exp(-t²) dt, the
 area under a bell curve, is an integral without a formula. The answer is a quotient of two
