@@ -11,8 +11,8 @@ import pytest
 
 import minigrad as mg
 from minigrad import GradientError, Tensor, gradcheck, primitive
-from minigrad.checks import checking, explaining
-from minigrad.checks.claims import Diagnosis, first_gradients
+from minigrad.checks import explaining
+from minigrad.checks.claims import first_gradients
 from minigrad.checks.culprit import Search
 from minigrad.checks.mistakes import mixed_axes
 from tests import test_mutation as mutation
@@ -38,8 +38,28 @@ def said(error):
     return str(error).partition("\n")[2].partition("The elements, the worst first")[0].strip()
 
 
+KINDS = {  # of each kind of sentence, words that no other has
+    "sign": "has the wrong sign",
+    "factor": "true gradient: ",
+    "ignores g": "does not depend on g",
+    "transposed": "transposed",
+    "exchanged": "are the two exchanged",
+    "the wrong axis": "and the VJP along",
+    "not summed": "belong added up",
+    "a use is missing": "the VJP does not count",
+    "the record was left": "leaves the record",
+    "not smooth": "is not smooth",
+    "rounding": "is rounding",
+}
+
+
+def kind_of(sentence):
+    (kind,) = (kind for kind, words in KINDS.items() if words in sentence)
+    return kind
+
+
 def kinds(error):
-    return [each.kind for each in error.diagnoses]
+    return [kind_of(each) for each in error.diagnoses]
 
 
 # ------------------------------------------------------------------ the nine mistakes
@@ -51,8 +71,8 @@ def test_a_planted_mistake_is_said_first(kind, words, i, f, inputs):
     assert (error.rule, error.input) == ("suspect", i)
     assert kinds(error)[:1] == ([kind] if kind != NONE else []), said(error)
     assert re.search(words, said(error).replace("\n", " ")), said(error)
-    sentences = [each.sentence for each in error.diagnoses]
-    assert len(sentences) <= 2 and all(each.count("; or ") <= 1 for each in sentences)
+    assert len(error.diagnoses) <= 2
+    assert all(each.count("; or ") <= 1 for each in error.diagnoses)
 
 
 @pytest.mark.parametrize(("kind", "words", "i", "f", "inputs"), PLANTED[::4], ids=IDS[::4])
@@ -113,7 +133,7 @@ def test_a_rule_that_computes_another_thing_with_tensors_is_named():
     f = rule(np.tanh, lambda g, y, x: g * (1 - y * y) * (1.01 if isinstance(y, Tensor) else 1.0))
     error = error_of(among_others(f), A)
     assert error.rule == "suspect"
-    assert "The rule suspect is wrong: it computes one thing with arrays and another" in said(error)
+    assert "The rule suspect is wrong to second order: its VJP for input 0" in said(error)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -169,12 +189,11 @@ def test_where_nothing_fits_nothing_is_said(vjp):
 # ------------------------------------------------------------------ the message and its parts
 
 
-def test_every_wrong_rule_is_named_and_the_first_is_explained():
+def test_of_two_wrong_rules_the_first_is_named_and_explained():
     f = rule(np.tanh, lambda g, y, x: -g * (1 - y * y), name="first")
     h = rule(np.exp, lambda g, y, x: y, name="second")
     error = error_of(lambda x: (h(f(x).sum()) * x).sum(), A)
     assert (error.rule, kinds(error)) == ("first", ["sign"])
-    assert "Wrong as well: second (input 0)." in said(error)
     assert "3 right, 2 wrong" in said(error)
 
 
@@ -205,14 +224,14 @@ def test_an_error_can_be_pickled_with_its_diagnoses():
     error = error_of(rule(np.exp, lambda g, y, x: -g * y), A)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.rule, copy.input) == (str(error), "suspect", 0)
-    assert copy.diagnoses == error.diagnoses and isinstance(copy.diagnoses[0], Diagnosis)
+    assert copy.diagnoses == error.diagnoses != ()
 
 
 def test_a_check_that_passes_asks_for_no_explanation(monkeypatch):
     def never(*_):
         raise RuntimeError
 
-    monkeypatch.setattr(checking, "explained", never)
+    monkeypatch.setattr(explaining, "explained", never)
     assert gradcheck(among_others(np.exp), A)
     with pytest.raises(RuntimeError):
         gradcheck(rule(np.exp, lambda g, y, x: -g * y), A)
@@ -296,7 +315,7 @@ class Noted:
         self.claims, self.i = alone.claims(np.random.default_rng(99), 0.01), alone.wanted.index(i)
         self.points, self.g = self.claims.points, self.claims.points[-1]
         self.c, self.other = self.gradient(), self.gradient(np.cos(self.g))
-        self.rows = self.jacobian() if any(d.kind == "the wrong axis" for d in found) else None
+        self.rows = self.jacobian() if any(kind_of(d) == "the wrong axis" for d in found) else None
 
     def gradient(self, g=None, points=None, i=None):
         """What the operation claims now: broken or, later, right."""
@@ -317,8 +336,6 @@ def near(a, b, rtol=1e-6):
 
 
 def is_a_factor(n, words):
-    if "gives 0 times" in words:
-        return np.abs(n.c).max() < 1e-12 * np.abs(n.gradient()).max()
     minus, over, root, k = re.search(r"gives (minus )?(1/)?(√)?([\d.e+-]+)", words).groups()
     k = float(k) ** (0.5 if root else 1) * (-1 if minus else 1)
     return near(n.c, n.gradient() / k if over else k * n.gradient(), 1e-5)
@@ -354,8 +371,8 @@ def is_not_summed(n, words):
     shares = n.gradient(points=points)
     axes = tuple(map(int, re.findall(r"axis (\d+)", words)))
     wide = np.moveaxis(shares, axes, range(len(axes))).reshape(-1, n.c.size)
-    one = {"first": wide[0], "last": wide[-1], "mean": wide.mean(axis=0)}
-    return near(n.c.ravel(), one[re.search("gives the (first|last|mean)", words)[1]])
+    one = {"first": wide[0], "mean": wide.mean(axis=0)}
+    return near(n.c.ravel(), one[re.search("gives the (first|mean)", words)[1]])
 
 
 HOLDS = {
@@ -395,7 +412,7 @@ def false_ones(noted, name=None):
         each.alone.operation = mutation.OPERATIONS.get(name, each.alone.operation)
         with np.errstate(all="ignore"):
             nearly = near(each.c, each.gradient(), 1e-7)
-            found += [d for d in each.found if nearly or not HOLDS[d.kind](each, str(d))]
+            found += [d for d in each.found if nearly or not HOLDS[kind_of(d)](each, d)]
     return found
 
 
@@ -426,7 +443,6 @@ def planted(name):
             ("sign", lambda share: -share),
             ("factor", lambda share: share * 2.0),
             ("factor", lambda share: share * 0.5),
-            ("factor", lambda share: share * 0.0),
             ("transposed", lambda share: share.mT if share.ndim > 1 else share),
         ):
             yield kind, i, mutation.broken_after(rule, i, change)

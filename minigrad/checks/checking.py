@@ -64,7 +64,7 @@ DIRECTIONS = 3
 # itself: on the rules of chapter 3 the true error is seldom above three of them.
 DOUBT = 20.0
 BAND = 1e4  # how much the elements of one band may differ in their part of the slope
-VERDICTS = ("zero", "agrees", "unresolved", "WRONG")  # from best to worst
+VERDICTS = ("zero", "agrees", "unresolved")  # from best to worst
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,6 @@ class Report:
     __repr__ = __str__
 
 
-# Which rule is wrong, and which mistake it is, is found by tools that use this chapter. So it does
-# not import them: `minigrad/checks/__init__.py` puts here what explains an error.
-explained: Callable[..., GradientError] = lambda found, *_: found
-
-
 def gradcheck(
     f: Callable[..., Tensor],
     *inputs: Any,
@@ -166,6 +161,9 @@ def gradcheck(
         try:
             return Report(tuple(compare(claims, order, rtol, rng)))
         except GradientError as error:
+            # What finds the rule and the mistake uses this chapter, and is met only here.
+            from minigrad.checks.explaining import explained
+
             raise explained(error, claims, rtol, rng) from None
 
 
@@ -190,7 +188,7 @@ class Trial:
     def compare(
         self, rtol: float, u: Array, slope: float, coarse: float, band: Array | bool = True
     ) -> Comparison:
-        """Compare the slope that is claimed along u with the one seen, which may be too coarse.
+        """Compare the slope that is claimed along u with the one seen; raise if it is wrong.
 
         Errors are relative to the slope of a typical direction, within a band if one is given.
         """
@@ -202,7 +200,7 @@ class Trial:
             # right one near a pole, which the first steps jumped over, does not.
             slope, coarse = (1024 * x for x in self.slope(u / 1024))
             verdict = self._verdict(rtol * typical, claim, slope, coarse)
-        return Comparison(
+        compared = Comparison(
             order=self.claims.order,
             what=self.claims.derivative(self.i, self.j),
             analytic=claim,
@@ -212,6 +210,9 @@ class Trial:
             resolution=coarse / (typical or 1.0),
             verdict=verdict,
         )
+        if verdict == "WRONG":
+            raise Wrong(self, compared)
+        return compared
 
     def _verdict(self, close: float, claim: float, slope: float, coarse: float) -> str:
         """Judge one direction: the claimed slope, the one seen, and how coarsely it was seen."""
@@ -231,12 +232,12 @@ class Trial:
 class Wrong(GradientError):
     """Raised for a derivative that is wrong, before it is known why.
 
-    `among` are the flat indices of the elements that were moved.
+    Its `input` is the one whose VJP is wrong: at second order the derivative of that VJP is.
     """
 
-    def __init__(self, trial: Trial, worst: Comparison, among: Array) -> None:
-        super().__init__(worst.what)
-        self.trial, self.worst, self.among = trial, worst, among
+    def __init__(self, trial: Trial, seen: Comparison) -> None:
+        super().__init__(seen.what, input=trial.j if seen.order == 2 else trial.i)
+        self.trial, self.seen = trial, seen
 
 
 def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -> list[Comparison]:
@@ -254,18 +255,13 @@ def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -
                 trial.compare(rtol, u, float(slope[j]), float(coarse[j]))
                 for u, (slope, coarse) in zip(directions, seen, strict=True)
             ]
-            worst = max(tried, key=lambda c: (VERDICTS.index(c.verdict), c.error))
-            if worst.verdict == "WRONG":
-                raise Wrong(trial, worst, np.arange(point.size))
-            comparisons.append(worst)
+            comparisons.append(max(tried, key=lambda c: (VERDICTS.index(c.verdict), c.error)))
             for band in _bands(trial.gradient * trial.length):
                 u = np.where(band, directions[0], 0.0)
                 slope, coarse = trial.slope(u)
                 # φ rounds as along the other directions, even where it does not move along u.
                 coarse = max(coarse, min(float(each[1][j]) for each in seen))
-                alone = trial.compare(rtol, u, slope, coarse, band)
-                if alone.verdict == "WRONG":
-                    raise Wrong(trial, alone, np.flatnonzero(band))
+                trial.compare(rtol, u, slope, coarse, band)
     if claims.order == 1:
         _refuse_an_ignored_seed(claims)
     if claims.order < order:

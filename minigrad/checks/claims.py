@@ -28,23 +28,12 @@ from minigrad.engine.autograd import gradients
 from minigrad.engine.tensor import Array, Tensor
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """A mistake that explains a wrong gradient: its kind, and a sentence that says it."""
-
-    kind: str
-    sentence: str
-
-    def __str__(self) -> str:
-        return self.sentence
-
-
 class GradientError(AssertionError):
     """The analytic and the numerical gradient differ by more than both tolerances allow.
 
     rule       the name of the operation that is wrong, or None if no single one is
     input      which of that operation's inputs has the wrong VJP (from 0 on), or None
-    diagnoses  the mistakes that explain it, the most specific first
+    diagnoses  the mistakes that explain it, a sentence each, the most specific first
     """
 
     def __init__(
@@ -53,7 +42,7 @@ class GradientError(AssertionError):
         *,
         rule: str | None = None,
         input: int | None = None,
-        diagnoses: tuple[Diagnosis, ...] = (),
+        diagnoses: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.rule, self.input, self.diagnoses = rule, input, diagnoses
@@ -149,24 +138,18 @@ def first_order(
 
 def second_order(first: Claims, rng: np.random.Generator) -> Claims:
     """φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ; its own gradients come from the record of the first."""
-    names, output = first.names, first.output
     v = [np.asarray(rng.standard_normal(point.shape)) for point in first.points[:-1]]
     given = tensors(first.points)
-    y = output(*given[:-1])
+    y = first.output(*given[:-1])
     if not y.requires_grad:
         y = y + 0.0 * given[0].sum()  # a constant function: its gradient is 0, and recorded
     recorded = gradients(y, given[:-1], given[-1], create_graph=True)
     analytic = []
-    for name, plain, g, direction in zip(names, first.analytic[0], recorded, v, strict=False):
-        if not np.allclose(plain, g.data, rtol=1e-9, atol=1e-12 * np.abs(plain).max(initial=0)):
-            raise GradientError(
-                f"∂L/∂{name} depends on whether it is recorded: a rule on its way computes one "
-                "thing with arrays and another with Tensors"
-            )
+    for g, direction in zip(recorded, v, strict=True):
         phi = (g * direction).sum()
         found = gradients(phi, given, retain_graph=True) if phi.requires_grad else None
         analytic.append(list(found) if found else [np.zeros(t.shape) for t in given])
-    return Claims(output, first.points, names, analytic, v)
+    return Claims(first.output, first.points, first.names, analytic, v)
 
 
 def tensors(points: list[Array]) -> list[Tensor]:

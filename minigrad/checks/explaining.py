@@ -30,7 +30,7 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.checks.checking import DOUBT, Trial, Wrong
-from minigrad.checks.claims import Claims, Diagnosis, GradientError, tensors
+from minigrad.checks.claims import Claims, GradientError, tensors
 from minigrad.checks.culprit import Search
 from minigrad.checks.differences import elementwise
 from minigrad.checks.mistakes import diagnosed
@@ -47,9 +47,9 @@ def explained(
 ) -> GradientError:
     """Return the error with its explanation: the rule, the input, the mistakes, and the table."""
     order, heading, table = 2, str(found), ""
-    reasons: list[Diagnosis] = []
+    reasons: list[str] = []
     if isinstance(found, Wrong):
-        order = found.worst.order
+        order = found.seen.order
         heading, worst, table = _elements(found)
         reasons += _doubts(found, worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
@@ -57,62 +57,54 @@ def explained(
     if search.wrong:
         rule, i, how = search.wrong[0]
         name, fault = rule.name, "does not agree with the difference" if reasons else "is wrong"
-        where = "it computes one thing with arrays and another with Tensors"
-        if i is not None:
-            where = f"its VJP for input {i}, shape {rule.inputs[i].shape}"
-        if isinstance(how, Wrong) and how.worst.order == 2:
+        if isinstance(how, Wrong) and how.seen.order == 2:
             fault += " to second order"
             if not reasons and not hasattr(rule.rule, "definition"):  # (which has its own record)
                 reasons.append(_left_by_a_vjp(how.trial))
-        elif i is not None:
+        else:
             reasons += diagnosed(rule, i, rng)
-        lines.append(f"The rule {name} {fault}: {where}.")
+        shape = rule.inputs[i].shape
+        lines.append(f"The rule {name} {fault}: its VJP for input {i}, shape {shape}.")
     elif isinstance(found, Wrong) and order == 1 and not reasons and not search.unsure:
         reasons.append(_left_by_f(found.trial))
-    others = dict.fromkeys(f"{rule.name} (input {i})" for rule, i, _ in search.wrong[1:])
-    if others:
-        lines.append(f"Wrong as well: {', '.join(others)}.")
     if search.right or search.unsure:
         lines.append(
             f"Operations of f, each checked alone to order {order}: {search.right} right, "
             f"{len(search.wrong)} wrong, {search.unsure} not judged."
         )
-    lines += [*map(str, reasons), *[table] * bool(table)]
+    lines += [*reasons, *[table] * bool(table)]
     return GradientError("\n".join(lines), rule=name, input=i, diagnoses=tuple(reasons))
 
 
 # ---------------------------------------------------------------- the record left, and doubts
 
 
-def _left_by_a_vjp(trial: Trial) -> Diagnosis:
+def _left_by_a_vjp(trial: Trial) -> str:
     """Return the sentence for a VJP that gives what is right, while its record does not."""
     name = trial.claims.names[trial.i]
     what = "g" if name == "seed" else f"{name}, or y,"
     how = f"{what} leaves the record in the VJP, {WAYS_OUT}"
     if trial.gradient.any():
         how = f"a use of {what} leaves the record in the VJP; or a rule that the VJP uses is wrong"
-    said = f"The first derivative is right and the second one is not, because {how}."
-    return Diagnosis("the record was left", said)
+    return f"The first derivative is right and the second one is not, because {how}."
 
 
-def _left_by_f(trial: Trial) -> Diagnosis:
+def _left_by_f(trial: Trial) -> str:
     """Return the sentence for an f whose rules are all right, while its gradient is not."""
     ways = "one way" if trial.gradient.any() else "every way"
-    said = f"f leaves the record on {ways} from {trial.claims.names[trial.i]}, {WAYS_OUT}."
-    return Diagnosis("the record was left", said)
+    return f"f leaves the record on {ways} from {trial.claims.names[trial.i]}, {WAYS_OUT}."
 
 
-def _doubts(wrong: Wrong, chosen: Array) -> list[Diagnosis]:
+def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
     """Return why the difference cannot be believed: rounding, or a place where f is not smooth.
 
     At a kink, a jump or the edge of a domain the slopes on the two sides of an element differ, also
     for a nearer step, and the claim is between them.
     """
     trial, i, j = wrong.trial, wrong.trial.i, wrong.trial.j
-    moves = max(abs(wrong.worst.analytic), abs(wrong.worst.numerical))
+    moves = max(abs(wrong.seen.analytic), abs(wrong.seen.numerical))
     if moves < 1e-13 * np.abs(trial.claims.points[-1]).max(initial=0.0):
-        said = "What moves here is rounding, as where a softmax is saturated: move the input."
-        return [Diagnosis("rounding", said)]
+        return ["What moves here is rounding, as where a softmax is saturated: move the input."]
     rounding = 1000 * np.finfo(float).eps * trial.claims.magnitude[j] / NEARER
     for flat in chosen:
         u = np.zeros(trial.point.shape)
@@ -126,12 +118,11 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[Diagnosis]:
         if kink or not np.isfinite(apart):
             index = [int(n) for n in np.unravel_index(flat, u.shape)]
             below, above = below / u.flat[flat], above / u.flat[flat]
-            said = (
+            return [
                 f"f is not smooth at element {index} of {trial.claims.names[i]}, which is "
                 f"{trial.point.flat[flat]:.6g} (its slope is {below:.6g} from below and "
                 f"{above:.6g} from above): move the input away from there."
-            )
-            return [Diagnosis("not smooth", said)]
+            ]
     return []
 
 
@@ -140,8 +131,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[Diagnosis]:
 
 def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     """Return the heading, the flat indices of the worst elements, and the table of them."""
-    trial, worst, chosen = wrong.trial, wrong.worst, wrong.among
-    point, gradient = trial.point, trial.gradient.ravel()
+    trial, along = wrong.trial, wrong.seen
+    point, gradient, chosen = trial.point, trial.gradient.ravel(), np.arange(trial.point.size)
     rng = np.random.default_rng(0)
     while len(chosen) > MOST_ELEMENTS:  # keep the half along which the two slopes differ more
         halves, apart = np.array_split(chosen, 2), []
@@ -163,8 +154,8 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     differ = ~(difference <= DOUBT * resolution) | ~np.isfinite(claimed)
     of = "" if len(chosen) == point.size else f"the {len(chosen)} looked at of "
     heading = (
-        f"order {worst.order}: {worst.what} is wrong (shape {point.shape}): along a random "
-        f"direction it claims {worst.analytic:.6e}, the difference is {worst.numerical:.6e}; "
+        f"order {along.order}: {along.what} is wrong (shape {point.shape}): along a random "
+        f"direction it claims {along.analytic:.6e}, the difference is {along.numerical:.6e}; "
         f"{int(differ.sum())} of {of}{point.size} elements differ"
     )
     table = (
