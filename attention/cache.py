@@ -32,8 +32,9 @@ class KVCache:
     """The keys and values of the positions that a layer has seen, for use in later steps.
 
     They stay right if the mask is causal, the parameters do not change and there is no dropout.
-    Pass the same cache to the same layer at each step, with the new positions alone, and do so
-    under `no_grad()`: with recording on, the cache would keep the record of every step.
+    Pass the same cache to the same layer at each step, with the new positions alone (another batch
+    or layer needs another cache), and do so under `no_grad()`: with recording on, the cache would
+    keep the record of every step.
     """
 
     def __init__(self) -> None:
@@ -49,10 +50,4 @@ class KVCache:
         """The keys and values of all positions, the new ones last, for the layer to set."""
         if self.k is None or self.v is None:
             return k, v
-        for held, new in ((self.k, k), (self.v, v)):
-            if held.shape[:-2] != new.shape[:-2] or held.shape[-1] != new.shape[-1]:
-                raise ValueError(
-                    f"another batch or layer needs another cache: this one holds {held.shape}, and "
-                    f"the new ones have {new.shape}"
-                )
         return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
-OF_SCALE: dict[
-    float | str, tuple[str, str, str]
-] = {  # the exponent a of the scale d_k^-a: colour, name, style of line
+# The exponent a of the scale d_k^-a: colour, name, style of line.
+OF_SCALE: dict[float | str, tuple[str, str, str]] = {
     0.0: (UNSCALED, "no scale", "o--"),
     0.5: (SCALED, "1/√d_k", "s-"),
     1.0: (SCALED_TWICE, "1/d_k", "d-."),

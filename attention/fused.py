@@ -172,6 +172,7 @@ def _fused_attention(
         any_key = np.expand_dims(allowed.any(axis=-1), -2)  # (…, 1, T)
         may_look, has_key = (_of_members(x, batch) for x in (allowed, any_key))
     ones, smallest = np.ones(C, dtype), np.finfo(dtype).min
+    nan, forbidden = dtype.type(np.nan), dtype.type(-np.inf)
     size = min(at_once, N) * min(block, T) * C
 
     def key_blocks(members: slice, rows: slice, space: Array) -> Iterator[tuple[slice, Array]]:
@@ -186,7 +187,8 @@ def _fused_attention(
             if added is not None:
                 Z += added(members, rows, columns).mT  # (…, C, R)
             if allowed is not None and not allowed.all():
-                np.fmin(Z, _limits(allowed.mT, dtype), out=Z)
+                in_order = np.ascontiguousarray(allowed.mT)  # (…, C, R)
+                np.fmin(Z, np.where(in_order, nan, forbidden), out=Z)
             yield columns, Z
 
     Y, space = np.zeros((N, T, d_v), dtype), np.empty(size, dtype)
@@ -261,13 +263,6 @@ def _part(space: Array, *axes: slice) -> Array:
 def _stretched(x: Array, T: int, S: int) -> Array:
     """A mask or a score_bias with its last two axes broadcast to T and S, without a copy."""
     return np.broadcast_to(x, (*np.shape(x)[:-2], T, S))  # (…, T, S)
-
-
-def _limits(allowed: Array, dtype: Any) -> Array:
-    """-∞ for a forbidden score, and NaN for an allowed one, which np.fmin then leaves as it is."""
-    nan, forbidden = dtype.type(np.nan), dtype.type(-np.inf)
-    limits: Array = np.where(np.ascontiguousarray(allowed), nan, forbidden)
-    return limits
 
 
 def _in_a_row(x: Array, batch: tuple[int, ...]) -> Array:

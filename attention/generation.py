@@ -16,10 +16,6 @@ its beams change places, and a cache would have to follow them.
 
 Legend: B batch, T tokens so far, S tokens of a source, V tokens in the vocabulary, d_model
 features.
-
-    >>> from attention.generation import choose
-    >>> choose(np.array([[1.0, 3.0, 2.0]]), temperature=0.0, rng=None)
-    array([1])
 """
 
 from __future__ import annotations

@@ -106,12 +106,11 @@ def animate_weights(
     *,
     titles: Sequence[str],
     mask: Any = None,
-    seconds: float = 4.5,
 ) -> Path:
     """Write maps of one head, (T, S) each, as an animated GIF, whole or not at all.
 
-    A frame that hardly differs from the one before it is left out. The animation runs once, in so
-    many seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
+    A frame that hardly differs from the one before it is left out. The animation runs once, in
+    4.5 seconds, and rests on the last frame. (A viewer that repeats it rests there for 3 seconds.)
     """
     files = []
     for i in changing(frames):
@@ -123,7 +122,7 @@ def animate_weights(
 
     first, *others = [Image.open(file).convert("RGB") for file in files]
     content = io.BytesIO()
-    durations = [*[int(1000 * seconds / len(files))] * len(others), 3000]
+    durations = [*[int(4500 / len(files))] * len(others), 3000]
     first.save(content, format="GIF", save_all=True, append_images=others, duration=durations)
     return write_whole(path, content.getvalue())
 

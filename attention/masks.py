@@ -63,11 +63,6 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
 
     Sequences of a batch are padded to a common length S; the padding is not data. Every query
     of a sequence sees the same keys, hence the axis of length 1.
-
-    >>> padding_mask([1, 3], 3)
-    array([[[ True, False, False]],
-    <BLANKLINE>
-           [[ True,  True,  True]]])
     """
     counts = np.asarray(lengths)
     if counts.size and not 0 <= counts.min() <= counts.max() <= S:
