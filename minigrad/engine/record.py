@@ -122,6 +122,6 @@ def recording() -> AbstractContextManager[None]:
     return setting(_recording, True)
 
 
-# Functions that look at each operation when it is done (`Steps`, `detect_anomaly`); almost always none.
+# Functions that look at each operation when it is done: those of `Steps` and `detect_anomaly`.
 Watcher = Callable[[Callable[..., Any], tuple[Any, ...], "Array", Any], None]
 WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
