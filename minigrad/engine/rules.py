@@ -196,13 +196,7 @@ _unfused: ContextVar[bool] = ContextVar("unfused", default=False)
 def unfused() -> AbstractContextManager[None]:
     """Inside, fused operations are computed by their definitions: for drawing all their steps.
 
-    >>> def thrice(x, /):
-    ...     return x + x + x
-    >>> fast_thrice = fused(definition=thrice)(lambda x, /: (3 * x, lambda g, y, needs: (3 * g,)))
-    >>> x = Tensor(2.0, requires_grad=True)
-    >>> with unfused():
-    ...     fast_thrice(x)
-    Tensor(6., node=add)
+    (Chapter 3.7 begins with an example.)
     """
     return setting(_unfused, True)
 

@@ -225,11 +225,7 @@ class Tensor(Words):
         return self._array.dtype  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        """Values, the dtype where it is not float64, and where the tensor came from.
-
-        >>> Tensor([1.0, 2.0], dtype=np.float32, requires_grad=True, name="w")
-        Tensor([1., 2.], dtype=float32, requires_grad=True, name='w')
-        """
+        """Values, the dtype where it is not float64, and where the tensor came from."""
         parts = [np.array2string(self._array, separator=", ", prefix="Tensor(")]
         if self.dtype not in (np.float64, np.int64, np.bool_):
             parts.append(f"dtype={self.dtype}")

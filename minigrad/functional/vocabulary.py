@@ -167,6 +167,7 @@ OTHER_WORDS: dict[str, str] = {
     "numpy": "t.data",
     "permute": "t.transpose(axes)",
     "register_hook": "minigrad.gradients(loss, [t])",
+    "repeat": "np.tile(t, n)",
     "requires_grad_": "t.requires_grad = True",
     "retain_grad": "minigrad.gradients(loss, [t])",
     "scatter_add": "minigrad.scatter_add(values, shape, index)",
