@@ -8,18 +8,6 @@ VJP is wrong. It asks whether its equation holds, and if so returns a sentence t
 The two sides are compared as in chapter 4.3, along random directions u: ⟨c, u⟩ is computed, and
 ⟨t, u⟩, also with an input transposed, is a finite difference. A mistake counts only if it is found
 in two cases with different g, the second one at inputs that are moved a little.
-
-    >>> from minigrad import primitive
-    >>> from minigrad.checks.culprit import Alone
-    >>> from minigrad.checks.mistakes import diagnosed
-    >>> @primitive
-    ... def total(x, /):
-    ...     return x.sum(), lambda g, y: g * np.ones(x.shape) / x.size
-    >>> x = Tensor(np.arange(7.0), requires_grad=True)
-    >>> for each in diagnosed(Alone(total(x)), 0, np.random.default_rng(0)):
-    ...     print(each)
-    The VJP gives 1/7 of the true gradient: 7 is the number of elements added up for one result, so
-    a mean stands where a sum belongs; or the inner derivative 7 of 7x is missing.
 """
 
 from __future__ import annotations
@@ -50,7 +38,7 @@ class Case(Trial):
     def __init__(self, alone: Alone, claims: Claims, i: int) -> None:
         super().__init__(claims, i, 0)
         self.alone, self.points, self.g = alone, claims.points, claims.points[-1]
-        self.names = [*claims.names[:-1], "g"]
+        self.names = claims.names
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
