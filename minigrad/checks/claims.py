@@ -95,7 +95,7 @@ def first_order(
     """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself.
 
     A rule that is checked alone, to find which one is wrong, gets a random seed for a scalar, too:
-    a VJP that ignores g is right for g = 1.
+    a VJP that ignores g is right for g = 1. Its seed is that g, and is called so.
     """
     arrays = [x.data if isinstance(x, Tensor) else np.asarray(x) for x in inputs]
     positions = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
@@ -132,7 +132,7 @@ def first_order(
         )
     random = alone or y.size != 1
     seed = np.asarray(rng.standard_normal(y.shape)) if random else np.ones(y.shape)
-    points, names = [*points, seed], [*names, "seed"]
+    points, names = [*points, seed], [*names, "g" if alone else "seed"]
     return Claims(output, points, names, [first_gradients(output, points)])
 
 

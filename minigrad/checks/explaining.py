@@ -82,7 +82,7 @@ def explained(
 def _left_by_a_vjp(trial: Trial) -> str:
     """Return the sentence for a VJP that gives what is right, while its record does not."""
     name = trial.claims.names[trial.i]
-    what = "g" if name == "seed" else f"{name}, or y,"
+    what = name if name == "g" else f"{name}, or y,"
     how = f"{what} leaves the record in the VJP, {WAYS_OUT}"
     if trial.gradient.any():
         how = f"a use of {what} leaves the record in the VJP; or a rule that the VJP uses is wrong"

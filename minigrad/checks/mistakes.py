@@ -8,18 +8,6 @@ VJP is wrong. It asks whether its equation holds, and if so returns a sentence t
 The two sides are compared as in chapter 4.3, along random directions u: ⟨c, u⟩ is computed, and
 ⟨t, u⟩, also with an input transposed, is a finite difference. A mistake counts only if it is found
 in two cases with different g, the second one at inputs that are moved a little.
-
-    >>> from minigrad import primitive
-    >>> from minigrad.checks.culprit import Alone
-    >>> from minigrad.checks.mistakes import diagnosed
-    >>> @primitive
-    ... def total(x, /):
-    ...     return x.sum(), lambda g, y: g * np.ones(x.shape) / x.size
-    >>> x = Tensor(np.arange(7.0), requires_grad=True)
-    >>> for each in diagnosed(Alone(total(x)), 0, np.random.default_rng(0)):
-    ...     print(each)
-    The VJP gives 1/7 of the true gradient: 7 is the number of elements added up for one result, so
-    a mean stands where a sum belongs; or the inner derivative 7 of 7x is missing.
 """
 
 from __future__ import annotations
@@ -50,7 +38,7 @@ class Case(Trial):
     def __init__(self, alone: Alone, claims: Claims, i: int) -> None:
         super().__init__(claims, i, 0)
         self.alone, self.points, self.g = alone, claims.points, claims.points[-1]
-        self.names = [*claims.names[:-1], "g"]
+        self.names = claims.names
 
     def at(self, j: int, point: Array) -> Trial:
         """Return the trial with another pointⱼ."""
@@ -66,24 +54,20 @@ class Case(Trial):
         """Return what the VJP claims for another g."""
         return first_gradients(self.claims.output, [*self.points[:-1], g])[self.i]
 
-    def gives(self, slope: Slope, share: Any = 1.0) -> bool:
-        """Return whether the claim along u is slope(share · u), for some random u."""
-        return _agree(self.gradient, self.length, slope, share)
+    def gives(self, slope: Slope, share: Any = 1.0, length: Array | None = None) -> bool:
+        """Return whether ⟨c, u⟩ is slope(share · u), for some random u.
 
-
-def _agree(c: Array, length: Array, slope: Slope, share: Any = 1.0) -> bool:
-    """Return whether ⟨c, u⟩ is slope(share · u), for some random u of these lengths.
-
-    Where the difference is too coarse to tell, it is not: nothing may fit for that reason.
-    """
-    rng, size = np.random.default_rng(1), np.linalg.norm(c * length)
-    for _ in range(DIRECTIONS):
-        u = length * rng.standard_normal(length.shape)
-        seen, coarse = slope(share * u)
-        apart, doubt = abs((c * u).sum() - seen), DOUBT * coarse
-        if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
-            return False
-    return True
+        Where the difference is too coarse to tell, it is not: nothing may fit for that reason.
+        """
+        length = self.length if length is None else length
+        rng, size = np.random.default_rng(1), np.linalg.norm(self.gradient * length)
+        for _ in range(DIRECTIONS):
+            u = length * rng.standard_normal(length.shape)
+            seen, coarse = slope(share * u)
+            apart, doubt = abs((self.gradient * u).sum() - seen), DOUBT * coarse
+            if not (doubt < 1e-4 * size and apart <= 1e-7 * size + doubt):
+                return False
+        return True
 
 
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
@@ -130,7 +114,7 @@ def factor(case: Case) -> str | None:
     """Diagnose c = k t with one k."""
     u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
     k = float((case.gradient * u).sum()) / case.slope(u)[0]
-    if not case.gradient.any() or not _agree(case.gradient / k, case.length, case.slope):
+    if not case.gradient.any() or not case.gives(case.slope, k):
         return None
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
@@ -216,7 +200,7 @@ def exchanged(case: Case) -> str | None:
         other = Trial(case.claims, j, 0)
         length = min(case.length, other.length, key=np.size)
         with suppress(ValueError):  # neither of the two shapes can be broadcast to the other
-            if j != case.i and _agree(case.gradient, length, other.slope):
+            if j != case.i and case.gives(other.slope, length=length):
                 said = f"The VJP of {case.names[case.i]} gives the gradient of {case.names[j]}: "
                 return f"{said}are the two exchanged?"
     return None
