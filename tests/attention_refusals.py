@@ -75,9 +75,6 @@ gpt(np.zeros((1, 12), int)) → ValueError: x has positions up to 11, and the le
 gpt.train().maps([[1]]) → ValueError: the model is in training mode and drops at random: call
     model.eval() first
 bert(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in training mode and…
-llama(19, max_length=3, num_kv_heads=1, **SIZES)([[1, 2, 3, 4]])
-    → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
-    the last 3 tokens and no cache of earlier ones, or set its max_length to None
 generate(gpt.eval(), [1, 2], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (2,)
 generate(gpt.eval(), [[]], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (1, 0)
 generate(gpt.eval(), [[1.5]], 1) → TypeError: …rule 'same_kind'

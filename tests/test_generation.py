@@ -147,27 +147,6 @@ def test_equal_seeds_write_equal_texts_and_others_others(make):
     assert one.shape == (B, T + 11) and one.dtype.kind == "i" and ((one >= 0) & (one < V)).all()
 
 
-@pytest.mark.parametrize("options", [{"temperature": 0}, {"top_k": 3}], ids=str)
-@models
-def test_a_cache_changes_no_word(make, options):
-    model = lively(make())
-    one, other = (
-        generate(model, PROMPT, 11, cached=cached, rng=rng(), **options) for cached in (True, False)
-    )
-    np.testing.assert_array_equal(one, other)
-
-
-@models
-def test_generating_makes_no_record_changes_no_prompt_and_leaves_the_model_alone(make):
-    model, prompt, before = make(), PROMPT.copy(), make().state_dict()
-    found = generate(model, prompt, 2, rng=rng())
-    assert not isinstance(found, Tensor)
-    np.testing.assert_array_equal(prompt, PROMPT)
-    for name, p in model.named_parameters():
-        np.testing.assert_array_equal(p.data, before[name])
-        assert p.grad is None
-
-
 @models
 def test_a_cached_step_computes_the_new_position_alone(make):
     model, seen = make(), []
@@ -318,19 +297,6 @@ def test_so_many_beams_are_kept_at_every_step(num_beams):
         scores = language(seed)
         expected = beams_in_full(scores, 5, num_beams)
         assert _beam_search(scores, START, END, 5, num_beams) == expected
-
-
-def test_more_beams_find_a_sentence_that_is_likelier_on_the_whole():
-    """Greedy takes the best first word; two beams keep the one that leads to a better sentence."""
-    p = np.full((WORDS, WORDS, WORDS), 0.01)
-    p[0, START] = [0.01, 0.01, 0.52, 0.46]  # 2 is the better first word …
-    p[START, 2] = [0.30, 0.25, 0.25, 0.20]  # … after which nothing is sure
-    p[START, 3] = [0.01, 0.97, 0.01, 0.01]
-    scores = lambda beams: np.array(
-        [np.log(p[beam[-2] if len(beam) > 1 else 0, beam[-1]]) for beam in beams]
-    )
-    assert _beam_search(scores, START, END, 3, 2) == [3]
-    assert _beam_search(scores, START, END, 3, 1)[0] == 2
 
 
 def test_a_sentence_that_never_ends_stops_after_max_tokens():

@@ -249,41 +249,6 @@ def test_heads_never_mix_before_the_last_projection():
         np.testing.assert_array_equal(columns, np.arange(H) == 3, err_msg=w.name)
 
 
-@pytest.mark.parametrize(
-    ("mask", "bias"), [(causal_mask(T), None), (padding_mask([2, 0], T), alibi(H, T))]
-)
-def test_fused_attention_swapped_in_changes_neither_value_nor_gradient(mask, bias):
-    options = {"rotate": lambda x, start: 2.0 * x, "scale": Tensor(0.3, requires_grad=True)}
-    made, x, found = wide(**options), sequences(T), []
-    learned = None if bias is None else Tensor(bias, requires_grad=True)
-    inputs = [x, *made.parameters(), *([] if bias is None else [learned])]
-    g = random.standard_normal(x.shape)
-    for attend in (attention, fused_attention):
-        made.attend = attend
-        y = made(x, mask=mask, score_bias=learned)
-        found.append([y.data, *gradients(y, inputs, g)])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
-
-
-CHUNKS = {"in chunks": [2, 3], "a prompt, then one by one": [3, 1, 1]}
-
-
-@pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
-def test_with_a_cache_the_new_positions_get_what_they_get_among_all(chunks):
-    made = randomised(shared(d_v=D_V, bias=True, rotate=rotary))
-    x, cache, done = sequences(S), KVCache(), 0
-    assert cache.length == 0
-    whole = made(x, mask=causal_mask(S), score_bias=alibi(6, S)).data
-    for n in chunks:
-        new = x[:, done : done + n]
-        done += n
-        y = made(new, mask=causal_mask(n, done), score_bias=alibi(6, n, done), cache=cache).data
-        np.testing.assert_allclose(y, whole[:, done - n : done], rtol=1e-11, atol=1e-13)
-        assert cache.length == done
-    assert cache.k.shape == (B, 2, S, 14) and cache.v.shape == (B, 2, S, D_V)
-
-
 def test_a_cache_belongs_to_its_user_and_carries_gradients_where_a_record_is_made():
     made, x, cache = wide(), sequences(S), KVCache()
     made(x[:, :2], cache=cache)
@@ -294,17 +259,6 @@ def test_a_cache_belongs_to_its_user_and_carries_gradients_where_a_record_is_mad
     with no_grad():
         made(x, cache=other)
     assert not other.k.requires_grad and other.length == S and cache.length == S
-
-
-def test_weights_are_dropped_while_training_and_not_after():
-    made, x = wide(dropout=0.5), sequences(T)
-    whole = wide()
-    whole.load_state_dict(made.state_dict())
-    assert (made(x).data != whole(x).data).any()
-    assert (made(x).data != made(x).data).any()
-    np.testing.assert_array_equal(made.weights(x).data, whole.weights(x).data)
-    np.testing.assert_array_equal(made.eval()(x).data, whole(x).data)
-    assert (made.train()(x).data != whole(x).data).any()
 
 
 def test_it_attends_with_the_function_it_was_given_which_always_gets_the_same_four_options():
@@ -347,17 +301,6 @@ def test_under_a_causal_mask_no_gradient_flows_from_an_output_to_a_later_input(a
         y = made(x, mask=causal_mask(S))
         (dx,) = gradients(y[:, t], [x], random.standard_normal((B, D_MODEL)))
         np.testing.assert_array_equal((dx != 0).any(axis=-1), [np.arange(S) <= t] * B)
-
-
-def test_padding_is_never_seen_and_a_sequence_of_nothing_but_padding_gives_the_bias():
-    made, x, memory = wide(), sequences(T), sequences(S)
-    y = made(x, memory, mask=padding_mask([3, 0], S))
-    np.testing.assert_array_equal(y.data[1], np.tile(made.w_o.bias.data, (T, 1)))
-    for d in gradients(y, [x, memory], random.standard_normal(y.shape)):
-        assert np.isfinite(d).all()
-        assert d[0, :3].all()
-        assert not d[0, 3:].any()
-        assert not d[1].any()
 
 
 @pytest.mark.parametrize("batch", [(3, S), (2, S), (S,)])

@@ -100,12 +100,6 @@ def test_a_relative_bias_is_one_learned_number_a_head_and_distance_up_to_its_rea
 # ---------------------------------------------------------------- derivative
 
 
-def test_first_and_second_derivatives_agree_with_finite_differences():
-    for pairs in ("neighbours", "halves"):
-        turned = lambda x, pairs=pairs: rotary(x, 7, pairs=pairs) ** 2
-        assert gradcheck(turned, random.standard_normal((B, T, 6)))
-
-
 def test_a_number_of_a_relative_bias_gets_the_gradient_of_every_pair_at_its_distance():
     made = RelativeBias(H, 2, rng=np.random.default_rng(5))
     g = random.standard_normal((H, T, S))
@@ -143,24 +137,6 @@ def test_a_shift_of_sinusoidal_positions_is_linear(shift):
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(D_MODEL), atol=1e-14)
 
 
-def test_positions_that_start_later_are_the_later_rows():
-    """So a cache of what came before changes nothing (`KVCache`)."""
-    np.testing.assert_array_equal(sinusoidal(7, D_MODEL)[3:], sinusoidal(4, D_MODEL, start=3))
-    for f, x in ((rotary, t(B, 7, D_K)), (learned(), t(B, 7, D_MODEL))):
-        np.testing.assert_array_equal(f(x).data[:, 3:], f(x[:, 3:], 3).data)
-
-
-def test_turning_keeps_lengths_and_angles_between_what_stands_at_one_position():
-    q, k = t(B, H, T, D_K), t(B, H, T, D_K)
-    one, other = rotary(q, 5), rotary(k, 5)
-    norms = [np.linalg.norm(x.data, axis=-1) for x in (q, one)]
-    np.testing.assert_allclose(*norms, rtol=1e-13)
-    np.testing.assert_allclose(
-        (one.data * other.data).sum(-1), (q.data * k.data).sum(-1), rtol=1e-11, atol=1e-12
-    )
-    np.testing.assert_array_equal(rotary(q[..., :1, :], 0).data, q.data[..., :1, :])
-
-
 def test_features_in_another_order_make_neighbours_of_halves_and_the_scores_are_equal():
     q, k = t(B, H, T, D_K), t(B, H, S, D_K)
     order = [feature for i in range(D_K // 2) for feature in pair(i, D_K, "halves")]
@@ -182,12 +158,6 @@ def test_logits_of_turned_queries_and_keys_depend_on_differences_of_positions_on
     np.testing.assert_allclose(here.data, there.data, rtol=1e-9, atol=1e-11)
     elsewhere = rotary(q, 2 + shift) @ rotary(k, 0).mT
     assert abs(here.data - elsewhere.data).max() > 0.1
-
-
-def test_the_gradient_of_a_turn_is_the_turn_back():
-    x, g = t(B, T, D_K), t(B, T, D_K)
-    (dx,) = gradients(rotary(x, 7), [x], g.data)
-    np.testing.assert_allclose(rotary(Tensor(dx), 7).data, g.data, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("bias", [lambda *n: alibi(H, *n), RelativeBias(H, 2, rng=random)])
