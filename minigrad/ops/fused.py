@@ -303,6 +303,7 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
     >>> rotate_pairs([1.0, 2.0, 3.0, 4.0], 0.0, 1.0)        # by 90°
     array([-2.,  1., -4.,  3.])
     """
+    cos, sin = (frozen(np.asarray(each)) for each in (cos, sin))
     return (
         lambda: _rotated(x, cos, sin, pairs),
         lambda g, y: rotate_pairs(g, cos=cos, sin=-sin, pairs=pairs),
