@@ -104,7 +104,6 @@ def rotary(
     T, d_k = x.shape[-2:]
     angles = _angles(start, T, d_k, base)  # (T, d_k // 2)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
-    cos.flags.writeable = sin.flags.writeable = False  # (so the rule need not copy them)
     return rotate_pairs(x, cos=cos, sin=sin, pairs=pairs)
 
 

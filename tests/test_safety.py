@@ -109,8 +109,10 @@ def _given(case):
     return list(_arrays([*fixed, *case.options.values()]))
 
 
-# (Of power and where, an input may be an array of integers or booleans: a constant.)
-WITH_ARRAYS = [case for case in CASES if case.name not in ("power", "where") and _given(case)]
+# (Of power and where, an input may be an array of integers or booleans: a constant. The angles of
+# rotate_pairs are constants, too.)
+SHARED = ("power", "where", "rotate_pairs")
+WITH_ARRAYS = [case for case in CASES if case.name not in SHARED and _given(case)]
 
 
 @pytest.mark.parametrize("name", sorted({case.name for case in WITH_ARRAYS}))

@@ -290,7 +290,7 @@ def _parts(flat):
 def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
     """(a, b) → (a cos θ - b sin θ, a sin θ + b cos θ) for each pair of features.   (…, d) → (…, d)
 
-    cos, sin  of the angle of each pair, (…, d/2): constants
+    cos, sin  of the angle of each pair, (…, d/2): constants, which are not copied
     pairs     which features are pair i: "neighbours" for 2i and 2i + 1, "halves" for i and i + d/2
 
     A turn by θ is a matrix whose transpose is the turn by -θ, so g is turned back:
@@ -303,7 +303,6 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
     >>> rotate_pairs([1.0, 2.0, 3.0, 4.0], 0.0, 1.0)        # by 90°
     array([-2.,  1., -4.,  3.])
     """
-    cos, sin = (frozen(np.asarray(each)) for each in (cos, sin))
     return (
         lambda: _rotated(x, cos, sin, pairs),
         lambda g, y: rotate_pairs(g, cos=cos, sin=-sin, pairs=pairs),
