@@ -9,15 +9,13 @@ computes x Wᵀ, so its weights are the transposes of ours; W_Q, W_K and W_V bec
 below the other. GPT-2's `Conv1D` stores (d_in, d_out) as we do; there the three are side by side.
 BERT and Llama keep them apart.
 
-    >>> from attention.mapping import Piece, to_ours, to_theirs
-    >>> pieces = [Piece("c_attn.weight", ("w_q.weight", "w_k.weight", "w_v.weight"), False),
-    ...           Piece("out_proj.weight", ("w_o.weight",), True)]
+    >>> from attention.mapping import Piece, multi_head_layout, to_ours, to_theirs
     >>> ours = {"w_q.weight": np.array([[1, 2]]), "w_k.weight": np.array([[3, 4]]),
     ...         "w_v.weight": np.array([[5, 6]]), "w_o.weight": np.array([[7], [8]])}
-    >>> theirs = to_theirs(ours, pieces)
-    >>> theirs["c_attn.weight"].tolist(), theirs["out_proj.weight"].tolist()
-    ([[1, 2, 3, 4, 5, 6]], [[7, 8]])
-    >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, pieces).items())
+    >>> theirs = to_theirs(ours, multi_head_layout())
+    >>> theirs["in_proj_weight"].tolist()
+    [[1], [2], [3], [4], [5], [6]]
+    >>> all(np.array_equal(x, ours[n]) for n, x in to_ours(theirs, multi_head_layout()).items())
     True
 
 Somebody else's file is read by `safetensors.numpy.load_file(path)`, which gives arrays by name.
@@ -87,7 +85,7 @@ def to_ours(
     """Their state under our names and in our shapes, for `load_state_dict`.
 
     The state's values are arrays, or anything that NumPy makes an array of. Names that end in one
-    of `ignore` are left out, such as BERT's "position_ids". ValueError as above.
+    of `ignore` are left out, such as the masks in GPT-2's checkpoints. ValueError as above.
     """
     ends = tuple(f".{end}" for end in ignore)
     left = {name: x for name, x in state.items() if not f".{name}".endswith(ends)}
@@ -101,6 +99,56 @@ def to_ours(
             found[name] = np.ascontiguousarray(part.T if piece.transposed else part)
     _refuse_left(left)
     return found
+
+
+def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
+    """`MultiHeadAttention` and PyTorch's `nn.MultiheadAttention`. The names may have prefixes."""
+    qkv = ("w_q", "w_k", "w_v")
+    return [
+        Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
+        Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
+        *_layers({"w_o": "out_proj"}, ours, theirs),
+    ]
+
+
+PYTORCH = {
+    "feed_forward.w_1": "linear1",
+    "feed_forward.w_2": "linear2",
+    "norm_attention": "norm1",
+    "norm_feed_forward": "norm2",
+}
+
+
+def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
+    """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
+    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    return heads + _layers(PYTORCH, ours, theirs)
+
+
+GPT2 = {
+    "attention.w_o": "attn.c_proj",
+    "feed_forward.w_1": "mlp.c_fc",
+    "feed_forward.w_2": "mlp.c_proj",
+    "norm_attention": "ln_1",
+    "norm_feed_forward": "ln_2",
+}
+
+
+def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
+    """The `GPT` that `gpt2` builds, and the layout of GPT-2's checkpoints.
+
+    Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
+    "lm_head.weight" (the token embedding again).
+    """
+    pieces = _layers({"tokens": "wte", "positions": "wpe", "norm": "ln_f"}, "", theirs)
+    for i in range(num_blocks):
+        ours, layer = f"blocks.{i}.", f"{theirs}h.{i}."
+        qkv = [f"{ours}attention.{w}" for w in ("w_q", "w_k", "w_v")]
+        for kind in ("weight", "bias"):
+            joined = tuple(f"{w}.{kind}" for w in qkv)
+            pieces.append(Piece(f"{layer}attn.c_attn.{kind}", joined, False))
+        pieces += _layers(GPT2, ours, layer, transposed=False)
+    return pieces
 
 
 BERT = {
@@ -160,13 +208,14 @@ def _layers(
     ours: str = "",
     theirs: str = "",
     *,
+    transposed: bool = True,
     optional: bool = False,
 ) -> list[Piece]:
     """The weights of layers, and their biases if they have any. A norm's weight is our gain."""
     pieces = []
     for name, other in names.items():
         weight = "gain" if "norm" in name else "weight"
-        turned = "w_" in name or name == "head"  # (an embedding's rows are rows)
+        turned = transposed and ("w_" in name or name == "head")  # (an embedding's rows are rows)
         pieces += [
             Piece(f"{theirs}{other}.weight", (f"{ours}{name}.{weight}",), turned, optional),
             Piece(f"{theirs}{other}.bias", (f"{ours}{name}.bias",), turned, optional=True),

@@ -44,6 +44,7 @@ fused_attention(q, ones(5, 2), v) → ValueError: …equally many features: got 
 fused_attention(q, k, ones(7, 13)) → ValueError: v (7, 13) needs one row for each of the 5 keys
 fused_attention(q, k, v, mask=yes(5, 3)) → ValueError: mask of shape (5, 3) does not broadcast…
 fused_attention(q, k, v, score_bias=np.ones(3)) → ValueError: score_bias of shape (3,) does not…
+fused_attention(q, k, v, block=0) → ValueError: block must be 1 or larger: got 0
 additive_attention(q, k, v, ones(2)) → ValueError: q (…, T, d), k (…, S, d) and w (d,) must agree
     in d: they have shapes (3, 11), (5, 11) and (2,)
 causal_mask(5, 3) → ValueError: a causal mask needs a key for each query: got T=5 queries, S=3 keys
@@ -55,7 +56,8 @@ heads(ones(2, 3, 2)) → ValueError: Linear takes 14 features on the last axis: 
 heads(x, mask=np.ones((3, 3))) → TypeError: mask must be boolean…
 heads(x, mask=yes(5, 3, 3)) → ValueError: mask of shape (5, 1, 3, 3) does not broadcast…
 heads(x, ones(2, 5, 14), cache=KVCache()) → ValueError: a cache is for self-attention: …
-heads(x[:1], cache=filled) → ValueError: concatenate of (2, 7, 3, 2) and (1, 7, 3, 2): …
+heads(x[:1], cache=filled) → ValueError: another batch or layer needs another cache: this one holds
+    (2, 7, 3, 2), and the new ones have (1, 7, 3, 2)
 MultiHeadAttention(8, 3, rng=RNG) → ValueError: d_model=8 cannot be shared equally by num_heads=3
 MultiHeadAttention(8, 2, dropout=1.0, rng=RNG) → ValueError: …0 ≤ p < 1: got 1.0
 split_heads(ones(3, 8), 3) → ValueError: 8 features cannot be shared equally by num_heads=3
@@ -75,6 +77,9 @@ gpt(np.zeros((1, 12), int)) → ValueError: x has positions up to 11, and the le
 gpt.train().maps([[1]]) → ValueError: the model is in training mode and drops at random: call
     model.eval() first
 bert(19, 11, dropout=0.1, **SIZES).maps([[1]]) → ValueError: the model is in training mode and…
+llama(19, max_length=3, num_kv_heads=1, **SIZES)([[1, 2, 3, 4]])
+    → ValueError: 4 positions were asked for, and this model was trained with max_length=3: give it
+    the last 3 tokens and no cache of earlier ones, or set its max_length to None
 generate(gpt.eval(), [1, 2], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (2,)
 generate(gpt.eval(), [[]], 1) → ValueError: texts have shape (B, T) with T ≥ 1, …: got (1, 0)
 generate(gpt.eval(), [[1.5]], 1) → TypeError: …rule 'same_kind'
@@ -86,8 +91,11 @@ probabilities([[1.0]], top_k=0) → ValueError: top_k is 1 or more…: got 0 and
 probabilities([[1.0]], top_p=0.0) → ValueError: …top_p a probability: got None and 0.0
 probabilities([[1.0]], top_p=90) → ValueError: …top_p a probability: got None and 90
 plot_heads(np.ones((1, 2, 3)), "ab", "cd") → ValueError: 2 queries and 2 keys do not name (1, 2, 3)
-to_theirs({"q": np.ones((4, 4)), "k": np.ones((4, 2))}, [Piece("qk", ("q", "k"), False)])
-    → ValueError: qk is made of equal parts: got q (4, 4) and k (4, 2)
+to_theirs({"w_q.bias": [1], "w_v.bias": [3]}, multi_head_layout()[1:2])
+    → ValueError: this layout needs w_k.bias, which the state does not have
+to_theirs(MultiHeadAttention(12, 4, num_kv_heads=2, rng=RNG).state_dict(), multi_head_layout())
+    → ValueError: in_proj_weight is made of equal parts: got w_q.weight (12, 12)…
+to_theirs(gpt.state_dict(), gpt2_layout(1)) → ValueError: this layout has no place for blocks.1.at…
 """
 
 

@@ -16,7 +16,7 @@ from attention import (
     padding_mask,
 )
 from attention.blocks import Block, FeedForward
-from attention.mapping import Piece, to_theirs
+from attention.mapping import to_theirs
 from attention.transformer import Decoder, Encoder
 from minigrad import Tensor, gelu, gradients, relu
 from minigrad import functional as F
@@ -244,15 +244,6 @@ QUERIES = {  # ours, and PyTorch's of the same meaning
 }
 
 
-def multi_head_layout(ours="", theirs=""):
-    qkv = ("w_q", "w_k", "w_v")
-    return [
-        Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
-        Piece(f"{theirs}in_proj_bias", tuple(f"{ours}{w}.bias" for w in qkv), True, True),
-        *mapping._layers({"w_o": "out_proj"}, ours, theirs),
-    ]
-
-
 @attends
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("asked", "of_torch"), QUERIES.values(), ids=QUERIES)
@@ -262,41 +253,29 @@ def test_multi_head_attention_has_pytorchs_value_weights_and_gradient_of_every_p
     averaged = bias  # (each of both once)
     layer = randomised(MultiHeadAttention(D_MODEL, H, bias=bias, attend=attend, rng=random))
     other = torch.nn.MultiheadAttention(D_MODEL, H, bias=bias, batch_first=True)
-    other = loaded(other, layer, multi_head_layout())
+    other = loaded(other, layer, mapping.multi_head_layout())
     ours, theirs = leaves(x(B, T, D_MODEL), x(B, S, D_MODEL), x(B, S, D_MODEL))
     y = layer(*ours, **asked)
     result, weights = other(*theirs, **of_torch, average_attn_weights=averaged)
     shown = layer.weights(*ours[:2], **asked)
     agree([shown.mean(axis=1) if averaged else shown], [weights])
-    same_layer(layer, other, multi_head_layout(), y, result, ours, theirs)
+    same_layer(layer, other, mapping.multi_head_layout(), y, result, ours, theirs)
 
 
 # ---------------------------------------------------------------- Transformer
 
-PYTORCH = {
-    "feed_forward.w_1": "linear1",
-    "feed_forward.w_2": "linear2",
-    "norm_attention": "norm1",
-    "norm_feed_forward": "norm2",
-}
-
-
-def encoder_layer_layout(ours="", theirs=""):
-    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
-    return heads + mapping._layers(PYTORCH, ours, theirs)
-
 
 def decoder_layer_layout(ours="", theirs=""):
-    heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
-    cross = multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
-    names = PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
+    heads = mapping.multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
+    cross = mapping.multi_head_layout(f"{ours}cross.", f"{theirs}multihead_attn.")
+    names = mapping.PYTORCH | {"norm_cross": "norm2", "norm_feed_forward": "norm3"}
     return heads + cross + mapping._layers(names, ours, theirs)
 
 
 def transformer_layout(num_encoder, num_decoder):
     pieces = mapping._layers({f"{x}.final_norm": f"{x}.norm" for x in ("encoder", "decoder")})
     for i in range(num_encoder):
-        pieces += encoder_layer_layout(f"encoder.blocks.{i}.", f"encoder.layers.{i}.")
+        pieces += mapping.encoder_layer_layout(f"encoder.blocks.{i}.", f"encoder.layers.{i}.")
     for i in range(num_decoder):
         pieces += decoder_layer_layout(f"decoder.blocks.{i}.", f"decoder.layers.{i}.")
     return pieces
@@ -327,11 +306,11 @@ def test_a_block_is_pytorchs_encoder_layer(norm_first, activation):
     other = torch.nn.TransformerEncoderLayer(
         D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
     )
-    other = loaded(other, layer, encoder_layer_layout())
+    other = loaded(other, layer, mapping.encoder_layer_layout())
     (ours,), (theirs,) = leaves(x(B, T, D_MODEL))
     y = layer(ours, mask=SELF & T_PADDING)
     result = other(theirs, src_mask=not_(SELF), src_key_padding_mask=not_(T_PADDING[:, 0]))
-    same_layer(layer, other, encoder_layer_layout(), y, result, [ours], [theirs])
+    same_layer(layer, other, mapping.encoder_layer_layout(), y, result, [ours], [theirs])
 
 
 MEMORY = (random.random((T, S)) < 0.6) | (np.arange(S) == 0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from attention import attention
-from attention.laboratory import at_each_tensor, factors, jacobians, spectrum
+from attention.laboratory import at_each_tensor, factors, spectrum
+from attention.laboratory.chain import jacobians
 from attention.scaling import typical_query
 from minigrad import Tensor, gradients
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from attention.laboratory import collapse, freezing_line, limit, lookup
+from attention.laboratory import collapse, freezing_line, lookup
+from attention.laboratory.freezing import limit
 from attention.scaling import saturation
 from minigrad import Tensor, gradients, log, softmax, sum
 

@@ -1,7 +1,6 @@
 """Sweeps: the same bits wherever a cell is computed, and what is kept when a sweep ends early."""
 
 import functools
-import heapq
 import importlib
 import inspect
 import os
@@ -259,29 +258,3 @@ def test_the_laboratory_is_imported_without_any_extra():
     extras = ["joblib", "threadpoolctl", "tqdm", "distributed", "matplotlib"]
     code = f"import sys; sys.modules |= dict.fromkeys({extras}); import attention.laboratory"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-# ------------------------------------------------------------------ on paper
-
-
-def seconds(durations, count):
-    """How long `count` workers take, each of which takes the next cell when it is free."""
-    free = [0.0] * count
-    for duration in durations:
-        heapq.heappush(free, heapq.heappop(free) + duration)
-    return max(free)
-
-
-def test_what_is_said_of_many_workers_is_what_a_simulation_finds():
-    cells = 3 * 8 * 5 * 5 * 2
-    quantiles = (np.arange(cells) + 0.5) / cells
-    slow_last = 10 * quantiles ** (7 / 3)  # the mean is 10 / (7/3 + 1)
-    slow_first, shuffled = slow_last[::-1], np.random.default_rng(0).permutation(slow_last)
-    assert cells == 1200 and seconds(shuffled, 1) == pytest.approx(3600)
-    assert slow_last.max() == pytest.approx(10, rel=0.01)
-    assert seconds(shuffled, 2) == pytest.approx(1800, abs=10)
-    assert 36 <= seconds(slow_first, 100) < 37
-    assert 40 < seconds(slow_last, 100) <= 46
-    assert seconds(slow_first, 360) < 1.1 * 10
-    assert seconds(slow_last, 10_000) == slow_last.max()
-    assert 10_000 // (cells // 5) == 41

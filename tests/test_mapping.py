@@ -1,7 +1,7 @@
 """Weights that travel: there and back bit for bit, and the same logits at both ends.
 
-BERT's layout is written out below in PyTorch, as its checkpoints name and shape it. That test is
-skipped without torch. Llama's is compared with a checkpoint in test_pretrained.py.
+The layouts of GPT-2, BERT and Llama are written out below in PyTorch, as their checkpoints name and
+shape them. Those tests are skipped without torch.
 """
 
 import math
@@ -9,10 +9,11 @@ import math
 import numpy as np
 import pytest
 
-from attention import mapping, padding_mask
+from attention import MultiHeadAttention, mapping, padding_mask
+from attention.blocks import Block, FeedForward
 from attention.encoders import bert
 from attention.mapping import Piece, to_ours, to_theirs
-from attention.models import llama
+from attention.models import gpt2, llama
 
 try:
     import torch
@@ -36,10 +37,26 @@ def rng():
     return np.random.default_rng(5)
 
 
+def heads(bias):
+    return MultiHeadAttention(D_MODEL, H, bias=bias, rng=rng())
+
+
+def block(cross):
+    feed_forward = FeedForward(D_MODEL, D_FF, rng=rng())
+    return Block(heads(True), feed_forward, cross=heads(True) if cross else None)
+
+
 SIZES = {"d_model": D_MODEL, "num_heads": H, "num_blocks": BLOCKS, "rng": rng()}
 D_K = 6  # of the llamas: with 2 features a head both pairs would be the same
 LLAMA = SIZES | {"num_kv_heads": 1, "d_k": D_K, "d_ff": D_FF, "pairs": "halves"}
 LAYOUTS = {  # a model of ours, and its pieces
+    "multi_head": (lambda: heads(True), mapping.multi_head_layout()),
+    "multi_head without biases": (lambda: heads(False), mapping.multi_head_layout()),
+    "encoder_layer": (lambda: block(False), mapping.encoder_layer_layout()),
+    "gpt2 with a prefix": (
+        lambda: gpt2(V, LENGTH, **SIZES),
+        mapping.gpt2_layout(BLOCKS, "transformer."),
+    ),
     "bert": (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS)),
     "llama": (lambda: llama(V, **LLAMA), mapping.llama_layout(BLOCKS)),
     "llama, tied, without a prefix": (
@@ -73,6 +90,17 @@ if torch is not None:
             module.add_module(name, part)
         return module
 
+    class Conv1D(torch.nn.Module):
+        """GPT-2's Linear, which stores (d_in, d_out)."""
+
+        def __init__(self, d_in, d_out):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.empty(d_in, d_out))
+            self.bias = torch.nn.Parameter(torch.empty(d_out))
+
+        def forward(self, x):
+            return x @ self.weight + self.bias
+
     def split(x):
         return x.unflatten(-1, (H, D_MODEL // H)).transpose(1, 2)
 
@@ -81,6 +109,49 @@ if torch is not None:
             ~allowed, -torch.inf
         )
         return (scores.softmax(-1) @ split(v)).transpose(1, 2).flatten(-2)
+
+    class GPT2(torch.nn.Module):
+        """transformer.wte, transformer.h.0.attn.c_attn, …, lm_head: GPT2LMHeadModel's names."""
+
+        def __init__(self, with_masks=False):
+            super().__init__()
+            self.transformer = named(
+                wte=torch.nn.Embedding(V, D_MODEL),
+                wpe=torch.nn.Embedding(LENGTH, D_MODEL),
+                h=torch.nn.ModuleList(
+                    named(
+                        ln_1=torch.nn.LayerNorm(D_MODEL),
+                        attn=named(
+                            c_attn=Conv1D(D_MODEL, 3 * D_MODEL), c_proj=Conv1D(D_MODEL, D_MODEL)
+                        ),
+                        ln_2=torch.nn.LayerNorm(D_MODEL),
+                        mlp=named(
+                            c_fc=Conv1D(D_MODEL, 4 * D_MODEL), c_proj=Conv1D(4 * D_MODEL, D_MODEL)
+                        ),
+                    )
+                    for _ in range(BLOCKS)
+                ),
+                ln_f=torch.nn.LayerNorm(D_MODEL),
+            )
+            self.lm_head = torch.nn.Linear(D_MODEL, V, bias=False)
+            self.lm_head.weight = self.transformer.wte.weight
+            if with_masks:  # older checkpoints carry them
+                for layer in self.transformer.h:
+                    mask = torch.ones(LENGTH, LENGTH).tril()[None, None]
+                    layer.attn.register_buffer("bias", mask)
+                    layer.attn.register_buffer("masked_bias", torch.tensor(-1e4))
+
+        def forward(self, words):
+            t = self.transformer
+            T = words.shape[1]
+            causal = torch.ones(T, T, dtype=torch.bool).tril()
+            x = t.wte(words) + t.wpe(torch.arange(T))
+            for layer in t.h:
+                q, k, v = layer.attn.c_attn(layer.ln_1(x)).chunk(3, -1)
+                x = x + layer.attn.c_proj(attend(q, k, v, causal))
+                inner = functional.gelu(layer.mlp.c_fc(layer.ln_2(x)), approximate="tanh")
+                x = x + layer.mlp.c_proj(inner)
+            return self.lm_head(t.ln_f(x))
 
     class BERT(torch.nn.Module):
         """encoder.layer.0.attention.self.query, …: the names of BertModel."""
@@ -143,32 +214,71 @@ def agree(ours, theirs):
     np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-10, atol=1e-10)
 
 
+GPT2_PIECES, GPT2_IGNORED = mapping.gpt2_layout(BLOCKS, "transformer."), ["lm_head.weight"]
 BERT_IGNORED = ["position_ids", "pooler.dense.weight", "pooler.dense.bias"]
 
 
 # ---------------------------------------------------------------- value and derivative
 
 
-def test_three_parts_stand_side_by_side_or_transposed_and_one_below_the_other():
-    q, k, v = (random.standard_normal((2, 3)) for _ in "qkv")
-    ours = {"q": q, "k": k, "v": v}
-    for transposed, expected in ((False, np.hstack([q, k, v])), (True, np.vstack([q.T, k.T, v.T]))):
-        pieces = [Piece("joined", ("q", "k", "v"), transposed)]
-        theirs = to_theirs(ours, pieces)
-        np.testing.assert_array_equal(theirs["joined"], expected)
-        equal(to_ours(theirs, pieces), ours)
+def test_a_linear_of_pytorchs_is_transposed_and_three_projections_stand_below_each_other():
+    model = heads(True)
+    ours = drawn(model)
+    theirs = to_theirs(ours, mapping.multi_head_layout())
+    d = D_MODEL
+    for i, w in enumerate(("w_q", "w_k", "w_v")):
+        for row, column in ((0, 0), (3, 5), (d - 1, d - 2)):
+            assert theirs["in_proj_weight"][i * d + row, column] == ours[f"{w}.weight"][column, row]
+        np.testing.assert_array_equal(
+            theirs["in_proj_bias"][i * d : (i + 1) * d], ours[f"{w}.bias"]
+        )
+    np.testing.assert_array_equal(theirs["out_proj.weight"], ours["w_o.weight"].T)
+    np.testing.assert_array_equal(theirs["out_proj.bias"], ours["w_o.bias"])
+
+
+def test_in_gpt2s_layout_they_stand_side_by_side_and_nothing_is_transposed():
+    ours = drawn(gpt2(V, LENGTH, **SIZES))
+    theirs = to_theirs(ours, GPT2_PIECES)
+    side_by_side = [ours[f"blocks.1.attention.{w}.weight"] for w in ("w_q", "w_k", "w_v")]
+    found = theirs["transformer.h.1.attn.c_attn.weight"]
+    np.testing.assert_array_equal(found, np.hstack(side_by_side))
+    np.testing.assert_array_equal(
+        theirs["transformer.h.0.mlp.c_fc.weight"], ours["blocks.0.feed_forward.w_1.weight"]
+    )
 
 
 WORDS, KINDS = random.integers(0, V, (B, S)), random.integers(0, 2, (B, S))
+CHECKPOINTS = {  # theirs, its layout and what it has beyond ours; calls of both
+    "gpt2": (  # "attn.bias" is a mask, and "attn.c_attn.bias" a parameter that ends alike
+        lambda: GPT2(with_masks=True),
+        (
+            lambda: gpt2(V, LENGTH, **SIZES),
+            GPT2_PIECES,
+            ["attn.bias", "attn.masked_bias", *GPT2_IGNORED],
+        ),
+        lambda ours: ours(WORDS),
+        lambda theirs: theirs(torch.tensor(WORDS)),
+    ),
+    "bert": (
+        lambda: BERT(),
+        (lambda: bert(V, LENGTH, **SIZES), mapping.bert_layout(BLOCKS), BERT_IGNORED),
+        lambda ours: ours(WORDS, kinds=KINDS, mask=padding_mask([2, 5], S)),
+        lambda theirs: theirs(torch.tensor(WORDS), torch.tensor(KINDS), torch.tensor([2, 5])),
+    ),
+}
 
 
 @needs_torch
-def test_a_bert_of_that_layout_has_our_output_and_our_gradients_under_its_names():
-    theirs, pieces = randomised(BERT()), mapping.bert_layout(BLOCKS)
-    ours = bert(V, LENGTH, **SIZES)
-    ours.load_state_dict(to_ours(theirs.state_dict(), pieces, ignore=BERT_IGNORED))
-    y = ours(WORDS, kinds=KINDS, mask=padding_mask([2, 5], S))
-    result = theirs(torch.tensor(WORDS), torch.tensor(KINDS), torch.tensor([2, 5]))
+@pytest.mark.parametrize(
+    ("make", "layout", "call", "call_theirs"), CHECKPOINTS.values(), ids=CHECKPOINTS
+)
+def test_a_model_of_that_layout_has_our_output_and_our_gradients_under_its_names(
+    make, layout, call, call_theirs
+):
+    theirs, (make_ours, pieces, ignored) = randomised(make()), layout
+    ours = make_ours()
+    ours.load_state_dict(to_ours(theirs.state_dict(), pieces, ignore=ignored))
+    y, result = call(ours), call_theirs(theirs)
     agree(y.data, result)
     g = random.standard_normal(y.shape)
     y.backward(g)
@@ -197,6 +307,36 @@ def test_there_and_back_every_number_is_what_it_was_bit_for_bit(make, pieces):
         equal(to_ours(safetensors.load(safetensors.save(theirs)), pieces), ours)
     model.load_state_dict(back)
     assert sum(x.size for x in theirs.values()) == sum(x.size for x in ours.values())
+
+
+PYTORCHS = {
+    "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
+    "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
+    "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
+    "decoder_layer": lambda: torch.nn.TransformerDecoderLayer(D_MODEL, H, D_FF),
+    "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
+    "gpt2 with a prefix": lambda: GPT2(),
+    "bert": lambda: BERT(),
+}
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("name", PYTORCHS)
+def test_back_and_there_too_and_no_name_of_theirs_is_left_over(name):
+    make, pieces = LAYOUTS[name]
+    other = randomised(PYTORCHS[name]())
+    ignored = {"gpt2 with a prefix": GPT2_IGNORED, "bert": BERT_IGNORED}.get(name, [])
+    theirs = {
+        n: x.numpy() for n, x in other.state_dict().items() if not n.endswith((*ignored, "\0"))
+    }
+    ours = to_ours(other.state_dict(), pieces, ignore=ignored)
+    equal(to_theirs(ours, pieces), theirs)
+    model = make()
+    model.load_state_dict(ours)
+    there = {n: torch.tensor(x) for n, x in to_theirs(model.state_dict(), pieces).items()}
+    missing, unexpected = other.load_state_dict(there, strict=False)
+    assert not unexpected and all(n.endswith(tuple(ignored)) for n in missing)
 
 
 @layouts

@@ -30,45 +30,27 @@ Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`w
 A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
 results of several generators into means and spreads.
-
-    >>> import numpy as np
-    >>> from attention.laboratory import factors
-    >>> from attention.scaling import summary
-    >>> rows = [factors(64, 0.5, rng=np.random.default_rng(seed)) for seed in range(5)]
-    >>> mean, spread = summary(rows)[64, 0.5]["gain_k"]
-    >>> f"{mean:.1f} ± {spread:.1f}"                                # √64
-    '7.9 ± 0.1'
 """
 
 # ruff: noqa: RUF022 (the order is the lesson's, not the alphabet's)
 from attention.laboratory.basin import Adafactor, first_step, outcomes, training
-from attention.laboratory.chain import at_each_tensor, factors, jacobians, spectrum
-from attention.laboratory.freezing import collapse, freezing_line, limit, lookup
+from attention.laboratory.chain import at_each_tensor, factors, spectrum
+from attention.laboratory.freezing import collapse, freezing_line, lookup
 from attention.laboratory.neighbours import WAYS, neighbour
-from attention.laboratory.sharpness import (
-    INITIAL,
-    head_sharpness,
-    largest_eigenvalue,
-    largest_of_hessian,
-    slope,
-)
+from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue, largest_of_hessian
 from attention.laboratory.sweeps import sweep, workers
 from attention.laboratory.trained import Look, trained_heads
 
 __all__ = [
     "at_each_tensor",
     "factors",
-    "jacobians",
     "spectrum",
     "collapse",
     "freezing_line",
-    "limit",
     "lookup",
-    "INITIAL",
     "head_sharpness",
     "largest_eigenvalue",
     "largest_of_hessian",
-    "slope",
     "training",
     "outcomes",
     "first_step",

@@ -234,7 +234,7 @@ def spectrum(
 def jacobians(p: Array) -> Array:
     """diag(p) - p pᵀ for each row of weights.   (…, n) → (…, n, n)
 
-    >>> from attention.laboratory import jacobians
+    >>> from attention.laboratory.chain import jacobians
     >>> np.linalg.eigvalsh(jacobians(np.array([0.5, 0.5, 0.0]))).round(6) + 0.0
     array([0. , 0. , 0.5])
     """

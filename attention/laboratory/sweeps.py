@@ -33,11 +33,6 @@ also chooses its innermost loop by the processor, and each loop adds in an order
 results are kept in a folder whose name is a hash of that choice, of NumPy's version, and of the
 sources of minigrad, of attention and of the measurement. After a change of any of them the cells
 are measured again, into another folder, and the old one may be removed.
-
-What would more computers do? Say that 1,200 cells take 3 seconds on average, and the slowest 10.
-One worker needs 60 minutes, two need 30, and 100 need 36 seconds if the slow cells begin first, and
-up to 46 if they begin last. Beyond 3600 / 10 = 360 workers the slowest cell is what takes the time:
-10,000 workers need 10 seconds too, and could measure 41 repeats in the time of 5.
 """
 
 from __future__ import annotations
