@@ -299,8 +299,8 @@ PLANTED = [
         [A],
     ),
     (
-        NONE,  # the gradient that is claimed is 0
-        "",
+        FACTOR,
+        "gives 0 times .* 0 or None stands",
         1,
         rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: 0 * g),
         [A, A],
