@@ -96,15 +96,6 @@ PLANTED = [
         rule(np.divide, lambda g, y, a, b: g / b, lambda g, y, a, b: g * y / b),
         [X, P],
     ),
-    (SIGN, "wrong sign", 0, rule(lambda x: x.sum(1), lambda g, y, x: -g[:, None] + 0 * x), [A]),
-    (
-        SIGN,
-        "wrong sign",
-        1,
-        rule(np.matmul, lambda g, y, a, b: g @ b.mT, lambda g, y, a, b: -a.mT @ g),
-        [A, B],
-    ),
-    (SIGN, "wrong sign", 0, rule(softmax, lambda g, y, x: y * (dot(g, y) - g)), [WIDE]),
     (
         FACTOR,
         "the inner derivative 3 of 3x is missing",
@@ -298,7 +289,6 @@ PLANTED = [
         [A, A + 1],
     ),
     (G, "multiply by g", 0, rule(np.exp, lambda g, y, x: y), [A]),
-    (G, "does not depend on g", 0, rule(lambda x: x.sum(1), lambda g, y, x: np.ones(x.shape)), [A]),
     (G, "does not depend on g", 0, rule(np.tanh, lambda g, y, x: y * y), [A]),
     (NONE, "", 0, rule(np.exp, lambda g, y, x: g * g * y), [A]),
     (
@@ -309,8 +299,8 @@ PLANTED = [
         [A],
     ),
     (
-        NONE,  # the gradient that is claimed is 0
-        "",
+        FACTOR,
+        "gives 0 times .* 0 or None stands",
         1,
         rule(np.multiply, lambda g, y, a, b: g * b, lambda g, y, a, b: 0 * g),
         [A, A],

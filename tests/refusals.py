@@ -125,6 +125,7 @@ q @ M → ValueError: ^matmul of 'q' \(2, 3\) and \(2, 3\): .* rows of 3, .* col
 gradcheck(lambda x: x * rng.standard_normal(3), A) →
     ValueError: two calls of f with equal inputs gave different values
 gradcheck(lambda x: x * np.inf, A) → ValueError: not finite at the inputs
+gradcheck(np.tanh, A * np.inf) → ValueError: is not finite, and no difference can move it
 gradcheck(lambda x: 3.0, A) → ValueError: must return one Tensor, but gave float
 gradcheck(lambda i: Tensor(1.0), np.arange(3)) → ValueError: no input has a floating dtype
 gradcheck(np.tanh, A, order=3) → ValueError: got order=3

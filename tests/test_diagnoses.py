@@ -336,6 +336,8 @@ def near(a, b, rtol=1e-6):
 
 
 def is_a_factor(n, words):
+    if "gives 0 times" in words:
+        return np.abs(n.c).max() < 1e-12 * np.abs(n.gradient()).max()
     minus, over, root, k = re.search(r"gives (minus )?(1/)?(√)?([\d.e+-]+)", words).groups()
     k = float(k) ** (0.5 if root else 1) * (-1 if minus else 1)
     return near(n.c, n.gradient() / k if over else k * n.gradient(), 1e-5)
@@ -443,6 +445,7 @@ def planted(name):
             ("sign", lambda share: -share),
             ("factor", lambda share: share * 2.0),
             ("factor", lambda share: share * 0.5),
+            ("factor", lambda share: share * 0.0),
             ("transposed", lambda share: share.mT if share.ndim > 1 else share),
         ):
             yield kind, i, mutation.broken_after(rule, i, change)

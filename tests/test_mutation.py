@@ -2,7 +2,7 @@
 
 A check that passes says little until it is known what would make it fail. So each rule is broken
 here, one thing at a time, and the gradient check (and, where no difference can look, a law) is run
-on it. Breaking goes two ways. From outside, whatever a VJP gives is scaled by 1.01, negated,
+on it. Breaking goes two ways. From outside, whatever a VJP gives is scaled by 1.0005, negated,
 transposed, or cut out of the record. From inside, its text is changed: a + becomes a -, a factor is
 dropped, `.mT` forgotten, `keepdims` flipped. What survives is listed with the reason why it is no
 mistake, and that list is all.
@@ -537,7 +537,6 @@ def every_other_dropped(share):
 
 
 AFTER = {  # what is done to what a VJP gives
-    "times 1.01": lambda share: share * 1.01,
     "times 1.0005": lambda share: share * 1.0005,
     "negated": lambda share: -share,
     "dropped": lambda share: share * 0.0,

@@ -71,18 +71,15 @@ VERDICTS = ("zero", "agrees", "unresolved")  # from best to worst
 class Comparison:
     """One derivative against finite differences, along its least convincing direction.
 
-    analytic, numerical  the two slopes along that direction
-    norm                 ‖analytic gradient‖
-    error                |analytic - numerical|, relative to the slope of a typical direction
-    resolution           the relative error that the finite difference could still have seen
-    verdict              "agrees", "zero" (analytic exactly 0, and no slope was seen),
-                         "unresolved" (the difference is too coarse to tell) or "WRONG"
+    norm        ‖analytic gradient‖
+    error       |analytic - numerical slope|, relative to the slope of a typical direction
+    resolution  the relative error that the finite difference could still have seen
+    verdict     "agrees", "zero" (analytic exactly 0, and no slope was seen) or "unresolved" (the
+                difference is too coarse to tell)
     """
 
     order: int
     what: str
-    analytic: float
-    numerical: float
     norm: float
     error: float
     resolution: float
@@ -200,19 +197,16 @@ class Trial:
             # right one near a pole, which the first steps jumped over, does not.
             slope, coarse = (1024 * x for x in self.slope(u / 1024))
             verdict = self._verdict(rtol * typical, claim, slope, coarse)
-        compared = Comparison(
+        if verdict == "WRONG":
+            raise Wrong(self, claim, slope)
+        return Comparison(
             order=self.claims.order,
             what=self.claims.derivative(self.i, self.j),
-            analytic=claim,
-            numerical=slope,
             norm=float(np.linalg.norm(self.gradient)),
             error=abs(claim - slope) / (typical or 1.0),
             resolution=coarse / (typical or 1.0),
             verdict=verdict,
         )
-        if verdict == "WRONG":
-            raise Wrong(self, compared)
-        return compared
 
     def _verdict(self, close: float, claim: float, slope: float, coarse: float) -> str:
         """Judge one direction: the claimed slope, the one seen, and how coarsely it was seen."""
@@ -233,11 +227,17 @@ class Wrong(GradientError):
     """Raised for a derivative that is wrong, before it is known why.
 
     Its `input` is the one whose VJP is wrong: at second order the derivative of that VJP is.
+    `analytic` and `numerical` are the two slopes along the direction that showed it.
     """
 
-    def __init__(self, trial: Trial, seen: Comparison) -> None:
-        super().__init__(seen.what, input=trial.j if seen.order == 2 else trial.i)
-        self.trial, self.seen = trial, seen
+    def __init__(self, trial: Trial, analytic: float, numerical: float) -> None:
+        self.order, what = trial.claims.order, trial.claims.derivative(trial.i, trial.j)
+        super().__init__(
+            f"order {self.order}: {what} is wrong (shape {trial.point.shape}): along a random "
+            f"direction it claims {analytic:.6e}, the difference is {numerical:.6e}",
+            input=trial.j if self.order == 2 else trial.i,
+        )
+        self.trial, self.analytic, self.numerical = trial, analytic, numerical
 
 
 def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -> list[Comparison]:

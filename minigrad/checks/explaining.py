@@ -49,15 +49,16 @@ def explained(
     order, heading, table = 2, str(found), ""
     reasons: list[str] = []
     if isinstance(found, Wrong):
-        order = found.seen.order
-        heading, worst, table = _elements(found)
+        order = found.order
+        differ, worst, table = _elements(found.trial)
+        heading += f"; {differ}"
         reasons += _doubts(found, worst)
     search = Search(claims.output, tensors(claims.points[:-1]), order, rtol, rng)
     lines, name, i = [heading], None, None
     if search.wrong:
         rule, i, how = search.wrong[0]
         name, fault = rule.name, "does not agree with the difference" if reasons else "is wrong"
-        if isinstance(how, Wrong) and how.seen.order == 2:
+        if isinstance(how, Wrong) and how.order == 2:
             fault += " to second order"
             if not reasons and not hasattr(rule.rule, "definition"):  # (which has its own record)
                 reasons.append(_left_by_a_vjp(how.trial))
@@ -66,7 +67,9 @@ def explained(
         shape = rule.inputs[i].shape
         lines.append(f"The rule {name} {fault}: its VJP for input {i}, shape {shape}.")
     elif isinstance(found, Wrong) and order == 1 and not reasons and not search.unsure:
-        reasons.append(_left_by_f(found.trial))
+        ways = "one way" if found.trial.gradient.any() else "every way"
+        start = found.trial.claims.names[found.trial.i]
+        reasons.append(f"f leaves the record on {ways} from {start}, {WAYS_OUT}.")
     if search.right or search.unsure:
         lines.append(
             f"Operations of f, each checked alone to order {order}: {search.right} right, "
@@ -89,12 +92,6 @@ def _left_by_a_vjp(trial: Trial) -> str:
     return f"The first derivative is right and the second one is not, because {how}."
 
 
-def _left_by_f(trial: Trial) -> str:
-    """Return the sentence for an f whose rules are all right, while its gradient is not."""
-    ways = "one way" if trial.gradient.any() else "every way"
-    return f"f leaves the record on {ways} from {trial.claims.names[trial.i]}, {WAYS_OUT}."
-
-
 def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
     """Return why the difference cannot be believed: rounding, or a place where f is not smooth.
 
@@ -102,7 +99,7 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
     for a nearer step, and the claim is between them.
     """
     trial, i, j = wrong.trial, wrong.trial.i, wrong.trial.j
-    moves = max(abs(wrong.seen.analytic), abs(wrong.seen.numerical))
+    moves = max(abs(wrong.analytic), abs(wrong.numerical))
     if moves < 1e-13 * np.abs(trial.claims.points[-1]).max(initial=0.0):
         return ["What moves here is rounding, as where a softmax is saturated: move the input."]
     rounding = 1000 * np.finfo(float).eps * trial.claims.magnitude[j] / NEARER
@@ -129,9 +126,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
 # ---------------------------------------------------------------- the table of elements
 
 
-def _elements(wrong: Wrong) -> tuple[str, Array, str]:
-    """Return the heading, the flat indices of the worst elements, and the table of them."""
-    trial, along = wrong.trial, wrong.seen
+def _elements(trial: Trial) -> tuple[str, Array, str]:
+    """Return how many elements differ, the flat indices of the worst, and the table of them."""
     point, gradient, chosen = trial.point, trial.gradient.ravel(), np.arange(trial.point.size)
     rng = np.random.default_rng(0)
     while len(chosen) > MOST_ELEMENTS:  # keep the half along which the two slopes differ more
@@ -153,13 +149,9 @@ def _elements(wrong: Wrong) -> tuple[str, Array, str]:
     ]
     differ = ~(difference <= DOUBT * resolution) | ~np.isfinite(claimed)
     of = "" if len(chosen) == point.size else f"the {len(chosen)} looked at of "
-    heading = (
-        f"order {along.order}: {along.what} is wrong (shape {point.shape}): along a random "
-        f"direction it claims {along.analytic:.6e}, the difference is {along.numerical:.6e}; "
-        f"{int(differ.sum())} of {of}{point.size} elements differ"
-    )
+    how_many = f"{int(differ.sum())} of {of}{point.size} elements differ"
     table = (
         f"The elements, the worst first:\n{'index':>12} {'analytic':>14} {'numerical':>14} "
         f"{'difference':>14} {'resolution':>14} {'input':>14}\n" + "\n".join(lines)
     )
-    return heading, chosen[rows], table
+    return how_many, chosen[rows], table

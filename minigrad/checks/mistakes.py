@@ -114,7 +114,10 @@ def factor(case: Case) -> str | None:
     """Diagnose c = k t with one k."""
     u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
     k = float((case.gradient * u).sum()) / case.slope(u)[0]
-    if not case.gradient.any() or not case.gives(case.slope, k):
+    if not case.gradient.any():
+        why = "0 or None stands where a derivative belongs; or two terms cancel"
+        return f"The VJP gives 0 times the true gradient: {why}."
+    if not case.gives(case.slope, k):
         return None
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
