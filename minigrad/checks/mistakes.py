@@ -117,7 +117,12 @@ def factor(case: Case) -> str | None:
     if not case.gradient.any():
         why = "0 or None stands where a derivative belongs; or two terms cancel"
         return f"The VJP gives 0 times the true gradient: {why}."
-    if not case.gives(case.slope, k):
+
+    def times_k(u: Array) -> tuple[float, float]:
+        seen, coarse = case.slope(u)
+        return k * seen, abs(k) * coarse
+
+    if not case.gives(times_k):
         return None
     if abs(k + 1) < 1e-6:
         return "The VJP has the wrong sign: it gives -1 times the true gradient."
