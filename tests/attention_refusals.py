@@ -44,7 +44,6 @@ fused_attention(q, ones(5, 2), v) → ValueError: …equally many features: got 
 fused_attention(q, k, ones(7, 13)) → ValueError: v (7, 13) needs one row for each of the 5 keys
 fused_attention(q, k, v, mask=yes(5, 3)) → ValueError: mask of shape (5, 3) does not broadcast…
 fused_attention(q, k, v, score_bias=np.ones(3)) → ValueError: score_bias of shape (3,) does not…
-fused_attention(q, k, v, block=0) → ValueError: block must be 1 or larger: got 0
 additive_attention(q, k, v, ones(2)) → ValueError: q (…, T, d), k (…, S, d) and w (d,) must agree
     in d: they have shapes (3, 11), (5, 11) and (2,)
 causal_mask(5, 3) → ValueError: a causal mask needs a key for each query: got T=5 queries, S=3 keys
@@ -56,8 +55,6 @@ heads(ones(2, 3, 2)) → ValueError: Linear takes 14 features on the last axis: 
 heads(x, mask=np.ones((3, 3))) → TypeError: mask must be boolean…
 heads(x, mask=yes(5, 3, 3)) → ValueError: mask of shape (5, 1, 3, 3) does not broadcast…
 heads(x, ones(2, 5, 14), cache=KVCache()) → ValueError: a cache is for self-attention: …
-heads(x[:1], cache=filled) → ValueError: another batch or layer needs another cache: this one holds
-    (2, 7, 3, 2), and the new ones have (1, 7, 3, 2)
 MultiHeadAttention(8, 3, rng=RNG) → ValueError: d_model=8 cannot be shared equally by num_heads=3
 MultiHeadAttention(8, 2, dropout=1.0, rng=RNG) → ValueError: …0 ≤ p < 1: got 1.0
 split_heads(ones(3, 8), 3) → ValueError: 8 features cannot be shared equally by num_heads=3
@@ -102,10 +99,9 @@ to_theirs(gpt.state_dict(), gpt2_layout(1)) → ValueError: this layout has no p
 def names():
     """What the rows speak of."""
     heads = attention.MultiHeadAttention(14, 7, rng=RNG)
-    x, filled = ones(2, 3, 14), attention.KVCache()
-    heads(x, cache=filled)
+    x = ones(2, 3, 14)
     given = {"ones": ones, "yes": yes, "RNG": RNG, "SIZES": SIZES, "heads": heads, "x": x}
-    given |= {"q": ones(3, 11), "k": ones(5, 11), "v": ones(5, 13), "filled": filled}
+    given |= {"q": ones(3, 11), "k": ones(5, 11), "v": ones(5, 13)}
     given["gpt"] = attention.gpt2(19, 11, dropout=0.1, **SIZES)
     return vars(maps) | vars(mapping) | vars(generation) | vars(attention) | given
 

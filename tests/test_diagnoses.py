@@ -519,7 +519,8 @@ def test_no_diagnosis_of_a_rule_whose_text_was_changed_is_false(noted):
                         continue
             assert not false_ones(noted), f"{name}: {words}"
     print(f"\n{caught} are found, in {named} a rule is named, {told} are told")
-    assert caught > 400 and named > 0.95 * caught and told > 0.3 * caught
+    # (Of such changes 29 % are one of the nine mistakes. The others are named, and not explained.)
+    assert caught > 400 and named == caught and told > 0.28 * caught
 
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", pytest.param("", marks=pytest.mark.slow)])

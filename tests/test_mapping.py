@@ -313,8 +313,6 @@ PYTORCHS = {
     "multi_head": lambda: torch.nn.MultiheadAttention(D_MODEL, H),
     "multi_head without biases": lambda: torch.nn.MultiheadAttention(D_MODEL, H, bias=False),
     "encoder_layer": lambda: torch.nn.TransformerEncoderLayer(D_MODEL, H, D_FF),
-    "decoder_layer": lambda: torch.nn.TransformerDecoderLayer(D_MODEL, H, D_FF),
-    "transformer": lambda: torch.nn.Transformer(D_MODEL, H, BLOCKS, BLOCKS + 1, D_FF),
     "gpt2 with a prefix": lambda: GPT2(),
     "bert": lambda: BERT(),
 }

@@ -38,7 +38,6 @@ from attention.laboratory.chain import at_each_tensor, factors, spectrum
 from attention.laboratory.freezing import collapse, freezing_line, lookup
 from attention.laboratory.neighbours import WAYS, neighbour
 from attention.laboratory.sharpness import head_sharpness, largest_eigenvalue, largest_of_hessian
-from attention.laboratory.sweeps import sweep, workers
 from attention.laboratory.trained import Look, trained_heads
 
 __all__ = [
@@ -59,6 +58,4 @@ __all__ = [
     "trained_heads",
     "WAYS",
     "neighbour",
-    "sweep",
-    "workers",
 ]

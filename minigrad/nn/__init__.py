@@ -4,8 +4,9 @@ What does a layer add to a function? Its parameters, so that an optimizer can fi
 keep them, and each can be called by its name.
 
     7.1  module          Module: names, state, training and evaluation
-    7.2  initial         where the first weights come from, and what fan-in has to do with it
     7.3  layers          Linear, Embedding, LayerNorm, RMSNorm, Dropout, Sequential
+
+A tool, `initial`, draws the first weights, and says what fan-in has to do with it.
 
     >>> import numpy as np
     >>> from minigrad import Tensor

@@ -1,4 +1,4 @@
-"""7.2 · Initial values: where the first weights come from.
+"""Initial values: where the first weights come from.
 
 How large should a random weight be? An output of x W is a sum of d_in products. If inputs and
 weights are independent with mean 0, variances multiply in each product and add in the sum:

@@ -31,7 +31,7 @@ class Linear(Module):
     """y = x W + b   (…, d_in) → (…, d_out)
 
     `weight` is (d_in, d_out), so that the code reads as the paper writes it, x W. (PyTorch
-    stores the transpose.) It is drawn by Xavier's uniform rule (chapter 7.2), the bias is 0.
+    stores the transpose.) It is drawn by Xavier's uniform rule (`xavier_uniform`), the bias is 0.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from attention.laboratory import sweep
+from attention.laboratory.sweeps import sweep
 from demos.laboratory._steps import Found, Steps, about, sweeps
 
 
