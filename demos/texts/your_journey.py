@@ -167,8 +167,8 @@ print(f"   With these weights V2 gives {agreed} of the 12 numbers of V1's table"
 marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0f")
 
 # %%
-# Is what `nn.Linear` draws better? If inputs have variance 1, an output has d_in Var(w) (chapter
-# 7.2): a third of the power is left after each layer and, in V2, a plain average of the values.
+# Is what `nn.Linear` draws better? If inputs have variance 1, an output has d_in Var(w)
+# (`minigrad/nn/initial.py`): a third of the power is left after each layer and, in V2, a plain average of the values.
 
 
 def spread(head, **options):
