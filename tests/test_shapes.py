@@ -264,6 +264,7 @@ SHAPELESS = {  # statements whose shape has no one name, and why
     "whole = np.broadcast_to(x": "matrices of any size",
     "return whole.reshape(": "matrices of any size",
     "flat = x.reshape(": "matrices of any size",
+    "return concatenate([self.k": "keys (…, S, d_k), and values (…, S, d_v)",
     "return space[": "as many axes as there are slices",
     "return Y.reshape(": "a result and a function",
     "found = (*(": "gradients of several shapes",

@@ -168,7 +168,8 @@ marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0
 
 # %%
 # Is what `nn.Linear` draws better? If inputs have variance 1, an output has d_in Var(w)
-# (`minigrad/nn/initial.py`): a third of the power is left after each layer and, in V2, a plain average of the values.
+# (`minigrad/nn/initial.py`): a third of the power is left after each layer and, in V2, a plain
+# average of the values.
 
 
 def spread(head, **options):
