@@ -33,6 +33,7 @@ OURS = {
     "t.T": lambda t: t.T,
     "t.mT": lambda t: t.mT,
     "t.copy": lambda t: t.copy(),
+    "t.flatten": lambda t: t.flatten(),
     "t.reshape": lambda t, shape: t.reshape(*shape),
     "t.transpose": lambda t, axes: t.transpose(*axes),
 }
@@ -594,7 +595,10 @@ CASES = [
     # methods that differ from the function of their name, or have none
     *(case("t.T", x(*s)) for s in ((2, 3, 5), (3, 5), (3,), (), (0, 3))),
     *(case("t.mT", x(*s)) for s in ((2, 3, 5), (3, 5), (0, 3))),
-    *(case("t.copy", x(*s)) for s in ((2, 3, 5), (), (0, 3))),
+    *(case(name, x(*s)) for name in ("t.copy", "t.flatten") for s in ((2, 3, 5), (), (0, 3))),
+    *(case("cumsum", x(2, 3, 5), axis=a) for a in (None, 0, 1, -1)),
+    *(case("cumsum", x(*s)) for s in ((), (1,), (0, 3))),
+    case("cumsum", x(0, 3), axis=1),
     *(case("t.reshape", x(2, 3, 5), shape=s) for s in ((5, 6), (30,), (-1,), (3, -1))),
     *(case("t.transpose", x(2, 3, 5), axes=s) for s in ((), (2, 0, 1), (-1, 0, 1))),
     case("t.transpose", x(3), axes=(0,)),

@@ -25,7 +25,7 @@ from tests import oracles
 from tests.cases import CASES, JOINING, WORDS
 
 CONSTANTS = {"one_hot"}  # public, but not differentiable: no row
-METHODS = ("t.T", "t.mT", "t.copy", "t.reshape", "t.transpose")
+METHODS = ("t.T", "t.mT", "t.copy", "t.flatten", "t.reshape", "t.transpose")
 ROWS = (*sorted({*ops.__all__, *functional.__all__} - CONSTANTS), *METHODS, *WORDS)
 COLUMNS = ("value", "order 1", "order 2", "jvp·vjp", "broadcasting", "float32", "PyTorch")
 

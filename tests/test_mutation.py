@@ -276,6 +276,10 @@ CASES = {
         keeps_float32(lambda x: cross_entropy(x, np.array([2, 0, 1])), X),
         a_definition_takes_lists_keeps_float32_and_bears_an_impossible_class,
     ],
+    "cumsum": [
+        (ops.cumsum, X),
+        *((functools.partial(ops.cumsum, axis=axis), BOX) for axis in (0, 1, -1)),
+    ],
     "divide": of_two(ops.divide),
     "einsum": [
         (lambda a, b: ops.einsum("ij,jk->ik", a, b), S, P),
@@ -649,6 +653,7 @@ NO_MISTAKE_OUTSIDE = {
     "min: the record of 0 cut": COMPARED,
     "min: the record of y cut": COMPARED,
     "mean: the record of y cut": MEASURED,
+    "cumsum: the record of y cut": MEASURED,
 }
 
 

@@ -164,6 +164,12 @@ class Words(NDArrayOperatorsMixin):
     def std(self, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
         return functional.std(self, axis=axis, ddof=ddof, keepdims=keepdims)
 
+    def prod(self, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+        return functional.prod(self, axis=axis, keepdims=keepdims)
+
+    def cumsum(self, axis: int | None = None) -> Tensor:
+        return ops.cumsum(self, axis=axis)
+
     def clip(self, a_min: Any = None, a_max: Any = None, **limits: Any) -> Tensor:
         return functional.clip(self, a_min, a_max, **limits)
 
@@ -171,6 +177,10 @@ class Words(NDArrayOperatorsMixin):
         return ops.reshape(self, shape=shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Tensor:
+        return functional.ravel(self)
+
+    def flatten(self) -> Tensor:
+        """As `ravel`: all elements along one axis."""
         return functional.ravel(self)
 
     def squeeze(self, axis: Any = None) -> Tensor:
@@ -202,6 +212,10 @@ class Words(NDArrayOperatorsMixin):
     def argmax(self, axis: int | None = None) -> Any:
         """The place of the largest element, an integer array."""
         return np.argmax(_plain(self), axis)
+
+    def tolist(self) -> Any:
+        """The values as Python numbers in lists, without a record."""
+        return _plain(self).tolist()
 
     if not TYPE_CHECKING:
 

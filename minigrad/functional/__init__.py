@@ -1,6 +1,6 @@
 """6 · Functions: no new derivatives from here on.
 
-How many derivatives does a tensor library need? Chapter 3 has 46 operations with a rule. Every
+How many derivatives does a tensor library need? Chapter 3 has 47 operations with a rule. Every
 other function is composed of operations that have one, and gets its gradient, of every order, from
 the chain rule alone. Nothing in this chapter mentions g.
 
@@ -21,7 +21,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
     >>> from minigrad import ops
     >>> len(ops.__all__)
-    46
+    47
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The 46 below. Everything else is composed of
+Which functions must a learner differentiate by hand? The 47 below. Everything else is composed of
 them, and the chain rule does the rest. Each rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
@@ -68,7 +68,7 @@ from minigrad.ops.fused import (
 from minigrad.ops.indexing import concatenate, getitem, scatter_add, where
 from minigrad.ops.linalg import matmul
 from minigrad.ops.products import einsum
-from minigrad.ops.reduce import max, mean, min, sum
+from minigrad.ops.reduce import cumsum, max, mean, min, sum
 from minigrad.ops.shape import astype, broadcast_to, reshape, swapaxes, transpose
 from minigrad.ops.softmaxes import log_softmax, logsumexp, softmax
 

@@ -112,3 +112,27 @@ def _shared_by_ties(x, axis):
         return np.where(chosen, g.reshape(shape) / ties, 0)
 
     return vjp
+
+
+@primitive
+def cumsum(x, /, axis=None):
+    """yᵢ = x₀ + … + xᵢ along the axis; with axis=None along the flattened x.
+
+    xⱼ is part of every yᵢ from i = j on, ∂yᵢ/∂xⱼ = [i ≥ j] (1 if i ≥ j, else 0), so it gathers
+    the gradients from its own place to the end:
+
+        ∂L/∂xⱼ = Σᵢ gᵢ [i ≥ j]
+
+    That is a cumulative sum from the other end: flip, sum up, flip back.
+
+    >>> cumsum([1, 2, 4])
+    array([1, 3, 7])
+    """
+    shape = x.shape
+
+    def vjp(g, y):
+        along = 0 if axis is None else axis
+        backwards = (slice(None),) * (along % y.ndim) + (slice(None, None, -1),)
+        return np.cumsum(g[backwards], axis=along)[backwards].reshape(shape)
+
+    return x.cumsum(axis=axis), vjp
