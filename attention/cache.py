@@ -43,7 +43,7 @@ class KVCache:
 
     @property
     def length(self) -> int:
-        """How many positions the cache holds."""
+        """Return the number of positions that the cache holds."""
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

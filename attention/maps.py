@@ -155,7 +155,7 @@ def _decided(weights: Array, mask: Array) -> str:
 
 
 def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int, float]:
-    """How many maps stand side by side, and the side of a cell in inches: as many as fit."""
+    """Return the number of maps that fit side by side, and the side of a cell in inches."""
     T, S = len(queries), len(keys)
     few = T * S <= FEW
     least, most = (0.34, 0.45) if few else (0.2 if H <= 4 else 0.13, min(0.26, 4 / S))

@@ -93,7 +93,7 @@ def power(a: Exponent) -> Callable[[int], float]:
 
 
 def named(a: Exponent) -> float | str:
-    """What a row of results says of a: the number, or the name of the function."""
+    """Return a as a row of results has it: the number, or the name of the function."""
     return str(getattr(a, "__name__", a)) if callable(a) else float(a)
 
 

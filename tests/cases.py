@@ -138,6 +138,7 @@ CURVES = {
     "erf": x,
     "exp": x,
     "expm1": x,
+    "log1p": positive,
     "gelu": x,
     "gelu_tanh": x,
     "log": positive,

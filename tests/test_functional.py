@@ -78,7 +78,7 @@ def test_far_out_the_value_and_the_slope_are_those_of_the_limit_and_nothing_warn
 
 
 def test_a_tiny_argument_keeps_all_its_digits_and_has_slope_1():
-    for f in (ops.expm1, ops.sin, ops.tanh, np.arctan, mg.sinh):
+    for f in (ops.expm1, ops.log1p, ops.sin, ops.tanh, np.arctan, mg.sinh):
         y, (first,), _ = orders(f, [-1e-20, 3e-20])
         np.testing.assert_array_equal(y, [-1e-20, 3e-20])
         np.testing.assert_array_equal(first, np.ones(2))
@@ -90,7 +90,7 @@ def test_a_variance_far_from_0_keeps_its_digits():
     np.testing.assert_array_equal(first, [-2 / 3, 0, 2 / 3])
 
 
-CURVES = """relu softplus silu gelu gelu_tanh sigmoid tanh abs sign sinh square sqrt expm1 erf
+CURVES = """relu softplus silu gelu gelu_tanh sigmoid tanh abs sign sinh square sqrt log1p expm1 erf
     np.arctan"""
 BESIDE = "clip(x, 0.25, 3.0)|minimum(x, 1.0)|maximum(x, 1.0)|logaddexp(x, 1.0)"
 

@@ -291,6 +291,7 @@ CASES = {
     "erf": [*of_one(ops.erf), (ops.erf, LONE)],
     "exp": of_one(ops.exp),
     "expm1": of_one(ops.expm1),
+    "log1p": of_one(ops.log1p, S),
     "gelu_tanh": [
         (ops.gelu_tanh, X),
         (ops.gelu_tanh, LONE),

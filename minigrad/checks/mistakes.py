@@ -106,17 +106,16 @@ def ignores_g(case: Case) -> str | None:
     other = case.claim(np.asarray(np.random.default_rng(1).standard_normal(case.g.shape)))
     if not case.gradient.any() or not _same(other, case.gradient):
         return None
-    said = "The VJP does not depend on g, the gradient that arrives at the output: multiply by g."
-    return said
+    return "The VJP does not depend on g, the gradient that arrives at the output: multiply by g."
 
 
 def factor(case: Case) -> str | None:
     """Diagnose c = k t with one k."""
-    u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
-    k = float((case.gradient * u).sum()) / case.slope(u)[0]
     if not case.gradient.any():
         why = "0 or None stands where a derivative belongs; or two terms cancel"
         return f"The VJP gives 0 times the true gradient: {why}."
+    u = case.length * np.random.default_rng(2).standard_normal(case.point.shape)
+    k = float((case.gradient * u).sum()) / case.slope(u)[0]
 
     def times_k(u: Array) -> tuple[float, float]:
         seen, coarse = case.slope(u)

@@ -59,7 +59,7 @@ class Node:
         self.inputs = inputs
         self.options = options
         self.vjps = vjps
-        self.spent = False  # (explained below the reading line, with `watch`)
+        self.spent = False  # (explained below, with `watch`)
         self.watch: Any = None
 
     @property

@@ -188,7 +188,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
 def contributions(
     t: Tensor, g: Any, leads: Set[Tensor] | None = None, create_graph: bool = False
 ) -> Sent:
-    """What t, whose gradient is g, sends to each of its inputs: the result of that input's VJP.
+    """Return what t, whose gradient is g, sends to each of its inputs: that input's VJP of g.
 
     Three things for each: the input, its position among t's inputs, and the contribution.
     """
@@ -286,7 +286,7 @@ def by_definition(
 
 
 def passes_on(t: Tensor, since: int) -> bool:
-    """Whether t passes its gradient on to its inputs: it has a node, and is newer than `since`.
+    """Return whether t passes its gradient on: it has a node, and is newer than `since`.
 
     (A leaf passes nothing on. So it does not matter that a leaf which was given another array is
     newer than what was made from it.)
@@ -329,7 +329,7 @@ def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> set[Tensor]:
 
 
 def inputs_of(t: Tensor) -> tuple[Tensor, ...]:
-    """What t was made from. RuntimeError if a pass has dropped it.
+    """Return the tensors that t was made from. RuntimeError if a pass has dropped them.
 
     The inputs are read before `spent`, because a pass in another thread may be dropping the node at
     this moment, and it sets `spent` first.

@@ -85,15 +85,15 @@ def primitive(rule: Any = None, /, *, name: str | None = None) -> Any:
     rule's own name. TypeError if the rule has no `/`, or returns too few or too many VJPs, or a
     Tensor. NumPy's ValueError or IndexError is raised with the operation and the shapes in front.
 
-    Some NumPy functions have no operation here, such as `np.cbrt`, and are an error for a Tensor.
-    With them the value is written as a function of no arguments, `lambda: np.cbrt(x)`. It is called
+    Some NumPy functions have no operation here, such as `np.exp2`, and are an error for a Tensor.
+    With them the value is written as a function of no arguments, `lambda: np.exp2(x)`. It is called
     once, in the forward pass. When the rule is called again with Tensors, only its VJPs are used:
 
     >>> @primitive
-    ... def cbrt(x, /):
-    ...     return lambda: np.cbrt(x), lambda g, y: g / (3 * y * y)     # from y³ = x
-    >>> grad(cbrt)(8.0), grad(grad(cbrt))(8.0)                          # 1/12 and -1/144
-    (array(0.08333333), array(-0.00694444))
+    ... def exp2(x, /):
+    ...     return lambda: np.exp2(x), lambda g, y: g * y * np.log(2.0)  # from 2ˣ = exp(x log 2)
+    >>> grad(exp2)(1.0), grad(grad(exp2))(1.0)                           # 2 log 2 and 2 (log 2)²
+    (array(1.38629436), array(0.96090603))
     """
     if rule is None:
         return functools.partial(primitive, name=name)

@@ -132,7 +132,7 @@ class _Watch:
 
 
 def _broken(made: Array, given: list[Array]) -> str:
-    """What is in the array that was made and in none that was given: a NaN, an infinity or ''."""
+    """Return what the array that was made has and none that was given: a NaN, an infinity or ''."""
     for what, broken in (("a NaN", np.isnan), ("an infinity", np.isinf)):
         if broken(made).any() and not any(broken(a).any() for a in given):
             return what
@@ -159,7 +159,7 @@ def _held(vjps: Any) -> list[Array]:
 
 
 def _users_line() -> str:
-    """The innermost line on the call stack that is not this package's own."""
+    """Return the innermost line on the call stack that is not this package's own."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back

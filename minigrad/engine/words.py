@@ -97,9 +97,7 @@ class Words(NDArrayOperatorsMixin):
         table.refuse_unknown(function)  # always raises
 
     # ------------------------------------------------ A first reading may stop here.
-    # What follows is more of the same.
-
-    # ---------------------------------------------------------------- operators
+    # What follows is more of the same: operators, comparisons, methods.
 
     def __sub__(self, other: Any) -> Tensor:
         return ops.subtract(self, other)
@@ -222,7 +220,7 @@ class Words(NDArrayOperatorsMixin):
         def __getattr__(self, name: str) -> Any:
             """Python asks here for what was not found: say what it is called in NumPy's words."""
             # (With name= and obj=, Python adds no guess of its own.)
-            raise AttributeError(functional.vocabulary.advice(name), name=name, obj=None)
+            raise AttributeError(vocabulary.advice(name), name=name, obj=None)
 
 
 # Python's errors then speak of `Tensor.sum()`, the name that a caller knows.

@@ -1,8 +1,8 @@
 """6 · Functions: no new derivatives from here on.
 
-How many derivatives does a tensor library need? Chapter 3 has 47 operations with a rule. Every
-other function is composed of operations that have one, and gets its gradient, of every order, from
-the chain rule alone. Nothing in this chapter mentions g.
+How many derivatives does a tensor library need? Chapter 3 has 48 operations with a rule, and
+chapter 3.9 eleven more. Every other function is composed of operations that have one, and gets its
+gradient, of every order, from the chain rule alone. Nothing in this chapter mentions g.
 
     6.1  curves        elementwise: sinh, relu, gelu, clip, …
     6.3  reductions    and products: var, norm, prod, outer, …
@@ -21,7 +21,7 @@ done at all (sin). Otherwise a rule is one more derivation that may be wrong.
 
     >>> from minigrad import ops
     >>> len(ops.__all__)
-    47
+    48
 """
 
 from typing import TYPE_CHECKING

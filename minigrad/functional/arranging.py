@@ -180,7 +180,7 @@ def tile(x: Any, reps: Any) -> Tensor:
     array([1, 2, 1, 2])
     """
     counts = tuple(map(operator.index, reps if np.ndim(reps) else (reps,)))
-    ndim = len(counts) if len(counts) > len(_shape(x)) else len(_shape(x))
+    ndim = max(len(counts), len(_shape(x)))
     counts = (1,) * (ndim - len(counts)) + counts
     shape = (1,) * (ndim - len(_shape(x))) + _shape(x)
     apart = reshape(x, tuple(n for length in shape for n in (1, length)))
@@ -250,7 +250,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """
     y = moveaxis(x, (axis1, axis2), (-2, -1))
     rows, columns = np.shape(y)[-2:]
-    first = np.array([-offset if offset < 0 else 0, offset if offset > 0 else 0])
+    first = np.array([max(-offset, 0), max(offset, 0)])
     n = np.clip([rows, columns] - first, 0, None).min()
     return getitem(y, (..., first[0] + np.arange(n), first[1] + np.arange(n)))
 

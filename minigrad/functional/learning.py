@@ -31,7 +31,7 @@ def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Tensor:
     """The mean squared error. Both must have the same shape.
 
     (n, 1) against (n,) would broadcast to n × n differences, and the model would train badly. So
-    two shapes are refused.
+    two different shapes are refused.
 
     >>> mse([1.0, 2.0], [1.0, 4.0])
     array(2.)

@@ -121,7 +121,7 @@ def kron(a: Any, b: Any) -> Tensor:
     >>> np.kron(Tensor([1, 10]), [1, 2])
     Tensor([ 1,  2, 10, 20])
     """
-    ndim = np.ndim(a) if np.ndim(a) > np.ndim(b) else np.ndim(b)
+    ndim = max(np.ndim(a), np.ndim(b))
     shapes = [(1,) * (ndim - np.ndim(x)) + np.shape(x) for x in (a, b)]
     outer_axes = tuple(n for m in shapes[0] for n in (m, 1))
     inner_axes = tuple(n for m in shapes[1] for n in (1, m))

@@ -1,9 +1,9 @@
 """6.3 · Reductions: sums, products and lengths, composed.
 
 Which functions of statistics and linear algebra need a derivative of their own, once sums, maxima
-and matrix products have one? None. A variance is a mean of squares, a product is a tree of
-multiplications. Care is needed only at single
-points, where a formula that is right everywhere else divides 0 by 0.
+and matrix products have one? None. A variance is a mean of squares, and a product is a tree of
+multiplications. Care is needed only at single points, where a formula that is right everywhere else
+divides 0 by 0.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _count(x: Any, axis: Any, ddof: int, asked: str) -> int:
-    """What a sum of squares over the axis is divided by."""
+    """Return the number that a sum of squares over the axis is divided by."""
     shape = np.shape(x)
     n: int = math.prod(shape[i] for i in _reduced(axis, shape))
     if n <= ddof:

@@ -126,7 +126,6 @@ INSTEAD: dict[Any, str] = {
     np.insert: "np.concatenate([x[:i], values, x[i:]])",
     np.linspace: "start + (stop - start) * np.linspace(0, 1, n)",
     np.log10: "np.log(x) / np.log(10)",
-    np.log1p: "np.log(1 + x)",
     np.log2: "np.log(x) / np.log(2)",
     np.nanmean: "np.where(np.isnan(x), 0, x).sum() / (~np.isnan(x)).sum()",
     np.nansum: "np.where(np.isnan(x), 0, x).sum()",
@@ -178,7 +177,7 @@ OTHER_WORDS: dict[str, str] = {
 
 
 def advice(name: str) -> str:
-    """What to write instead of `t.name`, for a Tensor t that has no such attribute."""
+    """Return what to write instead of `t.name`, for a Tensor t that has no such attribute."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
     found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]

@@ -80,7 +80,7 @@ class Box:
 
     @property
     def of_several(self) -> bool:
-        """Whether it stands for several operations: a closed layer, or copies."""
+        """Return whether it stands for several operations: a closed layer, or copies."""
         return self.kind in ("module", "repeat")
 
 

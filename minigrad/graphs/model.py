@@ -2,7 +2,7 @@
 
 What does a drawing need? Which tensors there are, what each was computed from, and how large the
 gradient at each is. This file collects that as plain data, a `Vertex` for each tensor, in the
-order in which the tensors were computed. A drawing reads only this list, and no longer the record.
+order in which the tensors were computed. A drawing reads this list, and not the record.
 """
 
 from __future__ import annotations

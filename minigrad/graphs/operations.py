@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 class Facts(NamedTuple):
-    """What is known of an operation.
+    """Facts about an operation.
 
     constant   how a constant is written that is its first input, or its second
     copied     the positions of the inputs that it copies to the shape of its result (broadcasts)

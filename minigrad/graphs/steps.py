@@ -23,7 +23,7 @@ the sum. It is the engine's own pass, so its gradients are those of `backward()`
         3. square → x, input 0, 1 of 2: [1, 2]
         4. square → x, input 1, 2 of 2: [1, 2] + [1, 2] = [2, 4]
 
-- An operation under `no_grad` leaves no record, and is no step. Its result is a constant.
+- An operation under `no_grad` leaves no record and is not a step. Its result is a constant.
 - A fused operation is one step. (Under `unfused()` its definition's operations are the steps.)
 - `recompute` is one step, and what it runs again is not a step.
 - A leaf that is given another array in the block is a leaf for each of its arrays.
@@ -60,7 +60,7 @@ from minigrad.runs.saving import write_whole
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one tensor sends to another in the backward pass.
+    """One tensor's share of another's gradient, as it is sent in the backward pass.
 
     source, target   the vertices' numbers; the seed, which starts the pass, has no source
     position         which input of the source's operation the target is

@@ -55,7 +55,7 @@ class Summary:
 
     @property
     def size(self) -> int:
-        """How many numbers the array had."""
+        """Return the number of elements that the array had."""
         return math.prod(self.shape)
 
     def __str__(self) -> str:

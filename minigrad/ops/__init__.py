@@ -1,7 +1,8 @@
 """3 · Primitives: value and derivative side by side.
 
-Which functions must a learner differentiate by hand? The 47 below. Everything else is composed of
-them, and the chain rule does the rest. Each rule has its derivation beside it:
+Which functions must a learner differentiate by hand? The 48 that this package exports, and the
+eleven of chapter 3.9. Everything else is composed of them, and the chain rule does the rest. Each
+rule has its derivation beside it:
 
     3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
     3.2  shape         reshape, transpose, … : moving and copying
@@ -11,12 +12,10 @@ them, and the chain rule does the rest. Each rule has its derivation beside it:
     3.6  softmaxes     softmax, log_softmax, logsumexp
     3.7  fused         layer_norm, rms_norm, linear, masked_softmax, …: several steps, one node
     3.8  products      einsum
-    3.10 classification  cross_entropy
+    3.9  inverses      np.arcsin, np.linalg.inv, …: eleven more, found only as NumPy's functions
+    3.10 classification: cross_entropy
 
 `erf`, which NumPy lacks, is computed by a tool, `error_function`.
-Chapter 3.9 has eleven more, which are found only as NumPy's functions:
-
-    3.9  inverses      np.arcsin, np.linalg.inv, np.linalg.solve, np.arctan2, …
 
 How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambda returns the
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
@@ -42,6 +41,7 @@ from minigrad.ops.elementwise import (
     exp,
     expm1,
     log,
+    log1p,
     logaddexp,
     maximum,
     minimum,

@@ -134,8 +134,8 @@ def power(a, b, /):
 
     At a = 0 the formulas give 0 · ∞ in two cases: ∂y/∂a if b = 0, and ∂y/∂b if b > 0. In both the
     function is constant in that input, so the rule returns 0, at every order. (At a = b = 0 it
-    returns 0 for ∂y/∂b too, where 0ᵇ jumps.)
-    `x**0.5` keeps its infinite slope at 0, and the log of a negative base is NaN, as in NumPy.
+    returns 0 for ∂y/∂b too, where 0ᵇ jumps.) `x**0.5` keeps its infinite slope at 0, and the log of
+    a negative base is NaN, as in NumPy.
     """
     exponent = b
     if b.ndim == 0 and a.dtype.kind == "f":
@@ -165,6 +165,16 @@ def expm1(x, /):
     (array(0.), array(1.e-20))
     """
     return lambda: np.expm1(x), lambda g, y: g * (y + 1)
+
+
+@primitive
+def log1p(x, /):
+    """y = log(1 + x): f′ = 1/(1 + x). Near 0, where 1 + x drops digits of x, it keeps all digits.
+
+    >>> log1p(0.0), log1p(1e-20)
+    (array(0.), array(1.e-20))
+    """
+    return lambda: np.log1p(x), lambda g, y: g / (1 + x)
 
 
 @primitive

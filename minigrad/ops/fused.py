@@ -3,8 +3,9 @@
 What does it cost to compose? Layer normalisation, written as a formula, records nine nodes and
 walks fourteen VJPs. Derived on paper, its gradient is one line that needs one array of the
 input's size, and one number for each row. So the operations below, which Transformers run at every
-step, have rules that do all steps at once. In all but `linear`, one function `backward` returns the
-gradients of all inputs, because these gradients share most of their work (chapter 1.3).
+step, have rules that do all steps at once. In all but `linear` and `rotate_pairs`, one function
+`backward` returns the gradients of all inputs, because these gradients share most of their work
+(chapter 1.3).
 
 Beside each such operation is its `definition`, the same function composed of other operations. The
 definition says what is meant, and it is used where the derivative itself is differentiated.
@@ -297,8 +298,6 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
 
         ( cos θ  -sin θ )ᵀ    (  cos θ  sin θ )
         ( sin θ   cos θ )  =  ( -sin θ  cos θ )
-
-    Composed it would be nine nodes, and twelve arrays for what needs one.
 
     >>> rotate_pairs([1.0, 2.0, 3.0, 4.0], 0.0, 1.0)        # by 90°
     array([-2.,  1., -4.,  3.])
