@@ -69,7 +69,8 @@ class Search:
         self.right = self.unsure = 0
         nodes = [t for t in behind(f(*points)) if t.node is not None]
         for t in sorted(nodes, key=lambda t: t._time):
-            node, sure = Alone(t), False
+            node = Alone(t)
+            sure = False
             try:
                 with np.errstate(all="ignore"):
                     seen = compare(node.claims(rng), order, rtol, rng)
@@ -80,4 +81,5 @@ class Search:
                 continue
             except Exception:  # a rule that fails on its own inputs, now in float64
                 pass
-            self.right, self.unsure = self.right + sure, self.unsure + (not sure)
+            self.right += sure
+            self.unsure += not sure

@@ -75,7 +75,9 @@ def explained(
             f"Operations of f, each checked alone to order {order}: {search.right} right, "
             f"{len(search.wrong)} wrong, {search.unsure} not judged."
         )
-    lines += [*reasons, *[table] * bool(table)]
+    lines += reasons
+    if table:
+        lines.append(table)
     return GradientError("\n".join(lines), rule=name, input=i, diagnoses=tuple(reasons))
 
 
@@ -108,7 +110,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
         u.flat[flat] = trial.length.flat[flat]
         points = [trial.point + h * u for h in (-NEAR, -NEARER, 0.0, NEARER, NEAR)]
         a, b, c, d, e = (float(trial.claims.along(i)(point)[j]) for point in points)
-        below, above, far = (c - b) / NEARER, (d - c) / NEARER, abs(a - 2 * c + e) / NEAR
+        below, above = (c - b) / NEARER, (d - c) / NEARER
+        far = abs(a - 2 * c + e) / NEAR
         claim, apart = float((trial.gradient * u).sum()), abs(above - below)
         between = abs(above - claim) + abs(claim - below) < 1.02 * apart
         kink = between and apart > max(0.5 * far, rounding)
@@ -128,7 +131,8 @@ def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
 
 def _elements(trial: Trial) -> tuple[str, Array, str]:
     """Return how many elements differ, the flat indices of the worst, and the table of them."""
-    point, gradient, chosen = trial.point, trial.gradient.ravel(), np.arange(trial.point.size)
+    point, gradient = trial.point, trial.gradient.ravel()
+    chosen = np.arange(point.size)
     rng = np.random.default_rng(0)
     while len(chosen) > MOST_ELEMENTS:  # keep the half along which the two slopes differ more
         halves, apart = np.array_split(chosen, 2), []

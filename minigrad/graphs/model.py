@@ -144,9 +144,10 @@ class Model:
     def _add(self, t: Tensor, inputs: tuple[int, ...], line: str = "") -> int:
         """Turn a tensor into data, and return its number."""
         number = self._numbers[self._key(t)] = len(self.met)
-        node, given, known = t.node, self.names.get(t), dict[str, Any]()
-        name, plain = printable(given or t.name or ""), "leaf" if t.requires_grad else "constant"
-        kind = plain
+        node, given = t.node, self.names.get(t)
+        known: dict[str, Any] = {}
+        name = printable(given or t.name or "")
+        kind = plain = "leaf" if t.requires_grad else "constant"
         if node is not None:
             kind, plain = "operation", node.rule.__name__
             known = _of_rule(node.rule, node.options, t.shape)

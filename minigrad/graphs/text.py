@@ -49,7 +49,8 @@ def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, 
 
     A layer's own weights are called as the layer does.
     """
-    around, noise, found = drawing.vertices[box.vertices[-1]].modules, drawing.noise, []
+    around, noise = drawing.vertices[box.vertices[-1]].modules, drawing.noise
+    found = []
     for row in box.rows:
         name = names[row.vertex].removeprefix(f"{around[-1].layer}." if around else "")
         text = f"{name}, {row.words}" if row.words else name
