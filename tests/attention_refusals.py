@@ -1,4 +1,4 @@
-"""What attention refuses: each call, its error, and the words of its sentence.
+"""Refusals of attention: each call, its error, and the words of its sentence.
 
 `…` stands for any words. `test_scaled_dot_product.py` makes all the calls. A refusal that needs
 more than a call, such as a look at what it left unchanged, stands with its chapter's tests.
@@ -97,7 +97,7 @@ to_theirs(gpt.state_dict(), gpt2_layout(1)) → ValueError: this layout has no p
 
 
 def names():
-    """What the rows speak of."""
+    """Return the names that the rows use."""
     heads = attention.MultiHeadAttention(14, 7, rng=RNG)
     x = ones(2, 3, 14)
     given = {"ones": ones, "yes": yes, "RNG": RNG, "SIZES": SIZES, "heads": heads, "x": x}

@@ -17,7 +17,7 @@ from tests.making import A, B, M, leaf
 
 
 def names():
-    """What the rows speak of, made anew for each."""
+    """Return the names that the rows use, made anew for each."""
     return {
         **vars(optim) | vars(nn) | vars(minigrad),
         "np": np,

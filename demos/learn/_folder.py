@@ -88,7 +88,7 @@ class Folder:
     # ---------------------------------------------------------------- what is remembered
 
     def kept(self) -> dict[str, dict[str, object]]:
-        """What is remembered: of each solved exercise its file's number, and the hints shown."""
+        """Return each solved exercise's number of its file, and the number of hints shown."""
         path = self.path / KEPT
         if not path.exists():
             return {"solved": {}, "hints": {}}

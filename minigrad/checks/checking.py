@@ -94,7 +94,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Report:
-    """What `gradcheck` found. True if every derivative was resolved and agrees."""
+    """The comparisons that `gradcheck` made. True if every derivative was resolved and agrees."""
 
     comparisons: tuple[Comparison, ...]
 

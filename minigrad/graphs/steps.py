@@ -84,7 +84,7 @@ class Steps:
 
     `net` is the Module whose layers are to be named, and drawn as frames by `graph(loss,
     steps=steps)`; without it no step has a layer. The operations of the thread that entered the
-    block are noted until the block ends, also by an exception. A step costs some 100 microseconds.
+    block are noted until the block ends, also by an exception. A step costs some 160 microseconds.
     Steps keep the record alive, and so all that it holds, until they are freed.
 
     model          what was met, from which `graph(y, steps=steps)` draws

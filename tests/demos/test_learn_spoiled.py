@@ -14,7 +14,7 @@ NOT_SAID = "cannot go on|NoneType|memoryview|object has no attribute|object is n
 
 
 def refused(name, tree):
-    """What the check says of our solution, after a change of its tree."""
+    """Return what the check says of our solution, after a change of its tree."""
     found = judged(FOLDER / f"{name}.py", name, ast.unparse(ast.fix_missing_locations(tree)))
     assert not found.solved and not re.search(NOT_SAID, found.said), found.said
     return found.said

@@ -64,7 +64,7 @@ every_text = pytest.mark.parametrize("name", TEXTS)
 
 
 def run_of(name, *options):
-    """How a text's demo is run here."""
+    """Return the options with which a text's demo is run here."""
     return name, "--seed", str(TEXTS[name].seed), *options
 
 
