@@ -1,0 +1,380 @@
+"""Site · Chapters: rows of prose at the left and code at the right, from the files as they are."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import re
+from html import escape
+from typing import Any
+
+from demos.site import _source, _templates
+from demos.site._contents import PICTURES, STOP, Chapter
+from demos.site._source import DEFINITIONS, Source
+from demos.site._templates import Page, inline, markdown, plain
+
+EXAMPLES = doctest.DocTestParser()
+
+
+class Book:
+    """All chapters and tools, and the addresses of what is in them."""
+
+    def __init__(self, chapters: dict[str, Chapter], files: dict[str, Source]) -> None:
+        self.chapters, self.files = chapters, files
+        self.pages = {each.source.name: each.page for each in chapters.values()}
+        for name in files.keys() - self.pages.keys():
+            self.pages[name] = f"{name}.html"
+        self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
+        self._cache: dict[Source, list[str]] = {}
+
+    def address(self, source: Source, name: str) -> str:
+        """Return where a definition is shown; "" stands for the file itself."""
+        return self.pages[source.name] + (f"#{name}" if name else "")
+
+    def links(self, text: str) -> str:
+        """Return a text as HTML whose chapters and exercises are links."""
+        out, last = [], 0
+        number = r"\d+(?:\.\d+)*"
+        joined = rf"(?:[Cc]hapter|[Ee]xercise)s?\s+{number}(?:(?:, and|,| and| or| to)\s+{number})*"
+        for m in re.finditer(joined, text):
+            out.append(_templates.formula(text[last : m.start()]))
+            page = self._exercise if m[0][0] in "eE" else self._chapter
+            out.append(re.sub(number, lambda n, page=page: page(n[0]), m[0]))
+            last = m.end()
+        return "".join([*out, _templates.formula(text[last:])])
+
+    def _chapter(self, number: str) -> str:
+        inside = [n for n in self.chapters if n == number or n.startswith(f"{number}.")]
+        if not inside:
+            raise ValueError(f"there is no chapter {number}")
+        return f'<a href="{self.chapters[inside[0]].page}">{number}</a>'
+
+    def _exercise(self, number: str) -> str:
+        if not 1 <= int(number) <= 24:
+            raise ValueError(f"there is no exercise {number}")
+        return f'<a href="exercise-{number}.html">{number}</a>'
+
+    def prose(self, text: str) -> str:
+        """Return a docstring's paragraphs as HTML."""
+        return markdown(text, self.links)
+
+    # ------------------------------------------------------------ code
+
+    def code(self, source: Source, first: int, last: int, skip: range = range(0)) -> str:
+        """Return lines first to last of a file as HTML, with refusals and overloads folded."""
+        numbers = [n for n in range(first, last + 1) if n not in skip]
+        lines = self._lines(source)
+        kept = [n for n in numbers if source.lines[n - 1].strip()]
+        if not kept:
+            return ""
+        pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
+        shown, folded = [], self._folded(source)
+        for n in range(kept[0], kept[-1] + 1):
+            if n in skip:
+                continue
+            line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", lines[n - 1])
+            span = folded.get(n)
+            if span and n == span[0]:
+                count = span[1] - span[0] + 1
+                title = f"{span[2]}, {count} line{'s' * (count > 1)}"
+                shown.append(f'<details class="fold"><summary>{title}</summary>')
+            shown.append(f'<div class="ln" id="L{n}" data-n="{n}">{line or " "}</div>')
+            if span and n == span[1]:
+                shown.append("</details>")
+        return f'<div class="code" tabindex="0">{"".join(shown)}</div>'
+
+    def _lines(self, source: Source) -> list[str]:
+        if source not in self._cache:
+            links = _source.places(source.tree, source.lines, self.files, source, self.address)
+            self._cache[source] = _source.coloured(source.text, links)
+        return self._cache[source]
+
+    def _folded(self, source: Source) -> dict[int, tuple[int, int, str]]:
+        """Return the spans of lines that are folded: by each of their lines."""
+        found = {}
+        for node in ast.walk(source.tree):
+            first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+            if (
+                isinstance(node, ast.If)
+                and isinstance(node.body[-1], ast.Raise)
+                and not node.orelse
+            ):
+                said = "a refusal"
+            elif isinstance(node, ast.FunctionDef) and any(
+                getattr(d, "id", "") == "overload" for d in node.decorator_list
+            ):
+                first, said = node.decorator_list[0].lineno, "a type"
+            else:
+                continue
+            found.update((n, (first, last, said)) for n in range(first, last + 1) if n not in found)
+        return found
+
+    def console(self, source: Source, examples: list[doctest.Example]) -> str:
+        """Return a docstring's examples as HTML: what is typed, and what is printed."""
+        rows = []
+        for each in examples:
+            lines = each.source.rstrip("\n").split("\n")
+            links = _source.places(ast.parse(each.source), lines, self.files, source, self.address)
+            for i, line in enumerate(_source.coloured(each.source.rstrip("\n"), links)):
+                prompt = "... " if i else ">>> "
+                rows.append(f'<div class="in"><span class="ps">{escape(prompt)}</span>{line}</div>')
+            rows += [
+                f'<div class="out">{escape(x, quote=False) or " "}</div>'
+                for x in each.want.splitlines()
+            ]
+        return f'<div class="code console" tabindex="0">{"".join(rows)}</div>'
+
+    def parts(self, source: Source, docstring: str) -> list[tuple[str, Any]]:
+        """Split a docstring into its texts and its blocks of examples, in order."""
+        found: list[tuple[str, Any]] = []
+        for part in EXAMPLES.parse(docstring):
+            if isinstance(part, str):
+                text = "\n".join(x if x.strip() else "" for x in part.split("\n")).strip("\n")
+                if text.strip():
+                    found.append(("text", text))
+            elif found and found[-1][0] == "examples":
+                found[-1][1].append(part)
+            else:
+                found.append(("examples", [part]))
+        return found
+
+    # ------------------------------------------------------------ pages
+
+    def chapter(self, chapter: Chapter) -> Page:
+        """Return a chapter's page."""
+        source, order = chapter.source, list(self.chapters.values())
+        place = order.index(chapter)
+        title = _templates.formula(chapter.title)
+        linked = lambda found: ", ".join(
+            f'<a href="{x.page}">{x.number} {_templates.formula(x.title)}</a>' for x in found
+        )
+        facts = [f"{chapter.minutes} min{' · ★ of the evening' * chapter.star}"]
+        facts += [f"needs {linked(chapter.needs)}"] * bool(chapter.needs)
+        facts += [f"leads to {linked(chapter.leads)}"] * bool(chapter.leads)
+        facts += [
+            f"<code>{source.path}</code>, {len(source.lines)} lines",
+            self.notebook(chapter.number),
+        ]
+        head = [
+            f'<p class="kicker">Chapter {chapter.number} · {chapter.part}</p><h1>{title}</h1>',
+            f'<p class="sub">{inline(chapter.says, self.links)}.</p>',
+            f'<p class="facts">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>',
+        ]
+        if chapter.number in PICTURES:
+            name, says = PICTURES[chapter.number]
+            head.append(f'<figure><img src="pictures/{name}.svg" alt="{says}"></figure>')
+        both = zip(
+            ("←", "→"), (order[place - 1 : place], order[place + 1 : place + 2]), strict=True
+        )
+        turns = [
+            f'<a href="{x.page}">{x.number} {_templates.formula(x.title)} {arrow}</a>'
+            for arrow, found in both
+            for x in found
+        ]
+        side = self.contents(chapter)
+        turn = f'<nav class="turn" aria-label="Chapters before and after">{"".join(turns)}</nav>'
+        body = [side, *head, *self.rows(source), turn]
+        name = f"{chapter.number} {plain(title)}"
+        self.index.append((name, "chapter", chapter.page))
+        return Page(chapter.page, name, body, plain(chapter.says), "Book", "chapter")
+
+    def contents(self, now: Chapter | None = None) -> str:
+        """Return the list of all chapters, by parts."""
+        shown, part = [], ""
+        for each in self.chapters.values():
+            if each.part != part:
+                part = each.part
+                shown.append(f"<b>{part}</b>")
+            here = ' aria-current="page"' if each is now else ""
+            star = ' <span class="star" aria-label="of the evening">★</span>' * each.star
+            shown.append(
+                f'<a href="{each.page}"{here}>{each.number} {_templates.formula(each.title)}{star}</a>'
+            )
+        return f'<details class="contents"><summary>All chapters</summary><nav aria-label="Chapters">{"".join(shown)}</nav></details>'
+
+    def notebook(self, name: str) -> str:
+        """Return the link to a notebook."""
+        return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
+
+    def tool(self, source: Source) -> Page:
+        """Return a tool's page of reference."""
+        said = source.docstring.partition("\n")[0]
+        self.index.append((source.name, "a tool", self.pages[source.name]))
+        body = [
+            self.contents(),
+            f'<p class="kicker">A tool, to be used and not read</p><h1><code>{source.name}</code></h1>',
+            f'<p class="sub">{inline(said, self.links)}</p>',
+            f'<p class="facts"><span><code>{source.path}</code>, {len(source.lines)} lines</span></p>',
+            *self.rows(source),
+        ]
+        return Page(self.pages[source.name], source.name, body, plain(said), "Book", "chapter")
+
+    # ------------------------------------------------------------ rows
+
+    def rows(self, source: Source) -> list[str]:
+        """Return a file as rows: the module's docstring, then every statement in order."""
+        first, *body = source.tree.body
+        shown = [self._opening(source)]
+        later = STOP in source.docstring
+        imports = [x for x in body if isinstance(x, ast.Import | ast.ImportFrom)]
+        start = first.end_lineno or 1
+        if imports:
+            end = imports[-1].end_lineno or 1
+            modules = sorted(
+                {x.module or "" for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
+            )
+            said = f"Imports{': ' * bool(modules)}{', '.join(modules)}"
+            inside = self.code(source, start + 1, end)
+            shown.append(
+                _row(
+                    "", f'<details class="fold imports"><summary>{said}</summary>{inside}</details>'
+                )
+            )
+            start = end
+        for kind, *what in self._items(
+            source, [x for x in body if x.lineno > start], start, len(source.lines)
+        ):
+            if kind == "head":
+                shown.append(f'<h2 id="{_slug(what[0])}">{inline(what[0], self.links)}</h2>')
+            elif kind == "stop":
+                shown.append(_later(inline(what[0], self.links)))
+                later = True
+            elif kind == "code":
+                shown.append(_row("", self.code(source, *what)))
+            else:
+                shown.append(self._definition(source, *what))
+        return [*filter(None, shown), *["</details>"] * later]
+
+    def _opening(self, source: Source) -> str:
+        """Return the rows of the module's docstring: each text with the examples that follow it."""
+        text = source.docstring.partition("\n")[2]
+        replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
+        right = [self._replaces(replaced[1])] if replaced else []
+        text = text.replace(replaced[0], "") if replaced else text
+        rows, left, lesson = [], "", True
+        for kind, what in self.parts(source, text):
+            if kind == "text" and STOP in what and lesson:
+                before, _, what = what.partition(STOP)
+                rows += [_row(left + self.prose(before), "".join(right)), _later(STOP)]
+                left, right, lesson = "", [], False
+            if kind == "text":
+                left += self.prose(what)
+            else:
+                rows.append(_row(left, "".join([*right, self.console(source, what)])))
+                left, right = "", []
+        return "".join([*rows, _row(left, "".join(right)) if left or right else ""])
+
+    def _replaces(self, code: str) -> str:
+        idea = self.files["minigrad.idea"]
+        found = [n for n, line in enumerate(idea.lines, 1) if code in line]
+        if len(found) != 1:
+            raise ValueError(f"chapter 0 has the line {code!r} {len(found)} times, and not once")
+        line = _source.coloured(code, {})[0]
+        return (
+            f'<div class="replaces"><p><a href="{self.address(idea, "")}#L{found[0]}">In chapter 0</a>:'
+            f'</p><div class="code"><div class="ln">{line}</div></div></div>'
+        )
+
+    def _items(
+        self, source: Source, body: list[Any], start: int, end: int
+    ) -> list[tuple[Any, ...]]:
+        """Return headings, the stop line, code, and definitions, with their lines."""
+        found: list[tuple[Any, ...]] = []
+        for node in [*body, None]:
+            first = end + 1
+            if node is not None:
+                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            first = self._gap(source, found, start + 1, first, node)
+            if node is None:
+                break
+            start = node.end_lineno
+            methods = [x for x in getattr(node, "body", ()) if isinstance(x, ast.FunctionDef)]
+            if isinstance(node, ast.ClassDef) and any(map(ast.get_docstring, methods)):
+                head = min([methods[0].lineno, *(d.lineno for d in methods[0].decorator_list)]) - 1
+                inner = node.body[node.body.index(methods[0]) :]
+                while (
+                    source.lines[head - 1].lstrip().startswith(("#", "@"))
+                    or not source.lines[head - 1].strip()
+                ):
+                    head -= 1
+                found.append(("definition", node, first, head, node.name))
+                for item in self._items(source, inner, head, node.end_lineno):
+                    if item[0] == "definition":
+                        item = (*item[:4], f"{node.name}.{item[4]}")
+                    found.append(item)
+            elif isinstance(node, DEFINITIONS) and ast.get_docstring(node):
+                found.append(("definition", node, first, start, node.name))
+            elif found and found[-1][0] == "code" and found[-1][2] >= first - 2:
+                found[-1] = ("code", found[-1][1], start)
+            else:
+                found.append(("code", first, start))
+        return found
+
+    def _gap(self, source: Source, found: list[Any], first: int, last: int, node: Any) -> int:
+        """Handle the comments between two statements; return where the next one's lines begin."""
+        n = first
+        while n < last:
+            line = source.lines[n - 1].strip()
+            if STOP in line:
+                said = []
+                while n < last and source.lines[n].strip().startswith("#"):
+                    said.append(source.lines[n].strip("# "))
+                    n += 1
+                found.append(("stop", " ".join([STOP, *said])))
+            elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
+                found.append(("head", m[1]))
+            elif line.startswith("#"):
+                end = n
+                while end < last and source.lines[end - 1].strip().startswith("#"):
+                    end += 1
+                if end == last and node is not None:
+                    return n
+                found.append(("code", n, end - 1))
+                n = end
+            n += 1
+        return last
+
+    def _definition(self, source: Source, node: Any, first: int, last: int, name: str) -> str:
+        said = ast.get_docstring(node) or ""
+        skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
+        self.index.append((name, source.path, self.address(source, name)))
+        head = (
+            f'<h3 id="{name}"><code>{name}</code>'
+            f'<a class="self" href="#{name}" aria-label="Address of {name}">¶</a></h3>'
+        )
+        parts = self.parts(source, said)
+        texts = "\n\n".join(what for kind, what in parts if kind == "text").split("\n\n")
+        shown = [self.console(source, what) for kind, what in parts if kind == "examples"]
+        cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
+        value = _value(node)
+        if cut and value and last > value:
+            top = head + self.prose("\n\n".join(texts[:cut]))
+            rest = self.prose("\n\n".join(texts[cut:]))
+            code = self.code(source, value + 1, last, skip)
+            return _row(top, self.code(source, first, value, skip), "rule") + _row(
+                rest, "".join([code, *shown])
+            )
+        code = self.code(source, first, last, skip)
+        return _row(head + self.prose("\n\n".join(texts)), "".join([code, *shown]), "rule")
+
+
+def _value(node: Any) -> int | None:
+    """Return the last line of a rule's value, if its VJPs stand on lines of their own."""
+    last = node.body[-1]
+    if not isinstance(last, ast.Return) or not isinstance(last.value, ast.Tuple):
+        return None
+    value, *vjps = last.value.elts
+    lines = [each.lineno for each in vjps]
+    return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None
+
+
+def _row(left: str, right: str, kind: str = "") -> str:
+    return f'<div class="row {kind}"><div class="prose">{left}</div><div class="beside">{right}</div></div>'
+
+
+def _later(said: str) -> str:
+    return f'<details class="later" id="later"><summary>{said}</summary>'
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

@@ -1,0 +1,178 @@
+"""Site · Contents: the chapters in their order, and what each needs and leads to.
+
+A chapter's number and title are the first line of its file. They are not written here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from demos.site._source import Source, sources
+
+ROOT = Path(__file__).parents[2]
+STOP = "A first reading may stop here."
+PARTS = (  # name and folder; of each file: ★ if it is of the evening, and what you know afterwards
+    ("The idea", "minigrad", (("idea", "★", "backpropagation through attention, on one screen"),)),
+    (
+        *("The engine", "minigrad/engine"),
+        (
+            ("tensor", "★", "what a tensor holds, and what it refuses to keep every gradient"),
+            ("record", "★", "what an operation leaves behind, and how to compute without a trace"),
+            ("rules", "★", "how a value and its derivatives become an operation, yours too"),
+            ("words", "", "how operators, methods and NumPy's own functions come to record"),
+            ("replay", "★", "why reverse mode, in what order, and why gradients add up"),
+            ("autograd", "", "`backward` and `gradients`, as arrays or to differentiate again"),
+            ("derivatives", "", "`grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`"),
+            ("recomputing", "", "how to pay for memory with time"),
+        ),
+    ),
+    (
+        *("Primitives", "minigrad/ops"),
+        (
+            ("__init__", "★", "which functions are differentiated by hand, how to read a rule"),
+            ("elementwise", "★", "why a diagonal Jacobian is a product, from `add` to `power`"),
+            ("shape", "", "what a derivative is where nothing is computed: the way back"),
+            ("indexing", "", "where the gradient of `x[2]` goes, and why it is added there"),
+            ("reduce", "★", "how one gradient is shared among many inputs"),
+            ("linalg", "★", "where the transposes in G Bᵀ and Aᵀ G come from"),
+            ("softmaxes", "★", "softmax's Jacobian, and the moment when attention stops learning"),
+            ("fused", "", "what layer normalisation costs, and its derivative in one line"),
+            ("products", "", "how `einsum` does without transposes, forward and backward"),
+            ("inverses", "", "how to differentiate the solution of an equation: A⁻¹, A⁻¹ B"),
+            ("classification", "", "what a classifier learns from: prediction minus truth"),
+        ),
+    ),
+    (
+        *("Checks", "minigrad/checks"),
+        (
+            ("differences", "★", "how to take a numerical derivative, and how far to believe it"),
+            ("claims", "", "what exactly is compared with a finite difference"),
+            ("checking", "", "how one random direction tests a million derivatives"),
+        ),
+    ),
+    ("Graphs", "minigrad/graphs", (("__init__", "", "how to see a record, with its gradients"),)),
+    (
+        *("Functions", "minigrad/functional"),
+        (
+            ("__init__", "", "how few operations need a derivative of their own"),
+            ("curves", "", "why the computer gets another formula than the blackboard"),
+            ("reductions", "", "what to do where a right formula divides 0 by 0"),
+            ("learning", "", "why a loss takes logits, and what padding and dropout do"),
+        ),
+    ),
+    (
+        *("Layers", "minigrad/nn"),
+        (
+            ("module", "", "how parameters are found, named, frozen, saved and loaded"),
+            ("layers", "", "the layers every model is built of, a few lines each"),
+        ),
+    ),
+    ("Training", "minigrad", (("optim", "", "what to do with a gradient: from SGD to AdamW"),)),
+    (
+        *("Attention", "attention"),
+        (
+            ("scaled_dot_product", "★", "attention, and the way back through it, with numbers"),
+            ("masks", "", "what True means in a mask, and how to build the usual ones"),
+            ("additive", "", "what came before the product, and where its scale was hidden"),
+            ("fused", "", "how softmax is summed up online, both ways without T² numbers"),
+            ("multi_head", "★", "what is split among heads, and what is not"),
+            ("positions", "", "why attention knows no order, and three places to put it in"),
+        ),
+    ),
+    (
+        *("Transformers", "attention"),
+        (
+            ("blocks", "", "what stands around attention, and where the normalisation goes"),
+            ("transformer", "", "encoder, decoder, and the paper's model of both"),
+            ("models", "", "what GPT-2 and Llama changed, part by part"),
+            ("generation", "", "greedy, top-k, top-p and beams, and what a cache saves"),
+        ),
+    ),
+    ("The scale", "attention", (("scaling", "★", "what is true about √d_k, what is folklore"),)),
+    (
+        *("The laboratory", "attention/laboratory"),
+        (
+            ("chain", "", "which factor of ∂L/∂q makes it short or long"),
+            ("freezing", "", "what the number of keys changes"),
+            ("sharpness", "", "how curved the loss is where a training begins"),
+            ("basin", "", "which learning rates work at which width"),
+            ("trained", "", "what a trained model loses with its scale"),
+            ("neighbours", "", "what other models do instead of √d_k, all measured alike"),
+        ),
+    ),
+)
+PICTURES = {  # of demos/pictures/, with what it says
+    "0": ("first", "The graph of README's program: q and k, and the gradient at each box."),
+    "11": ("hero", "The gradient on its way back to q, without the scale divided by with it."),
+    "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
+    "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
+}
+
+
+@dataclass(eq=False)
+class Chapter:
+    """One file of the book: its first line, its length in minutes, and its neighbours."""
+
+    source: Source
+    part: str
+    star: bool
+    after: str
+    needs: list[Chapter] = field(default_factory=list)
+    leads: list[Chapter] = field(default_factory=list)
+
+    @cached_property
+    def _first(self) -> tuple[str, str, str]:
+        line = self.source.docstring.partition("\n")[0]
+        number, title, says = re.fullmatch(r"([\d.]+) · ([^:]+): (.+)", line).groups()
+        return number, title, says.rstrip(".")
+
+    @property
+    def number(self) -> str:
+        """The number, "3.6"."""
+        return self._first[0]
+
+    @property
+    def title(self) -> str:
+        """The title, "Softmax"."""
+        return self._first[1]
+
+    @property
+    def says(self) -> str:
+        """What the first line says after the title."""
+        return self._first[2]
+
+    @property
+    def page(self) -> str:
+        """The file name of its page."""
+        return f"{self.number}-{re.sub(r'[^a-z0-9]+', '-', self.title.lower()).strip('-')}.html"
+
+    @cached_property
+    def minutes(self) -> int:
+        """Words / 200 and other lines / 10, up to the line where a first reading may stop."""
+        lesson = self.source.text.partition(STOP)[0]
+        prose = " ".join(re.findall(r'"""(.*?)"""', lesson, re.DOTALL))
+        code = re.sub(r'""".*?"""', "", lesson, flags=re.DOTALL).split("\n")
+        return round(len(prose.split()) / 200 + sum(map(bool, map(str.strip, code))) / 10) or 1
+
+
+def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
+    """Return the chapters by number, in order, and all files of the two packages by module."""
+    found = sources(ROOT, ("minigrad", "attention"))
+    chapters = {}
+    for part, folder, rows in PARTS:
+        for stem, star, after in rows:
+            name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
+            chapter = Chapter(found[name], part, bool(star), after)
+            chapters[chapter.number] = chapter
+    for chapter in chapters.values():  # (a package leads to what it gathers)
+        names = chapter.source.imported(found) - {chapter.source.name}
+        for other in chapters.values():
+            if other.source.name in names:
+                inside = other.source.name.startswith(f"{chapter.source.name}.")
+                first, second = (chapter, other) if inside else (other, chapter)
+                first.leads.append(second)
+                second.needs.append(first)
+    return chapters, found

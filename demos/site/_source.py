@@ -1,0 +1,170 @@
+"""Site · Source: a file's definitions and imports, by `ast`, and its lines in colour, with links.
+
+A name in code leads to its definition where the file's own imports or definitions bind it, and
+where no function around it has a variable of that name.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+from pygments.lexers import PythonLexer
+from pygments.token import STANDARD_TYPES
+
+Address = Callable[["Source", str], str]  # where a definition of a file is shown
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+SCOPES = (*FUNCTIONS, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(eq=False)
+class Source:
+    """A Python file: its path in the project, its text, and what its names are bound to."""
+
+    name: str  # minigrad.ops.softmaxes
+    path: str  # minigrad/ops/softmaxes.py
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The parsed file."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the file."""
+        return self.text.splitlines()
+
+    @cached_property
+    def docstring(self) -> str:
+        """The module's docstring."""
+        return ast.get_docstring(self.tree) or ""
+
+    @cached_property
+    def imports(self) -> dict[str, tuple[str, str]]:
+        """The names that the file imports: the module, and the name there or "" for all of it."""
+        found = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ImportFrom):
+                for each in node.names:
+                    key = f"*{node.module}" if each.name == "*" else each.asname or each.name
+                    found[key] = (node.module or "", each.name)
+            elif isinstance(node, ast.Import):
+                for each in node.names:
+                    found[each.asname or each.name.partition(".")[0]] = (each.name, "")
+        return found
+
+    @cached_property
+    def defined(self) -> dict[str, ast.stmt]:
+        """The functions, classes and variables of the module's top level."""
+        found: dict[str, ast.stmt] = {}
+        for node in self.tree.body:
+            if isinstance(node, DEFINITIONS):
+                found[node.name] = node
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(each, ast.Name) and each.id != "__all__":
+                        found[each.id] = node
+        return found
+
+    def imported(self, files: Mapping[str, Source]) -> set[str]:
+        """Return the modules in which the names that this file imports are defined."""
+        found = (resolve(files, *bound) for bound in self.imports.values())
+        return {each[0].name for each in found if each}
+
+
+def sources(root: Path, packages: tuple[str, ...]) -> dict[str, Source]:
+    """Return every Python file of the packages, by the name of its module."""
+    found = {}
+    for path in sorted(p for package in packages for p in (root / package).rglob("*.py")):
+        place = path.relative_to(root).as_posix()
+        name = place.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        found[name] = Source(name, place, path.read_text(encoding="utf-8"))
+    return found
+
+
+def resolve(files: Mapping[str, Source], module: str, name: str) -> tuple[Source, str] | None:
+    """Follow a name through the imports to the file that defines it; None outside of the files."""
+    source = files.get(f"{module}.{name}") or files.get(module)
+    if source is None or not name or source.name != module:
+        return source and (source, "")
+    if name in source.defined:
+        return source, name
+    if name in source.imports:
+        return resolve(files, *source.imports[name])
+    stars = (resolve(files, key[1:], name) for key in source.imports if key[0] == "*")
+    return next((each for each in stars if each and each[1]), None)
+
+
+def places(
+    tree: ast.AST, lines: list[str], files: Mapping[str, Source], home: Source, address: Address
+) -> dict[tuple[int, int], str]:
+    """Return the address of each name in the tree that a file's imports or definitions bind."""
+    found: dict[tuple[int, int], str] = {}
+
+    def put(line: int, column: int, target: tuple[Source, str] | None) -> None:
+        if target and (there := address(*target)):
+            found[line, len(lines[line - 1].encode()[:column].decode())] = there
+
+    def visit(node: ast.AST, hidden: frozenset[str]) -> None:
+        if isinstance(node, SCOPES):
+            inside = hidden | _variables(node)
+            outer = [*getattr(node, "decorator_list", ())]
+            for each in outer:
+                visit(each, hidden)
+            hidden = inside
+        if isinstance(node, ast.Name) and node.id not in hidden:
+            put(node.lineno, node.col_offset, resolve(files, home.name, node.id))
+        elif isinstance(node, ast.ImportFrom):
+            for each in node.names:
+                put(each.lineno, each.col_offset, resolve(files, node.module or "", each.name))
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = None if node.value.id in hidden else home.imports.get(node.value.id)
+            inner = module and resolve(files, *module)
+            if inner and not inner[1] and node.end_lineno:
+                start = (node.end_col_offset or 0) - len(node.attr.encode())
+                put(node.end_lineno, start, resolve(files, inner[0].name, node.attr))
+        for child in ast.iter_child_nodes(node):
+            if child not in getattr(node, "decorator_list", ()):
+                visit(child, hidden)
+
+    visit(tree, frozenset())
+    return found
+
+
+def _variables(scope: ast.AST) -> set[str]:
+    """Return the names that a function or comprehension binds itself."""
+    found = set()
+    for node in ast.walk(scope):
+        if isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, DEFINITIONS) and node is not scope:
+            found.add(node.name)
+    return found
+
+
+def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[str]:
+    """Return the lines of Python code as HTML: colours by kind of token, and names as links."""
+    lines, line, column = [""], 1, 0
+    for _, kind, value in PythonLexer(stripnl=False).get_tokens_unprocessed(text):
+        mark = STANDARD_TYPES.get(kind, "")[:1]
+        for i, part in enumerate(re.split("\n", value)):
+            if i:
+                lines.append("")
+                line, column = line + 1, 0
+            if part:
+                shown = escape(part, quote=False)
+                if address := links.get((line, column)):
+                    shown = f'<a href="{escape(address)}">{shown}</a>'
+                inked = mark in "kscm" and mark and part.strip()
+                lines[-1] += f'<span class="{mark}">{shown}</span>' if inked else shown
+                column += len(part)
+    return lines

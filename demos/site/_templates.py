@@ -1,0 +1,215 @@
+"""Site · Templates: the file around a page, Markdown, and formulas set from Unicode.
+
+A page asks for nothing from outside: its style and its script are files beside it. Its policy
+allows these and, by their hashes, the scripts inside of it. All text is escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+
+MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
+LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
+HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
+PLAIN = str.maketrans(LOW | HIGH)
+ASCII = "_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+GREEK = "αβγδεθλμνπρστφωΦ"
+# What else may stand in a text. A letter that is not here cannot be set, and ends the build.
+SIGNS = "ΔΣ∫∂∇√∛∞±×·⊙∘≤≥≠≈∝∈ℝ→←↦⟨⟩‖′″½¼¾…–’“”−µ─│└▶éäöüè"
+OPERATORS = "=+-−·⊙×∘/<>≤≥≠≈∝∈^"
+ITEM = re.compile(
+    r"(?P<whole>e\.g\.|i\.e\.|[A-Za-z]{2,}_\w+)"  # an abbreviation, or a name of code
+    rf"|(?P<word>[A-Za-zéäöüè]+(?:['’]s)?|[{GREEK}])"
+    rf"(?P<index>(?:_[A-Za-z0-9]+)*[{''.join(LOW)}]*)"
+    rf"|(?P<low>[{''.join(LOW)}]+)|(?P<high>[{''.join(HIGH)}]+)"
+    r"|\^(?P<power>\((?:[^()]|\([^()]*\))*\)|[-−]?[\w½.]*[\w½])"
+    r"|(?P<minus>(?<![\w)\]’])-(?=[\w.√∂½¼¾∞(⟨‖ΣΔ])|(?<= )-(?= ))"
+)
+Links = Callable[[str], str]  # a text, as HTML whose chapters and exercises are links
+
+
+def formula(text: str) -> str:
+    """Return the text as HTML: variables in italics, indices and exponents where they belong.
+
+    A single letter is a variable. But a, A and I are words, unless they touch an operator, an index
+    or a bracket.
+
+    >>> from demos.site._templates import formula
+    >>> formula("a row yᵢ, times 1/√d_k")
+    'a row <var>y</var><sub><var>i</var></sub>, times 1/√<var>d</var><sub><var>k</var></sub>'
+    """
+    if wrong := {c for c in text if ord(c) > 127} - {*GREEK, *SIGNS, *LOW, *HIGH}:
+        raise ValueError(f"a formula cannot be set: {''.join(wrong)} in {text!r}")
+    out, last = [], 0
+    for m in ITEM.finditer(text):
+        out += [escape(text[last : m.start()], quote=False), _item(m)]
+        last = m.end()
+    rest = "".join([*out, escape(text[last:], quote=False)])
+    if "^" in rest or re.search(r"(?<!\w)_|_(?!\w)", rest):
+        raise ValueError(f"a formula cannot be set: an index or exponent is missing in {text!r}")
+    return rest
+
+
+def _item(m: re.Match[str]) -> str:
+    if m["whole"]:
+        return f"<code>{m['whole']}</code>" if "_" in m["whole"] else m["whole"]
+    if m["low"] or m["high"]:
+        tag, letters = ("sub", m["low"]) if m["low"] else ("sup", m["high"])
+        return f"<{tag}>{''.join(map(_letters, letters.translate(PLAIN)))}</{tag}>"
+    if m["power"]:
+        inside = m["power"][1:-1] if m["power"][0] == "(" else m["power"]
+        return f"<sup>{formula(inside)}</sup>"
+    if m["minus"]:
+        return "−"
+    word, mark, owner = re.fullmatch(r"([^'’]+)(['’]?)(s?)", m["word"]).groups()
+    names = [_letters(name) for name in re.findall("_([A-Za-z0-9]+)", m["index"])]
+    index = "".join([*names, *map(_letters, m["index"].lstrip(ASCII).translate(PLAIN))])
+    if len(word) == 1 and (index or mark or not _is_word(m.string, word, m.start(), m.end())):
+        word = f"<var>{word}</var>"
+    return word + f"<sub>{index}</sub>" * bool(index) + mark.replace("'", "’") + owner
+
+
+def _is_word(text: str, letter: str, start: int, end: int) -> bool:
+    """Whether a single letter is a word: T of T5, or an a, A or I that nothing touches."""
+    before, after = text[:start].rstrip(" ")[-1:], text[end:]
+    near = after.lstrip(" ")[:1]
+    if letter not in "aAI":
+        return after[:1].isdigit()
+    signs = {*OPERATORS, "√", "∂"}
+    touched = before in signs or near in signs or text[:start][-1:].isdigit()
+    return not (touched or after[:1] in {*"([.,)]:;", *HIGH, "′"})
+
+
+def _letters(text: str) -> str:
+    """Return an index as HTML: numbers, T and words upright, other single letters as variables."""
+    return re.sub(r"(?<![^\W\d_])([^\W\d_T])(?![^\W\d_])", r"<var>\1</var>", text)
+
+
+def inline(text: str, links: Links = formula) -> str:
+    """Return a paragraph of Markdown as HTML. In `code` nothing is set."""
+    out = []
+    for token in MARKDOWN.parseInline(" ".join(text.split("\n")))[0].children or []:
+        if token.type == "code_inline":
+            out.append(f"<code>{escape(token.content, quote=False)}</code>")
+        elif token.type == "text":
+            out.append(links(token.content))
+        else:
+            out.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
+    return re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", "".join(out))
+
+
+def display(text: str, links: Links = formula) -> str:
+    """Return lines that were laid out with spaces: a formula a line, or a table by its columns."""
+    lines = text.split("\n")
+    lines = [line[min(len(x) - len(x.lstrip()) for x in lines) :] for line in lines]
+    if re.search("[─│└]", text) or re.match(r"\s*python -m ", text):
+        return f'<pre class="plain" tabindex="0">{escape(chr(10).join(lines), quote=False)}</pre>'
+    width = max(map(len, lines))
+    blank = "".join(
+        " " if all(x[i : i + 1] in (" ", "") for x in lines) else "x" for i in range(width)
+    )
+    cuts = [0, *(m.end() for m in re.finditer(" {2,}", blank)), width]
+    if len(lines) == 1 or len(cuts) == 2:
+        shown = [re.sub(" {3,}", '<span class="gap"></span>', inline(x, links)) for x in lines]
+        return (
+            f'<div class="formula" tabindex="0">{"".join(f"<div>{x}</div>" for x in shown)}</div>'
+        )
+    rows: list[list[str]] = []
+    for line in lines:
+        cells = [line[a:b].strip() for a, b in pairwise(cuts)]
+        if rows and not cells[0] and not any(re.search(r"\d$", x) for x in cells[:-1]):
+            rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
+        else:
+            rows.append(cells)
+    shown = ["".join(f"<td{_side(x)}>{inline(x, links)}</td>" for x in cells) for cells in rows]
+    body = "".join(f"<tr>{cells}</tr>" for cells in shown)
+    return f'<div class="formula" tabindex="0"><table>{body}</table></div>'
+
+
+def _side(cell: str) -> str:
+    return ' class="number"' if re.fullmatch(r"[-−]?[\d.,e-]+", cell) else ""
+
+
+def markdown(text: str, links: Links = formula) -> str:
+    """Return paragraphs, lists and displays (four spaces) as HTML."""
+    out = []
+    for part in filter(str.strip, re.split(r"\n\s*\n", text.strip("\n"))):
+        if part.startswith("    "):
+            out.append(display(part, links))
+        elif part.startswith("- "):
+            items = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
+            out.append(f"<ul>{''.join(f'<li>{inline(x, links)}</li>' for x in items)}</ul>")
+        else:
+            out.append(f"<p>{inline(part, links)}</p>")
+    return "\n".join(out)
+
+
+# ---------------------------------------------------------------- the file
+
+STYLES = "style-src 'self' 'unsafe-inline'"
+HEADER = (
+    ("Book", "book.html"),
+    ("Explore", "explore.html"),
+    ("Exercises", "exercises.html"),
+    ("Museum", "museum.html"),
+    ("Demos", "demos.html"),
+)
+
+
+def plain(shown: str) -> str:
+    """Return the text of HTML, for titles, descriptions and the index of Find."""
+    return re.sub("<[^>]*>", "", shown)
+
+
+def hash_of(script: str) -> str:
+    """Return a script's name in a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+@dataclass
+class Page:
+    """A page of the site: its file, its title and its text; `here` is its place in the header."""
+
+    file: str
+    title: str
+    body: Sequence[str]
+    description: str
+    here: str = ""
+    kind: str = ""  # a class of the body, for the style sheet
+    scripts: Sequence[str] = ()
+
+    def document(self, footer: str, *, head: str = "") -> str:
+        """Return the whole file: the header, the body and the footer."""
+        allowed = " ".join(["script-src 'self'", *map(hash_of, self.scripts)])
+        policy = f"default-src 'none'; img-src 'self' data:; frame-src 'self'; {STYLES}; {allowed}"
+        now = lambda name: ' aria-current="page"' if name == self.here else ""
+        nav = "".join(f'<a href="{file}"{now(name)}>{name}</a>' for name, file in HEADER)
+        return "\n".join(
+            [
+                '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+                '<meta name="viewport" content="width=device-width, initial-scale=1">',
+                '<meta name="color-scheme" content="light dark">',
+                f"<title>{escape(self.title)} · minigrad</title>",
+                f'<meta name="description" content="{escape(self.description)}">{head}',
+                '<link rel="stylesheet" href="site.css"><script defer src="site.js"></script>',
+                f'</head><body class="{self.kind}">',
+                '<a class="skip" href="#main">Skip to the text</a>',
+                '<header class="top"><a class="logo" href="index.html">minigrad</a>',
+                f'<nav aria-label="Site">{nav}</nav>',
+                '<button class="find" type="button" hidden>Find <kbd>/</kbd></button></header>',
+                '<main id="main" tabindex="-1">',
+                *self.body,
+                f"</main><footer>{footer}</footer>",
+                *(f"<script>{script}</script>" for script in self.scripts),
+                "</body></html>\n",
+            ]
+        )
