@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NoReturn
 
 KINDS = (
+    "site",
     "first",
     "learn",
     "laboratory",

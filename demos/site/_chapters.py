@@ -5,14 +5,19 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from demos.site import _source, _templates
+from demos.site import _source
 from demos.site._contents import PICTURES, STOP, Chapter
 from demos.site._source import DEFINITIONS, Source
-from demos.site._templates import Page, inline, markdown, plain
+from demos.site._templates import Page, formula, inline, markdown, plain
 
+SAYS = """<p>The pages are the source files: prose at the left, code at the right. Those with a
+<span class="star">★</span> make an evening. They need Python, the chain rule and products of
+matrices, and chapters 11 and 16 the variance of a sum. What a first reading may leave out is
+folded, and the minutes are for what is not.</p>"""
 EXAMPLES = doctest.DocTestParser()
 
 
@@ -27,6 +32,12 @@ class Book:
         self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
         self._cache: dict[Source, list[str]] = {}
 
+    @property
+    def tools(self) -> list[Source]:
+        """The files that are not chapters."""
+        known = {each.source for each in self.chapters.values()}
+        return [each for each in self.files.values() if each not in known]
+
     def address(self, source: Source, name: str) -> str:
         """Return where a definition is shown; "" stands for the file itself."""
         return self.pages[source.name] + (f"#{name}" if name else "")
@@ -37,11 +48,11 @@ class Book:
         number = r"\d+(?:\.\d+)*"
         joined = rf"(?:[Cc]hapter|[Ee]xercise)s?\s+{number}(?:(?:, and|,| and| or| to)\s+{number})*"
         for m in re.finditer(joined, text):
-            out.append(_templates.formula(text[last : m.start()]))
+            out.append(formula(text[last : m.start()]))
             page = self._exercise if m[0][0] in "eE" else self._chapter
             out.append(re.sub(number, lambda n, page=page: page(n[0]), m[0]))
             last = m.end()
-        return "".join([*out, _templates.formula(text[last:])])
+        return "".join([*out, formula(text[last:])])
 
     def _chapter(self, number: str) -> str:
         inside = [n for n in self.chapters if n == number or n.startswith(f"{number}.")]
@@ -144,31 +155,31 @@ class Book:
         """Return a chapter's page."""
         source, order = chapter.source, list(self.chapters.values())
         place = order.index(chapter)
-        title = _templates.formula(chapter.title)
+        title, says = formula(chapter.title), chapter.says[:1].upper() + chapter.says[1:]
         linked = lambda found: ", ".join(
-            f'<a href="{x.page}">{x.number} {_templates.formula(x.title)}</a>' for x in found
+            f'<a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in found
         )
         facts = [f"{chapter.minutes} min{' · ★ of the evening' * chapter.star}"]
         facts += [f"needs {linked(chapter.needs)}"] * bool(chapter.needs)
-        facts += [f"leads to {linked(chapter.leads)}"] * bool(chapter.leads)
+        facts += [_many("leads to", chapter.leads, linked)] * bool(chapter.leads)
         facts += [
             f"<code>{source.path}</code>, {len(source.lines)} lines",
             self.notebook(chapter.number),
         ]
         head = [
             f'<p class="kicker">Chapter {chapter.number} · {chapter.part}</p><h1>{title}</h1>',
-            f'<p class="sub">{inline(chapter.says, self.links)}.</p>',
-            f'<p class="facts">{"".join(f"<span>{fact}</span>" for fact in facts)}</p>',
+            f'<p class="sub">{inline(says, self.links)}.</p>',
+            f'<div class="facts">{"".join(f"<div>{fact}</div>" for fact in facts)}</div>',
         ]
         if chapter.number in PICTURES:
             name, says = PICTURES[chapter.number]
             head.append(f'<figure><img src="pictures/{name}.svg" alt="{says}"></figure>')
-        both = zip(
-            ("←", "→"), (order[place - 1 : place], order[place + 1 : place + 2]), strict=True
-        )
         turns = [
-            f'<a href="{x.page}">{x.number} {_templates.formula(x.title)} {arrow}</a>'
-            for arrow, found in both
+            f'<a href="{x.page}" rel="{rel}">{before}{x.number} {formula(x.title)}{after}</a>'
+            for found, rel, before, after in (
+                (order[place - 1 : place] if place else [], "prev", "← ", ""),
+                (order[place + 1 : place + 2], "next", "", " →"),
+            )
             for x in found
         ]
         side = self.contents(chapter)
@@ -188,9 +199,30 @@ class Book:
             here = ' aria-current="page"' if each is now else ""
             star = ' <span class="star" aria-label="of the evening">★</span>' * each.star
             shown.append(
-                f'<a href="{each.page}"{here}>{each.number} {_templates.formula(each.title)}{star}</a>'
+                f'<a href="{each.page}"{here}>{each.number} {formula(each.title)}{star}</a>'
             )
-        return f'<details class="contents"><summary>All chapters</summary><nav aria-label="Chapters">{"".join(shown)}</nav></details>'
+        nav = f'<nav aria-label="Chapters">{"".join(shown)}</nav>'
+        return f'<details class="contents"><summary>All chapters</summary>{nav}</details>'
+
+    def page(self) -> Page:
+        """Return the list of all chapters, with what you know after each."""
+        shown, part = ["<h1>The book</h1>", SAYS], ""
+        for each in self.chapters.values():
+            if each.part != part:
+                shown += ["</ol>"] * bool(part) + [f"<h2>{each.part}</h2>", '<ol class="list">']
+                part = each.part
+            star = ' <span class="star" title="of the evening">★</span>' * each.star
+            shown.append(
+                f'<li><a href="{each.page}"><b>{each.number}</b> {formula(each.title)}</a>{star} '
+                f"<small>{each.minutes} min</small><br>{inline(each.after, self.links)}</li>"
+            )
+        tools = "".join(
+            f'<li><a href="{self.pages[each.name]}"><code>{each.name}</code></a><br>'
+            f"{inline(each.docstring.partition(chr(10))[0], self.links)}</li>"
+            for each in self.tools
+        )
+        shown += ["</ol><h2>Tools, to be used and not read</h2>", f'<ul class="list">{tools}</ul>']
+        return Page("book.html", "The book", shown, "All chapters in their order.", "Book")
 
     def notebook(self, name: str) -> str:
         """Return the link to a notebook."""
@@ -202,9 +234,10 @@ class Book:
         self.index.append((source.name, "a tool", self.pages[source.name]))
         body = [
             self.contents(),
-            f'<p class="kicker">A tool, to be used and not read</p><h1><code>{source.name}</code></h1>',
+            '<p class="kicker">A tool, to be used and not read</p>',
+            f"<h1><code>{source.name}</code></h1>",
             f'<p class="sub">{inline(said, self.links)}</p>',
-            f'<p class="facts"><span><code>{source.path}</code>, {len(source.lines)} lines</span></p>',
+            f'<p class="facts"><code>{source.path}</code>, {len(source.lines)} lines</p>',
             *self.rows(source),
         ]
         return Page(self.pages[source.name], source.name, body, plain(said), "Book", "chapter")
@@ -251,28 +284,32 @@ class Book:
         replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
         right = [self._replaces(replaced[1])] if replaced else []
         text = text.replace(replaced[0], "") if replaced else text
-        rows, left, lesson = [], "", True
-        for kind, what in self.parts(source, text):
+        rows, lesson = [], True
+        parts = self.parts(source, text)
+        for (kind, what), (following, examples) in zip(parts, [*parts[1:], ("", [])], strict=False):
             if kind == "text" and STOP in what and lesson:
                 before, _, what = what.partition(STOP)
-                rows += [_row(left + self.prose(before), "".join(right)), _later(STOP)]
-                left, right, lesson = "", [], False
+                rows += [_row(self.prose(before)), _later(STOP)]
+                lesson = False
             if kind == "text":
-                left += self.prose(what)
-            else:
-                rows.append(_row(left, "".join([*right, self.console(source, what)])))
-                left, right = "", []
-        return "".join([*rows, _row(left, "".join(right)) if left or right else ""])
+                paragraphs = what.split("\n\n")
+                beside = following == "examples" and max(len(paragraphs) - 2, 0)
+                alone = paragraphs[:beside] if following == "examples" else paragraphs
+                rows.append(_row(self.prose("\n\n".join(alone))))
+                if following == "examples":
+                    left = self.prose("\n\n".join(paragraphs[beside:]))
+                    rows.append(_row(left, self.console(source, examples)))
+        return "".join([*right, *rows])
 
     def _replaces(self, code: str) -> str:
         idea = self.files["minigrad.idea"]
         found = [n for n, line in enumerate(idea.lines, 1) if code in line]
         if len(found) != 1:
             raise ValueError(f"chapter 0 has the line {code!r} {len(found)} times, and not once")
-        line = _source.coloured(code, {})[0]
+        line, idea_page = _source.coloured(code, {})[0], self.address(idea, "")
         return (
-            f'<div class="replaces"><p><a href="{self.address(idea, "")}#L{found[0]}">In chapter 0</a>:'
-            f'</p><div class="code"><div class="ln">{line}</div></div></div>'
+            f'<div class="replaces"><a href="{idea_page}#L{found[0]}">In chapter 0:</a>'
+            f'<div class="code" tabindex="0"><div class="ln">{line}</div></div></div>'
         )
 
     def _items(
@@ -368,8 +405,20 @@ def _value(node: Any) -> int | None:
     return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None
 
 
-def _row(left: str, right: str, kind: str = "") -> str:
-    return f'<div class="row {kind}"><div class="prose">{left}</div><div class="beside">{right}</div></div>'
+def _row(left: str, right: str = "", kind: str = "") -> str:
+    if not right:
+        return f'<div class="prose {kind}">{left}</div>' if left else ""
+    return (
+        f'<div class="row {kind}"><div class="prose">{left}</div>'
+        f'<div class="beside">{right}</div></div>'
+    )
+
+
+def _many(said: str, found: list[Chapter], linked: Callable[[list[Chapter]], str]) -> str:
+    """Return links to chapters, folded if they are more than six."""
+    if len(found) <= 6:
+        return f"{said} {linked(found)}"
+    return f"<details><summary>{said} {len(found)} chapters</summary>{linked(found)}</details>"
 
 
 def _later(said: str) -> str:

@@ -16,6 +16,8 @@ from itertools import pairwise
 
 from markdown_it import MarkdownIt
 
+from demos._list import PAGE
+
 MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
@@ -80,12 +82,12 @@ def _item(m: re.Match[str]) -> str:
 def _is_word(text: str, letter: str, start: int, end: int) -> bool:
     """Whether a single letter is a word: T of T5, or an a, A or I that nothing touches."""
     before, after = text[:start].rstrip(" ")[-1:], text[end:]
-    near = after.lstrip(" ")[:1]
-    if letter not in "aAI":
-        return after[:1].isdigit()
-    signs = {*OPERATORS, "√", "∂"}
-    touched = before in signs or near in signs or text[:start][-1:].isdigit()
-    return not (touched or after[:1] in {*"([.,)]:;", *HIGH, "′"})
+    if letter not in "aAI" or re.match(r"\.\d", after):
+        return bool(re.match(r"\.?\d", after, re.ASCII))
+    signs = {*OPERATORS, *"√∂⟨⟩‖@"}
+    touched = before in signs or after.lstrip(" ")[:1] in signs or text[:start][-1:].isdecimal()
+    product = re.match(rf" (cos|sin|exp|log|[a-z{GREEK}][{''.join(LOW)}])", after)
+    return not (touched or product or after[:1] in {"", *"([.,)]:;", *HIGH, "′"})
 
 
 def _letters(text: str) -> str:
@@ -112,12 +114,8 @@ def display(text: str, links: Links = formula) -> str:
     lines = [line[min(len(x) - len(x.lstrip()) for x in lines) :] for line in lines]
     if re.search("[─│└]", text) or re.match(r"\s*python -m ", text):
         return f'<pre class="plain" tabindex="0">{escape(chr(10).join(lines), quote=False)}</pre>'
-    width = max(map(len, lines))
-    blank = "".join(
-        " " if all(x[i : i + 1] in (" ", "") for x in lines) else "x" for i in range(width)
-    )
-    cuts = [0, *(m.end() for m in re.finditer(" {2,}", blank)), width]
-    if len(lines) == 1 or len(cuts) == 2:
+    cuts = columns(lines)
+    if len(cuts) == 2:
         shown = [re.sub(" {3,}", '<span class="gap"></span>', inline(x, links)) for x in lines]
         return (
             f'<div class="formula" tabindex="0">{"".join(f"<div>{x}</div>" for x in shown)}</div>'
@@ -125,13 +123,21 @@ def display(text: str, links: Links = formula) -> str:
     rows: list[list[str]] = []
     for line in lines:
         cells = [line[a:b].strip() for a, b in pairwise(cuts)]
-        if rows and not cells[0] and not any(re.search(r"\d$", x) for x in cells[:-1]):
+        if rows and not cells[0]:  # the line above goes on
             rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
         else:
             rows.append(cells)
     shown = ["".join(f"<td{_side(x)}>{inline(x, links)}</td>" for x in cells) for cells in rows]
     body = "".join(f"<tr>{cells}</tr>" for cells in shown)
     return f'<div class="formula" tabindex="0"><table>{body}</table></div>'
+
+
+def columns(lines: Sequence[str]) -> list[int]:
+    """Return where columns begin that two blanks or more separate in every line, and the width."""
+    width = max(map(len, lines))
+    full = [line.ljust(width) for line in lines] if len(lines) > 1 else []
+    blank = "".join(" " if {x[i] for x in full} == {" "} else "x" for i in range(width))
+    return [0, *(m.end() for m in re.finditer(" {2,}", blank)), width]
 
 
 def _side(cell: str) -> str:
@@ -142,13 +148,14 @@ def markdown(text: str, links: Links = formula) -> str:
     """Return paragraphs, lists and displays (four spaces) as HTML."""
     out = []
     for part in filter(str.strip, re.split(r"\n\s*\n", text.strip("\n"))):
-        if part.startswith("    "):
+        if part.startswith("    ") or len(columns(part.split("\n"))) > 2:
             out.append(display(part, links))
         elif part.startswith("- "):
             items = re.split(r"^- ", part, flags=re.MULTILINE)[1:]
             out.append(f"<ul>{''.join(f'<li>{inline(x, links)}</li>' for x in items)}</ul>")
         else:
-            out.append(f"<p>{inline(part, links)}</p>")
+            shown = re.sub(" {3,}", "<br>", inline(part, links))  # (shapes stand apart)
+            out.append(f"<p>{shown}</p>")
     return "\n".join(out)
 
 
@@ -198,15 +205,16 @@ class Page:
                 f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
                 '<meta name="viewport" content="width=device-width, initial-scale=1">',
                 '<meta name="color-scheme" content="light dark">',
+                f'<meta name="generator" content="{PAGE}">',
                 f"<title>{escape(self.title)} · minigrad</title>",
                 f'<meta name="description" content="{escape(self.description)}">{head}',
                 '<link rel="stylesheet" href="site.css"><script defer src="site.js"></script>',
                 f'</head><body class="{self.kind}">',
-                '<a class="skip" href="#main">Skip to the text</a>',
+                '<a class="skip" href="#text">Skip to the text</a>',
                 '<header class="top"><a class="logo" href="index.html">minigrad</a>',
                 f'<nav aria-label="Site">{nav}</nav>',
                 '<button class="find" type="button" hidden>Find <kbd>/</kbd></button></header>',
-                '<main id="main" tabindex="-1">',
+                '<main id="text" tabindex="-1">',
                 *self.body,
                 f"</main><footer>{footer}</footer>",
                 *(f"<script>{script}</script>" for script in self.scripts),

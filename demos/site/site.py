@@ -17,90 +17,21 @@ Markdown file for each page. pycco sets comments beside code, and not docstrings
 
 # %% Set-up
 
-import doctest
-import importlib
+import argparse
+import json
 import shutil
-import subprocess
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
-
-try:
-    import markdown_it  # noqa: F401
-    import pygments  # noqa: F401
-except ImportError as error:
-    raise SystemExit(f'site needs {error.name}: pip install -e ".[site]"') from None
 
 from demos import options, stop
 from demos.site._chapters import Book
+from demos.site._checking import failures, version, wrong_links
 from demos.site._contents import ROOT, book
-from demos.site._templates import Page
+from demos.site._landing import landing
 from minigrad.runs.saving import write_whole
 
 FOLDER = Path(__file__).parent
-
-
-def version() -> str:
-    """Return the version, and where there is a repository its commit and the commit's date."""
-    from importlib.metadata import version
-
-    said = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
-    done = subprocess.run(said, capture_output=True, text=True, check=False)
-    return f"minigrad {version('minigrad-attention')}, {done.stdout.strip() or 'no commit'}"
-
-
-def failures(names: list[str]) -> str:
-    """Run the examples of these modules; return what the first wrong one says."""
-    space: dict[str, object] = {}
-    exec(PRELUDE, space)
-    said: list[str] = []
-    for name in names:
-        module = importlib.import_module(name)
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
-            private = test.name.rpartition(".")[2].startswith("_")
-            test.globs = dict(vars(module) if private else space)
-            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-            if test.examples and runner.run(test, out=said.append).failed:
-                return "".join(said)
-    return ""
-
-
-class Targets(HTMLParser):
-    """The links and the addresses of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.links: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the address of an element, and where it leads."""
-        found = dict(attrs)
-        self.ids += filter(None, [found.get("id")])
-        self.links += filter(None, (found.get(name) for name in ("href", "src", "data-href")))
-
-
-def wrong_links(folder: Path, pages: list[Page]) -> list[str]:
-    """Return every link that leads nowhere, and every address that a page has twice."""
-    found = {}
-    for page in pages:
-        found[page.file] = Targets()
-        found[page.file].feed((folder / page.file).read_text(encoding="utf-8"))
-    wrong = []
-    for file, page in found.items():
-        wrong += [f"{file}: #{i} twice" for i in {i for i in page.ids if page.ids.count(i) > 1}]
-        for link in page.links:
-            parts = urlsplit(link)
-            target = unquote(parts.path) or file
-            ids = found[target].ids if target in found else None
-            if parts.scheme in ("http", "https", "data"):
-                continue
-            if not (folder / target).exists() or (parts.fragment and ids is not None and parts.fragment not in ids):
-                wrong.append(f"{file}: {link}")
-    return wrong
 
 
 def more(parser: argparse.ArgumentParser) -> None:
@@ -122,10 +53,32 @@ examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
 # %% Pages
 
-pages = [landing(contents), contents.page()]
+pages = [landing(contents, ""), contents.page()]
 pages += [contents.chapter(each) for each in contents.chapters.values()]
 pages += [contents.tool(each) for each in contents.tools]
-pages += [*explore(contents), *exercises(contents), *museum(contents), *shows(contents, chosen)]
 
 # %% Files
 
+made = "Every page is made from the files that it shows: <code>python -m demos site</code>."
+footer = f"{version()}. {made}"
+for page in pages:
+    write_whole(chosen.out / page.file, page.document(footer).encode())
+index = json.dumps(sorted(contents.index), ensure_ascii=False, separators=(",", ":"))
+write_whole(chosen.out / "find.js", f"window.FIND={index};\n".encode())
+for name in ("site.css", "site.js"):
+    shutil.copyfile(FOLDER / name, chosen.out / name)
+shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
+
+# %% Checks
+
+wrong = wrong_links(chosen.out, pages)
+wrong += [said for each in examples if (said := each.result())]
+pool.shutdown()
+if wrong:
+    stop("the site is not whole:\n" + "\n".join(wrong[:20]))
+print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out / 'index.html'}")
+
+# %% Try it
+# - Give a docstring a formula with a letter that no formula has, as ⊕: what ends the build, and
+#   why is that better than a page without the letter?
+# - Rename `backward` in chapter 0: which pages led there?

@@ -1,0 +1,140 @@
+"use strict";
+// Every page of the site: folds that open by themselves, copying, Find, and an exhibit's lines.
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+function make(tag, options, ...children) {
+  const element = Object.assign(document.createElement(tag), options);
+  element.append(...children);
+  return element;
+}
+
+// ---- Folds. A link, an address and print open what they lead to.
+
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target) return;
+  for (let e = target; e; e = e.parentElement) if (e.tagName === "DETAILS") e.open = true;
+  target.scrollIntoView();
+}
+addEventListener("hashchange", reveal);
+reveal();
+addEventListener("beforeprint", () => all("details").forEach((e) => { e.open = true; }));
+
+// ---- Code is copied without line numbers, prompts and results.
+
+for (const block of all(".code")) {
+  const button = make("button", { type: "button", className: "copy", textContent: "Copy" });
+  button.addEventListener("click", async () => {
+    const typed = all(".in", block).map((line) => line.textContent.slice(4));
+    const lines = typed.length ? typed : all(".ln", block).map((line) => line.textContent);
+    const text = lines.map((line) => line.trimEnd()).join("\n") + "\n";
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {  // (a page from a file may not be allowed to)
+      const area = make("textarea", { value: text });
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  block.before(make("div", { className: "holder" }, button));
+}
+
+// ---- An exhibit: which line is wrong?
+
+for (const exhibit of all(".exhibit")) {
+  const said = exhibit.parentElement.querySelector(".said");
+  for (const line of all("button", exhibit)) {
+    line.addEventListener("click", () => {
+      all("button", exhibit).forEach((other) => other.classList.remove("good", "bad"));
+      line.classList.add("right" in line.dataset ? "good" : "bad");
+      said.textContent = line.dataset.said;
+    });
+  }
+}
+
+// ---- Find: names, chapters, terms. The index is a script, since a page from a file may not fetch.
+
+const opener = document.querySelector("button.find");
+const input = make("input", { type: "search", placeholder: "a name, a chapter, a term" });
+input.setAttribute("aria-label", "Find a name, a chapter or a term");
+input.setAttribute("role", "combobox");
+input.setAttribute("aria-controls", "found");
+input.setAttribute("aria-expanded", "true");
+const list = make("ul", { id: "found" });
+list.setAttribute("role", "listbox");
+list.setAttribute("aria-label", "Results");
+const count = make("p", { className: "count" });
+count.setAttribute("role", "status");
+const dialog = make("dialog", { className: "finder" }, input, list, count);
+dialog.setAttribute("aria-label", "Find");
+document.body.append(dialog);
+opener.hidden = false;
+let chosen = 0;
+
+function score(name, word) {
+  const text = name.toLowerCase();
+  if (text === word) return 0;
+  if (text.startsWith(word)) return 1;
+  if (new RegExp("(^|[^a-z])" + word.replace(/[^\p{L}\p{N}_]/gu, "\\$&"), "u").test(text)) return 2;
+  return text.includes(word) ? 3 : 9;
+}
+
+function search() {
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = (window.FIND || [])
+    .map(([name, kind, address]) => ({
+      name, kind, address,
+      rank: Math.max(...words.map((word) => Math.min(score(name, word), 4 + score(kind, word)))),
+    }))
+    .filter((each) => words.length && each.rank < 8)
+    .sort((a, b) => a.rank - b.rank || a.name.length - b.name.length);
+  chosen = 0;
+  list.replaceChildren(...found.slice(0, 12).map((each, i) => {
+    const link = make("a", { href: each.address, tabIndex: -1 },
+      make("b", { textContent: each.name }), " ", make("span", { textContent: each.kind }));
+    const item = make("li", { id: "found-" + i }, link);
+    item.setAttribute("role", "option");
+    return item;
+  }));
+  count.textContent = !words.length ? "" : found.length ? `${found.length} found` : "Nothing found";
+  choose(0);
+}
+
+function choose(step) {
+  const items = all("li", list);
+  input.removeAttribute("aria-activedescendant");
+  if (!items.length) return;
+  chosen = (chosen + step + items.length) % items.length;
+  items.forEach((item, i) => item.setAttribute("aria-selected", String(i === chosen)));
+  input.setAttribute("aria-activedescendant", items[chosen].id);
+  items[chosen].scrollIntoView({ block: "nearest" });
+}
+
+function open() {
+  if (dialog.open) return;
+  if (!window.FIND) document.head.append(make("script", { src: "find.js", onload: search }));
+  dialog.showModal();
+  input.select();
+}
+opener.addEventListener("click", open);
+input.addEventListener("input", search);
+list.addEventListener("click", () => dialog.close());
+dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+input.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step) choose(step);
+  else if (event.key === "Enter") all("a", list)[chosen]?.click();
+  else return;
+  event.preventDefault();
+});
+addEventListener("keydown", (event) => {
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  open();
+});
