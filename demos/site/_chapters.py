@@ -67,7 +67,8 @@ class Book:
 
     def prose(self, text: str) -> str:
         """Return a docstring's paragraphs as HTML."""
-        return markdown(text, self.links)
+        number = lambda m: f"{m[1]}{self._chapter(m[2]) if m[2] in self.chapters else m[2]}<"
+        return re.sub(r"(<tr><td[^>]*>)([\d.]+)<", number, markdown(text, self.links))
 
     # ------------------------------------------------------------ code
 
@@ -81,7 +82,7 @@ class Book:
         pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
         shown, folded = [], self._folded(source)
         for n in range(kept[0], kept[-1] + 1):
-            if n in skip:
+            if n in skip or (n - 1 in skip and not source.lines[n - 1].strip()):
                 continue
             line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", lines[n - 1])
             span = folded.get(n)
@@ -206,10 +207,11 @@ class Book:
 
     def page(self) -> Page:
         """Return the list of all chapters, with what you know after each."""
-        shown, part = ["<h1>The book</h1>", SAYS], ""
+        shown, part = ["<h1>The book</h1>", SAYS, '<div class="parts">'], ""
         for each in self.chapters.values():
             if each.part != part:
-                shown += ["</ol>"] * bool(part) + [f"<h2>{each.part}</h2>", '<ol class="list">']
+                shown += ["</ol></section>"] * bool(part)
+                shown += [f"<section><h2>{each.part}</h2>", '<ol class="list">']
                 part = each.part
             star = ' <span class="star" title="of the evening">★</span>' * each.star
             shown.append(
@@ -221,7 +223,8 @@ class Book:
             f"{inline(each.docstring.partition(chr(10))[0], self.links)}</li>"
             for each in self.tools
         )
-        shown += ["</ol><h2>Tools, to be used and not read</h2>", f'<ul class="list">{tools}</ul>']
+        shown += ["</ol></section></div><h2>Tools, to be used and not read</h2>"]
+        shown += [f'<ul class="list">{tools}</ul>']
         return Page("book.html", "The book", shown, "All chapters in their order.", "Book")
 
     def notebook(self, name: str) -> str:

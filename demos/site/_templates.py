@@ -28,7 +28,7 @@ GREEK = "αβγδεθλμνπρστφωΦ"
 SIGNS = "ΔΣ∫∂∇√∛∞±×·⊙∘≤≥≠≈∝∈ℝ→←↦⟨⟩‖′″½¼¾…–’“”−µ─│└▶éäöüè"
 OPERATORS = "=+-−·⊙×∘/<>≤≥≠≈∝∈^"
 ITEM = re.compile(
-    r"(?P<whole>e\.g\.|i\.e\.|[A-Za-z]{2,}_\w+)"  # an abbreviation, or a name of code
+    r"(?P<whole>e\.g\.|i\.e\.|\de[-+]?\d+|[A-Za-z]{2,}_\w+)"  # a number, or a name of code
     rf"|(?P<word>[A-Za-zéäöüè]+(?:['’]s)?|[{GREEK}])"
     rf"(?P<index>(?:_[A-Za-z0-9]+)*[{''.join(LOW)}]*)"
     rf"|(?P<low>[{''.join(LOW)}]+)|(?P<high>[{''.join(HIGH)}]+)"
@@ -74,6 +74,8 @@ def _item(m: re.Match[str]) -> str:
     word, mark, owner = re.fullmatch(r"([^'’]+)(['’]?)(s?)", m["word"]).groups()
     names = [_letters(name) for name in re.findall("_([A-Za-z0-9]+)", m["index"])]
     index = "".join([*names, *map(_letters, m["index"].lstrip(ASCII).translate(PLAIN))])
+    if re.fullmatch("d[a-np-zA-Z]", word):  # a differential: dx
+        word = f"<var>{word}</var>"
     if len(word) == 1 and (index or mark or not _is_word(m.string, word, m.start(), m.end())):
         word = f"<var>{word}</var>"
     return word + f"<sub>{index}</sub>" * bool(index) + mark.replace("'", "’") + owner
@@ -86,7 +88,7 @@ def _is_word(text: str, letter: str, start: int, end: int) -> bool:
         return bool(re.match(r"\.?\d", after, re.ASCII))
     signs = {*OPERATORS, *"√∂⟨⟩‖@"}
     touched = before in signs or after.lstrip(" ")[:1] in signs or text[:start][-1:].isdecimal()
-    product = re.match(rf" (cos|sin|exp|log|[a-z{GREEK}][{''.join(LOW)}])", after)
+    product = re.match(rf" (cos|sin|exp|log|[a-z{GREEK}][{''.join(LOW)}]|[A-Z] =)(?![a-z])", after)
     return not (touched or product or after[:1] in {"", *"([.,)]:;", *HIGH, "′"})
 
 
@@ -116,7 +118,8 @@ def display(text: str, links: Links = formula) -> str:
         return f'<pre class="plain" tabindex="0">{escape(chr(10).join(lines), quote=False)}</pre>'
     cuts = columns(lines)
     if len(cuts) == 2:
-        shown = [re.sub(" {3,}", '<span class="gap"></span>', inline(x, links)) for x in lines]
+        parts = [[inline(x, links) for x in re.split(" {3,}", line)] for line in lines]
+        shown = ["".join(f"<span>{x}</span>" for x in line) for line in parts]
         return (
             f'<div class="formula" tabindex="0">{"".join(f"<div>{x}</div>" for x in shown)}</div>'
         )
@@ -133,11 +136,17 @@ def display(text: str, links: Links = formula) -> str:
 
 
 def columns(lines: Sequence[str]) -> list[int]:
-    """Return where columns begin that two blanks or more separate in every line, and the width."""
+    """Return where the columns of a table begin, and the table's width.
+
+    Two blanks or more separate columns in every line, and a wide gap is nowhere else.
+    """
     width = max(map(len, lines))
     full = [line.ljust(width) for line in lines] if len(lines) > 1 else []
     blank = "".join(" " if {x[i] for x in full} == {" "} else "x" for i in range(width))
-    return [0, *(m.end() for m in re.finditer(" {2,}", blank)), width]
+    cuts = [m.end() for m in re.finditer(" {2,}", blank)]
+    gaps = [m.span() for line in full for m in re.finditer(r"(?<=\S) {4,}(?=\S)", line)]
+    table = all(any(a < cut <= b for cut in cuts) for a, b in gaps)
+    return [0, *(cuts if table else []), width]
 
 
 def _side(cell: str) -> str:

@@ -4,16 +4,16 @@ Which functions must a learner differentiate by hand? The 48 that this package e
 eleven of chapter 3.9. Everything else is composed of them, and the chain rule does the rest. Each
 rule has its derivation beside it:
 
-    3.1  elementwise   add, multiply, exp, … : diagonal Jacobians
-    3.2  shape         reshape, transpose, … : moving and copying
-    3.3  indexing      getitem, where, … : picking and putting back
-    3.4  reduce        sum, mean, max, … : many to one
-    3.5  linalg        matmul
-    3.6  softmaxes     softmax, log_softmax, logsumexp
-    3.7  fused         layer_norm, rms_norm, linear, masked_softmax, …: several steps, one node
-    3.8  products      einsum
-    3.9  inverses      np.arcsin, np.linalg.inv, …: eleven more, found only as NumPy's functions
-    3.10 classification: cross_entropy
+    3.1   elementwise     add, multiply, exp, … : diagonal Jacobians
+    3.2   shape           reshape, transpose, … : moving and copying
+    3.3   indexing        getitem, where, … : picking and putting back
+    3.4   reduce          sum, mean, max, … : many to one
+    3.5   linalg          matmul
+    3.6   softmaxes       softmax, log_softmax, logsumexp
+    3.7   fused           layer_norm, rms_norm, linear, masked_softmax, …: several steps, one node
+    3.8   products        einsum
+    3.9   inverses        np.arcsin, np.linalg.inv, …: eleven more, only as NumPy's functions
+    3.10  classification  cross_entropy
 
 `erf`, which NumPy lacks, is computed by a tool, `error_function`.
 
@@ -21,9 +21,9 @@ How to read a rule: g is ∂L/∂y, the gradient of the output y, and each lambd
 gradient of one input. Capitals in docstrings are the matrices of the lower-case names,
 and G = ∂L/∂C for an output C. The signs:
 
-    a ⊙ b     elementwise product          ⟨a, b⟩    Σᵢ aᵢ bᵢ          ‖a‖    √⟨a, a⟩
-    δᵢⱼ       1 if i = j, else 0           diag(a)   a on the diagonal, else 0
-    [i = j]   1 if the bracket holds, else 0
+    a ⊙ b     elementwise product             ⟨a, b⟩    Σᵢ aᵢ bᵢ
+    δᵢⱼ       1 if i = j, else 0              diag(a)   a on the diagonal, else 0
+    [i = j]   1 if the bracket holds, else 0  ‖a‖       √⟨a, a⟩
 
     >>> from minigrad import softmax
     >>> softmax([0.0, 0.0])
