@@ -273,7 +273,8 @@ class Book:
             if kind == "head":
                 shown.append(f'<h2 id="{_slug(what[0])}">{inline(what[0], self.links)}</h2>')
             elif kind == "stop":
-                shown.append(_later(inline(what[0], self.links)))
+                summary, _, more = what[0].partition("\n\n")
+                shown += [_later(inline(summary, self.links)), _row(self.prose(more))]
                 later = True
             elif kind == "code":
                 shown.append(_row("", self.code(source, *what)))
@@ -358,9 +359,9 @@ class Book:
             if STOP in line:
                 said = []
                 while n < last and source.lines[n].strip().startswith("#"):
-                    said.append(source.lines[n].strip("# "))
+                    said.append(source.lines[n].strip().removeprefix("#").strip())
                     n += 1
-                found.append(("stop", " ".join([STOP, *said])))
+                found.append(("stop", "\n".join([STOP, *said])))
             elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
                 found.append(("head", m[1]))
             elif line.startswith("#"):
