@@ -185,7 +185,7 @@ def test_a_formula_that_cannot_be_set_ends_the_build(text):
 def test_lines_laid_out_with_spaces_are_a_table_or_formulas():
     table = display("    one    x = 1\n    two    a word\n           or more")
     assert table.count("<tr>") == 2 and "a word or more" in table
-    formulas = display("    y = x        L = y\n    z = y + 1      and more")
+    formulas = display("    y = x        L = y\n    z = y + x + 1 + 2      and more")
     assert "<table>" not in formulas and formulas.count("<span>") == 4
     assert display("    time ──▶ x").startswith("<pre")
     assert markdown("- one\n- two\n  more").count("<li>") == 2
