@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 from html import escape
+from pathlib import Path
+from string import Template
 
 import numpy as np
 
 from attention.scaling import typical_query
 from demos.site._chapters import Book
+from demos.site._contents import PICTURES
 from demos.site._templates import Page, formula, inline
 from minigrad import GradientError, Tensor, gradcheck, gradients, primitive, softmax
 
@@ -29,62 +32,33 @@ def landing(book: Book, exhibit: str) -> Page:
     loop = idea.defined["backward"]
     assert isinstance(loop, ast.FunctionDef)
     skip = range(loop.body[0].lineno, (loop.body[0].end_lineno or 0) + 1)
-    said = escape("\n\n".join(_told()))
-    stations = "".join(
+    rule = next(line.strip() for line in rules.lines if "lambda g, y: y * (g" in line)
+    stations = (
         f'<li><a href="{x.page}"><b>{x.number}</b> {formula(x.title)}</a> '
         f"<small>{x.minutes} min</small></li>"
         for x in evening
     )
-    tools = len(book.files) - len(chapters)
-    body = [
-        '<section class="hero"><div><h1>How does a gradient get back through attention?</h1>'
-        '<p class="sub">A book whose pages are its source code: an autograd engine in NumPy, and '
-        "attention on top of it. Every derivative is derived where it stands, and every number is "
-        "computed.</p><p>"
-        f'<a class="button main" href="{chapters["0"].page}">Start: the idea in forty lines</a> '
-        f'<a class="button" href="{chapters["11"].page}">The answer: five lines</a></p>'
-        f'<p class="facts"><span>{len(chapters)} chapters, {len(evening)} for an evening</span>'
-        f"<span>24 exercises that answer back</span><span>{tools} tools</span>"
-        "<span>one dependency: NumPy</span></p></div>"
-        '<figure><picture><source media="(max-width: 500px)" srcset="pictures/hero_narrow.svg">'
-        '<img src="pictures/hero.svg" alt="The gradient on its way from the loss back to the query '
-        "q, without the scale divided by with it: equal down to the weights. At q it is 4.7 times "
-        'larger with 64 keys at d_k = 64, and 2,000 times smaller with 5 keys at d_k = 512.">'
-        "</picture></figure></section>",
-        '<section class="two"><div><h2>Three things are enough</h2>'
-        "<p>A <b>value</b> remembers its inputs. For each input it keeps one <b>function</b>. It "
-        "takes the gradient of the value and returns what the value contributes to the gradient of "
-        "the input. And a <b>loop</b> goes from the loss back to older and older values.</p>"
-        f'<p>That is all of it: <a href="{chapters["0"].page}">chapter 0</a> differentiates '
-        "attention with it. The rest of the book is there because these lines lack something, and "
-        "a chapter that replaces one of them begins with that line.</p></div>"
-        f"<div>{book.code(idea, loop.lineno, loop.end_lineno or 0, skip)}</div></section>",
-        '<section><h2>Read it, move it, do it</h2><div class="cards">'
-        f'<div class="card"><a class="picture" href="{chapters["3.6"].page}#softmax" '
-        'aria-label="Read the chapter on softmax">'
-        f'<div class="formula">{formula("∂L/∂x = y ⊙ (g - ⟨y, g⟩)")}</div>'
-        f"<code>{rules.lines[62].strip()}</code></a><h3>Read</h3><p>The prose at the left is the "
-        "docstring, the code at the right is the file that runs. Nothing was copied.</p></div>"
-        '<div class="card"><a class="picture" href="softmax.html" aria-label="Move softmax">'
-        f"{_bars()}</a><h3>Move</h3><p>Take the scale out, and see which factor becomes 0. Step "
-        '<a href="explore.html">through both passes</a> of a head.</p></div>'
-        '<div class="card"><a class="picture" href="exercise-13.html" aria-label="Do exercise 13">'
-        f'<pre class="plain">{said}</pre></a><h3>Do</h3><p>Write the rules in your own editor. '
-        '<a href="exercises.html">Exercises</a> say what is wrong with a derivative.</p></div>'
-        "</div></section>",
-        f"<section><h2>An evening: {len(evening)} chapters, "
-        f"{sum(x.minutes for x in evening)} minutes</h2><p>Python, the chain rule and products of "
-        f'matrices are enough to begin with.</p><ol class="route">{stations}</ol></section>',
-        '<section class="two"><div><h2>Sixteen mistakes. None of them raises an error.</h2>'
-        '<p>The shape is right, and something is wrong. <a href="museum.html">The museum</a> has '
-        "each with its symptom, and with a check of a few lines that catches it.</p>"
-        f"<p><b>Which line is wrong?</b></p></div><div>{exhibit}</div></section>",
-        f'<section><h2>What is true about {formula("1/√d_k")}</h2><div class="cards">'
-        + "".join(f'<p class="card">{inline(text, book.links)}</p>' for text in FINDINGS)
-        + f'</div><p><a href="{chapters["16"].page}">Chapter 16</a> measures it.</p></section>',
-    ]
+    text = Template((Path(__file__).parent / "landing.html").read_text("utf-8")).substitute(
+        idea=chapters["0"].page,
+        attention=chapters["11"].page,
+        softmax=chapters["3.6"].page,
+        why=chapters["16"].page,
+        chapters=len(chapters),
+        stars=len(evening),
+        minutes=sum(x.minutes for x in evening),
+        alt=escape(PICTURES["11"][1]),
+        loop=book.code(idea, loop.lineno, loop.end_lineno or 0, skip),
+        formula=formula("∂L/∂x = y ⊙ (g - ⟨y, g⟩)"),
+        rule=escape(rule, quote=False),
+        bars=_bars(),
+        told=escape("\n\n".join(_told()), quote=False),
+        evening="".join(stations),
+        exhibit=exhibit,
+        scale=formula("1/√d_k"),
+        findings="".join(f'<p class="card">{inline(x, book.links)}</p>' for x in FINDINGS),
+    )
     says = "An autograd engine in NumPy, and attention on top of it, as a book of linked pages."
-    return Page("index.html", "How does a gradient get back through attention?", body, says)
+    return Page("index.html", "How does a gradient get back through attention?", [text], says)
 
 
 def _told() -> list[str]:
@@ -103,7 +77,7 @@ def _told() -> list[str]:
 
 
 def _bars() -> str:
-    """Return the weights of one query, above, and the gradient at its scores, below, as an SVG."""
+    """Return the weights of one query, above, and the gradient at its scores, below."""
     q, k, v, g = typical_query(512, keys=5, rng=np.random.default_rng(0))
     scores = Tensor((q @ k.T / np.sqrt(512)).ravel(), requires_grad=True)
     weights = softmax(scores)
@@ -118,4 +92,4 @@ def _bars() -> str:
         bars.append(
             f'<rect class="backward" x="{x}" y="{top:.1f}" width="36" height="{down:.1f}"/>'
         )
-    return f'<svg viewBox="0 0 240 150" aria-hidden="true">{"".join(bars)}</svg>'
+    return "".join(bars)

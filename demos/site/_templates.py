@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+from pathlib import Path
+from string import Template
 
 from markdown_it import MarkdownIt
 
@@ -170,7 +172,7 @@ def markdown(text: str, links: Links = formula) -> str:
 
 # ---------------------------------------------------------------- the file
 
-STYLES = "style-src 'self' 'unsafe-inline'"
+PAGE_HTML = Template((Path(__file__).parent / "page.html").read_text("utf-8"))
 HEADER = (
     ("Book", "book.html"),
     ("Explore", "explore.html"),
@@ -204,29 +206,16 @@ class Page:
 
     def document(self, footer: str, *, head: str = "") -> str:
         """Return the whole file: the header, the body and the footer."""
-        allowed = " ".join(["script-src 'self'", *map(hash_of, self.scripts)])
-        policy = f"default-src 'none'; img-src 'self' data:; frame-src 'self'; {STYLES}; {allowed}"
         now = lambda name: ' aria-current="page"' if name == self.here else ""
-        nav = "".join(f'<a href="{file}"{now(name)}>{name}</a>' for name, file in HEADER)
-        return "\n".join(
-            [
-                '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
-                f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-                '<meta name="viewport" content="width=device-width, initial-scale=1">',
-                '<meta name="color-scheme" content="light dark">',
-                f'<meta name="generator" content="{PAGE}">',
-                f"<title>{escape(self.title)} · minigrad</title>",
-                f'<meta name="description" content="{escape(self.description)}">{head}',
-                '<link rel="stylesheet" href="site.css"><script defer src="site.js"></script>',
-                f'</head><body class="{self.kind}">',
-                '<a class="skip" href="#text">Skip to the text</a>',
-                '<header class="top"><a class="logo" href="index.html">minigrad</a>',
-                f'<nav aria-label="Site">{nav}</nav>',
-                '<button class="find" type="button" hidden>Find <kbd>/</kbd></button></header>',
-                '<main id="text" tabindex="-1">',
-                *self.body,
-                f"</main><footer>{footer}</footer>",
-                *(f"<script>{script}</script>" for script in self.scripts),
-                "</body></html>\n",
-            ]
+        return PAGE_HTML.substitute(
+            title=escape(self.title),
+            description=escape(self.description),
+            generator=PAGE,
+            hashes="".join(f" {hash_of(script)}" for script in self.scripts),
+            head=head,
+            kind=self.kind,
+            nav="".join(f'<a href="{file}"{now(name)}>{name}</a>' for name, file in HEADER),
+            body="\n".join(self.body),
+            footer=footer,
+            scripts="".join(f"<script>{script}</script>" for script in self.scripts),
         )

@@ -1,4 +1,4 @@
-"""Site: every paragraph, formula, example and line of a chapter is on its page, and nothing else."""
+"""Site: each paragraph, formula, example and line of a chapter is on its page, once."""
 
 import ast
 import doctest

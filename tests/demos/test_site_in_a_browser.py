@@ -1,4 +1,4 @@
-"""Site, in a real browser: no request, no complaint, no sideways scrolling; Find, folds, copying."""
+"""Site, in a real browser: no request, no complaint, no sideways scrolling; Find and folds."""
 
 import re
 from pathlib import Path
