@@ -177,7 +177,7 @@ OTHER_WORDS: dict[str, str] = {
 
 
 def advice(name: str) -> str:
-    """Return what to write instead of `t.name`, for a Tensor t that has no such attribute."""
+    """Return a sentence with the word to use instead of `t.name`, which no Tensor t has."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
     found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]
@@ -189,7 +189,7 @@ def advice(name: str) -> str:
 
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
-    """Say why this call of a ufunc cannot be recorded."""
+    """Raise TypeError with the reason why this call of a ufunc cannot be recorded."""
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if "out" in options:
         raise TypeError(
@@ -199,7 +199,7 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
 
 
 def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
-    """Say what to use instead of a function without a rule."""
+    """Raise TypeError for a function without a rule, with a remedy."""
     remedy = (
         "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
         "wanted"
