@@ -1,4 +1,4 @@
-"""Figures: one palette for all pictures, names for their lines, and how one is saved.
+"""Figures: one palette for all pictures, names for their lines, and saving.
 
 In the palette a colour has one meaning. Colours that occur together differ in lightness, so a grey
 print shows the difference, and so does an eye that confuses red and green. Each of them has a
@@ -35,15 +35,15 @@ REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
 
 
 def of_scale(a: float | str) -> tuple[str, str, str]:
-    """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey."""
+    """Return colour, name and line style of the scale d_k^-a: grey unless a is 0, ½ or 1."""
     name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
     return OF_SCALE.get(a, (REFERENCE, name, "x:"))
 
 
 def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names at the right edge, each at the height where its line ends; they do not touch.
+    """Write names at the right edge, each at the height where its line ends; they do not touch.
 
-    ends  (height, name, colour) of each line. The panel's limits must be as they will stay.
+    ends  (height, name, colour) of each line. The panel's limits must be final.
     """
     panel.set_ylim(panel.get_ylim())
     inches = panel.get_position().height * panel.figure.get_figheight()
@@ -67,7 +67,7 @@ def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
 def name_place(
     panel: Any, x: float, name: str, colour: str = REFERENCE, ha: str = "center"
 ) -> None:
-    """A dotted line from top to bottom, with its name above the frame, where `ha` is its side."""
+    """Draw a dotted line from top to bottom, with its name above the frame, aligned by `ha`."""
     panel.axvline(x, color=colour, linestyle=":", linewidth=1.4)
     above = (name, (x, 1.0), (0, 3), ("data", "axes fraction"), "offset points")
     panel.annotate(*above, color=colour, fontsize=9, ha=ha)
@@ -84,7 +84,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that needs no display and no global state, unlike those that pyplot makes."""
+    """Return a figure that needs no display and no global state, unlike those of pyplot."""
     try:
         from matplotlib import rcParams
         from matplotlib.figure import Figure
