@@ -27,11 +27,11 @@ OF_SCALE: dict[float | str, tuple[str, str, str]] = {
     0.5: (SCALED, "1/√d_k", "s-"),
     1.0: (SCALED_TWICE, "1/d_k", "d-."),
 }
-MODEL, ABLATION = "#0b4f4a", "#c2559d"  # what a demo trains, and the same with one part missing
-TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, repaired in two steps
+MODEL, ABLATION = "#0b4f4a", "#c2559d"  # a demo's model, and the same model with one part missing
+TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, and two repairs
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
 KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
-REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
+REFERENCE = "#757575"  # only for comparison: chance, a pass mark, theory
 
 
 def of_scale(a: float | str) -> tuple[str, str, str]:
@@ -77,7 +77,7 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as path.png and path.svg, each whole or not at all; return both paths."""
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=130)
-    figure.set_layout_engine("none")  # (it has arranged the panels, which takes half of the time)
+    figure.set_layout_engine("none")  # (the panels are arranged, which took half of the time)
     figure.savefig(svg, format="svg", metadata={"Date": None})
     drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
     return [write_whole(f"{path}.png", png.getvalue()), write_whole(f"{path}.svg", drawn)]

@@ -73,7 +73,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
         if piece.transposed:
             arrays = [a.T for a in arrays]
         joined = np.concatenate(arrays, axis=0 if piece.transposed else -1)
-        # safetensors writes the memory as it lies, which in a transposed array is not row by row.
+        # safetensors writes an array's memory, which in a transposed array is not row by row.
         found[piece.theirs] = np.ascontiguousarray(joined)
     _refuse_left(left)
     return found

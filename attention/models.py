@@ -72,7 +72,7 @@ class GPT(Module):
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Return the next token's scores at each position. With caches, pass the new tokens."""
+        """Return the next token's scores at each position. With caches, pass new tokens only."""
         start = caches[0].length if caches else 0
         x = self.embed(tokens, start)  # (B, T, d_model)
         T = x.shape[-2]
@@ -129,7 +129,7 @@ def llama(
     attend: Attend | None = None,
     rng: np.random.Generator,
 ) -> GPT:
-    """Build Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys.
+    """Build Llama 2 (Touvron et al. 2023): rotary, RMSNorm, SwiGLU, shared keys, no biases.
 
     The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
     8/3 d_model, which Llama rounds up to a multiple of 256; d_k is d_model / num_heads. A tied
@@ -173,7 +173,7 @@ def gpt2(
     rng: np.random.Generator,
     **options: Any,
 ) -> GPT:
-    """Build GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu; one matrix of tokens.
+    """Build GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; tied tokens.
 
     Its initial weights are Gaussian with standard deviation 0.02. The 2 · num_blocks matrices whose
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum

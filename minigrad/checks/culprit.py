@@ -24,9 +24,9 @@ from minigrad.engine.tensor import Tensor
 
 
 class Alone:
-    """One node of a record as a function of its own: a rule on the inputs that it met in f.
+    """One node of a record as a function of its own: a rule, with the inputs that it had in f.
 
-    1 stands for what is not finite, as for the scores that a mask has set to -∞.
+    Elements that are not finite are replaced by 1, such as scores that a mask has set to -∞.
     """
 
     def __init__(self, t: Tensor) -> None:
@@ -54,7 +54,7 @@ class Alone:
 
 
 class Search:
-    """Check each node behind f's output alone. (Together they cost what the check of f does.)
+    """Check each node behind f's output alone. (All together cost as much as the check of f.)
 
     wrong    each wrong rule, the input whose VJP is wrong, and the error that was raised for it,
              in the order of the record

@@ -341,7 +341,7 @@ def read_only(array: Array) -> Array:
 
 
 def frozen(array: Array, dtype: Any = None) -> Array:
-    """Return the array if it is read-only and not a view of a writable one; else a copy that is."""
+    """Return the array if nobody can write to its memory; otherwise a read-only copy."""
     held: Any = array
     while isinstance(held, np.ndarray) and not held.flags.writeable:
         held = held.base  # whose memory it is a view of; None for an array with its own

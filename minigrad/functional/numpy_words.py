@@ -59,7 +59,7 @@ def hstack(tup: Sequence[Any]) -> Tensor:
 
 
 def full_like(a: Any, fill_value: Any) -> Any:
-    """Broadcast fill_value to a's shape, in a's dtype; a plain array if it is not a Tensor.
+    """Broadcast fill_value to a's shape, in a's dtype; a plain array unless fill_value is a Tensor.
 
     >>> np.full_like(Tensor([1.0, 2.0]), Tensor(7.0)), np.full_like(Tensor([1.0, 2.0]), 7)
     (Tensor([7., 7.]), array([7., 7.]))
@@ -73,7 +73,7 @@ def full_like(a: Any, fill_value: Any) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Tensor:
-    """Replace NaN by `nan`, ±∞ by the largest numbers or the given ones: constants there."""
+    """Replace NaN by `nan`, ±∞ by the largest numbers or the given ones, without a gradient."""
     array = x.data if isinstance(x, Tensor) else np.asarray(x)
     put = np.nan_to_num(array, nan=nan, posinf=posinf, neginf=neginf)
     return where(np.isfinite(array), x, put)

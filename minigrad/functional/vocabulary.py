@@ -35,7 +35,7 @@ from minigrad.functional import numpy_words
 from minigrad.ops import inverses
 from minigrad.ops.elementwise import floats
 
-# What NumPy has too, under the same name: np.exp finds minigrad.exp, np.vstack finds `vstack`.
+# Functions that NumPy has too, by the same name: np.exp finds minigrad.exp, np.vstack `vstack`.
 _ALIKE = {
     getattr(np, name): f
     for module in (ops, F, inverses, numpy_words)
@@ -98,7 +98,7 @@ PLAIN: frozenset[Any] = frozenset(
         np.rint,
         np.round,
         np.trunc,
-        # what an array is like
+        # properties of an array
         np.empty_like,
         np.ndim,
         np.ones_like,

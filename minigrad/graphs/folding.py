@@ -118,7 +118,7 @@ class Folding:
         self.averaged = {self.base[i] for v in vertices if v.facts.averages for i in v.inputs}
         self.inputs = {v.number: self._split(v) for v in self.operations}
         self.boxes: dict[str, Box] = {}
-        self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
+        self.owner: dict[int, str] = {}  # by vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
         self.noise = lost(vertices)
 
@@ -145,7 +145,7 @@ class Folding:
         arrows = [x.number for x in inputs if x.operation]
         arrows += [x.number for x in leaves if not x.parameter]
         arrows += [x.number for x in data if x.named]
-        if not arrows:  # (the data, if there are any, and otherwise the first parameter)
+        if not arrows:  # (the first constant array, or the first leaf if there is none)
             arrows = [x.number for x in (*(x for x in data if x.value.size > 1), *leaves)][:1]
         by_arrow = [i for i in places if inputs[i].number in arrows]
         return by_arrow, [i for i in places if i not in by_arrow]

@@ -104,9 +104,9 @@ class Model:
     """The vertices of all tensors that were met, each after those that it was computed from.
 
     A tensor is met again and again: when an operation computes it, when others use it, and when its
-    gradient comes. It is known by a key: an operation's result by its node (while the operation is
-    watched, its Tensor is not made yet), and a leaf by itself with the time of its array, since
-    `w -= 0.1` gives the leaf another array, and what was computed before has used the former one.
+    gradient comes. The key of a result is its node (while the operation is watched, its Tensor is
+    not made yet). The key of a leaf is the leaf with the time of its array: `w -= 0.1` gives it
+    another array, and earlier results have used the former one.
 
     names   names that tensors have besides their own
     """

@@ -26,13 +26,13 @@ from minigrad.graphs.model import Vertex
 
 Limits = tuple[float, float]
 LEAST, MOST = 4, 12  # powers of ten between the ends of a scale
-ROUNDING = 1024  # of the last digits of a term
+ROUNDING = 1024  # the error of a term, in units of its last digit
 
 # From the smallest gradient to the largest. Each is darker than the one before by the same step, so
 # the order is kept in print and for colour-blind eyes, and black text can be read on each.
 SCALE = ("#efe6d3", "#f6d07a", "#f3b94f", "#ea983f", "#e17c3a")
 DEAD = "#ffffff"
-LOST = "#e79aa0"  # a NaN: no place on the scale
+LOST = "#e79aa0"  # the colour of a NaN, which has no place on the scale
 
 
 def colour(strength: float, limits: Limits) -> str:

@@ -147,7 +147,7 @@ class Steps:
         return tuple(self.model.met)
 
     def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
-        """Send the gradient back from `loss` and note every contribution; return the leaves' own.
+        """Send the gradient back from `loss`; note each contribution; return the leaves' gradients.
 
         Arguments and errors are those of `loss.backward`, but no `.grad` is written, and the record
         is kept. Operations outside of the block are noted without a line.
