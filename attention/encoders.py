@@ -49,7 +49,7 @@ class TextEncoder(Module):
         self.encoder = encoder
 
     def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
-        """Return a vector for each token. kinds (B, S) default to 0; mask (B, 1, S) is padding's."""
+        """Return a vector for each token. kinds (B, S): 0 by default; mask (B, 1, S): padding's."""
         return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
 
     def embed(self, tokens: Any, kinds: Any = None) -> Tensor:

@@ -157,7 +157,7 @@ class Transformer(Module):
         return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
-        """Return the next token's scores at each target position; source_mask: (B, 1, S), padding."""
+        """Return the next token's scores at each position; source_mask (B, 1, S) is padding's."""
         memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
         return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
 
