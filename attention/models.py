@@ -173,7 +173,7 @@ def gpt2(
     rng: np.random.Generator,
     **options: Any,
 ) -> GPT:
-    """Build GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases.
+    """Build GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one token matrix.
 
     Its initial weights are Gaussian with standard deviation 0.02. The 2 · num_blocks matrices whose
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum
