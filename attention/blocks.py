@@ -76,7 +76,7 @@ class FeedForward(Module):
         self.w_2 = Linear(d_ff, d_model, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Every position by itself."""
+        """Apply the network to each position by itself."""
         return self.w_2(self.activation(self.w_1(x)))
 
 
@@ -95,7 +95,7 @@ class GatedFeedForward(Module):
         self.w_2 = Linear(d_ff, d_model, bias=False, rng=rng)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Every position by itself."""
+        """Apply the network to each position by itself."""
         return self.w_2(silu(self.w_1(x)) * self.w_3(x))
 
 
@@ -164,7 +164,7 @@ class Block(Module):
         return self._residual(x, self.norm_feed_forward, self.feed_forward)
 
     def _residual(self, x: Tensor, norm: Any, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """The residual around a sublayer, with the norm before the sublayer or after the sum."""
+        """Return x + f(norm(x)) for a sublayer f, or norm(x + f(x)); dropout is before the sum."""
         added = sublayer(norm(x) if self.norm_first else x)
         if self.dropout is not None:
             added = self.dropout(added)
@@ -176,7 +176,7 @@ class Block(Module):
 
 
 def block_weights(blocks: Sequence[Block], x: Tensor, *, mask: Any = None) -> list[Array]:
-    """Where the heads of each block look, as x runs through them: arrays (B, H, T, T), no record.
+    """Return the attention weights of each block for x, arrays (B, H, T, T), without a record.
 
     Encoders and models have this as `maps` (chapters 15.2 and 15.3).
     """

@@ -43,11 +43,11 @@ class KVCache:
 
     @property
     def length(self) -> int:
-        """Return the number of positions that the cache holds."""
+        """The number of positions that the cache holds."""
         return 0 if self.k is None else self.k.shape[-2]
 
     def joined(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """The keys and values of all positions, the new ones last, for the layer to set."""
+        """Return the keys and values of all positions, the new ones last, for the layer to set."""
         if self.k is None or self.v is None:
             return k, v
         return concatenate([self.k, k], axis=-2), concatenate([self.v, v], axis=-2)

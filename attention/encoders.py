@@ -49,17 +49,17 @@ class TextEncoder(Module):
         self.encoder = encoder
 
     def __call__(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> Tensor:
-        """A vector for each token. kinds (B, S) is 0 by default; mask is padding's, (B, 1, S)."""
+        """Return a vector for each token. kinds (B, S): 0 by default; mask (B, 1, S): padding's."""
         return self.encoder(self.embed(tokens, kinds), mask=mask)  # (B, S, d_model)
 
     def embed(self, tokens: Any, kinds: Any = None) -> Tensor:
-        """What the encoder gets: tokens, positions and kinds, normalised.   → (B, S, d_model)"""
+        """Return tokens, positions and kinds, added and normalised.   → (B, S, d_model)"""
         kinds = np.zeros(np.shape(tokens), int) if kinds is None else kinds
         x = self.positions(self.tokens(tokens) + self.kinds(kinds))  # (B, S, d_model)
         return self.norm(x)  # type: ignore[no-any-return]
 
     def maps(self, tokens: Any, *, kinds: Any = None, mask: Any = None) -> list[Array]:
-        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
+        """Return every head's attention weights, without a record: (B, H, S, S) for each block."""
         return self.encoder.maps(self.embed(tokens, kinds), mask=mask)
 
 
@@ -75,7 +75,7 @@ def bert(
     rng: np.random.Generator,
     **options: Any,
 ) -> TextEncoder:
-    """BERT (Devlin et al. 2018): post-LN as in the paper, gelu, learned positions, two sentences.
+    """Build BERT (Devlin et al. 2018): post-LN, gelu, learned positions, two sentences.
 
     Its norms add 1e-12 to the variance, not 1e-5. The pooler, and dropout after the embeddings'
     norm, are left out. Other options are those of `Stack` (chapter 15.2).
@@ -108,6 +108,6 @@ class Classifier(Module):
         self.head = Linear(d_model, num_classes, rng=rng)
 
     def __call__(self, x: Any, *, mask: Any = None) -> Tensor:
-        """Scores of the C classes."""
+        """Return the scores of the C classes."""
         y = self.encoder(x) if mask is None else self.encoder(x, mask=mask)  # (B, S, d_model)
         return self.head(mean_over_positions(y, mask=mask))  # (B, C)

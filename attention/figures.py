@@ -1,4 +1,4 @@
-"""Figures: one palette for all pictures, names for their lines, and how one is saved.
+"""Figures: one palette for all pictures, names for their lines, and saving.
 
 In the palette a colour has one meaning. Colours that occur together differ in lightness, so a grey
 print shows the difference, and so does an eye that confuses red and green. Each of them has a
@@ -27,23 +27,23 @@ OF_SCALE: dict[float | str, tuple[str, str, str]] = {
     0.5: (SCALED, "1/√d_k", "s-"),
     1.0: (SCALED_TWICE, "1/d_k", "d-."),
 }
-MODEL, ABLATION = "#0b4f4a", "#c2559d"  # what a demo trains, and the same with one part missing
-TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, repaired in two steps
+MODEL, ABLATION = "#0b4f4a", "#c2559d"  # a demo's model, and the same model with one part missing
+TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, and two repairs
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
 KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
-REFERENCE = "#757575"  # what is only compared with: chance, a pass mark, theory
+REFERENCE = "#757575"  # only for comparison: chance, a pass mark, theory
 
 
 def of_scale(a: float | str) -> tuple[str, str, str]:
-    """Colour, name and style of line of the scale d_k^-a. Exponents but 0, ½ and 1 are grey."""
+    """Return colour, name and line style of the scale d_k^-a: grey unless a is 0, ½ or 1."""
     name = a if isinstance(a, str) else f"d_k^-{a:g}"  # (a function of d_k is a name in a row)
     return OF_SCALE.get(a, (REFERENCE, name, "x:"))
 
 
 def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Names at the right edge, each at the height where its line ends; they do not touch.
+    """Write names at the right edge, each at the height where its line ends; they do not touch.
 
-    ends  (height, name, colour) of each line. The panel's limits must be as they will stay.
+    ends  (height, name, colour) of each line. The panel's limits must be final.
     """
     panel.set_ylim(panel.get_ylim())
     inches = panel.get_position().height * panel.figure.get_figheight()
@@ -67,7 +67,7 @@ def name_ends(panel: Any, ends: Sequence[tuple[float, str, str]]) -> None:
 def name_place(
     panel: Any, x: float, name: str, colour: str = REFERENCE, ha: str = "center"
 ) -> None:
-    """A dotted line from top to bottom, with its name above the frame, where `ha` is its side."""
+    """Draw a dotted line from top to bottom, with its name above the frame, aligned by `ha`."""
     panel.axvline(x, color=colour, linestyle=":", linewidth=1.4)
     above = (name, (x, 1.0), (0, 3), ("data", "axes fraction"), "offset points")
     panel.annotate(*above, color=colour, fontsize=9, ha=ha)
@@ -77,14 +77,14 @@ def save_figure(figure: Figure, path: str | Path) -> list[Path]:
     """Write the figure as path.png and path.svg, each whole or not at all; return both paths."""
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", dpi=130)
-    figure.set_layout_engine("none")  # (it has arranged the panels, which takes half of the time)
+    figure.set_layout_engine("none")  # (the panels are arranged, which took half of the time)
     figure.savefig(svg, format="svg", metadata={"Date": None})
     drawn = re.sub(' id="image[0-9a-f]+"', "", svg.getvalue().decode())  # equal ones had equal ids
     return [write_whole(f"{path}.png", png.getvalue()), write_whole(f"{path}.svg", drawn)]
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that needs no display and no global state, unlike those that pyplot makes."""
+    """Return a figure that needs no display and no global state, unlike those of pyplot."""
     try:
         from matplotlib import rcParams
         from matplotlib.figure import Figure

@@ -112,7 +112,7 @@ def fused_attention(
     drop: Any = None,
     block: int | None = None,
 ) -> Tensor:
-    """`attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
+    """Compute `attention` in blocks.   (…, T, d_k) · (…, S, d_k) · (…, S, d_v) → (…, T, d_v)
 
     softmax(scale · Q Kᵀ + score_bias) V, with the arguments of `attention`. Beyond copies of its
     inputs and outputs it holds two numbers for each query, and two or three arrays of block²
@@ -146,7 +146,7 @@ def fused_attention(
 def _definition(
     Q: Any, K: Any, V: Any, score_bias: Any, /, mask: Any = None, block: int = 128
 ) -> Tensor:
-    """Chapter 11's steps, after the scale."""
+    """Compute attention in chapter 11's steps, after the scale."""
     tensors: list[Tensor] = [x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V)]
     q, k, v = tensors
     scores = q @ k.mT  # (…, T, S)
@@ -176,7 +176,7 @@ def _fused_attention(
     size = min(at_once, N) * min(block, T) * C
 
     def key_blocks(members: slice, rows: slice, space: Array) -> Iterator[tuple[slice, Array]]:
-        """Z for some queries, a block of keys at a time, in space; forbidden scores are -∞."""
+        """Yield Z for some queries, a block of keys at a time, in space; -∞ where forbidden."""
         q_t = np.ascontiguousarray(Q[members, rows].mT)  # (n, d_k, R)
         for columns in _blocks(S, block):
             allowed = None if may_look is None else may_look(members, rows, columns)
@@ -255,18 +255,18 @@ def _blocks(n: int, size: int) -> list[slice]:
 
 
 def _part(space: Array, *axes: slice) -> Array:
-    """The first numbers of `space`, as an array whose axes are as long as the slices are."""
+    """Return the first numbers of `space` as an array whose axes are as long as the slices."""
     shape = [axis.stop - axis.start for axis in axes]
     return space[: math.prod(shape)].reshape(shape)
 
 
 def _stretched(x: Array, T: int, S: int) -> Array:
-    """A mask or a score_bias with its last two axes broadcast to T and S, without a copy."""
+    """Return a mask or a score_bias with its last two axes broadcast to T and S, not copied."""
     return np.broadcast_to(x, (*np.shape(x)[:-2], T, S))  # (…, T, S)
 
 
 def _in_a_row(x: Array, batch: tuple[int, ...]) -> Array:
-    """x's matrices, one for each member of the batch, in a row.   (…, ·, ·) → (N, ·, ·)
+    """Return x's matrices in a row, one for each member of the batch.   (…, ·, ·) → (N, ·, ·)
 
     Matrices that do not lie so in memory are copied. Their products are then faster, too.
     """
@@ -275,7 +275,7 @@ def _in_a_row(x: Array, batch: tuple[int, ...]) -> Array:
 
 
 def _of_members(x: Array, batch: tuple[int, ...]) -> Callable[..., Array]:
-    """A function f(members, *part): the matrices in x of these members of the batch.
+    """Return a function f(members, *part) that gives the matrices in x of these members.
 
     `members` is a slice of the batch flattened to one axis, and `part` are slices of each matrix.
     If x has a single matrix for all members, f returns it once, with a first axis of length 1.
@@ -289,7 +289,7 @@ def _of_members(x: Array, batch: tuple[int, ...]) -> Callable[..., Array]:
 
 
 def _summed(dZ: Array, shape: tuple[int, ...]) -> Array:
-    """∂L/∂Z, summed over the axes along which a score_bias of this shape was stretched."""
+    """Return ∂L/∂Z summed over the axes along which a score_bias of this shape was stretched."""
     missing = dZ.ndim - len(shape)
     stretched = [i + missing for i, n in enumerate(shape) if n == 1]
     return np.asarray(dZ.sum(axis=(*range(missing), *stretched))).reshape(shape)

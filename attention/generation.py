@@ -45,7 +45,7 @@ def stream(
     cached: bool = True,
     rng: np.random.Generator | None = None,
 ) -> Iterator[Array]:
-    """The tokens after a prompt, one step at a time: num_tokens arrays.   (B, T) → (B,), …
+    """Yield the tokens after a prompt, one step at a time: num_tokens arrays.   (B, T) → (B,), …
 
     temperature  0 is greedy; otherwise tokens are drawn, and rng is needed
     top_k        draw from the k best tokens; None means from all
@@ -57,8 +57,8 @@ def stream(
                  equal but for rounding
 
     So a program can print a text while it is written: `for token in stream(…)`. Prompts are of
-    equal length, without padding. What is wrong is refused at the step that meets it: a model in
-    training mode at the first one, a text that outgrows the model's positions where it does.
+    equal length, without padding. An error is raised at the step that meets it: for a model in
+    training mode at the first one, for a text that outgrows the model's positions where it does.
     """
     refuse_dropout(model)
     new = _texts(prompt)  # (B, T)
@@ -78,7 +78,7 @@ def stream(
 
 
 def generate(model: GPT, prompt: Any, num_tokens: int, **options: Any) -> Array:
-    """The prompt, continued by num_tokens tokens.   (B, T) → (B, T + num_tokens)
+    """Continue the prompt by num_tokens tokens.   (B, T) → (B, T + num_tokens)
 
     The options are those of `stream`, whose steps it joins. With `end` it stops when the last text
     has ended, and the other rows are filled with `end`.
@@ -96,7 +96,7 @@ def choose(
     top_p: float | None = None,
     rng: np.random.Generator | None,
 ) -> Array:
-    """One token for each row of scores.   (B, V) → (B,)
+    """Choose one token for each row of scores.   (B, V) → (B,)
 
     The options are those of `generate`. ValueError if a score is NaN.
     """
@@ -155,7 +155,7 @@ def translate(
     num_beams: int = 1,
     source_mask: Any = None,
 ) -> list[list[int]]:
-    """A target sentence for each source, by beam search.   (B, S) → B lists of tokens
+    """Find a target sentence for each source by beam search.   (B, S) → B lists of tokens
 
     Sentences begin after the token `start` and stop before the token `end`. If no sentence has
     ended after max_tokens, the best unfinished one is taken. A beam's score is the mean
@@ -190,7 +190,7 @@ def _beam_search(
     max_tokens: int,
     num_beams: int,
 ) -> list[int]:
-    """The best finished sentence: each step tries every token after every beam."""
+    """Return the best finished sentence: each step tries the best tokens after every beam."""
     beams: list[tuple[float, list[int]]] = [(0.0, [start])]
     finished: list[tuple[float, list[int]]] = []
     for _ in range(max_tokens):
@@ -219,7 +219,7 @@ def _beam_search(
 
 
 def _texts(tokens: Any) -> Array:
-    """The tokens as an array of integers, a row for each text; ValueError for another shape."""
+    """Return the tokens as integers, a row for each text; ValueError for another shape."""
     array = np.array(tokens)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(f"texts have shape (B, T) with T ≥ 1, one in each row: got {array.shape}")

@@ -46,8 +46,8 @@ class Piece:
 
     ours        names of our arrays, which are side by side in theirs, or one below the other if
                 matrices are transposed
-    transposed  whether matrices are stored (d_out, d_in)
-    optional    whether both sides may lack it (a layer without biases)
+    transposed  True if matrices are stored (d_out, d_in)
+    optional    True if both sides may lack it (a layer without biases)
     """
 
     theirs: str
@@ -57,7 +57,7 @@ class Piece:
 
 
 def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Array]:
-    """Our state under their names and in their shapes, each array row by row in memory.
+    """Return our state under their names and in their shapes, each array row by row in memory.
 
     ValueError, with the names, if a piece lacks an array or an array is in no piece.
     """
@@ -73,7 +73,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
         if piece.transposed:
             arrays = [a.T for a in arrays]
         joined = np.concatenate(arrays, axis=0 if piece.transposed else -1)
-        # safetensors writes the memory as it lies, which in a transposed array is not row by row.
+        # safetensors writes an array's memory, which in a transposed array is not row by row.
         found[piece.theirs] = np.ascontiguousarray(joined)
     _refuse_left(left)
     return found
@@ -82,7 +82,7 @@ def to_theirs(state: Mapping[str, Any], pieces: Iterable[Piece]) -> dict[str, Ar
 def to_ours(
     state: Mapping[str, Any], pieces: Iterable[Piece], *, ignore: Iterable[str] = ()
 ) -> dict[str, Array]:
-    """Their state under our names and in our shapes, for `load_state_dict`.
+    """Return their state under our names and in our shapes, for `load_state_dict`.
 
     The state's values are arrays, or anything that NumPy makes an array of. Names that end in one
     of `ignore` are left out, such as the masks in GPT-2's checkpoints. ValueError as above.
@@ -102,7 +102,7 @@ def to_ours(
 
 
 def multi_head_layout(ours: str = "", theirs: str = "") -> list[Piece]:
-    """`MultiHeadAttention` and PyTorch's `nn.MultiheadAttention`. The names may have prefixes."""
+    """Return the layout of PyTorch's `nn.MultiheadAttention`. The names may have prefixes."""
     qkv = ("w_q", "w_k", "w_v")
     return [
         Piece(f"{theirs}in_proj_weight", tuple(f"{ours}{w}.weight" for w in qkv), True),
@@ -120,7 +120,7 @@ PYTORCH = {
 
 
 def encoder_layer_layout(ours: str = "", theirs: str = "") -> list[Piece]:
-    """`Block` and PyTorch's `nn.TransformerEncoderLayer`."""
+    """Return the layout of PyTorch's `nn.TransformerEncoderLayer`, for a `Block`."""
     heads = multi_head_layout(f"{ours}attention.", f"{theirs}self_attn.")
     return heads + _layers(PYTORCH, ours, theirs)
 
@@ -135,7 +135,7 @@ GPT2 = {
 
 
 def gpt2_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
-    """The `GPT` that `gpt2` builds, and the layout of GPT-2's checkpoints.
+    """Return the layout of GPT-2's checkpoints, for the `GPT` that `gpt2` builds.
 
     Theirs may have the prefix "transformer."; ignore "attn.bias", "attn.masked_bias" (masks) and
     "lm_head.weight" (the token embedding again).
@@ -164,7 +164,7 @@ BERT = {
 
 
 def bert_layout(num_blocks: int, theirs: str = "") -> list[Piece]:
-    """The `TextEncoder` that `bert` builds, and the layout of BERT's checkpoints.
+    """Return the layout of BERT's checkpoints, for the `TextEncoder` that `bert` builds.
 
     Theirs may have the prefix "bert."; ignore "position_ids", "pooler.dense.weight" and
     "pooler.dense.bias", and the heads of a task ("cls.…").
@@ -191,7 +191,7 @@ LLAMA = {
 
 
 def llama_layout(num_blocks: int, theirs: str = "model.") -> list[Piece]:
-    """The `GPT` that `llama` builds, and the layout of Llama's checkpoints at Hugging Face.
+    """Return the layout of Llama's checkpoints at Hugging Face, for `llama`'s `GPT`.
 
     Build the model with pairs="halves". A tied model has no "lm_head.weight": ignore that name if
     their file repeats the embedding under it. Older files also hold "rotary_emb.inv_freq".
@@ -211,7 +211,7 @@ def _layers(
     transposed: bool = True,
     optional: bool = False,
 ) -> list[Piece]:
-    """The weights of layers, and their biases if they have any. A norm's weight is our gain."""
+    """Return the pieces of layers: weights, and biases if any. A norm's weight is our gain."""
     pieces = []
     for name, other in names.items():
         weight = "gain" if "norm" in name else "weight"
@@ -224,7 +224,7 @@ def _layers(
 
 
 def _taken(left: dict[str, Any], name: str) -> Array:
-    """Remove an array from what is left to be mapped."""
+    """Remove an array from those still to be mapped, and return it."""
     if name not in left:
         raise ValueError(f"this layout needs {name}, which the state does not have")
     return np.asarray(left.pop(name))

@@ -5,10 +5,9 @@ column for each key, and a row sums to 1, or to 0 if its query has no key. Secon
 query is: the **entropy** -Σ p log p of a row is 0 if one key has all the weight, and log n if n
 keys have 1/n each. The title of each head gives the mean of entropy / log n over its rows. Here n
 is the number of keys that a row may look at: t + 1 in row t of a causal map, if its mask is given.
-A row with a single key cannot choose, and is left out. Weights do not show what a head
-*does*: the values that it moves, and what later layers make of them, are not in the picture.
-Whether weights explain an output is disputed: Jain & Wallace 2019 say no, and Wiegreffe & Pinter
-2019 answer that it depends on what is called an explanation.
+A row with a single key cannot choose, and is left out. Weights do not show what a head *does*: the
+values that it moves, and what later layers make of them. Whether weights explain an output is
+disputed: Jain & Wallace 2019 say no, Wiegreffe & Pinter 2019 that it depends on the definition.
 
 The weights are those of `GPT.maps`, `TextEncoder.maps`, `Encoder.maps` or
 `MultiHeadAttention.weights`. A key that a query may not look at is hatched, since a weight of 0 is
@@ -50,7 +49,7 @@ def plot_heads(
     mask: Any = None,
     largest: float = 1.0,
 ) -> Figure:
-    """A map for each head, all on one colour scale.   (H, T, S)
+    """Draw a map for each head, all on one colour scale.   (H, T, S)
 
     queries  T names of rows, keys S names of columns; titles, one for each head, "head 1" … if not
              given
@@ -92,7 +91,8 @@ def plot_heads(
         panel.set_title(said[head], fontsize=9)
     more = "max" if np.where(masks, weights, 0).max() > largest else "neither"
     bar = figure.colorbar(image, ax=list(panels), fraction=0.05, aspect=30, extend=more)
-    what = "weight of a key (column) for a query (row)" + "\nhatched: masked" * (not masks.all())
+    what = "weight of a key (column) for a query (row)\nlog n: the entropy of n equal weights"
+    what += "\nhatched: masked" * (not masks.all())
     bar.set_label(_wrapped(what, 0.8 * figure.get_figheight()), fontsize=8)
     bar.ax.tick_params(labelsize=8)
     return figure
@@ -128,7 +128,7 @@ def animate_weights(
 
 
 def changing(frames: Sequence[Array]) -> list[int]:
-    """The first frame, each in which a row has moved a tenth of its weight, and the last."""
+    """Return the indices of the first and last frame, and of those where a row moves by 0.1."""
     shown = [0]
     for i in range(1, len(frames)):
         moved = np.abs(np.asarray(frames[i]) - frames[shown[-1]]).sum(axis=-1).max() / 2
@@ -142,7 +142,7 @@ def changing(frames: Sequence[Array]) -> list[int]:
 
 
 def _decided(weights: Array, mask: Array) -> str:
-    """The mean of entropy / log n over the rows of one map that have n > 1 keys, if there are any.
+    """Return a phrase with the mean entropy / log n of the rows with n > 1 keys; '' without any.
 
     What lies under the mask is not drawn and does not count.
     """
@@ -167,6 +167,6 @@ def _arranged(H: int, queries: Sequence[str], keys: Sequence[str]) -> tuple[int,
 
 
 def _wrapped(title: str, width: float) -> str:
-    """The title in lines that are as wide as a map."""
+    """Return the title in lines that are as wide as a map."""
     parts = [wrap(part, max(int(width / 0.075), 12)) for part in title.split("\n")]
     return "\n".join(line for part in parts for line in part)

@@ -39,7 +39,7 @@ from minigrad import Tensor, where
 
 
 def causal_mask(T: int, S: int | None = None) -> Mask:
-    """Query t may look at keys up to its own position, never into the future.   → (T, S)
+    """Let query t look at keys up to its own position, never into the future.   → (T, S)
 
     A model that predicts token t + 1 from position t must not see that token at t. With this mask
     the output at t does not depend on any later input, so no later input gets a gradient from it.
@@ -72,13 +72,13 @@ def padding_mask(lengths: Sequence[int], S: int) -> Mask:
 
 
 def _read_only(mask: Mask) -> Mask:
-    """The mask itself, from now on unchanged."""
+    """Make a mask read-only, and return it."""
     mask.setflags(write=False)
     return mask
 
 
 def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
-    """The mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
+    """Return the mean of each sequence, without its padding.   (B, S, d_model) → (B, d_model)
 
     mask is padding's, (B, 1, S). A sequence without any kept position gives zeros.
 
@@ -97,7 +97,7 @@ def mean_over_positions(x: Tensor, *, mask: Any = None) -> Tensor:
 
 
 def window_mask(T: int, S: int | None = None, *, size: int) -> Mask:
-    """Query t may look at the last `size` keys up to its own position.   → (T, S)
+    """Let query t look at the last `size` keys up to its own position.   → (T, S)
 
     A sliding window. Each layer reaches size - 1 positions further back, so an output of n layers
     depends on 1 + n (size - 1) positions (Beltagy et al. 2020, section 3.1).

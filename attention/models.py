@@ -72,7 +72,7 @@ class GPT(Module):
         self.dropout = Dropout(dropout, rng=rng) if dropout else None
 
     def __call__(self, tokens: Any, *, caches: list[KVCache] | None = None) -> Tensor:
-        """Scores of the next token at each position. With caches, pass the new tokens alone."""
+        """Return the next token's scores at each position. With caches, pass new tokens only."""
         start = caches[0].length if caches else 0
         x = self.embed(tokens, start)  # (B, T, d_model)
         T = x.shape[-2]
@@ -84,7 +84,7 @@ class GPT(Module):
         return x @ self.tokens.weight.mT if self.head is None else self.head(x)  # (B, T, V)
 
     def embed(self, tokens: Any, start: int = 0) -> Tensor:
-        """Tokens as vectors with their positions, from `start` on.   (B, T) → (B, T, d_model)"""
+        """Return tokens as vectors with positions, from `start` on.   (B, T) → (B, T, d_model)"""
         x = self.tokens(tokens)  # (B, T, d_model)
         reached = start + x.shape[-2]
         if self.max_length is not None and reached > self.max_length:
@@ -98,7 +98,7 @@ class GPT(Module):
         return x if self.dropout is None else self.dropout(x)
 
     def maps(self, tokens: Any) -> list[Array]:
-        """Every head's attention weights, without a record: for each block an array (B, H, T, T).
+        """Return every head's attention weights, without a record: (B, H, T, T) for each block.
 
         `plot_heads` (`attention/maps.py`) draws them. They are softmax weights: with an `attend`
         that computes others, the model does not use what is shown.
@@ -108,7 +108,7 @@ class GPT(Module):
         return block_weights(self.blocks, x, mask=causal_mask(x.shape[-2]))
 
     def caches(self) -> list[KVCache]:
-        """An empty cache for each block."""
+        """Return an empty cache for each block."""
         return [KVCache() for _ in self.blocks]
 
 
@@ -129,7 +129,7 @@ def llama(
     attend: Attend | None = None,
     rng: np.random.Generator,
 ) -> GPT:
-    """Llama 2 (Touvron et al. 2023): rotary positions, RMSNorm, SwiGLU, shared keys, no biases.
+    """Build Llama 2 (Touvron et al. 2023): rotary, RMSNorm, SwiGLU, shared keys, no biases.
 
     The first Llama, and the smaller models of the second, have num_kv_heads = num_heads. d_ff is
     8/3 d_model, which Llama rounds up to a multiple of 256; d_k is d_model / num_heads. A tied
@@ -173,7 +173,7 @@ def gpt2(
     rng: np.random.Generator,
     **options: Any,
 ) -> GPT:
-    """GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one matrix of tokens.
+    """Build GPT-2 (Radford et al. 2019): learned positions, pre-LN, gelu, biases; one token matrix.
 
     Its initial weights are Gaussian with standard deviation 0.02. The 2 · num_blocks matrices whose
     results are added to x have a standard deviation smaller by √(2 · num_blocks), so that their sum

@@ -100,7 +100,7 @@ def multi_head_attention(
     num_heads: int,
     **options: Any,
 ) -> Tensor:
-    """The two lines of the paper.   (…, T, d_model) · (…, S, d_model) · … → (…, T, d_model)
+    """Compute the paper's two lines.   (…, T, d_model) · (…, S, d_model) · … → (…, T, d_model)
 
     w_q, w_k (d_model, H · d_k), w_v (d_model, H · d_v), w_o (H · d_v, d_model); the options are
     those of `attention`. A mask needs an axis of length 1 for the heads: (B, 1, T, S).
@@ -232,7 +232,7 @@ class MultiHeadAttention(Module):
     def weights(
         self, q: Tensor, k: Tensor | None = None, *, mask: Any = None, score_bias: Any = None
     ) -> Tensor:
-        """Every head's attention weights, computed anew, nothing dropped.   → (…, H, T, S)
+        """Return every head's attention weights, computed anew, nothing dropped.   → (…, H, T, S)
 
         They are those of chapter 11's `attention`, after `qk_norm` if the layer has it, even if
         `attend` is another function.
@@ -249,7 +249,7 @@ class MultiHeadAttention(Module):
         )  # (…, H, T, S)
 
     def _queries_and_keys(self, q: Tensor, k: Tensor, start: int) -> tuple[Tensor, Tensor]:
-        """Projected, split into heads, and turned by their positions if the layer has `rotate`."""
+        """Project q and k, split them into heads, and turn them if the layer has `rotate`."""
         q_heads = split_heads(self.w_q(q), self.num_heads)  # (…, H, T, d_k)
         k_heads = split_heads(self.w_k(k), self.num_kv_heads)  # (…, H_kv, S, d_k)
         if self.rotate is None:

@@ -62,7 +62,7 @@ class LearnedPositions(Module):
         self.weight = Tensor(rows, requires_grad=True, name="weight")
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
-        """x with the rows of positions start, start + 1, … added."""
+        """Add the rows of positions start, start + 1, … to x."""
         end, known = start + x.shape[-2], len(self.weight.data)
         if end > known:
             raise ValueError(
@@ -75,7 +75,7 @@ class SinusoidalPositions(Module):
     """As `LearnedPositions`, with the rows of `sinusoidal`, which are fixed and never end."""
 
     def __call__(self, x: Tensor, start: int = 0) -> Tensor:
-        """x with the rows of positions start, start + 1, … added."""
+        """Add the rows of positions start, start + 1, … to x."""
         rows = sinusoidal(x.shape[-2], x.shape[-1], start=start)
         return x + rows.astype(x.dtype)
 
@@ -108,7 +108,7 @@ def rotary(
 
 
 def _angles(start: int, T: int, d: int, base: float) -> Array:
-    """t/base^(2i/d) for the T positions t from `start` on, and i = 0 … d/2 - 1."""
+    """Return t/base^(2i/d) for the T positions t from `start` on, and i = 0 … d/2 - 1."""
     if d % 2:
         raise ValueError(f"positions are written in pairs of features: {d} features are odd")
     return np.arange(start, start + T)[:, None] / base ** (np.arange(0, d, 2) / d)
@@ -144,12 +144,12 @@ class RelativeBias(Module):
         self.weight = Tensor(table, requires_grad=True, name="weight")
 
     def __call__(self, T: int, S: int | None = None) -> Tensor:
-        """The score_bias for T queries, the last of S positions."""
+        """Return the score_bias for T queries, the last of S positions."""
         place = np.clip(distances(T, S), -self.reach, self.reach) + self.reach  # (T, S)
         return embedding(self.weight, place).transpose(2, 0, 1)  # (H, T, S)
 
 
 def distances(T: int, S: int | None = None) -> Array:
-    """How far key s lies behind query t; the queries are the last T of S.   → (T, S)"""
+    """Return how far key s lies behind query t; the queries are the last T of S.   → (T, S)"""
     S = T if S is None else S
     return np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S)

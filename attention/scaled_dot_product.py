@@ -139,7 +139,7 @@ Scale = float | Tensor | Callable[[int], float | Tensor] | None
 def attention_weights(
     q: Tensor, k: Tensor, *, mask: Any = None, score_bias: Any = None, scale: Scale = None
 ) -> Tensor:
-    """How much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
+    """Return how much each query looks at each key.   (…, T, d_k) · (…, S, d_k) → (…, T, S)
 
     mask        boolean, True = may look, broadcast to (…, T, S); see chapter 11.1. A query that
                 may look nowhere gets weights 0 instead of weights that sum to 1.
@@ -155,7 +155,7 @@ def attention_weights(
 
 
 def over_keys(scores: Tensor, mask: Any) -> Tensor:
-    """Softmax over the keys that each query may look at.   (…, T, S) → (…, T, S)
+    """Apply softmax over the keys that each query may look at.   (…, T, S) → (…, T, S)
 
     A forbidden score counts as -∞, so its weight exp(-∞) is 0, and so is every gradient through it.
     A query that may look nowhere gets weights of 0 (`masked_softmax`, chapter 3.7, says how).
@@ -215,13 +215,13 @@ def attention_backward(
 
 
 def unit_length(x: Tensor) -> Tensor:
-    """Every row divided by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
+    """Divide every row by its length; a row of zeros stays zero.   (…, T, d_k) → (…, T, d_k)"""
     length = norm(x, axis=-1, keepdims=True)
     return x / where(length == 0, 1, length)
 
 
 def scale_factor(q: Tensor, k: Tensor, scale: Scale) -> float | Tensor:
-    """Return the factor of the scores of q and k, which must fit together."""
+    """Return the factor of the scores of q and k; ValueError if their shapes do not fit."""
     d_k = q.shape[-1]
     if min(q.ndim, k.ndim) < 2 or k.shape[-1] != d_k:
         raise ValueError(
@@ -256,7 +256,7 @@ def check_score_bias(score_bias: Any, scores_shape: tuple[int, ...], dtype: Any)
 
 
 def _check_shape(name: str, shape: tuple[int, ...], scores_shape: tuple[int, ...]) -> None:
-    """ValueError if an array of this shape does not broadcast to the scores."""
+    """Raise ValueError if an array of this shape does not broadcast to the scores."""
     if len(shape) > len(scores_shape) or any(
         n not in (1, m) for n, m in zip(shape[::-1], scores_shape[::-1], strict=False)
     ):
@@ -270,7 +270,7 @@ def _check_shape(name: str, shape: tuple[int, ...], scores_shape: tuple[int, ...
 
 
 def qk_norm(attend: Callable[..., Tensor] = attention) -> Callable[..., Tensor]:
-    """`attend`, with every query and key brought to length 1 before (Henry et al. 2020).
+    """Return `attend` with every query and key brought to length 1 before (Henry et al. 2020).
 
     A score is then the cosine between the two, at most 1 at any width. Scores cannot grow, and so
     softmax stays nearly uniform unless the scale is large. Pass a learned scale,

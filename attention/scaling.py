@@ -88,7 +88,7 @@ Exponent = float | Callable[[int], float]
 
 
 def power(a: Exponent) -> Callable[[int], float]:
-    """The scale d_k^-a, as `attention(scale=…)` takes it. A function of d_k is the scale itself."""
+    """Return the scale d_k^-a for `attention(scale=…)`; a function of d_k is returned as it is."""
     return a if callable(a) else lambda d_k: float(d_k) ** -a
 
 
@@ -154,8 +154,8 @@ def saturation(
 ) -> Saturation:
     """Measure attention of random queries over random keys, and the gradient that reaches them.
 
-    The scale is d_k^-a. What is drawn, and how much, is `heads`' affair. A query with ‖∂L/∂q‖ <
-    DEAD counts as dead.
+    The scale is d_k^-a. The other options are those of `heads`. A query with ‖∂L/∂q‖ < DEAD counts
+    as dead.
     """
     scores, weights, norms = heads(d_k, a, keys=keys, rng=rng, **drawn)
     return Saturation(
@@ -190,12 +190,12 @@ def entropy(p: Array) -> Array:
 
 
 def entropies(p: Array) -> Array:
-    """Entropy / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
+    """Return entropy / log n of each row: 1 is uniform, 0 one-hot.   (…, n) → (…)"""
     return entropy(p) / np.log(p.shape[-1])  # type: ignore[no-any-return]
 
 
 def top_tenth(norms: Array) -> float:
-    """The share of Σ norm² that the largest tenth of the norms has: .1 if all are equal.
+    """Return the share of Σ norm² that the largest tenth of the norms has: .1 if all are equal.
 
     A tenth of 25 norms is 2½ of them, so half of the third largest square counts.
 
@@ -276,7 +276,7 @@ MEASURED = tuple(field.name for field in fields(Saturation))[4:]
 
 
 def summary(rows: Sequence[Any]) -> dict[Any, dict[str, tuple[float, float]]]:
-    """(d_k, a) → each measurement's mean and standard deviation over the repeats.
+    """Return for each (d_k, a) each measurement's mean and standard deviation over the repeats.
 
     rows are dataclasses of one kind. The deviation is the estimate from a sample, with n - 1 below,
     so a single row has none: NaN.
@@ -293,7 +293,7 @@ def summary(rows: Sequence[Any]) -> dict[Any, dict[str, tuple[float, float]]]:
 
 
 def deviation(values: Any) -> Any:
-    """The standard deviation along the first axis, estimated with n - 1; NaN if there is one."""
+    """Return the standard deviation along the first axis, estimated with n - 1; NaN for n = 1."""
     values = np.asarray(values, float)
     return values.std(axis=0, ddof=1) if len(values) > 1 else np.full(values.shape[1:], np.nan)
 
@@ -301,11 +301,11 @@ def deviation(values: Any) -> Any:
 def typical_query(
     d_k: int, *, keys: int = 8, d_v: int = 3, queries: int = 1001, rng: np.random.Generator
 ) -> tuple[Array, Array, Array, Array]:
-    """One unscaled head as a typical query meets it: arrays q (1, d_k), k, v, and g = ∂L/∂output.
+    """Draw an unscaled head, return its median query: q (1, d_k), k, v, and g = ∂L/∂output.
 
     Of many random queries over one set of keys, each with its own g, this is the one whose
-    ‖∂L/∂q‖ without the scale is the median. So what a drawing of it shows is neither the worst
-    case nor the best.
+    ‖∂L/∂q‖ without the scale is the median. So a drawing of it shows neither the worst case nor
+    the best.
     """
     q = Tensor(rng.standard_normal((queries, d_k)), requires_grad=True)
     k, v = rng.standard_normal((keys, d_k)), rng.standard_normal((keys, d_v))

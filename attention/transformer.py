@@ -93,7 +93,7 @@ class Encoder(Stack):
         return x if self.final_norm is None else self.final_norm(x)
 
     def maps(self, x: Tensor, *, mask: Any = None) -> list[Array]:
-        """Every head's attention weights, without a record: for each block an array (B, H, S, S)"""
+        """Return every head's attention weights, without a record: (B, H, S, S) for each block."""
         return block_weights(self.blocks, x, mask=mask)
 
 
@@ -147,21 +147,21 @@ class Transformer(Module):
         self.dropout = Dropout(dropout, rng=rng)
 
     def encode(self, source: Any, *, source_mask: Any = None) -> Tensor:
-        """The memory of a source.   (B, S) → (B, S, d_model)"""
+        """Return the memory of a source.   (B, S) → (B, S, d_model)"""
         return self.encoder(self.embed(source, self.source_tokens), mask=source_mask)
 
     def decode(self, target: Any, memory: Tensor, *, source_mask: Any = None) -> Tensor:
-        """Scores of the next token at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
+        """Return the next token's scores at each position.   (B, T), (B, S, d_model) → (B, T, V)"""
         x = self.embed(target, self.target_tokens)  # (B, T, d_model)
         y = self.decoder(x, memory, memory_mask=source_mask)  # (B, T, d_model)
         return y @ self.target_tokens.weight.mT  # (B, T, V)
 
     def __call__(self, source: Any, target: Any, *, source_mask: Any = None) -> Tensor:
-        """Scores of the next token at each target position; source_mask is padding's, (B, 1, S)."""
+        """Return the next token's scores at each position; source_mask (B, 1, S) is padding's."""
         memory = self.encode(source, source_mask=source_mask)  # (B, S, d_model)
         return self.decode(target, memory, source_mask=source_mask)  # (B, T, V)
 
     def embed(self, tokens: Any, table: Embedding) -> Tensor:
-        """Tokens as vectors with their positions.   (B, T) → (B, T, d_model)"""
+        """Return tokens as vectors with their positions.   (B, T) → (B, T, d_model)"""
         x = math.sqrt(table.weight.shape[1]) * table(tokens)
         return self.dropout(self.positions(x))

@@ -43,7 +43,7 @@ clock = itertools.count()  # gives 0, 1, 2, …
 
 
 class Value:
-    """An array, and how it was made: from which inputs, with one VJP for each of them."""
+    """An array, the inputs that it was made from, and one VJP for each of them."""
 
     def __init__(self, array: Any, inputs: Sequence[Value] = (), vjps: Sequence[Any] = ()) -> None:
         self.array = np.asarray(array, float)

@@ -50,13 +50,13 @@ __all__ = [  # noqa: RUF022 (the order is the lesson's)
 
 
 class Optimizer:
-    """Parameters, a learning rate, and for each parameter what the optimizer remembers of it.
+    """Parameters, a learning rate, and for each parameter a memory of its former gradients.
 
     `lr` may be set between steps: that is all a schedule does. Only one thread at a time may call
     the methods, while no other uses the parameters: of two steps at once, one may be lost.
     """
 
-    # The names of what is remembered of a parameter; each subclass sets them.
+    # The names of the arrays in a parameter's memory; each subclass sets them.
     remembers: tuple[str, ...] = ()
 
     def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
@@ -99,7 +99,7 @@ class Optimizer:
                 self.update(p, g, self.memory[i])
 
     def update(self, p: Tensor, g: Array, memory: dict[str, Array]) -> None:
-        """Move one parameter, given its gradient and what is remembered of it."""
+        """Move one parameter, given its gradient and its memory."""
         raise NotImplementedError(f"{type(self).__name__} defines no update")
 
     @staticmethod

@@ -128,7 +128,7 @@ class Adafactor(Optimizer):
 
 
 def rms(x: Array) -> float:
-    """The root of the mean square."""
+    """Return the root of the mean square."""
     return float(np.sqrt(np.mean(x**2)))
 
 
@@ -152,7 +152,7 @@ class Training:
 
     @property
     def learned(self) -> bool:
-        """Whether it learned the task, and still answered 9 of 10 questions in the end."""
+        """True if it learned the task, and still answered 9 of 10 questions in the end."""
         return self.steps is not None and self.accuracy >= 0.9
 
 
@@ -167,7 +167,7 @@ def training(
     limit: int = 400,
     rng: np.random.Generator,
 ) -> Training:
-    """Train a head with the scale d_k^-a, in float32, and say what came of it.
+    """Train a head with the scale d_k^-a, in float32, and return its `Training`.
 
     The training ends 50 steps after it learned the task, or after `limit` steps. The rate is lr,
     but that of W_q and W_k is lr (d_k/8)^follow.
@@ -217,7 +217,7 @@ def training(
 
 
 def recall_batch(batch: int = 64, *, pairs: int = 8, rng: np.random.Generator) -> Questions:
-    """The key asked for (B, 1), the keys and the values of the pairs (B, n), the answer (B,)."""
+    """Draw questions: the key asked for (B, 1), the pairs' keys and values (B, n), answers (B,)."""
     keys = rng.permuted(np.tile(np.arange(SYMBOLS), (batch, 1)), axis=1)[:, :pairs]  # none twice
     values = rng.integers(0, SYMBOLS, (batch, pairs))
     rows, asked = np.arange(batch), rng.integers(0, pairs, batch)
@@ -227,7 +227,7 @@ def recall_batch(batch: int = 64, *, pairs: int = 8, rng: np.random.Generator) -
 def initial_model(
     d_k: int, init: str, *, d_model: int = 32, rng: np.random.Generator
 ) -> dict[str, Array]:
-    """A vector for each key and each value; W_q and W_k; and W_v, whose results are logits."""
+    """Draw a vector for each key and each value, W_q, W_k, and W_v, whose results are logits."""
     w_q, w_k = initial_weights(d_model, d_k, init, rng=rng)
     return {
         "of_keys": rng.standard_normal((SYMBOLS, d_model)),
@@ -241,7 +241,7 @@ def initial_model(
 def look_up(
     question: Sequence[Array], weights: dict[str, Tensor], scale: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The scores and the weights (B, 1, n), and the logits (B, SYMBOLS).
+    """Return the scores and the weights (B, 1, n), and the logits (B, SYMBOLS).
 
     A pair is one position: the vector of its key plus that of its value. Divided by √2 the sum has
     variance 1 at the start, as the question has.
@@ -256,7 +256,7 @@ def look_up(
 
 
 # ---------------------------------------------------- A first reading may stop here.
-# What follows: the first step on this task, and what became of many trainings.
+# What follows: the first step on this task, and the outcomes of many trainings.
 
 
 @dataclass(frozen=True)
@@ -302,9 +302,9 @@ Way = tuple[str, str, float | str]  # optimizer, init, a
 
 
 def step_exponents(rows: Iterable[FirstStep]) -> dict[Way, tuple[float, float]]:
-    """(optimizer, init, a) → the exponent of d_k in the first step's change, and its error.
+    """Return (optimizer, init, a) → the power of d_k in the first step's change, and its error.
 
-    The rows of a setting are as many for each d_k: one of each is a repeat (chapter 16.4's slope).
+    A setting has equally many rows for each d_k; one row of each is a repeat (chapter 16.4).
     """
     groups: dict[Way, dict[int, list[float]]] = {}
     for row in rows:
@@ -315,7 +315,7 @@ def step_exponents(rows: Iterable[FirstStep]) -> dict[Way, tuple[float, float]]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of several trainings with the same settings, but for the seed."""
+    """The outcome of several trainings with the same settings, but for the seed."""
 
     trainings: int
     learned: int  # how many reached 98 % and still had 90 % in the end
@@ -324,7 +324,7 @@ class Outcome:
     steps_std: float | None  # estimated with n - 1; None if fewer than two learned
 
     def __str__(self) -> str:
-        """Return the mean steps of those that learned, and how many did if not all."""
+        """Return the mean steps of those that learned, with their number if not all did."""
         if not self.learned:
             return "broke" if self.broke == self.trainings else "never"
         few = "" if self.learned == self.trainings else f" ({self.learned} of {self.trainings})"
@@ -336,7 +336,7 @@ Setting = tuple[str, str, float | str, float, int, float]  # optimizer, init, a,
 
 
 def outcomes(trainings: Iterable[Training]) -> dict[Setting, Outcome]:
-    """Each setting → what became of the trainings with it."""
+    """Return for each setting the outcome of the trainings with it."""
     groups: dict[Setting, list[Training]] = {}
     for t in trainings:
         groups.setdefault((t.optimizer, t.init, t.a, t.follow, t.d_k, t.lr), []).append(t)
@@ -356,7 +356,7 @@ def outcomes(trainings: Iterable[Training]) -> dict[Setting, Outcome]:
 def _steppers(
     name: str, weights: dict[str, Tensor], lr: float, of_scores: float
 ) -> list[Optimizer]:
-    """One optimizer for W_q and W_k, which make the scores, and one for all other weights."""
+    """Return one optimizer for W_q and W_k, which make the scores, and one for the others."""
     both = [weights["w_q"], weights["w_k"]]
     others = [w for key, w in weights.items() if key not in ("w_q", "w_k")]
     return [OPTIMIZERS[name](both, of_scores), OPTIMIZERS[name](others, lr)]

@@ -104,7 +104,7 @@ class Factors:
 
 
 def forward(q: Tensor, k: Tensor, v: Tensor, a: Exponent) -> tuple[Tensor, ...]:
-    """Attention in its four steps: products, scores, weights and output."""
+    """Compute attention in its four steps: return products, scores, weights and output."""
     products = q @ k.mT  # (…, T, n)
     scores = power(a)(q.shape[-1]) * products  # (…, T, n)
     weights = softmax(scores)  # (…, T, n)
@@ -113,7 +113,7 @@ def forward(q: Tensor, k: Tensor, v: Tensor, a: Exponent) -> tuple[Tensor, ...]:
 
 
 def at_each_tensor(q: Any, k: Any, v: Any, g: Any, a: Exponent) -> dict[str, float]:
-    """‖∂L/∂tensor‖ from the output back to q, as one backward pass of the engine meets them.
+    """Return ‖∂L/∂tensor‖ from the output back to q, as one backward pass meets the tensors.
 
     The arrays are q (T, d_k), k (n, d_k), v (n, d_v) and g = ∂L/∂output (T, d_v). `Steps`
     names the tensors after the variables in `forward`.
@@ -136,7 +136,7 @@ def factors(
     per_key_set: int = 32,
     rng: np.random.Generator,
 ) -> Factors:
-    """Measure the four gains at many random queries, and how loosely spectral norms bound them.
+    """Measure the four gains at many random queries, and the bound by spectral norms.
 
     Entries of q, k, v and of g = ∂L/∂output are independent N(0, 1). Every `per_key_set` queries
     share a set of `keys` keys and their values.

@@ -24,12 +24,12 @@ NAMES = {"sgd": "SGD", "adam": "Adam", "adafactor": "relative steps"}  # of the 
 def plot_steps(
     first: Sequence[FirstStep], found: Mapping[Setting, Outcome], *, d_k: int = 512
 ) -> Figure:
-    """Chapter 16.5: how far a first step goes, and the steps until a task is learned, at each rate.
+    """Draw chapter 16.5: the first step, and the steps until a task is learned at each rate.
 
     Above, the exponent of d_k with which the first step's change of the scores grows, over the
-    exponent *a* of the scale; dotted what is derived for SGD and for Adam. A star is T5: no scale,
-    but its initial values. Below, a panel for each optimizer of `found`, at one width: a ring is
-    the best rate, and an empty marker a rate at which not every training learned.
+    exponent *a* of the scale; dotted lines are those derived for SGD and for Adam. A star is T5:
+    no scale, but its initial values. Below, a panel for each optimizer of `found`, at one width: a
+    ring is the best rate, and an empty marker a rate at which not every training learned.
     """
     found = {key: each for key, each in found.items() if key[4] == d_k}
     optimizers = [name for name in NAMES if any(key[0] == name for key in found)]
@@ -86,7 +86,7 @@ def plot_steps(
 
 
 def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
-    """Chapter 16.6: what is dead after a training, the second task's steps, and real heads.
+    """Draw chapter 16.6: dead queries after a training, the second task's steps, and real heads.
 
     rows   trainings; the middle panel has those with every_rate=, at 1/√d_k
     heads  of real models: each has its entropy, and median and mean, the logarithms of ‖∂L/∂q‖
@@ -144,7 +144,7 @@ def plot_trained(rows: Sequence[TrainedHeads], heads: Sequence[Any]) -> Figure:
     grows = [sum(getattr(head, name)[0] > 0 for head in heads) for name in ("mean", "median")]
     real.axhline(1.0, color=REFERENCE, linewidth=1)
     real.set(
-        yscale="log", xlabel="entropy / log n with the scale", ylabel="‖∂L/∂q‖: no scale / scale"
+        yscale="log", xlabel="entropy / log n, scaled (1: even)", ylabel="‖∂L/∂q‖: no scale / scale"
     )
     real.legend(fontsize=8, frameon=False, loc="lower right")
     least, most = min(times), max(each for each in times if np.isfinite(each))

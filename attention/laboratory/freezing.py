@@ -74,12 +74,12 @@ from minigrad import Tensor, softmax
 
 
 def freezing_line(n: int) -> float:
-    """√(2 ln n): the standard deviation of n Gaussian scores beyond which a few keys have all."""
+    """Return √(2 ln n), the deviation of n Gaussian scores beyond which a few keys have all."""
     return float(np.sqrt(2 * np.log(n)))
 
 
 def limit(n: int, s: float) -> float:
-    """entropy / log n of the random energy model as n → ∞, at the same s/√(2 ln n)."""
+    """Return entropy / log n of the random energy model as n → ∞, at the same s/√(2 ln n)."""
     return max(0.0, 1 - (s / freezing_line(n)) ** 2)
 
 
@@ -96,7 +96,7 @@ class Collapse:
 
 
 def collapse(n: int, s: float, *, samples: int = 500, rng: np.random.Generator) -> Collapse:
-    """Measure `samples` rows of n Gaussian scores, of which about a million are in memory."""
+    """Measure `samples` rows of n Gaussian scores, about a million scores at a time."""
     entropy, slope, same = [], [], []
     for x in gaussian_rows(n, samples, rng):
         p = softmax(Tensor(s * x)).data
@@ -116,7 +116,7 @@ def collapse(n: int, s: float, *, samples: int = 500, rng: np.random.Generator) 
 
 
 def gaussian_rows(n: int, samples: int, rng: np.random.Generator) -> Iterator[Array]:
-    """`samples` rows of n standard Gaussian numbers, in pieces of about a million."""
+    """Yield `samples` rows of n standard Gaussian numbers, in pieces of about a million."""
     rows = max(1, 2**20 // n)
     for start in range(0, samples, rows):
         yield rng.standard_normal((min(rows, samples - start), n))
@@ -147,7 +147,7 @@ def lookup(
     samples: int = 200,
     rng: np.random.Generator,
 ) -> Lookup:
-    """What becomes of a look-up when there are n keys and no longer n₀ = `start`?
+    """Measure a look-up among n keys; the factor of the scores is 1 for n₀ = `start` keys.
 
     With 1/√d_k the scores of random keys have the standard deviation 1, however many keys there
     are. Every weight is exp(score) over a sum of n terms, so weights thin out as n grows, and a key

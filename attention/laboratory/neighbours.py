@@ -99,17 +99,17 @@ class Way:
 
 
 def times(scale: Callable[[int, int, int], float]) -> Callable[..., Tensor]:
-    """Products q·k times a scale that may depend on d_model, d_k and n."""
+    """Return a function for q·k times a scale that may depend on d_model, d_k and n."""
     return lambda q, k, w, d_model, n: scale(d_model, q.shape[-1], n) * (q @ k.mT)
 
 
 def cosines(q: Tensor, k: Tensor, w: Tensor, d_model: int, n: int) -> Tensor:
-    """The scores of chapter 11's `qk_norm`, times log₂(n² - n)."""
+    """Return the scores of chapter 11's `qk_norm`, times log₂(n² - n)."""
     return float(np.log2(n**2 - n)) * (unit_length(q) @ unit_length(k).mT)
 
 
 def additive(q: Tensor, k: Tensor, w: Tensor, d_model: int, n: int) -> Tensor:
-    """The scores of chapter 11.2's `additive_attention`."""
+    """Return the scores of chapter 11.2's `additive_attention`."""
     pairs = tanh(np.expand_dims(q, -2) + np.expand_dims(k, -3))  # (T, S, d_k)
     return pairs @ w  # (T, S)
 

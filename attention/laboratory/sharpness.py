@@ -152,7 +152,7 @@ def head_sharpness(
 
 
 def slope(d_ks: Sequence[int], values: Any) -> tuple[float, float]:
-    """The slope of log value against log d_k, and its standard error, from repeats (R, len(d_ks)).
+    """Return the slope of log values (R, len(d_ks)) over log d_k, and its standard error.
 
     Each repeat gives a slope by least squares. The standard error is that of their mean.
 
@@ -180,7 +180,7 @@ INITIAL: dict[str, Callable[[int, int], tuple[float, float]]] = {
 def initial_weights(
     d_model: int, d_k: int, init: str, *, rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """W_q and W_k, Gaussian, each (d_model, d_k).
+    """Draw W_q and W_k, Gaussian, each (d_model, d_k).
 
     For inputs of variance 1, raw scores have the standard deviation std_q · std_k · d_model · √d_k.
     """
@@ -216,7 +216,7 @@ def largest_eigenvalue(
     most: int = 120,
     rng: np.random.Generator,
 ) -> Largest:
-    """Lanczos's method for `apply`, v ↦ H v with a symmetric H of size × size.
+    """Run Lanczos's method for `apply`, v ↦ H v with a symmetric H of size × size.
 
     It stops when ‖Hv - λv‖ is at most `tolerance` times |λ|, or after `most` products. The error of
     λ is then much smaller, about residual² over the distance to the next eigenvalue.
@@ -261,7 +261,7 @@ def largest_eigenvalue(
 def largest_of_hessian(
     loss: Callable[..., Tensor], weights: Sequence[Array], *, rng: np.random.Generator
 ) -> Largest:
-    """The largest eigenvalue of the Hessian of loss(*weights), all weights taken as one vector.
+    """Find the largest eigenvalue of the Hessian of loss(*weights), all weights as one vector.
 
     >>> from attention.laboratory.sharpness import largest_of_hessian
     >>> loss = lambda w: 3 * w[0] ** 2 - 7 * w[1] ** 2

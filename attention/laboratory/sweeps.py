@@ -99,7 +99,7 @@ def sweep(
 
 
 def generator(cell: Cell, *, seed: int, paired: Collection[str] = ()) -> np.random.Generator:
-    """Return the random numbers of a cell, which the seed and its unpaired settings choose."""
+    """Return a cell's random generator, made from the seed and the cell's unpaired settings."""
     # Equal numbers get equal draws, 1 and 1.0 too, which JSON writes differently.
     own = {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
@@ -113,7 +113,7 @@ def generator(cell: Cell, *, seed: int, paired: Collection[str] = ()) -> np.rand
 
 @contextlib.contextmanager
 def workers(jobs: int = 1, dask: str | None = None) -> Iterator[None]:
-    """Compute the sweeps of a block by so many processes, or by the Dask cluster at an address."""
+    """Compute the sweeps of a block by `jobs` processes, or by the Dask cluster at `dask`."""
     joblib = _needed("joblib")
     if dask is None:
         with joblib.parallel_config("loky", n_jobs=jobs):
@@ -124,8 +124,8 @@ def workers(jobs: int = 1, dask: str | None = None) -> Iterator[None]:
 
 
 def _measured(measure: Measure, cell: Cell, seed: int, paired: list[str], made_by: str) -> Any:
-    """Return a cell and its result; a worker calls this."""
-    # Not as a block, whose end would give threads back to all cells that this process measures.
+    """Measure a cell, as a worker does; return the cell and its result."""
+    # No `with` block: its end would allow more threads to all cells that this process measures.
     _needed("threadpoolctl").threadpool_limits(1, user_api="blas")
     if _made_by(measure) != made_by:
         raise RuntimeError("a worker has other sources, NumPy or BLAS than the program: restart it")
@@ -138,7 +138,7 @@ def _measured(measure: Measure, cell: Cell, seed: int, paired: list[str], made_b
 
 
 def _kept(measure: Measure, cell: Cell, seed: int, paired: list[str], result: Any = None) -> Any:
-    """Return the result, for joblib.Memory to keep; measure it if what was kept is damaged."""
+    """Return the result, for joblib.Memory to keep; measure it if the kept one is damaged."""
     if result is None:
         _, result = _measured(measure, cell, seed, paired, _made_by(measure))
     return result
@@ -156,7 +156,7 @@ def _made_by(measure: Measure) -> str:
 
 
 def _needed(module: str) -> Any:
-    """Return a module of an extra; ImportError in a sentence without it."""
+    """Import and return a module of an extra; ImportError with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError:

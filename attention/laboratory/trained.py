@@ -89,7 +89,7 @@ from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
 RATES = (0.03, 0.1, 0.3, 1.0)  # of the second task
-SLOWED = 8.0  # what the rate of W_Q and W_K is divided by
+SLOWED = 8.0  # the rate of W_Q and W_K is divided by this
 SHIFT = 3  # of the second task: how much larger the question is than the key that it is about
 
 
@@ -108,7 +108,7 @@ class Recall(Module):
         self.attention.w_k.weight.data = w_k
 
     def __call__(self, asked: Array, keys: Array, values: Array) -> Tensor:
-        """The logits (B, SYMBOLS) of the questions (B, 1) about pairs of keys and values (B, n)."""
+        """Return the logits (B, SYMBOLS) of questions (B, 1) about keys and values (B, n)."""
         question = self.keys(asked)  # (B, 1, d_model)
         pairs = (self.keys(keys) + self.values(values)) / math.sqrt(2)  # (B, n, d_model)
         return self.answer(self.attention(question, pairs))[:, 0]  # (B, SYMBOLS)
@@ -135,7 +135,7 @@ class Look:
 
 
 def changes(d_k: int, a: Exponent) -> dict[str, float]:
-    """What the scale d_k^-a is multiplied by after the training: a name → the factor.
+    """Return the factors by which the scale d_k^-a is multiplied after the training, by name.
 
     >>> from attention.laboratory.trained import changes
     >>> changes(64, 0.5)
@@ -167,7 +167,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class SecondTask:
-    """How a trained model learns another task, after a change of its scale."""
+    """The steps in which a trained model learns another task, after a change of its scale."""
 
     change: str  # see `changes`
     lr: float
@@ -177,7 +177,7 @@ class SecondTask:
 
 @dataclass(frozen=True)
 class TrainedHeads:
-    """One training of a model, what reaches the queries of its heads, and what it learns next."""
+    """One training of a model, the gradients at its queries, and the second tasks after it."""
 
     d_k: int
     a: float | str  # the exponent of the scale d_k^-a, or the name of a function
@@ -237,7 +237,7 @@ def trained_heads(
 
 
 def second_tasks(factors: Iterable[str], lr: float, d_k: int) -> list[tuple[str, float, float]]:
-    """The change of the scale, the rate, and what W_Q's and W_K's rate is divided by, of each.
+    """Return each second task's change of the scale, rate, and divisor of W_Q's and W_K's rate.
 
     If d_k is not 0, each of RATES is among them, and W_Q and W_K slowed d_k times.
     """
@@ -253,14 +253,14 @@ def second_tasks(factors: Iterable[str], lr: float, d_k: int) -> list[tuple[str,
 
 
 def steppers(model: Recall, lr: float, slowed: float = 1.0) -> list[SGD]:
-    """SGD for W_Q and W_K, at the rate lr / slowed, and SGD for all other weights."""
+    """Return SGD for W_Q and W_K, at the rate lr / slowed, and SGD for all other weights."""
     scoring = [model.attention.w_q.weight, model.attention.w_k.weight]
     others = [p for p in model.parameters() if all(p is not w for w in scoring)]
     return [SGD(scoring, lr / slowed), SGD(others, lr)]
 
 
 def train_step(model: Recall, optimizers: list[SGD], questions: Questions) -> float:
-    """One step on a batch of questions: the share that was right before it."""
+    """Make one step on a batch of questions; return the share that was right before it."""
     *question, answer = questions
     logits = model(*question)
     for optimizer in optimizers:
@@ -272,7 +272,7 @@ def train_step(model: Recall, optimizers: list[SGD], questions: Questions) -> fl
 
 
 def measured(model: Recall, questions: Questions, g: Array, change: str, factor: float) -> Heads:
-    """All heads, while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
+    """Measure all heads while the layer's scale is multiplied by `factor`; g (B, H, 1, d_v)."""
     *question, answer = questions
     look = Look(factor)
     before, model.attention.attend = model.attention.attend, look
@@ -299,7 +299,7 @@ def measured(model: Recall, questions: Questions, g: Array, change: str, factor:
 def steps_of_second_task(
     model: Recall, optimizers: list[SGD], limit: int, *, rng: np.random.Generator
 ) -> int | None:
-    """The steps until 98 % of ten batches are right; None if `limit` steps are not enough."""
+    """Return the steps until 98 % of ten batches are right; None if `limit` are not enough."""
     right: list[float] = []
     with np.errstate(over="ignore", invalid="ignore"):  # a rate may be too large
         while len(right) < limit:
@@ -314,7 +314,7 @@ def steps_of_second_task(
 def steps_over_rates(
     rows: Iterable[TrainedHeads], change: str, slowed: float = 1.0
 ) -> dict[float, float]:
-    """Return rate → the median over trainings of the second task's steps; infinite is never."""
+    """Return rate → the median over trainings of the second task's steps; ∞ if it never learns."""
     steps: dict[float, list[float]] = {}
     for task in (task for row in rows for task in row.second):
         if (task.change, task.slowed) == (change, slowed):

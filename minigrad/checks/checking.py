@@ -179,7 +179,7 @@ class Trial:
         self.length = lengths(self.point)
 
     def slope(self, u: Array) -> tuple[float, float]:
-        """Return how fast φⱼ moves along u, which is broadcast to the point, and the resolution."""
+        """Return the measured slope of φⱼ along u, which is broadcast, and its resolution."""
         u = np.broadcast_to(u, self.point.shape)
         of_all = slopes(self.claims.along(self.i), self.point, u, self.claims.magnitude)
         return float(of_all[0][self.j]), float(of_all[1][self.j])
@@ -211,7 +211,7 @@ class Trial:
         )
 
     def _verdict(self, close: float, claim: float, slope: float, coarse: float) -> str:
-        """Judge one direction: the claimed slope, the one seen, and how coarsely it was seen."""
+        """Return the verdict on a claimed slope, given the slope seen and its resolution."""
         if not np.isfinite(claim):
             return "WRONG"
         if not np.isfinite(slope):
@@ -226,7 +226,7 @@ class Trial:
 
 
 class Wrong(GradientError):
-    """Raised for a derivative that is wrong, before it is known why.
+    """Raised for a wrong derivative, before the reason is looked for.
 
     Its `input` is the one whose VJP is wrong: at second order the derivative of that VJP is.
     `analytic` and `numerical` are the two slopes along the direction that showed it.
@@ -272,7 +272,7 @@ def compare(claims: Claims, order: int, rtol: float, rng: np.random.Generator) -
 
 
 def _bands(parts: Array) -> Iterator[Array]:
-    """Groups of elements with parts of the slope of similar size, without the largest parts.
+    """Yield groups of elements whose parts of the slope are similar, without the largest parts.
 
     (A random direction checks the largest, because they decide its slope.)
 
@@ -290,7 +290,7 @@ def _bands(parts: Array) -> Iterator[Array]:
 
 
 def _compare_with_definitions(claims: Claims, rtol: float) -> None:
-    """Raise if a fused operation behind f's output has not the value of its definition."""
+    """Raise if a fused operation behind f's output has another value than its definition."""
     for t in behind(claims.output(*tensors(claims.points[:-1]))):
         if t.node is not None and hasattr(t.node.rule, "definition"):
             meant = np.asarray(t.node.rule.definition(*t.node.inputs, **t.node.options).data)

@@ -72,27 +72,27 @@ class Claims:
         return np.array([terms.sum() for terms in self._terms(points)])
 
     def _terms(self, points: list[Array]) -> list[Array]:
-        """Return what is added up in each φ."""
+        """Return for each φ the array of terms whose sum is φ."""
         if self.order == 1:
             return [points[-1] * self.output(*tensors(points[:-1])).data]
         found = first_gradients(self.output, points)
         return [g * direction for g, direction in zip(found, self.v, strict=True)]
 
     def derivative(self, i: int, j: int) -> str:
-        """Return what ∂φⱼ/∂pointᵢ is called."""
+        """Return the name of ∂φⱼ/∂pointᵢ for messages."""
         if self.order == 1:
             return f"∂L/∂{self.names[i]}"
         return f"∂/∂{self.names[i]} of ∂L/∂{self.names[j]}"
 
     def along(self, i: int) -> Callable[[Array], Array]:
-        """Return all φ as functions of pointᵢ alone."""
+        """Return the function from pointᵢ alone to the values of all φ."""
         return lambda point: self.evaluate([*self.points[:i], point, *self.points[i + 1 :]])
 
 
 def first_order(
     f: Callable[..., Any], inputs: Sequence[Any], rng: np.random.Generator, *, alone: bool = False
 ) -> Claims:
-    """L = ⟨seed, f(x)⟩ with a random seed; for a scalar f the seed is 1, and L is f itself.
+    """Return the claim on L = ⟨seed, f(x)⟩ for a random seed; for a scalar f the seed is 1.
 
     A rule that is checked alone, to find which one is wrong, gets a random seed for a scalar, too:
     a VJP that ignores g is right for g = 1. Its seed is that g, and is called so.
@@ -137,7 +137,7 @@ def first_order(
 
 
 def second_order(first: Claims, rng: np.random.Generator) -> Claims:
-    """φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ; its own gradients come from the record of the first."""
+    """Return the claims on φⱼ = ⟨∂L/∂xⱼ, vⱼ⟩ for random vⱼ: gradients of recorded gradients."""
     v = [np.asarray(rng.standard_normal(point.shape)) for point in first.points[:-1]]
     given = tensors(first.points)
     y = first.output(*given[:-1])

@@ -5,8 +5,8 @@ of f holds all that is needed: every node names its rule, and has the inputs on 
 So each node is a small function of its own, and chapter 4.3 judges it on those inputs, whatever
 stands before it or after it in f.
 
-If each rule is right by itself and the gradient of f is wrong all the same, then f left the record
-on its way, as by `.data`.
+If each rule is right by itself and the gradient of f is still wrong, then some step of f left the
+record, for example by `.data`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from minigrad.engine.tensor import Tensor
 
 
 class Alone:
-    """One node of a record as a function of its own: a rule on the inputs that it met in f.
+    """One node of a record as a function of its own: a rule, with the inputs that it had in f.
 
-    1 stands for what is not finite, as for the scores that a mask has set to -∞.
+    Elements that are not finite are replaced by 1, such as scores that a mask has set to -∞.
     """
 
     def __init__(self, t: Tensor) -> None:
@@ -37,14 +37,14 @@ class Alone:
         self.wanted = [i for i, x in enumerate(node.inputs) if x.requires_grad]
 
     def given(self, points: Any) -> list[Any]:
-        """Return all inputs, with these points as those that need a gradient."""
+        """Return all inputs, with these points in place of those that need a gradient."""
         given: list[Any] = list(self.inputs)
         for i, point in zip(self.wanted, points, strict=True):
             given[i] = point
         return given
 
     def claims(self, rng: np.random.Generator, moved: float = 0.0) -> Claims:
-        """Return what the rule claims for a random g, at inputs that are moved by this share."""
+        """Return the rule's claims for a random g, at inputs that are moved by up to this share."""
         points = [
             Tensor(x + moved * x * rng.uniform(-1, 1, x.shape), name=f"input {i}")
             for i, x in ((i, self.inputs[i]) for i in self.wanted)
@@ -54,12 +54,12 @@ class Alone:
 
 
 class Search:
-    """Check each node behind f's output alone. (Together they cost what the check of f does.)
+    """Check each node behind f's output alone. (All together cost as much as the check of f.)
 
     wrong    each wrong rule, the input whose VJP is wrong, and the error that was raised for it,
              in the order of the record
-    right    how many nodes are right
-    unsure   how many could not be judged: the difference is too coarse, or the rule fails
+    right    the number of nodes that are right
+    unsure   the number of those not judged: the difference is too coarse, or the rule fails
     """
 
     def __init__(

@@ -48,7 +48,7 @@ from minigrad.engine.tensor import Array, Tensor
 
 
 def difference(f: Callable[[Any], Any], x: Any, u: Any, h: float) -> Any:
-    """How fast f moves when x moves along u: the central difference, with one step h.
+    """Return how fast f moves when x moves along u: the central difference, with one step h.
 
     >>> from minigrad.checks.differences import difference
     >>> difference(lambda x: x * x * x, 2.0, 1.0, 0.5)          # 3x², and h² too much
@@ -66,7 +66,7 @@ STEPS = 2.0 ** -np.arange(3, 16)
 def slopes(
     phi: Callable[[Array], Array], point: Array, u: Array, magnitude: Array
 ) -> tuple[Array, Array]:
-    """The slope of φ at point, along u, for n functions at once, and the resolution of each.
+    """Return the slopes of n functions φ at point, along u, and the resolution of each slope.
 
     (Chapter 4.2 has several φ of the same point, which one evaluation gives all at once.)
 
@@ -124,7 +124,7 @@ def slopes(
 
 
 def lengths(point: Array) -> Array:
-    """How far each element may move: its own size, but no less than 0.001 of the typical one.
+    """Return how far each element may move: its own size, but at least 0.001 of the typical one.
 
     Steps are relative, because a step of .1 is small for x = 5, but it carries x = .01 across the
     pole of 1/x.
@@ -138,7 +138,7 @@ def lengths(point: Array) -> Array:
 def elementwise(
     phi: Callable[[Array], Array], point: Array, magnitude: Array, only: Array | None = None
 ) -> tuple[Array, Array]:
-    """∂φ/∂(element) for n functions: two arrays (elements, n), in flat order.
+    """Return ∂φ/∂(element) of n functions, and the resolutions: arrays (elements, n), flat order.
 
     `only` names the elements to look at by their flat index; otherwise all.
     """

@@ -36,7 +36,7 @@ from minigrad.checks.differences import elementwise
 from minigrad.checks.mistakes import diagnosed
 from minigrad.engine.tensor import Array
 
-MOST_ELEMENTS = 64  # that are looked at one by one
+MOST_ELEMENTS = 64  # at most so many are looked at one by one
 NEAR, NEARER = 2.0**-12, 2.0**-20  # two steps: between them a smooth function's slopes come close
 WAYS_OUT = "as by `.data` or a function that takes arrays only"
 
@@ -85,7 +85,7 @@ def explained(
 
 
 def _left_by_a_vjp(trial: Trial) -> str:
-    """Return the sentence for a VJP that gives what is right, while its record does not."""
+    """Return the sentence on a VJP whose values are right, but whose own derivative is wrong."""
     name = trial.claims.names[trial.i]
     what = name if name == "g" else f"{name}, or y,"
     how = f"{what} leaves the record in the VJP, {WAYS_OUT}"
@@ -95,7 +95,7 @@ def _left_by_a_vjp(trial: Trial) -> str:
 
 
 def _doubts(wrong: Wrong, chosen: Array) -> list[str]:
-    """Return why the difference cannot be believed: rounding, or a place where f is not smooth.
+    """Return the reason not to believe the difference, if any: rounding, or f is not smooth there.
 
     At a kink, a jump or the edge of a domain the slopes on the two sides of an element differ, also
     for a nearer step, and the claim is between them.

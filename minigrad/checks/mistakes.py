@@ -3,7 +3,7 @@
 A wrong gradient c and the true one t often stand in a simple relation. If c = -t, a sign is lost.
 If c = t / 7 and 7 numbers were added up, a mean stands where a sum belongs. So each mistake that
 people make is a small function here. It is given a **case**: a rule, its inputs, and which input's
-VJP is wrong. It asks whether its equation holds, and if so returns a sentence that says it.
+VJP is wrong. If its equation holds in this case, it returns a sentence that names the mistake.
 
 The two sides are compared as in chapter 4.3, along random directions u: ⟨c, u⟩ is computed, and
 ⟨t, u⟩, also with an input transposed, is a finite difference. A mistake counts only if it is found
@@ -33,7 +33,7 @@ MOST_ENTRIES = 2048  # a Jacobian with more is not made
 
 
 class Case(Trial):
-    """A trial of a rule alone: what its VJP claims for pointᵢ, which is x, and for g."""
+    """A trial of a rule alone: the gradient that its VJP claims for pointᵢ, here x, from g."""
 
     def __init__(self, alone: Alone, claims: Claims, i: int) -> None:
         super().__init__(claims, i, 0)
@@ -46,18 +46,18 @@ class Case(Trial):
         return Trial(replace(self.claims, points=points), self.i, 0)
 
     def value(self, x: Array) -> Array:
-        """Return what the rule computes from another x."""
+        """Return the rule's value at another x."""
         points = [*self.points[: self.i], x, *self.points[self.i + 1 : -1]]
         return self.claims.output(*tensors(points)).data
 
     def claim(self, g: Array) -> Array:
-        """Return what the VJP claims for another g."""
+        """Return the gradient that the VJP claims for another g."""
         return first_gradients(self.claims.output, [*self.points[:-1], g])[self.i]
 
     def gives(self, slope: Slope, share: Any = 1.0, length: Array | None = None) -> bool:
-        """Return whether ⟨c, u⟩ is slope(share · u), for some random u.
+        """Return whether ⟨c, u⟩ is slope(share · u) for a few random u.
 
-        Where the difference is too coarse to tell, it is not: nothing may fit for that reason.
+        False where the difference is too coarse to tell: no mistake may fit for that reason.
         """
         length = self.length if length is None else length
         rng, size = np.random.default_rng(1), np.linalg.norm(self.gradient * length)
@@ -71,12 +71,12 @@ class Case(Trial):
 
 
 def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Return the first two mistakes that explain what the VJP for input i gives."""
+    """Return a sentence for each mistake that explains the VJP for input i, at most two."""
     cases = [Case(alone, alone.claims(rng, moved), alone.wanted.index(i)) for moved in (0.0, 0.02)]
     if found := _found(ignores_g, cases):
         return (found,)
-    # The others take for granted that twice the g gives twice as much. And an equation that fits
-    # what is nearly right, as "transposed" for one axis, explains nothing.
+    # The others assume that twice the g gives twice the gradient. And where the gradient is nearly
+    # right, an equation that fits too, as "transposed" may, explains nothing.
     if any(not _same(2 * c.gradient, c.claim(2 * c.g)) or c.gives(c.slope) for c in cases):
         return ()
     mistakes = (a_use_missing, not_summed, the_wrong_axis, transposed, factor, exchanged)
@@ -84,7 +84,7 @@ def diagnosed(alone: Alone, i: int, rng: np.random.Generator) -> tuple[str, ...]
 
 
 def _found(mistake: Callable[[Case], str | None], cases: list[Case]) -> str | None:
-    """Return what is found in both cases; None if a rule cannot be asked in this way."""
+    """Return the sentence that a mistake gives in both cases; None if they differ or it fails."""
     try:
         first, second = (mistake(case) for case in cases)
     except Exception:

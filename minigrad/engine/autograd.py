@@ -115,7 +115,7 @@ _adding = threading.RLock()  # one thread at a time adds to .grad
 
 
 def grad_of(x: Tensor) -> Any:
-    """x's `.grad`. TypeError if a user has set it to what cannot be a gradient of x."""
+    """Return x's `.grad`; TypeError if a user has set it to something that cannot be a gradient."""
     grad: Any = x.grad
     if grad is None:
         return None
@@ -131,7 +131,7 @@ def grad_of(x: Tensor) -> Any:
 def collect(
     y: Tensor, seed: Any, xs: Sequence[Tensor], *, create_graph: bool, **how: Any
 ) -> tuple[Any, ...]:
-    """`gradients` after its checks: one result for each x, zeros where y does not depend on it."""
+    """Return one gradient for each x, zeros where y does not depend on it. Nothing is checked."""
     found: dict[Tensor, Any] = {}
     if y.requires_grad:
         found = replay(y, seed, set(xs), create_graph=create_graph, **how)
@@ -153,7 +153,7 @@ def check_root(y: Any, asked: str) -> None:
 
 
 def check_seed(y: Tensor, gradient: Any, asked: str, *, recorded: bool = False) -> Any:
-    """∂L/∂y as an array of y's shape and dtype: 1 for a scalar.
+    """Return the seed ∂L/∂y as an array of y's shape and dtype; 1 for a scalar if none is given.
 
     With `recorded=True` a seed that is a Tensor stays one: a derivative of the derivative then
     depends on the seed too.

@@ -78,18 +78,18 @@ class _Call:
 
     @property
     def value(self) -> Any:
-        """What f returned: recorded if it depends on other tensors, otherwise an array."""
+        """The value of f: a recorded Tensor if it depends on other tensors, otherwise an array."""
         return self.y if self.uses_others else self.y.data.copy()
 
     def gradients(self, seed: Any, *, create_graph: bool, keep: bool = False) -> tuple[Any, ...]:
-        """One replay, which ends at the variables, and may keep the record for more."""
+        """Return the variables' gradients by one replay; `keep` keeps the record for another."""
         keep = keep or create_graph
         xs, since = self.variables, self.since
         return collect(self.y, seed, xs, create_graph=create_graph, retain_graph=keep, since=since)
 
 
 def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """The derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar-valued f.
+    """Return the derivative of f as a function: `grad(f)(x)` is ∂f/∂x at x, for a scalar f.
 
     `argnums` chooses the argument; a tuple of them gives a tuple of gradients. ValueError if f
     returns more than one element, or argnums asks for an argument that is not there; TypeError if f
@@ -107,7 +107,7 @@ def grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[
 
 
 def value_and_grad(f: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """As `grad`, with the value: a function that returns (f(x), ∂f/∂x).
+    """Return a function that returns (f(x), ∂f/∂x): as `grad`, with the value.
 
     >>> value_and_grad(lambda x: x**2)(3.0)
     (array(9.), array(6.))
@@ -235,7 +235,7 @@ def hvp(f: Callable[..., Any], xs: Any, vs: Any) -> Any:
 
 
 def _variable(x: Any) -> Tensor:
-    """A tensor for f's argument.
+    """Return a new tensor that stands for f's argument x.
 
     If f also uses the caller's x by its name, that x and this argument must be two variables.
     `+x` is a new result whose record leads back to x, so outer derivatives still find x.
@@ -248,7 +248,7 @@ def _variable(x: Any) -> Tensor:
 
 
 def _uses_others(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
-    """Whether y depends on tensors from before that require a gradient, beside the variables."""
+    """Return whether y depends on older tensors that require a gradient, beside the variables."""
     if any(x.node is not None for x in variables):  # +x, of a tensor that leads further back
         return True
     if not is_recording():
@@ -260,7 +260,7 @@ def _uses_others(y: Tensor, variables: Sequence[Tensor], since: int) -> bool:
 def _with_variables(
     args: tuple[Any, ...], chosen: tuple[int, ...], asked: str
 ) -> tuple[list[Any], list[Tensor]]:
-    """f's arguments with variables in the chosen places, and those variables."""
+    """Return f's arguments with variables in the chosen places, and those variables."""
     inputs = list(args)
     for i in chosen:
         if not -len(args) <= i < len(args):
@@ -272,14 +272,14 @@ def _with_variables(
 
 
 def _as_given(found: Sequence[Any], args: Sequence[Any]) -> list[Any]:
-    """Tensors if one of the arguments is a Tensor; otherwise only recorded results are Tensors."""
+    """Return the results; as Tensors if one of the arguments is a Tensor, otherwise as they are."""
     if any(isinstance(x, Tensor) for x in args):
         return [x if isinstance(x, Tensor) else Tensor(x) for x in found]
     return list(found)
 
 
 def _pairs(xs: Any, us: Any, asked: str) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Inputs and directions as two tuples of equal shapes."""
+    """Return inputs and directions as two tuples; ValueError if their shapes differ."""
     xs, us = (each if isinstance(each, tuple) else (each,) for each in (xs, us))
     shapes = [[np.shape(x) for x in each] for each in (xs, us)]
     if shapes[0] != shapes[1]:

@@ -39,7 +39,7 @@ _ARGUMENT = object()  # in the place of each Tensor among f's arguments
 
 
 def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
-    """f(*xs), of which only the inputs are remembered; the record is made again when it is needed.
+    """Return f(*xs) and remember only its inputs; the record is made again when it is needed.
 
     f takes Tensors and returns one. It must give the same value each time: draw random numbers
     (dropout's) outside and pass them in. RuntimeError at `backward()` if it does not, or if one of
@@ -62,7 +62,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
     value, made = y._array, now()
 
     def again(*tensors: Any) -> Tensor:
-        """f as a function of every tensor that it depends on, with a record.
+        """Compute f again, with a record, as a function of every tensor that it depends on.
 
         Only its arguments are passed to f, since f reaches the others by name. Nothing is stored
         here, because this closure lives as long as the node.
@@ -74,7 +74,7 @@ def recompute(f: Callable[..., Any], *xs: Any) -> Tensor:
         return y  # type: ignore[no-any-return]
 
     def backward(g: Array, y: Array, needs: tuple[bool, ...]) -> tuple[Any, ...]:
-        """The gradients of the inputs: f once more, and a pass through the record of that."""
+        """Return the gradients of the inputs: run f once more and replay the record of that run."""
         for x in inputs:
             if x._time > made:
                 raise RuntimeError(

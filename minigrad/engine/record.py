@@ -104,7 +104,7 @@ _recording: ContextVar[bool] = ContextVar("recording", default=True)
 
 @contextmanager
 def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
-    """Give a context variable another value inside."""
+    """Give a context variable another value until the block ends."""
     token = variable.set(value)
     try:
         yield
@@ -113,12 +113,12 @@ def setting(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 def is_recording() -> bool:
-    """Return whether operations leave a node now: outside of no_grad() blocks."""
+    """Return whether operations are recorded now, as they are outside of no_grad() blocks."""
     return _recording.get()
 
 
 def recording() -> AbstractContextManager[None]:
-    """Leave a record inside, whatever no_grad() blocks there are around."""
+    """Record the operations inside the block, even if it is within no_grad() blocks."""
     return setting(_recording, True)
 
 

@@ -188,7 +188,7 @@ def _fitted(g: Any, x: Tensor, t: Tensor, i: int, create_graph: bool) -> Any:
 def contributions(
     t: Tensor, g: Any, leads: Set[Tensor] | None = None, create_graph: bool = False
 ) -> Sent:
-    """Return what t, whose gradient is g, sends to each of its inputs: that input's VJP of g.
+    """Yield t's contribution to each of its inputs: that input's VJP of g, the gradient of t.
 
     Three things for each: the input, its position among t's inputs, and the contribution.
     """
@@ -228,7 +228,7 @@ def contributions(
 
 
 def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
-    """The VJPs of t's rule, called with Tensors: then what they compute is recorded.
+    """Return the VJPs of t's rule called with Tensors, so that what they compute is recorded.
 
     The rule sees the present values of its inputs, so a leaf must still hold the array of the
     forward pass. A fused rule works on arrays only; its definition takes its place.
@@ -249,7 +249,7 @@ def _called_again(t: Tensor, inputs: tuple[Tensor, ...]) -> Any:
 def _all_at_once(
     backward: Any, g: Any, y: Any, node: Any, needs: tuple[bool, ...]
 ) -> list[Callable[..., Any]]:
-    """A fused rule computes all gradients together: its VJPs only hand them out."""
+    """Compute a fused rule's gradients together, and return a VJP for each that hands it out."""
     found = backward(g, y, needs)
     if not isinstance(found, tuple) or len(found) != len(needs):
         raise TypeError(
@@ -260,7 +260,7 @@ def _all_at_once(
 
 
 def _note(error: Exception, node: Any, i: int, y: Any) -> None:
-    """Add to an error the rule in whose derivative it was raised, and the shapes that it had."""
+    """Add a note to an error: the rule in whose VJP it was raised, and the shapes."""
     shapes, how = ", ".join(str(x.shape) for x in node.inputs), ""
     if isinstance(y, Tensor):
         how = ", for a second derivative as Tensors: np.broadcast_to takes them, np.full does not"
@@ -273,7 +273,7 @@ def _note(error: Exception, node: Any, i: int, y: Any) -> None:
 def by_definition(
     node: Node, inputs: tuple[Tensor, ...], g: Any, y: Any, needs: tuple[bool, ...]
 ) -> tuple[Any, ...]:
-    """The backward of a fused rule's definition: computed here, with a record, and replayed.
+    """Return the inputs' gradients by computing a fused rule's definition and replaying it.
 
     An input that is given at several positions gets its whole gradient at the first one, and then
     zeros; so does one that the definition ignores.
@@ -295,7 +295,7 @@ def passes_on(t: Tensor, since: int) -> bool:
 
 
 def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
-    """The root and every tensor behind it that requires a gradient, each with its inputs.
+    """Return the root and every tensor behind it that requires a gradient, each with its inputs.
 
     Where the pass ends, at a leaf or at what is not newer than `since`, there are no inputs.
     """
@@ -310,12 +310,12 @@ def behind(root: Tensor, since: int = 0) -> dict[Tensor, tuple[Tensor, ...]]:
 
 
 def ends(y: Tensor, since: int) -> list[Tensor]:
-    """The tensors behind y that require a gradient, and at which a pass from y ends."""
+    """Return the tensors that require a gradient and at which a pass from y ends."""
     return [t for t in behind(y, since) if t._requires_grad and not passes_on(t, since)]
 
 
 def _leading_to(wanted: Set[Tensor], root: Tensor, since: int) -> set[Tensor]:
-    """The wanted tensors, and those between them and the root.
+    """Return the wanted tensors behind the root, and the tensors between them and the root.
 
     A tensor leads to a wanted one if one of its inputs does. The inputs, which are older, come
     first.

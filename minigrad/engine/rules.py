@@ -194,7 +194,7 @@ _unfused: ContextVar[bool] = ContextVar("unfused", default=False)
 
 
 def unfused() -> AbstractContextManager[None]:
-    """Inside, fused operations are computed by their definitions: for drawing all their steps.
+    """Compute fused operations by their definitions inside the block, to draw all their steps.
 
     (Chapter 3.7 begins with an example.)
     """
@@ -202,10 +202,10 @@ def unfused() -> AbstractContextManager[None]:
 
 
 def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, bool]:
-    """The Tensors' arrays, their dtype, whether one requires a gradient, and whether all is ready.
+    """Return the Tensors' arrays and dtype, whether one requires a gradient, and if all is ready.
 
     If the dtypes differ, the dtype is that of `_dtype_beside`. The third answer is None if there is
-    no Tensor. Not ready for the rule are inputs that are not Tensors, and several dtypes.
+    no Tensor. Inputs are not ready for the rule if one is not a Tensor, or if their dtypes differ.
     """
     arrays: list[Array] = []
     dtype = requires_grad = None
@@ -227,7 +227,7 @@ def _arrays(inputs: tuple[Any, ...]) -> tuple[list[Array], Any, bool | None, boo
 
 
 def _in_one_dtype(rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any) -> list[Array]:
-    """The inputs' arrays; numbers take the dtype of the floating tensors beside them.
+    """Return the inputs' arrays; numbers take the dtype of the floating tensors beside them.
 
     A rule may return one of its inputs, and the result is made read-only. So arrays of the caller's
     are given to it as views.
@@ -254,14 +254,14 @@ def _in_one_dtype(rule: Callable[..., Any], inputs: tuple[Any, ...], dtype: Any)
 
 
 def _dtype_beside(inputs: tuple[Any, ...]) -> np.dtype[Any] | None:
-    """The dtype that numbers take: the floating tensors', of those with axes if there are any."""
+    """Return the dtype that numbers take: the floating tensors', of those with axes if any."""
     floating = [x._array for x in inputs if isinstance(x, Tensor) and x._array.dtype.kind == "f"]
     dtypes = {a.dtype for a in floating if a.ndim} or {a.dtype for a in floating}
     return np.result_type(*dtypes) if dtypes else None
 
 
 def _as_tensors(inputs: tuple[Any, ...], arrays: list[Array]) -> tuple[Tensor, ...]:
-    """The inputs as the record keeps them: numbers and arrays become constants."""
+    """Return the inputs as the record keeps them: numbers and arrays become constants."""
     tensors = list(inputs)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
@@ -271,7 +271,7 @@ def _as_tensors(inputs: tuple[Any, ...], arrays: list[Array]) -> tuple[Tensor, .
 
 
 def _second_look(rule: Callable[..., Any], inputs: tuple[Any, ...], answer: Any) -> Array:
-    """The value in a rule's answer, as an array of real numbers, if the answer is one at all."""
+    """Return a rule's value as an array of real numbers; TypeError for a malformed answer."""
     is_fused, n = hasattr(rule, "definition"), len(inputs)
     if type(answer) is not tuple or len(answer) != (2 if is_fused else 1 + n):
         vjps = "one VJP for its input" if n == 1 else f"one VJP for each of its {n} tensor inputs"

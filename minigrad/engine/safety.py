@@ -102,7 +102,7 @@ def detect_anomaly() -> Iterator[None]:
 
 
 class _Watch:
-    """What `detect_anomaly` notes with a node: where it was made, and its arrays' fingerprints."""
+    """A note of `detect_anomaly` on a node: where it was made, and its arrays' fingerprints."""
 
     def __init__(self, called: str, line: str, node: Node) -> None:
         self.name, self.called, self.line = node.name, called, line
@@ -110,7 +110,7 @@ class _Watch:
         self.prints = [(a, hash(a.tobytes())) for a in ([] if compared else _held(node.vjps))]
 
     def refuse_changed_arrays(self) -> None:
-        """Raise if an array that a VJP holds is not what it was."""
+        """Raise if an array that a VJP holds was changed after the forward pass."""
         for array, before in self.prints:
             if hash(array.tobytes()) != before:
                 raise RuntimeError(
@@ -132,7 +132,7 @@ class _Watch:
 
 
 def _broken(made: Array, given: list[Array]) -> str:
-    """Return what the array that was made has and none that was given: a NaN, an infinity or ''."""
+    """Return 'a NaN' or 'an infinity' if `made` has one and no given array has; otherwise ''."""
     for what, broken in (("a NaN", np.isnan), ("an infinity", np.isinf)):
         if broken(made).any() and not any(broken(a).any() for a in given):
             return what
@@ -140,7 +140,7 @@ def _broken(made: Array, given: list[Array]) -> str:
 
 
 def _held(vjps: Any) -> list[Array]:
-    """The arrays that VJPs hold, in their closures, their defaults, or in objects that they hold.
+    """Return the arrays that VJPs hold: in closures, in defaults, or in objects that they hold.
 
     Python's garbage collector knows what every object refers to. The global names that a function
     refers to are not its own.

@@ -141,17 +141,17 @@ class Tensor(Words):
         self._take(self._checked(values), self.dtype)
 
     def _take(self, array: Array, dtype: Any) -> None:
-        """From now on, hold these values. Whoever holds the old array keeps it unchanged."""
+        """Hold these values from now on. Whoever holds the old array keeps it unchanged."""
         array = frozen(array, dtype)
         if array is not self._array:
             self._array, self._time = array, now()
 
     def item(self) -> float:
-        """The one element as a Python number, without a record."""
+        """Return the one element as a Python number, without a record."""
         return self._array.item()  # type: ignore[no-any-return]
 
     def detach(self) -> Tensor:
-        """The same values (no copy) as a constant: no gradient flows back through it."""
+        """Return the same values (no copy) as a constant: no gradient flows back through it."""
         return result(self._array, None)
 
     # ------------------------------------------------ A first reading may stop here.
@@ -182,7 +182,7 @@ class Tensor(Words):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded. A leaf's can be set.
+        """True if operations on this tensor are recorded. A leaf's can be set.
 
         When it is switched on, a leaf that still shares its memory with you takes a copy.
         """
@@ -225,7 +225,7 @@ class Tensor(Words):
         return self._array.dtype  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
-        """Values, the dtype where it is not float64, and where the tensor came from."""
+        """Show the values, an unusual dtype, the operation or requires_grad, and the name."""
         parts = [np.array2string(self._array, separator=", ", prefix="Tensor(")]
         if self.dtype not in (np.float64, np.int64, np.bool_):
             parts.append(f"dtype={self.dtype}")
@@ -321,7 +321,7 @@ _new: Callable[[type[Tensor]], Tensor] = object.__new__
 
 
 def result(array: Array, node: Node | None) -> Tensor:
-    """A tensor around a read-only array. The checks of `Tensor(…)` are skipped, for speed."""
+    """Return a tensor around a read-only array, without the checks of `Tensor(…)`, for speed."""
     tensor = _new(Tensor)
     tensor._array = array
     tensor._time = now()
@@ -333,7 +333,7 @@ def result(array: Array, node: Node | None) -> Tensor:
 
 
 def read_only(array: Array) -> Array:
-    """The array, or a view of it: nobody can write through what is returned. No copy is made."""
+    """Return the array, or a view of it, through which nobody can write. No copy is made."""
     if array.flags.writeable:
         array = array.view()
         array.setflags(write=False)
@@ -341,7 +341,7 @@ def read_only(array: Array) -> Array:
 
 
 def frozen(array: Array, dtype: Any = None) -> Array:
-    """The array, if it is read-only and not a view of a writable one; else a read-only copy."""
+    """Return the array if nobody can write to its memory; otherwise a read-only copy."""
     held: Any = array
     while isinstance(held, np.ndarray) and not held.flags.writeable:
         held = held.base  # whose memory it is a view of; None for an array with its own
@@ -353,7 +353,7 @@ def frozen(array: Array, dtype: Any = None) -> Array:
 
 
 def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
-    """Values as an array, without a copy if they are one already.
+    """Return values as an array, without a copy if they are one already.
 
     TypeError for values that have no real derivative (complex numbers, objects, text), and for a
     masked array, whose mask would be ignored.
@@ -369,7 +369,7 @@ def real_array(values: Any, asked: str, dtype: Any = None) -> Array:
 
 
 def as_operand(x: Any, asked: str) -> Any:
-    """A Tensor as it is, and anything else as an array of real numbers."""
+    """Return a Tensor as it is, and anything else as an array of real numbers."""
     return x if isinstance(x, Tensor) else real_array(x, asked)
 
 

@@ -178,7 +178,7 @@ class Words(NDArrayOperatorsMixin):
         return functional.ravel(self)
 
     def flatten(self) -> Tensor:
-        """As `ravel`: all elements along one axis."""
+        """Return all elements along one axis, as `ravel` does."""
         return functional.ravel(self)
 
     def squeeze(self, axis: Any = None) -> Tensor:
@@ -194,7 +194,7 @@ class Words(NDArrayOperatorsMixin):
         return ops.astype(self, dtype=dtype)
 
     def copy(self) -> Tensor:
-        """The same values in memory of their own, recorded."""
+        """Return the same values in memory of their own, recorded."""
         return ops.positive(self)
 
     @property
@@ -208,17 +208,17 @@ class Words(NDArrayOperatorsMixin):
         return ops.swapaxes(self, axis1=-1, axis2=-2)
 
     def argmax(self, axis: int | None = None) -> Any:
-        """The place of the largest element, an integer array."""
+        """Return the index of the largest element, along an axis or of all (then a flat index)."""
         return np.argmax(_plain(self), axis)
 
     def tolist(self) -> Any:
-        """The values as Python numbers in lists, without a record."""
+        """Return the values as Python numbers in lists, without a record."""
         return _plain(self).tolist()
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Python asks here for what was not found: say what it is called in NumPy's words."""
+            """Raise AttributeError with NumPy's word for an attribute that Python did not find."""
             # (With name= and obj=, Python adds no guess of its own.)
             raise AttributeError(vocabulary.advice(name), name=name, obj=None)
 
@@ -230,5 +230,5 @@ for _name, _word in vars(Words).items():
 
 
 def _plain(x: Any) -> Any:
-    """The array of a Tensor; anything else as it is."""
+    """Return the array of a Tensor, and anything else as it is."""
     return x._array if isinstance(x, Tensor) else x

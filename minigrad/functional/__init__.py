@@ -12,7 +12,7 @@ Three files are tools, to be used and not read: `arranging` puts the same elemen
 (stack, pad, sort, …), `numpy_words` has more of NumPy's words, such as vstack, median and cross,
 and `vocabulary` is the table of which of NumPy's functions finds which operation.
 
-`ops.__all__` names the rules, and `functional.__all__` what is composed. `one_hot`, comparisons,
+`ops.__all__` names the rules, `functional.__all__` the composed functions. `one_hot`, comparisons,
 `argmax`, `np.isnan`, `np.round` and their like have no useful derivative and give plain arrays.
 
 When does a function deserve a rule of its own? When composing it is wrong somewhere (softmax of

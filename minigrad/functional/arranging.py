@@ -31,17 +31,17 @@ from minigrad.ops import (
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    """As np.shape. On a Tensor np.shape would use NumPy's protocol; its attribute is faster."""
+    """Return np.shape(x); of a Tensor its attribute, which is faster than NumPy's protocol."""
     return x.shape if isinstance(x, Tensor | np.ndarray) else np.shape(x)
 
 
 def _along(axis: int, ndim: int, index: Any) -> tuple[Any, ...]:
-    """An index that picks along one axis and leaves the others whole."""
+    """Return an index that picks along one axis and leaves the others whole."""
     return (slice(None),) * normalize_axis_index(axis, ndim) + (index,)
 
 
 def ravel(x: Any) -> Tensor:
-    """All elements along one axis, in their order.
+    """Return all elements along one axis, in their order.
 
     >>> ravel([[1, 2], [3, 4]])
     array([1, 2, 3, 4])
@@ -50,7 +50,7 @@ def ravel(x: Any) -> Tensor:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
-    """Axis `source` moves to `destination`; the others keep their order.
+    """Move axis `source` to `destination`; the others keep their order.
 
     >>> moveaxis(np.ones((2, 3, 5)), 0, -1).shape
     (3, 5, 2)
@@ -65,7 +65,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
 
 
 def expand_dims(x: Any, axis: int) -> Tensor:
-    """A new axis of length 1, which is axis `axis` of the result.
+    """Insert a new axis of length 1, which is axis `axis` of the result.
 
     >>> expand_dims([1, 2], 0).shape
     (1, 2)
@@ -76,7 +76,7 @@ def expand_dims(x: Any, axis: int) -> Tensor:
 
 
 def squeeze(x: Any, axis: int | None = None) -> Tensor:
-    """x without its axes of length 1, or without the one that `axis` names.
+    """Return x without its axes of length 1, or without the one that `axis` names.
 
     >>> squeeze([[[1, 2]]]).shape, squeeze([[[1, 2]]], axis=0).shape
     ((2,), (1, 2))
@@ -91,7 +91,7 @@ def squeeze(x: Any, axis: int | None = None) -> Tensor:
 
 
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """x in reverse order along the axis, or along all axes.
+    """Reverse the order of the elements along the axis, or along all axes.
 
     >>> flip([1, 2, 3])
     array([3, 2, 1])
@@ -102,7 +102,7 @@ def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Tensor:
 
 
 def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
-    """All elements moved on by `shift` places; those that leave at the end enter at the front.
+    """Move all elements on by `shift` places; those that leave at the end enter at the front.
 
     >>> roll([1, 2, 3, 4], 1)
     array([4, 1, 2, 3])
@@ -119,7 +119,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Tensor:
 
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
-    """The elements at the indices along the axis; without an axis, of the flattened x.
+    """Return the elements at the indices along the axis; without an axis, of the flattened x.
 
     >>> take([10, 20, 30], [2, 0, 2])
     array([30, 10, 30])
@@ -130,7 +130,7 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Tensor:
 
 
 def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
-    """From each line of x along the axis, the elements that its own line of indices names.
+    """Take from each line of x along the axis the elements that its own line of indices names.
 
     >>> take_along_axis([[10, 20, 30], [40, 50, 60]], [[2, 2], [0, 1]])
     array([[30, 30],
@@ -149,7 +149,7 @@ def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Tensor:
 
 
 def sort(x: Any, axis: int | None = -1) -> Tensor:
-    """x in rising order along the axis. Equal elements, and their gradients, keep their order.
+    """Sort x in rising order along the axis. Equal elements, and their gradients, keep their order.
 
     >>> sort([3, 1, 2])
     array([1, 2, 3])
@@ -160,7 +160,7 @@ def sort(x: Any, axis: int | None = -1) -> Tensor:
 
 
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
-    """Each element `repeats` times in a row along the axis; without an axis, flattened.
+    """Repeat each element `repeats` times in a row along the axis; without an axis, flattened.
 
     >>> repeat([1, 2], 2)
     array([1, 1, 2, 2])
@@ -171,7 +171,7 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 def tile(x: Any, reps: Any) -> Tensor:
-    """The whole of x `reps` times, side by side along each axis.
+    """Repeat the whole of x `reps` times, side by side along each axis.
 
     Each axis gets a new axis in front of it, x is broadcast along the new axes, and each pair of
     axes is merged into one.
@@ -189,7 +189,7 @@ def tile(x: Any, reps: Any) -> Tensor:
 
 
 def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
-    """x with `constant_values` on each side of each axis: `pad_width` is ((before, after), …).
+    """Put `constant_values` on each side of each axis: `pad_width` is ((before, after), …).
 
     >>> pad([1, 2, 3], (0, 2)), pad([1, 2, 3], 1, constant_values=7)
     (array([1, 2, 3, 0, 0]), array([7, 1, 2, 3, 7]))
@@ -207,7 +207,7 @@ def pad(x: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any 
 
 
 def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
-    """Tensors of one shape, joined along a new axis.
+    """Join tensors of one shape along a new axis.
 
     >>> stack([[1, 2], [3, 4]], axis=1)
     array([[1, 3],
@@ -222,7 +222,7 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Tensor:
 
 
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """x cut along the axis: into equal parts, or at the given places.
+    """Cut x along the axis: into equal parts, or at the given places.
 
     >>> split([1, 2, 3, 4], 2), split([1, 2, 3, 4], [1])
     ([array([1, 2]), array([3, 4])], [array([1]), array([2, 3, 4])])
@@ -243,7 +243,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
 
 
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """The elements whose indices on the two axes differ by `offset`, along a new last axis.
+    """Return the elements whose indices on the two axes differ by `offset`, on a new last axis.
 
     >>> diagonal([[1, 2, 3], [4, 5, 6]], 1)
     array([2, 6])
@@ -256,7 +256,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def tril(x: Any, k: int = 0) -> Tensor:
-    """The lower triangle of each matrix, up to its k-th diagonal; zeros above.
+    """Keep the lower triangle of each matrix, up to its k-th diagonal; zeros above.
 
     >>> tril([[1, 2], [3, 4]])
     array([[1, 0],
@@ -266,7 +266,7 @@ def tril(x: Any, k: int = 0) -> Tensor:
 
 
 def triu(x: Any, k: int = 0) -> Tensor:
-    """The upper triangle of each matrix, from its k-th diagonal on; zeros below.
+    """Keep the upper triangle of each matrix, from its k-th diagonal on; zeros below.
 
     >>> triu([[1, 2], [3, 4]])
     array([[1, 2],

@@ -28,7 +28,7 @@ from minigrad.ops.indexing import integers_below
 
 
 def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """The mean squared error. Both must have the same shape.
+    """Return the mean squared error of two tensors of the same shape.
 
     (n, 1) against (n,) would broadcast to n × n differences, and the model would train badly. So
     two different shapes are refused.
@@ -45,7 +45,7 @@ def mse(prediction: Any, target: Any, *, reduction: str = "mean") -> Tensor:
 def binary_cross_entropy_with_logits(
     logits: Any, targets: Any, *, reduction: str = "mean"
 ) -> Tensor:
-    """The mean of -t log σ(z) - (1 - t) log(1 - σ(z)), for targets t between 0 and 1.
+    """Return the mean of -t log σ(z) - (1 - t) log(1 - σ(z)), for targets t between 0 and 1.
 
     log σ(z) = z - log(1 + eᶻ) and log(1 - σ(z)) = -log(1 + eᶻ): together log(1 + eᶻ) - t z, in
     which nothing overflows.
@@ -63,7 +63,7 @@ def binary_cross_entropy_with_logits(
 
 
 def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
-    """A row of zeros with a 1 at each index. (…) → (…, num_classes), a plain array.
+    """Return a row of zeros with a 1 for each index. (…) → (…, num_classes), a plain array.
 
     >>> one_hot([2, 0], 3)
     array([[0., 0., 1.],
@@ -75,7 +75,7 @@ def one_hot(indices: Any, num_classes: int, *, dtype: Any = float) -> Array:
 
 
 def embedding(weight: Any, indices: Any) -> Tensor:
-    """The rows of weight that the indices name. (V, d), (…) → (…, d)
+    """Return the rows of weight that the indices name. (V, d), (…) → (…, d)
 
     It is one_hot(indices) @ weight without the zeros: row i gets the gradients of all its uses.
     Unlike `weight[indices]` it refuses negative indices, because no token has one.
@@ -87,7 +87,7 @@ def embedding(weight: Any, indices: Any) -> Tensor:
 
 
 def dropout(x: Any, p: float, *, rng: np.random.Generator) -> Tensor:
-    """Each element is 0 with probability p, else multiplied by 1/(1 - p): the mean stays.
+    """Set each element to 0 with probability p, else multiply it by 1/(1 - p): the mean stays.
 
     The mask is drawn here and multiplied in as a constant. A rule must not draw it: when the rule
     is called again for the second derivative, it would draw another one. (Srivastava et al. 2014.)
@@ -112,13 +112,13 @@ def check_probability(p: float) -> None:
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    """One number for many losses, or the losses themselves."""
+    """Return the mean or the sum of the losses, or the losses themselves."""
     check_reduction(reduction)
     return losses if reduction == "none" else (mean if reduction == "mean" else sum)(losses)
 
 
 def _check_equal_shapes(prediction: Any, target: Any, asked: str) -> None:
-    """Refuse a target that would have to be broadcast."""
+    """Refuse a target whose shape is not that of the prediction."""
     if np.shape(prediction) != np.shape(target):
         raise ValueError(
             f"{asked} compares equal shapes, but got {np.shape(prediction)} and {np.shape(target)}"

@@ -33,17 +33,17 @@ from minigrad.ops.elementwise import floats
 
 
 def atleast_1d(x: Any) -> Tensor:
-    """x with at least one axis.   () → (1,)"""
+    """Return x with at least one axis.   () → (1,)"""
     return x if np.ndim(x) else reshape(x, (1,))
 
 
 def atleast_2d(x: Any) -> Tensor:
-    """x with at least two axes; a vector becomes a row.   (n,) → (1, n)"""
+    """Return x with at least two axes; a vector becomes a row.   (n,) → (1, n)"""
     return x if np.ndim(x) > 1 else reshape(x, (1, -1))
 
 
 def vstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the first axis; vectors are rows.   (n,), (n,) → (2, n)
+    """Join arrays along the first axis; vectors are rows.   (n,), (n,) → (2, n)
 
     >>> np.vstack([Tensor([1, 2]), [3, 4]])
     Tensor([[1, 2],
@@ -53,13 +53,13 @@ def vstack(tup: Sequence[Any]) -> Tensor:
 
 
 def hstack(tup: Sequence[Any]) -> Tensor:
-    """Joined along the second axis; vectors along the one they have.   (n,), (m,) → (n + m,)"""
+    """Join arrays along the second axis, vectors along their own.   (n,), (m,) → (n + m,)"""
     arrays = [atleast_1d(x) for x in tup]
     return concatenate(arrays, axis=0 if arrays and np.ndim(arrays[0]) == 1 else 1)
 
 
 def full_like(a: Any, fill_value: Any) -> Any:
-    """fill_value, broadcast to a's shape, in a's dtype; a plain array if it is not a Tensor.
+    """Broadcast fill_value to a's shape, in a's dtype; a plain array unless fill_value is a Tensor.
 
     >>> np.full_like(Tensor([1.0, 2.0]), Tensor(7.0)), np.full_like(Tensor([1.0, 2.0]), 7)
     (Tensor([7., 7.]), array([7., 7.]))
@@ -73,7 +73,7 @@ def full_like(a: Any, fill_value: Any) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Tensor:
-    """NaN becomes `nan`, and ±∞ the largest numbers, or what is given: without a gradient there."""
+    """Replace NaN by `nan`, ±∞ by the largest numbers or the given ones, without a gradient."""
     array = x.data if isinstance(x, Tensor) else np.asarray(x)
     put = np.nan_to_num(array, nan=nan, posinf=posinf, neginf=neginf)
     return where(np.isfinite(array), x, put)
@@ -83,7 +83,7 @@ def nan_to_num(
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The mean, or Σ w x / Σ w. Weights with one axis belong to the axis that is averaged."""
+    """Return the mean, or Σ w x / Σ w. Weights with one axis belong to the averaged axis."""
     if weights is None:
         return mean(a, axis=axis, keepdims=keepdims)
     a, weights, shape = floats(a), floats(weights), np.shape(a)
@@ -96,7 +96,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
 
 
 def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor:
-    """The middle element, or the mean of the two middle ones. Only they get a gradient."""
+    """Return the middle element, or the mean of the two middle ones. Only they get a gradient."""
     x = sort(ravel(a) if axis is None else moveaxis(a, axis, -1))
     n = np.shape(x)[-1]
     y = mean(getitem(x, (..., slice((n - 1) // 2, n // 2 + 1))), axis=-1)
@@ -108,7 +108,7 @@ def median(a: Any, axis: int | None = None, *, keepdims: bool = False) -> Tensor
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
-    """Each element minus the one before it, n times over.   (…, m) → (…, m - n)"""
+    """Subtract from each element the one before it, n times.   (…, m) → (…, m - n)"""
     along = (slice(None),) * normalize_axis_index(axis, np.ndim(a))
     for _ in range(n):
         a = subtract(getitem(a, (*along, slice(1, None))), getitem(a, (*along, slice(None, -1))))
@@ -116,7 +116,7 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
 
 
 def kron(a: Any, b: Any) -> Tensor:
-    """A block matrix: b times each element of a.   (n, m), (p, q) → (n p, m q)
+    """Return a block matrix: b times each element of a.   (n, m), (p, q) → (n p, m q)
 
     >>> np.kron(Tensor([1, 10]), [1, 2])
     Tensor([ 1,  2, 10, 20])
@@ -130,7 +130,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 def cross(a: Any, b: Any, *, axis: int = -1) -> Tensor:
-    """The vector at right angles to both, as long as their area.   (…, 3), (…, 3) → (…, 3)"""
+    """Return a vector at right angles to both, as long as their area. (…, 3), (…, 3) → (…, 3)"""
     x, y = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     if np.shape(x)[-1] != 3 or np.shape(y)[-1] != 3:
         raise ValueError(f"cross takes vectors of 3: got {describe(a)} and {describe(b)}")

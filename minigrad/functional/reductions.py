@@ -34,7 +34,7 @@ from minigrad.ops.reduce import kept_shape
 
 
 def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The product over the axis: halves are multiplied with each other until one factor is left.
+    """Multiply the elements over the axis: halves with each other, until one factor is left.
 
     The textbook derivative y/xᵢ is 0/0 where an element is 0. A tree of multiplications never
     divides, and its gradient is right there too, at every order.
@@ -63,7 +63,7 @@ def prod(x: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
 
 
 def var(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> Tensor:
-    """The mean squared distance from the mean. `ddof=1` divides by n - 1, as samples need it.
+    """Return the mean squared distance from the mean. `ddof=1` divides by n - 1, for samples.
 
     >>> var([1.0, 2.0, 3.0])
     array(0.66666667)
@@ -85,7 +85,7 @@ def std(x: Any, axis: Any = None, *, ddof: int = 0, keepdims: bool = False) -> T
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """The length of vectors: √Σ xᵢ². Without an axis all elements are one vector.
+    """Return the length of vectors: √Σ xᵢ². Without an axis all elements are one vector.
 
     The length has a kink at 0, where it grows with slope 1 in every direction. √ has slope ∞ there,
     and ∞ · 0 is NaN. So at 0 no root is taken, and the gradient is 0, the mean of all those slopes.
@@ -106,7 +106,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """NumPy's `dot`: the last axis of a against the last but one of b. For matrices, a @ b.
+    """Multiply as NumPy's `dot`: the last axis of a against the last but one of b. Matrices: a @ b.
 
     >>> dot([1, 2], [3, 4])
     array(11)
@@ -119,7 +119,7 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    """Every element of a times every element of b. (n,), (m,) → (n, m)
+    """Multiply every element of a by every element of b. (n,), (m,) → (n, m)
 
     >>> outer([1, 2], [3, 4])
     array([[3, 4],
@@ -132,14 +132,14 @@ def outer(a: Any, b: Any) -> Tensor:
 
 
 def _reduced(axis: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The axes that a reduction runs over, counted from the front."""
+    """Return the axes that a reduction runs over, counted from the front."""
     if axis is None or not shape:
         return tuple(range(len(shape)))
     return tuple(normalize_axis_tuple(axis, len(shape)))
 
 
 def _count(x: Any, axis: Any, ddof: int, asked: str) -> int:
-    """Return the number that a sum of squares over the axis is divided by."""
+    """Return n - ddof, the divisor of a sum over n elements; ValueError if it is not positive."""
     shape = np.shape(x)
     n: int = math.prod(shape[i] for i in _reduced(axis, shape))
     if n <= ddof:

@@ -35,7 +35,7 @@ from minigrad.functional import numpy_words
 from minigrad.ops import inverses
 from minigrad.ops.elementwise import floats
 
-# What NumPy has too, under the same name: np.exp finds minigrad.exp, np.vstack finds `vstack`.
+# Functions that NumPy has too, by the same name: np.exp finds minigrad.exp, np.vstack `vstack`.
 _ALIKE = {
     getattr(np, name): f
     for module in (ops, F, inverses, numpy_words)
@@ -98,7 +98,7 @@ PLAIN: frozenset[Any] = frozenset(
         np.rint,
         np.round,
         np.trunc,
-        # what an array is like
+        # properties of an array
         np.empty_like,
         np.ndim,
         np.ones_like,
@@ -177,7 +177,7 @@ OTHER_WORDS: dict[str, str] = {
 
 
 def advice(name: str) -> str:
-    """Return what to write instead of `t.name`, for a Tensor t that has no such attribute."""
+    """Return a sentence with the word to use instead of `t.name`, which no Tensor t has."""
     if name in OTHER_WORDS:
         return f"a Tensor speaks NumPy's words: instead of t.{name} use {OTHER_WORDS[name]}"
     found = [_name(function) for function in (*NUMPY, *PLAIN) if function.__name__ == name]
@@ -189,7 +189,7 @@ def advice(name: str) -> str:
 
 
 def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoReturn:
-    """Say why this call of a ufunc cannot be recorded."""
+    """Raise TypeError with the reason why this call of a ufunc cannot be recorded."""
     name = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if "out" in options:
         raise TypeError(
@@ -199,7 +199,7 @@ def refuse_ufunc(ufunc: Any, method: str, options: Mapping[str, Any]) -> NoRetur
 
 
 def refuse_unknown(function: Any, name: str | None = None) -> NoReturn:
-    """Say what to use instead of a function without a rule."""
+    """Raise TypeError for a function without a rule, with a remedy."""
     remedy = (
         "compose it from what minigrad has, write a @primitive, or pass t.data if no gradient is "
         "wanted"

@@ -1,4 +1,4 @@
-"""Drawing: `graph(y)`, all of it together."""
+"""Drawing: `graph(y)`, which puts the other files of this folder together."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Graph:
-    """A record as data, and as what is drawn of it.
+    """A record as data, and its drawing: boxes and arrows.
 
     vertices  every tensor of the record, in the order in which they were computed
     boxes     what is drawn, each box after those from which an arrow leads to it, and `links` the
               arrows between them
     limits    the gradients at the two ends of the colour scale; None without gradients
-    noise     the leaves whose gradients are what rounding has left of 0
+    noise     the leaves whose gradients are 0 but for rounding
 
     `print(drawing)` shows it as text, and a notebook as a picture. `drawing.save("x.svg")` draws
     it, also as .png; .html is a page on which layers open by a click, .dot the text for Graphviz,
@@ -68,7 +68,7 @@ class Graph:
         return dot_text(self)
 
     def data(self) -> dict[str, Any]:
-        """Return what is drawn, for JSON: boxes and arrows."""
+        """Return the boxes, the arrows and the limits as plain data, for JSON."""
         boxes, links = plain(self.boxes, 3), plain(self.links, 3)
         return {"boxes": boxes, "links": links, "limits": self.limits}
 
@@ -103,13 +103,13 @@ class Graph:
         return f'<div class="static">{picture}<pre>{html.escape(str(self))}</pre></div>'
 
     def _repr_svg_(self) -> str | None:
-        """Return what a notebook shows; None where no program can draw."""
+        """Return the SVG that a notebook shows; None where no program can draw."""
         with suppress(ImportError, ValueError, RuntimeError, OSError):
             return render(self, "svg").decode()
         return None
 
     def __str__(self) -> str:
-        """The same as indented text, a line for each box."""
+        """Return the graph as indented text, a line for each box."""
         return as_text(self)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ def graph(
     steps: Steps | None = None,
     depth: int | None = 1,
 ) -> Graph:
-    """The record behind y, as a `Graph`, in time linear in its size.
+    """Return the record behind y as a `Graph`, in time linear in its size.
 
     grads     show the RMS of ∂y/∂(each tensor) and colour the boxes by it. They come from a
               separate backward pass, which changes no `.grad` and keeps the record. y is a scalar

@@ -5,7 +5,7 @@ A GPT of twelve blocks has 295 operations on 196 parameters. A drawing has fewer
 - A parameter stands inside the box of the operation that uses it. (Other leaves are boxes. A
   layer's leaf is one too if it is the operation's only input: the box would have no arrow.)
 - `reshape`, `swapaxes` and their like move numbers and change none. They are words on the arrow,
-  and where a closed box tells how many operations it stands for, they are not counted.
+  and a closed box does not count them among its operations.
 - A constant without a name stands inside the box, too; small ones with their values.
 - With `Steps`, each layer that was called is a frame down to a depth, and below it one box.
 - Equal layers of several operations that follow each other are drawn once. A second box stands for
@@ -36,8 +36,8 @@ LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
 class Row:
     """A parameter or a constant inside a box: its text, which input it is, and its gradient's RMS.
 
-    `words` are the shape operations on the way, which stand in the text, too. In the box of a
-    closed layer it is the parameter or the result that gets least, at position -1.
+    `words` are the shape operations on the way; the text has them, too. The box of a closed layer
+    has one row, at position -1: the parameter or result with the smallest gradient.
     """
 
     text: str
@@ -80,7 +80,7 @@ class Box:
 
     @property
     def of_several(self) -> bool:
-        """Return whether it stands for several operations: a closed layer, or copies."""
+        """True if it stands for several operations: a closed layer, or copies."""
         return self.kind in ("module", "repeat")
 
 
@@ -105,7 +105,7 @@ Ops = Sequence[Vertex]
 class Folding:
     """One folding of a list of vertices.
 
-    depth    how many frames may be inside each other; None for all, and then none is drawn once
+    depth    how many frames may be inside each other; None for all, and then all copies are drawn
     closed   whether the copies of a layer are one box. Otherwise they are drawn, in one frame.
     """
 
@@ -118,7 +118,7 @@ class Folding:
         self.averaged = {self.base[i] for v in vertices if v.facts.averages for i in v.inputs}
         self.inputs = {v.number: self._split(v) for v in self.operations}
         self.boxes: dict[str, Box] = {}
-        self.owner: dict[int, str] = {}  # a vertex: the box that stands for it
+        self.owner: dict[int, str] = {}  # by vertex: the box that stands for it
         self.hidden: set[int] = set()  # operations inside a box of several
         self.noise = lost(vertices)
 
@@ -133,7 +133,7 @@ class Folding:
         return tuple(boxes), tuple(links)
 
     def _source(self, v: Vertex, i: int) -> Vertex:
-        """Return the vertex that input i of v shows, before any shape operations."""
+        """Return the vertex that is input i of v, as it was before any shape operations."""
         return self.vertices[self.base[v.inputs[i]]]
 
     def _split(self, v: Vertex) -> tuple[list[int], list[int]]:
@@ -145,7 +145,7 @@ class Folding:
         arrows = [x.number for x in inputs if x.operation]
         arrows += [x.number for x in leaves if not x.parameter]
         arrows += [x.number for x in data if x.named]
-        if not arrows:  # (the data, if there are any, and otherwise the first parameter)
+        if not arrows:  # (the first constant array, or the first leaf if there is none)
             arrows = [x.number for x in (*(x for x in data if x.value.size > 1), *leaves)][:1]
         by_arrow = [i for i in places if inputs[i].number in arrows]
         return by_arrow, [i for i in places if i not in by_arrow]
@@ -153,7 +153,7 @@ class Folding:
     def _emit(self, operations: Ops, n: int, frame: tuple[str, ...], level: int) -> None:
         """Make boxes for operations that have n calls around them in common: equal layers once.
 
-        A call is one item, also if something from elsewhere stands between its operations.
+        A call is one item, also if other operations ran between its own.
         """
         calls: dict[Any, list[Vertex]] = {}
         for v in operations:
@@ -181,13 +181,13 @@ class Folding:
             self._close("module", title, operations, frame, detail=detail)
 
     def _keys(self, items: Sequence[Ops], n: int) -> list[Any]:
-        """Return a key for each item: equal for layers that do the same with what they are given.
+        """Return a key for each item; layers that do the same with their inputs have equal keys.
 
         Two layers are alike if their operations are, one by one. Two operations are alike if they
         have the same name, options and shape, and inputs that are alike: equal constants, leaves of
         one shape, or results from the same source. A source is described by two numbers: how many
-        items back it is, and how many operations follow it in that item. What is not a layer of
-        several operations has a key of its own.
+        items back it is, and how many operations follow it in that item. An item that is not a
+        layer of several operations has a key of its own.
         """
         places = [
             (k, -i, v) for k, item in enumerate(items) for i, v in enumerate(item, -len(item))
@@ -290,7 +290,7 @@ class Folding:
         return links
 
     def _leaf(self, x: Vertex, target: Box) -> None:
-        """Make a box for a leaf, before all frames; for a layer's own leaf in its frame."""
+        """Make a box for a leaf: before all frames, or in its layer's frame if a layer holds it."""
         frame = target.frame if x.parameter else ()
         # (Boxes stand in the order of their frames, so the first one of a frame is known.)
         anchor = self.order[target.id] if frame == target.frame else self.first[target.frame[0]]
@@ -300,12 +300,12 @@ class Folding:
 
 
 def _scope(v: Vertex, n: int) -> Scope | None:
-    """Return the call inside of n others that computed v, if there is one."""
+    """Return the call inside n others that computed v, or None if there is none."""
     return v.modules[n] if len(v.modules) > n else None
 
 
 def _title_of(calls: Sequence[Ops], n: int) -> str:
-    """Name calls as the layer around them does: its own name for an operation."""
+    """Return the name of calls within the layer around them: that of one, or "first … last"."""
     found = []
     for v, *_ in calls:
         scope, around = _scope(v, n), f"{v.modules[n - 1].layer}." if n else ""
@@ -314,7 +314,7 @@ def _title_of(calls: Sequence[Ops], n: int) -> str:
 
 
 def _bases(vertices: Sequence[Vertex]) -> tuple[list[int], list[str]]:
-    """Return for each vertex v the one that it only rearranges, and how, in words.
+    """Return for each vertex v the one that it only rearranges, with the operations in words.
 
     That is v itself if it computes something. (The last tensor is always drawn.)
     """

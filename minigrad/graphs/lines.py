@@ -46,7 +46,7 @@ def line_of(operation: FrameType, outermost: FrameType) -> tuple[str, list[Varia
 def named(
     running: dict[Variable, int], number: int, variables: list[Variable], model: Model
 ) -> dict[Variable, int]:
-    """Name the results that variables have got; return those of the lines that run now.
+    """Name results after their variables; return the variables of the lines that run now.
 
     `running` are the variables of the lines that ran before, each with the first step of its line;
     `variables` are those of step `number`. If two lines assign one result, as `y = f(x)` and a line

@@ -50,8 +50,8 @@ class Vertex:
     operation the operation's name, "" for leaves and constants
     options   the options the operation was called with, as text; not those with the usual value
     inputs    the numbers of the tensors it was computed from, one for each use
-    value     what is kept of its array
-    gradient  what is kept of ∂L/∂(this tensor); None if none was asked for or none reaches it
+    value     a summary of its array
+    gradient  a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
     named     whether the title is a name that somebody gave
     parameter whether it is a leaf that a layer holds
     modules   the modules that were being called when it was computed, the outermost first
@@ -60,7 +60,7 @@ class Vertex:
     formula   the first line of the operation's docstring, `displayed` the formulas that the
               docstring sets apart, and `letters` the names that both have for the inputs
     fused     whether the operation does several steps at once, which `unfused()` shows
-    facts     what the table of operations knows of the operation
+    facts     the operation's entry in the table of operations
     likeness  equal for operations with equal options, also where the text is shortened
     """
 
@@ -104,9 +104,9 @@ class Model:
     """The vertices of all tensors that were met, each after those that it was computed from.
 
     A tensor is met again and again: when an operation computes it, when others use it, and when its
-    gradient comes. It is known by a key: an operation's result by its node (while the operation is
-    watched, its Tensor is not made yet), and a leaf by itself with the time of its array, since
-    `w -= 0.1` gives the leaf another array, and what was computed before has used the former one.
+    gradient comes. The key of a result is its node (while the operation is watched, its Tensor is
+    not made yet). The key of a leaf is the leaf with the time of its array: `w -= 0.1` gives it
+    another array, and earlier results have used the former one.
 
     names   names that tensors have besides their own
     """
@@ -114,7 +114,7 @@ class Model:
     def __init__(self, names: Mapping[Tensor, str] | None = None) -> None:
         self.names = names or {}
         self.met: list[Vertex] = []  # a vertex has its place in this list as its number
-        self._owners: list[Any] = []  # of each: its node, or the leaf or constant itself
+        self._owners: list[Any] = []  # each vertex's node, or the leaf or constant itself
         self._numbers: dict[Any, int] = {}  # by key
 
     def _key(self, x: Tensor) -> Any:
@@ -133,16 +133,16 @@ class Model:
         return known[key(x)]
 
     def number_of_result(self, x: Any) -> int | None:
-        """Return the number of an operation's result that was met; None for all else."""
+        """Return the number of an operation's result that was met; None for anything else."""
         return self._numbers.get(x.node) if isinstance(x, Tensor) else None
 
     def computed(self, value: Array, node: Node, line: str) -> int:
-        """Return the number of an operation's result, whose Tensor is not made yet."""
+        """Add the result of an operation, whose Tensor is not made yet; return its number."""
         numbers = tuple([self.number_of(x) for x in node.inputs])
         return self._add(result(value, node), numbers, line)
 
     def _add(self, t: Tensor, inputs: tuple[int, ...], line: str = "") -> int:
-        """Turn a tensor into data, and return its number."""
+        """Add a vertex for a tensor, and return its number."""
         number = self._numbers[self._key(t)] = len(self.met)
         node, given = t.node, self.names.get(t)
         known: dict[str, Any] = {}
@@ -161,7 +161,7 @@ class Model:
         return number
 
     def change(self, number: int, **known: Any) -> None:
-        """Set what is known of a vertex later: its layers, its name, its gradient."""
+        """Set fields of a vertex that are known later: its layers, its name, its gradient."""
         self.met[number] = replace(self.met[number], **known)
 
     def behind(
@@ -210,7 +210,7 @@ def walk(y: Tensor, inputs: Callable[[Tensor], tuple[Tensor, ...]] = inputs_of) 
 
 
 def plain(x: Any, digits: int = 6) -> Any:
-    """Turn data into what JSON can hold, without what is empty. NaN and ∞ become text."""
+    """Return data as JSON can hold it, without empty fields. NaN and ∞ become text."""
     if is_dataclass(x):
         known = {f.name: getattr(x, f.name) for f in fields(x) if f.repr}
         return {
@@ -228,7 +228,7 @@ def plain(x: Any, digits: int = 6) -> Any:
 def unique_names(vertices: Sequence[Vertex]) -> list[str]:
     """Return a name for each vertex, to be used in text: its title, or t and its number.
 
-    Of several that have one title the first is x#1, and so on. A small constant is called by its
+    If several have the title x, they are x#1, x#2, and so on. A small constant is called by its
     values.
     """
     values = {v.title for v in vertices if v.kind == "constant" and v.title != "constant"}
@@ -275,13 +275,13 @@ def _of_rule(rule: Any, options: Mapping[str, Any], shape: tuple[int, ...]) -> d
 
 @cache
 def formulas(doc: str) -> tuple[str, tuple[str, ...]]:
-    """Return a docstring's first line, and the lines that it sets apart before its example."""
+    """Return a docstring's first line, and the indented lines before its example."""
     lines = inspect.cleandoc(doc).partition(">>>")[0].splitlines() or [""]
     return lines[0], tuple([line[4:] for line in lines if line.startswith(" " * 4)])
 
 
 def _options(functions: Iterable[Any], options: Mapping[str, Any], shape: tuple[int, ...]) -> str:
-    """Write an operation's options, but for defaults of its functions, and the result's shape."""
+    """Return an operation's options as text, without defaults and without the result's shape."""
     parameters = [p for f in functions for p in inspect.signature(f).parameters.values()]
     usual = {(p.name, repr(p.default)) for p in parameters} | {("shape", repr(shape))}
     shown = [(name, value) for name, value in options.items() if (name, repr(value)) not in usual]

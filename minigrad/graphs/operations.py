@@ -1,6 +1,6 @@
-"""Operations: the table of all that a drawing knows of an operation besides its record.
+"""Operations: a table of facts about operations that drawings use and records do not hold.
 
-What is not in the table, such as a user's own operation, is drawn without these facts.
+An operation that is not in the table, such as a user's own, is drawn without these facts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 class Facts(NamedTuple):
     """Facts about an operation.
 
-    constant   how a constant is written that is its first input, or its second
+    constant   how a constant is written as its first input, and as its second
     copied     the positions of the inputs that it copies to the shape of its result (broadcasts)
     added      the positions of the inputs that it only adds to something
     moves      it only moves numbers, and changes none

@@ -2,9 +2,9 @@
 
 Its slider goes forward over every operation, and then backward over every contribution.
 
-The page is one file. It asks nothing of the network, and what runs in it is `page.js` and dagre,
-which lays out the boxes; its content security policy names the hashes of the two, so that nothing
-else can run. All texts reach the page as data, never as markup.
+The page is one file, and makes no request. Its scripts are `page.js` and dagre, which lays out the
+boxes; its content security policy names the hashes of the two, so that nothing else can run. All
+texts reach the page as data, never as markup.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ Pass = tuple[str, Sequence[Vertex], Sequence["Contribution"]]
 def page(
     passes: Sequence[Pass], *, title: str, limits: Limits | None, steps: bool, static: str
 ) -> str:
-    """Return the page of one pass, or of two that did the same on other numbers, with their names.
+    """Return the page of one pass, or of two passes that did the same on different numbers.
 
-    `static` is what is shown without JavaScript, as HTML; `steps` whether there is a slider.
+    `static` is the HTML that is shown without JavaScript; `steps` is True for a slider.
     ValueError for passes that differ in their boxes.
     """
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
@@ -79,7 +79,7 @@ def page(
 
 
 def _groups(boxes: Sequence[Box], vertices: Sequence[Vertex]) -> dict[str, dict[str, Any]]:
-    """Return every frame: its name, the frame around it, and what is said of it if it is closed."""
+    """Return every frame: its name, the frame around it, and its text when it is closed."""
     found: dict[str, dict[str, Any]] = {}
     layers = {scope.path: scope.layer for v in vertices for scope in v.modules}
     for box in boxes:

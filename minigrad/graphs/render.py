@@ -40,7 +40,7 @@ TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="1">'
 
 
 def dot_text(drawing: Graph) -> str:
-    """Write the graph in the DOT language; deterministic, one statement a line."""
+    """Return the graph in the DOT language; deterministic, one statement a line."""
     font = {"fontname": "Helvetica"}
     around = {"bgcolor": "white", "nodesep": "0.3", "ranksep": "0.3", "ordering": "in"}
     digraph = _graphviz().Digraph(
@@ -78,7 +78,7 @@ def _write(digraph: Any, drawing: Graph, boxes: Sequence[Box], frame: tuple[str,
 
 
 def _label(box: Box, drawing: Graph) -> str:
-    """Write a table: the name and the operation, the shape and the gradient, and what is inside."""
+    """Return a table: the name and the operation, the shape and the gradient, the rows inside."""
     called = [x for x in (box.operation, box.options, box.detail) if x and x != box.title]
     words = " ".join([f"<B>{_text(box.title)}</B>", *map(_text, called)])
     facts = f"{box.shape} {_text(gradient_of(box, drawing))}".rstrip()
@@ -126,7 +126,7 @@ def _style(box: Box, drawing: Graph) -> dict[str, str]:
 
 
 def _legend(drawing: Graph) -> str:
-    """Write below the drawing a strip of colours from one limit to the other, and the notes."""
+    """Return the table below the drawing: a strip of colours between the limits, and the notes."""
     said = notes(drawing)
     if any(box.of_several for box in drawing.boxes):
         said.append("double line: several operations")
@@ -215,7 +215,7 @@ def _finished(svg: bytes, drawing: Graph) -> bytes:
 
 
 def tooltips(drawing: Graph) -> dict[str, str]:
-    """Return by id what is shown when the pointer rests on a box."""
+    """Return for each box's id the text that is shown when the pointer rests on the box."""
     found = {}
     for box in drawing.boxes:
         last = drawing.vertices[box.vertices[-1]]
@@ -228,7 +228,7 @@ def tooltips(drawing: Graph) -> dict[str, str]:
 
 
 def described(drawing: Graph) -> str:
-    """Describe the drawing: where it begins and ends, and where the gradient is smallest."""
+    """Return a sentence on the first and the last box, and on the extreme gradients."""
     first, last = (drawing.boxes[k].title for k in (0, -1))
     text = f"Computation graph of {len(drawing.boxes)} boxes, from {first} to {last}"
     known = [(v.grad_rms, v.title) for v in drawing.vertices if v.number not in drawing.noise]
@@ -258,7 +258,7 @@ BOLD = (
     "280 389 584"
 )
 WIDTHS = {False: REGULAR.split(), True: BOLD.split()}
-OTHER = 278  # what Graphviz takes for each byte of another character
+OTHER = 278  # the width that Graphviz takes for each byte of another character
 
 
 def text_width(text: str, size: float, *, bold: bool = False) -> float:

@@ -4,9 +4,9 @@ Gradients differ by powers of ten, so the scale of colours is a logarithmic one.
 smallest gradient of the picture to the largest, four powers of ten at least, or a factor of two
 would look like a dying gradient.
 
-One kind of gradient does not count: where it is 0 on paper, rounding makes 1e-17 of it, and an end
-there would give one colour to all others. The bias of attention's keys is the example: it adds one
-number to all scores of a query, and softmax does not see that. Such a gradient is a sum of terms
+One kind of gradient does not count: it is 0 on paper, and rounding makes 1e-17 of it. A scale down
+to there would give one colour to all others. The bias of attention's keys is the example: it adds
+one number to all scores of a query, and softmax ignores that. Such a gradient is a sum of terms
 that cancel, no larger than their rounding. A gradient that has become small by factors, layer after
 layer, has all its digits, and is shown.
 
@@ -26,13 +26,13 @@ from minigrad.graphs.model import Vertex
 
 Limits = tuple[float, float]
 LEAST, MOST = 4, 12  # powers of ten between the ends of a scale
-ROUNDING = 1024  # of the last digits of a term
+ROUNDING = 1024  # the error of a term, in units of its last digit
 
 # From the smallest gradient to the largest. Each is darker than the one before by the same step, so
 # the order is kept in print and for colour-blind eyes, and black text can be read on each.
 SCALE = ("#efe6d3", "#f6d07a", "#f3b94f", "#ea983f", "#e17c3a")
 DEAD = "#ffffff"
-LOST = "#e79aa0"  # a NaN: no place on the scale
+LOST = "#e79aa0"  # the colour of a NaN, which has no place on the scale
 
 
 def colour(strength: float, limits: Limits) -> str:
@@ -64,11 +64,11 @@ def limits_around(strengths: Iterable[float | None]) -> Limits:
 
 
 def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
-    """Return the numbers of leaves whose gradients are what rounding has left of 0.
+    """Return the numbers of the leaves whose gradients are 0 but for rounding.
 
-    A number that is added to n rows has the sum of their gradients. Its rounding is about √n times
-    that of one term. (The factor 1024 stands for the terms' own rounding: they are differences
-    of larger numbers.) If the sum is no larger than that, nothing is left of it.
+    The gradient of a number that is added to n rows is a sum of n terms. Its rounding error is
+    about √n times that of one term. (The factor 1024 stands for the terms' own errors: they are
+    differences of larger numbers.) A sum that is no larger than this error counts as 0.
     """
     found = set()
     for v in vertices:
@@ -83,7 +83,7 @@ def lost(vertices: Sequence[Vertex]) -> frozenset[int]:
 
 
 def in_words(strength: float | None, limits: Limits | None, noise: bool = False) -> str:
-    """Write a gradient as a drawing does; beyond the limits with an arrow."""
+    """Return a gradient as text, with an arrow if it is beyond the limits."""
     if strength is None:
         return ""
     if noise:

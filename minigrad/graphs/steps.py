@@ -1,9 +1,9 @@
 """Steps: everything that happens in a pass, in order, as data.
 
-`Steps` notes each operation as it is computed: which layer called it, on which line, on what, and
-with which result. Then `steps.backward(loss)` sends the gradient back, and notes every contribution
-in the order in which it arrives (chapter 2.1): what the tensor had received before, what comes, and
-the sum. It is the engine's own pass, so its gradients are those of `backward()`, to the last bit.
+`Steps` notes each operation as it is computed: its layer, its line, its inputs and its result. Then
+`steps.backward(loss)` sends the gradient back, and notes every contribution in the order in which
+it arrives (chapter 2.1): the tensor's gradient before it, the contribution itself, and the sum. It
+is the engine's own pass, so its gradients are those of `backward()`, to the last bit.
 
     >>> from minigrad import Steps, Tensor
     >>> x = Tensor([1.0, 2.0], requires_grad=True, name="x")
@@ -65,8 +65,8 @@ class Contribution:
     source, target   the vertices' numbers; the seed, which starts the pass, has no source
     position         which input of the source's operation the target is
     before           what the target had received; None if this is the first contribution
-    contribution     what the VJP of that input gave, and `after` is the sum
-    nth, of          which contribution to the target this is, and of how many
+    contribution     the result of that input's VJP, and `after` is the sum
+    nth, of          the number of this contribution to the target, and the count of all to it
     """
 
     source: int | None
@@ -80,14 +80,14 @@ class Contribution:
 
 
 class Steps:
-    """What a forward and a backward pass do, in order: `with Steps(net) as steps: …`.
+    """The steps of a forward and a backward pass, in order: `with Steps(net) as steps: …`.
 
     `net` is the Module whose layers are to be named, and drawn as frames by `graph(loss,
     steps=steps)`; without it no step has a layer. The operations of the thread that entered the
     block are noted until the block ends, also by an exception. A step costs some 160 microseconds.
     Steps keep the record alive, and so all that it holds, until they are freed.
 
-    model          what was met, from which `graph(y, steps=steps)` draws
+    model          the `Model` of all tensors met, from which `graph(y, steps=steps)` draws
     vertices       every tensor that was met: leaves, constants, and the results of operations, as
                    `Vertex`, each after those that it was computed from
     contributions  after `backward`, in the order in which they arrived
@@ -127,7 +127,7 @@ class Steps:
         self._running = named(self._running, number, variables, self.model)
 
     def _scope_of(self, call: tuple[Module]) -> Scope:
-        """Return the scope of a call that is running. (The network's first has no frame.)"""
+        """Return the scope of a call that is running. (The network's first call has no frame.)"""
         if id(call) not in self._calls:
             path, kind = self._modules[id(call[0])][1], type(call[0]).__name__
             self._count[path] += 1
@@ -147,10 +147,10 @@ class Steps:
         return tuple(self.model.met)
 
     def backward(self, loss: Tensor, gradient: Any = None) -> dict[Tensor, Array]:
-        """Send the gradient back from `loss`, noting every contribution; return the leaves' own.
+        """Send the gradient back from `loss`; note each contribution; return the leaves' gradients.
 
         Arguments and errors are those of `loss.backward`, but no `.grad` is written, and the record
-        is kept. What was computed outside of the block is noted without a line.
+        is kept. Operations outside of the block are noted without a line.
         """
         check_root(loss, "steps.backward()")
         seed = check_seed(loss, gradient, "steps.backward()")
@@ -182,7 +182,7 @@ class Steps:
         return {x: np.array(g) for x, g in found.items()}
 
     def __str__(self) -> str:
-        """Both passes, a line for each operation and for each contribution."""
+        """Return both passes as text, a line for each operation and for each contribution."""
         lines = ["forward", *forward_lines(self.vertices)]
         if self.contributions:
             lines += ["backward", *backward_lines(self.vertices, self.contributions)]
@@ -193,7 +193,7 @@ class Steps:
         return f"Steps({done} operations, {len(self.contributions)} contributions)"
 
     def data(self) -> dict[str, Any]:
-        """Return the same as numbers, text, lists and dicts, for JSON."""
+        """Return the vertices and contributions as numbers, text, lists and dicts, for JSON."""
         return {"vertices": plain(self.vertices), "contributions": plain(self.contributions)}
 
     def save(

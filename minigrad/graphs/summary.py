@@ -15,13 +15,13 @@ import numpy as np
 
 from minigrad.engine.tensor import Array
 
-WHOLE = 256  # an array of so many numbers is kept whole
+WHOLE = 256  # an array of up to so many numbers is kept whole
 MAP = 16  # rows and columns of the map of a larger one
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """An array of at most 256 numbers, `whole`; of a larger one the `map`; and its size.
+    """An array of at most 256 numbers as it is, `whole`; a larger one as a `map` of means.
 
     `rms` = √mean(x²), the size of a typical element, and `norm` = √Σx² are NaN or ∞ if an element
     is.
@@ -50,16 +50,16 @@ class Summary:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Equal for equal arrays, and for large ones of equal maps."""
+        """A key that is equal for equal arrays, and for large arrays with equal maps."""
         return self.shape, self.kept.dtype, self.kept.tobytes()
 
     @property
     def size(self) -> int:
-        """Return the number of elements that the array had."""
+        """The number of elements that the array had."""
         return math.prod(self.shape)
 
     def __str__(self) -> str:
-        """Up to four numbers as they are; of more the RMS."""
+        """Return up to four numbers as they are, or the RMS of more."""
         return shown(self.whole) if self.size <= 4 else f"RMS {self.rms:.3g}"
 
 
@@ -67,7 +67,7 @@ dtype_name = functools.cache(str)  # (NumPy builds the name anew each time)
 
 
 def _map(a: Array) -> Array:
-    """Compute means over the pieces of a large array: its last axis by all others."""
+    """Return means over pieces of a large array, as a matrix with its last axis as columns."""
     rows = a.reshape(-1, a.shape[-1]).astype(float)
     for axis in (0, 1):
         n = rows.shape[axis]

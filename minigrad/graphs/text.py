@@ -1,8 +1,8 @@
 """Text: a graph, and both passes, to be read in a terminal.
 
-Each line reads like the assignment that computed a tensor, and layers are indentation. Of both
-passes it is a line for each operation, and then a line for each contribution. A result that no
-variable names has its layer and its operation before its number: blocks.1: add (t99) → x#4.
+Each line reads like the assignment that computed a tensor, and layers are indentation. Both passes
+are a line for each operation, and then a line for each contribution. A result that no variable
+names has its layer and its operation before its number: blocks.1: add (t99) → x#4.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def as_text(drawing: Graph) -> str:
 
 
 def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, str]]:
-    """Write what stands inside of a box: its position, its name, and its gradient.
+    """Return the position, the text and the gradient of each row inside a box.
 
     A layer's own weights are called as the layer does.
     """
@@ -60,7 +60,7 @@ def _inside(box: Box, names: list[str], drawing: Graph) -> list[tuple[int, str, 
 
 
 def notes(drawing: Graph) -> list[str]:
-    """Return the sentences below a drawing: what is not counted, and why a gradient is ≈ 0."""
+    """Return the notes below a drawing: on operations not counted, and on gradients ≈ 0."""
     found = []
     drawn = {n for box in drawing.boxes for n in (*box.vertices, *(row.vertex for row in box.rows))}
     if any(box.kind == "module" for box in drawing.boxes):
@@ -71,7 +71,7 @@ def notes(drawing: Graph) -> list[str]:
 
 
 def gradient_of(box: Box, drawing: Graph) -> str:
-    """Write the gradient of a box: of several operations the largest."""
+    """Return the gradient of a box as text; of several operations the largest."""
     words = in_words(box.grad, drawing.limits, box.vertices[-1] in drawing.noise)
     if box.of_several:
         words = words.replace("grad", "grad up to")
@@ -90,7 +90,7 @@ def _line(box: Box, names: list[str], drawing: Graph, inputs: list[str]) -> str:
 
 
 def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
-    """Write the operations of a forward pass, and a line where a layer begins."""
+    """Yield a line for each operation of a forward pass, and one where a layer begins."""
     names = unique_names(vertices)
     around: tuple[Scope, ...] = ()
     for n, v in enumerate((v for v in vertices if v.operation), 1):
@@ -98,7 +98,7 @@ def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
             if v.modules[: level + 1] != around[: level + 1]:
                 yield f"{' ' * 7}{'    ' * level}{scope.path}"
         around = v.modules
-        own = f"{around[-1].layer}." if around else ""  # (not said of a layer's own weights)
+        own = f"{around[-1].layer}." if around else ""  # (left out for a layer's own weights)
         given = ", ".join([*(names[i].removeprefix(own) for i in v.inputs), v.options])
         called = f"{names[v.number]} = {v.operation}({given.removesuffix(', ')})"
         line = v.line or "outside of the block"
@@ -108,7 +108,7 @@ def forward_lines(vertices: Sequence[Vertex]) -> Iterator[str]:
 def backward_lines(
     vertices: Sequence[Vertex], contributions: Sequence[Contribution]
 ) -> Iterator[str]:
-    """Write the contributions of a backward pass, a line for each."""
+    """Yield a line for each contribution of a backward pass."""
     names = unique_names(vertices)
     for n, c in enumerate(contributions, 1):
         target = vertices[c.target]
@@ -123,7 +123,7 @@ def backward_lines(
 
 
 def _in_layer(v: Vertex, names: list[str]) -> str:
-    """Return a tensor's name; for a result without one its layer and its operation."""
+    """Return a tensor's name; for a result without one its layer, operation and number."""
     if v.named or not v.operation:
         return names[v.number]
     place = f"{v.modules[-1].path}: " if v.modules else ""

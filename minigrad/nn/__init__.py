@@ -6,7 +6,7 @@ keep them, and each can be called by its name.
     7.1  module          Module: names, state, training and evaluation
     7.3  layers          Linear, Embedding, LayerNorm, RMSNorm, Dropout, Sequential
 
-A tool, `initial`, draws the first weights, and says what fan-in has to do with it.
+A tool, `initial`, draws the first weights, and explains how large they should be.
 
     >>> import numpy as np
     >>> from minigrad import Tensor

@@ -107,7 +107,7 @@ class RMSNorm(Module):
 
 
 class Dropout(Module):
-    """Each element 0 with probability p while training, untouched otherwise (chapter 6.4).
+    """A layer that sets elements to 0 with probability p, only while training (chapter 6.4).
 
     The generator belongs to the layer and moves on with each call. Give all layers the one that
     the run's checkpoint keeps.
@@ -119,7 +119,7 @@ class Dropout(Module):
         self.rng = rng
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Drop, if the model is being trained (`train`, `eval`)."""
+        """Drop elements if the model is being trained (`train`, `eval`); otherwise return x."""
         return dropout(x, self.p, rng=self.rng) if self.training and self.p else x
 
 
@@ -141,7 +141,7 @@ def _parameter(values: Any, dtype: Any, name: str) -> Tensor:
 
 
 def _of_width(x: Tensor, parameter: Tensor, layer: str) -> Tensor:
-    """Return x. Its rows are as long as the parameter's first axis: a gain would broadcast."""
+    """Return x; ValueError if its rows are not as long as the parameter: a gain would broadcast."""
     if x.ndim == 0 or x.shape[-1] != parameter.shape[0]:
         raise ValueError(
             f"{layer} takes {parameter.shape[0]} features on the last axis: got {describe(x)}"

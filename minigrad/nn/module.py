@@ -44,7 +44,7 @@ class Module:
     `eval`, `load_state_dict`, `astype`, an optimizer's step), while no other computes.
     """
 
-    # Whether the model is being trained: Dropout looks at it. `train` and `eval` set it.
+    # True while the model is being trained: Dropout reads it. `train` and `eval` set it.
     training: bool = True
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -122,11 +122,11 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Set them to evaluation, the opposite of `train`: dropout drops nothing."""
+        """Set this module and all within it to evaluation, and return it: dropout drops nothing."""
         return self.train(False)
 
     def astype(self, dtype: Any) -> Self:
-        """Turn every floating leaf into another dtype, where it stands. Gradients are dropped."""
+        """Turn every floating leaf into another dtype, in place. Gradients are dropped."""
         if np.dtype(dtype).kind != "f":
             raise ValueError(f"a model's parameters have a floating dtype: got {np.dtype(dtype)}")
         for _, leaf in _members(self):
@@ -156,7 +156,7 @@ CALLS = _Calls()
 
 
 def _noting(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `call` with a note in `CALLS` while it runs. `super().__call__` is the same call."""
+    """Return `call` with a note in `CALLS` while it runs; `super().__call__` is not noted again."""
 
     @functools.wraps(call)
     def noted(self: Module, /, *args: Any, **options: Any) -> Any:
@@ -193,7 +193,7 @@ def _members(owner: Module) -> Iterator[tuple[str, Tensor | Module]]:
 
 
 def _held(owner: Any) -> Iterable[tuple[Any, Any]]:
-    """Return the names and values in a module, a dict or a sequence; nothing is in other things."""
+    """Return the names and values in a module, a dict or a sequence; () for anything else."""
     if isinstance(owner, Module):
         return vars(owner).copy().items()  # (`eval` in another thread may add `training` meanwhile)
     if isinstance(owner, Mapping):

@@ -102,7 +102,7 @@ def _cross_entropy(logits, /, **asked):
 
 
 def _truth(logits, targets, ignore_index, label_smoothing, reduction):
-    """t/n, with the t and n of `cross_entropy`'s docstring, and which rows count, (…, 1)."""
+    """Return t/n, as in `cross_entropy`'s docstring, and a mask of the rows that count, (…, 1)."""
     num_classes = logits.shape[-1]
     counts = np.ones(logits.shape[:-1], bool)
     if targets.dtype.kind == "f" and targets.shape == logits.shape:

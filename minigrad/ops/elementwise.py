@@ -248,7 +248,7 @@ def minimum(a, b, /):
 
 
 def floats(x: Any) -> Any:
-    """Integers and booleans as float64; whatever is floating as it is.
+    """Return integers and booleans as float64, and a floating array or Tensor as it is.
 
     NumPy computes with what it is given: -x of unsigned integers wraps around, and exp(x) of an
     int8 array is a float16. A rule that does either asks for floats first.

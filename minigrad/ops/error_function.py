@@ -102,7 +102,7 @@ def _erf(x):
 
 
 def _quotient(polynomials, x):
-    """p(x)/q(x), each by Horner's rule: ((a x + b) x + c) x + …"""
+    """Return p(x)/q(x), each by Horner's rule: ((a x + b) x + c) x + …"""
     values = []
     for coefficients in polynomials:
         value = np.full_like(x, coefficients[0])

@@ -93,7 +93,7 @@ def layer_norm(x, gain, bias, /, eps=1e-5):
 
 
 def _root_mean_square(x, eps):
-    """√(mean(x²) + eps) of each row, without an array of all squares."""
+    """Return √(mean(x²) + eps) of each row, without an array of all squares."""
     # (A NumPy float64 would make float32 wider, and so eps is one of Python's.)
     return np.sqrt(np.vecdot(x, x)[..., None] / x.shape[-1] + float(eps))
 
@@ -162,7 +162,7 @@ def linear(x, w, b, /):
 
 
 def _rows(x):
-    """(…, d) → (N, d)"""
+    """Return all rows of x as one matrix.   (…, d) → (N, d)"""
     return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 

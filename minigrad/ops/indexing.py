@@ -75,7 +75,7 @@ def _scatter_add(x, /, shape, index):
 
 
 def _add_rows(y, index, x):
-    """`np.add.at(y, index, x)` for one array of integers, several times faster where rows are long.
+    """Do `np.add.at(y, index, x)` for one array of integers, several times faster for long rows.
 
     Sorted by their places, the rows of each place lie together, and `reduceat` sums them.
     """
@@ -89,12 +89,12 @@ def _add_rows(y, index, x):
 
 
 def _own(index):
-    """The index with copies of its arrays, since the record needs them as they are now."""
+    """Return the index with copies of its arrays, since the record needs them as they are now."""
     return tuple(map(_copied, index)) if isinstance(index, tuple) else _copied(index)
 
 
 def _copied(part):
-    """A sequence as an array, as NumPy reads it, also a tuple inside the tuple: x[:, (0, 0)]."""
+    """Return a sequence as an array, also a tuple in x[:, (0, 0)], and anything else as it is."""
     if not hasattr(part, "__len__"):
         return part
     array = np.array(part)
@@ -102,7 +102,7 @@ def _copied(part):
 
 
 def integers_below(indices: Any, n: int, asked: str) -> Array:
-    """Indices of n places as an array of integers, or one sentence on what is wrong with them.
+    """Return indices of n places as an array of integers; TypeError or ValueError for others.
 
     Negative ones are refused: the token or class -1 is a mistake, and NumPy would take the last.
     """

@@ -74,7 +74,7 @@ def _matmul(a, b, /):
 
 
 def _of_a_vector(a: Any, b: Any) -> Tensor:
-    """Return the product where a or b is a vector, which becomes a matrix for the time being."""
+    """Return the product where a or b is a vector, which is taken for a row or a column."""
     _refuse_shapes(a, b)
     if b.ndim == 1:
         c = matmul(a, b.reshape(-1, 1))
@@ -85,7 +85,7 @@ def _of_a_vector(a: Any, b: Any) -> Tensor:
 
 @primitive(name="matmul")
 def _rows_matmul(a, b, /):
-    """Multiply a stack a by one matrix b: the rows of all matrices of a form one matrix.
+    """Multiply a stack a by one matrix b: all rows of a's matrices form one large matrix.
 
     One large product is several times faster than many small ones. Aᵀ G of the large matrices is
     already the sum over the stack; otherwise the engine would add up one gradient for each matrix.
@@ -101,7 +101,7 @@ def _rows_matmul(a, b, /):
 
 
 def _refuse_shapes(a, b):
-    """Say in the caller's shapes why there is no product, if there is none."""
+    """Raise ValueError, with the caller's shapes, if the product does not exist."""
     asked = f"matmul of {describe(a)} and {describe(b)}"
     if a.ndim == 0 or b.ndim == 0:
         raise ValueError(f"{asked}: for a scalar write *")

@@ -60,8 +60,8 @@ def _einsum(*xs, inputs, output, optimize=False):
 
         def of_this(g, y):
             lengths = _lengths(inputs, shapes)
-            # g and the other factors say what this one's letters get. A letter that it has alone
-            # is not among them, and an axis of length 1 that was stretched is summed over.
+            # The gradient has the letters of this factor that g or another factor has, too. An
+            # axis of length 1 that was stretched is summed over.
             terms = [output, *inputs[:k], *inputs[k + 1 :]]
             own = dict(zip(inputs[k], shapes[k], strict=True))
             kept = "".join(
@@ -81,7 +81,7 @@ def _einsum(*xs, inputs, output, optimize=False):
 
 
 def _lengths(inputs, shapes):
-    """How long the axis of each letter is; one of length 1 is stretched to the others' length."""
+    """Return the length of each letter's axis; length 1 is stretched to the others' length."""
     lengths = {}
     for letters, shape in zip(inputs, shapes, strict=True):
         for c, n in zip(letters, shape, strict=True):
@@ -93,7 +93,7 @@ def _lengths(inputs, shapes):
 
 @cache
 def _spelled_out(subscripts, ndims):
-    """The letters of each operand and of the output, with letters in the place of "...".
+    """Return the letters of each operand and of the output, with letters in the place of "...".
 
     >>> _spelled_out("...ij,jk", (3, 2))
     (('Zij', 'jk'), 'Zik')

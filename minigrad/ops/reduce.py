@@ -68,7 +68,7 @@ def mean(x, /, axis=None, *, keepdims=False):
 
 
 def kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
-    """The shape with its reduced axes at length 1, as keepdims=True would leave it.
+    """Return the shape with its reduced axes at length 1, as keepdims=True would leave it.
 
     >>> from minigrad.ops.reduce import kept_shape
     >>> kept_shape((2, 3, 5), -1), kept_shape((2, 3, 5), (0, 1)), kept_shape((2, 3, 5), None)
@@ -103,7 +103,7 @@ def min(x, /, axis=None, *, keepdims=False):
 
 
 def _shared_by_ties(x, axis):
-    """The VJP of max and of min: g for the element that is y, divided among all that are."""
+    """Return the VJP of max and of min: g for the element that is y, divided among all that tie."""
 
     def vjp(g, y):
         shape = kept_shape(x.shape, axis)

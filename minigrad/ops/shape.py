@@ -94,7 +94,7 @@ def astype(x, /, dtype):
 
 
 def broadcasts_to(own: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    """Whether broadcasting stretches an array of the shape `own` to `shape`, and not the other."""
+    """Return whether `own` and `shape` broadcast to `shape`, so that only `own` is stretched."""
     try:
         return np.broadcast_shapes(own, shape) == shape
     except ValueError:

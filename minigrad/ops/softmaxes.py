@@ -126,7 +126,7 @@ def logsumexp(x, /, axis=None, *, keepdims=False):
 
 
 def _largest(x, axis):
-    """The largest xᵢ over the axis, which stays with length 1; for an axis without elements 0."""
+    """Return the largest xᵢ over the axis, which stays with length 1; 0 if x has no elements."""
     if x.size:
         return x.max(axis=axis, keepdims=True)
     return np.zeros(kept_shape(x.shape, axis), x.dtype)

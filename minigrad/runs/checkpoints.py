@@ -108,7 +108,7 @@ def checkpoint_facts(path: str | Path) -> dict[str, Any]:
 
 
 def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return the arrays of a checkpoint, and what is written about them."""
+    """Return the arrays of a checkpoint, and a dict of its facts and its generator's state."""
     data, load = path.read_bytes(), _safetensors().load
     try:
         arrays = load(data)
@@ -125,7 +125,7 @@ def _read(path: Path) -> tuple[dict[str, Array], dict[str, Any]]:
 
 
 def _fingerprint(arrays: dict[str, Array], about: str) -> str:
-    """Return a number for all facts, names, shapes, dtypes and bytes; one other bit changes it."""
+    """Return a checksum of all facts, names, shapes, dtypes and bytes."""
     found = hashlib.sha256(about.encode())
     for name, array in sorted(arrays.items()):
         found.update(repr((name, array.shape, array.dtype.name)).encode())

@@ -33,7 +33,7 @@ GIB = 2**30
 
 
 def keep_memory() -> str:
-    """Let the C library keep freed memory, for this whole process; returns what was done.
+    """Let the C library keep freed memory, for this whole process; return what was done, in words.
 
     It uses glibc's `mallopt`, and returns "freed memory is kept". With another C library (macOS's,
     Windows's, musl), or if glibc refuses, nothing is changed, and the sentence it returns says so.

@@ -33,7 +33,7 @@ def write_whole(path: str | Path, content: bytes | str) -> Path:
         with open(beside, "xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())  # on disk before it has the name, not some time after
+            os.fsync(file.fileno())  # the content is on disk before the file gets its name
         os.replace(beside, path)
     except BaseException:  # Ctrl-C too
         beside.unlink(missing_ok=True)
