@@ -115,8 +115,8 @@ PICTURES = {  # of demos/pictures/, with what it says
     "0": ("first", "The graph of README's program: q and k, and the gradient at each box."),
     "11": (
         "hero",
-        "The gradient from the loss back to q, without the scale divided by with it: equal down to "
-        "the weights. At q it is 4.7 times larger with 64 keys at d_k = 64, and 2,000 times smaller "
+        "The gradient from the loss back to q, without the scale over with it: equal down to "
+        "the weights. At q it is 4.7 times larger with 64 keys at d_k = 64, 2,000 times smaller "
         "with 5 keys at d_k = 512.",
     ),
     "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),

@@ -10,7 +10,7 @@ the VJP of a sum is a copy, as the VJP of a copy is a sum (chapter 3.2). In a me
 `axis` is None (all axes), an integer or a tuple; `keepdims=True` leaves the reduced axes in
 place with length 1, as in NumPy. A VJP first restores those axes with length 1, so that g
 broadcasts against x. `kept_shape` computes the shape that g then has: for x of shape (2, 3, 5)
-and axis=-1 it is (2, 3, 1).
+and `axis=-1` it is (2, 3, 1).
 
 Exercise 8 of `python -m demos learn`: write the rule of a sum, for every axis.
 """
