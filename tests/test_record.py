@@ -94,7 +94,7 @@ def test_no_grad_is_a_decorator_with_and_without_parentheses(decorate):
 
     @decorate
     def area(width, /, height=2.0, *rest, scale=1.0):
-        """What a rectangle covers."""
+        """Return a rectangle's area."""
         return width * height * scale, rest
 
     for _ in range(2):

@@ -33,7 +33,7 @@ PANELS = (
 
 
 def plot_sweep(rows):
-    """Chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
+    """Draw chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
 
     0 is among the exponents of the scale: the titles say what is found without a scale.
     """

@@ -46,7 +46,7 @@ SEEDS = 100  # how many other typical queries are drawn
 
 
 def times(ratio):
-    """How many times smaller or larger the second of two numbers is, given first over second."""
+    """Say how many times smaller or larger a second number is, given first over second."""
     size, which = (ratio, "smaller") if ratio >= 1 else (1 / ratio, "larger")
     return f"{size:,.{0 if size >= 100 else 1}f} times {which}"
 
@@ -55,12 +55,12 @@ q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed
 
 
 def loss(inputs, scale, axis=None):
-    """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
+    """Return L = ⟨g, attention(q, k, v)⟩, whose ∂L/∂output is g."""
     return (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum(axis=axis)
 
 
 def by_differences(i, inputs, scale):
-    """∂L/∂(input i), and its resolution: chapter 4.1's differences, many elements at once.
+    """Return ∂L/∂(input i) and its resolution, by chapter 4.1's differences, many at once.
 
     A stack holds 256 copies of the input, and in each copy another element has moved. One
     evaluation of the stack is several times faster than 256 evaluations.
@@ -72,7 +72,7 @@ def by_differences(i, inputs, scale):
         directions = np.eye(len(some), point.size, k=some[0]) * length
 
         def moved(h, directions=directions):
-            """L of each copy, whose element has moved by h times its length."""
+            """Return L of each copy, whose element has moved by h times its length."""
             copies = [Tensor(t.data) for t in inputs]
             copies[i] = Tensor(point + h * directions.reshape(-1, *point.shape))
             return loss(copies, scale, axis=(-2, -1)).data
@@ -182,7 +182,7 @@ print("\n".join(table))
 
 
 def measured(name, d_k, a):
-    """The mean over the repeats."""
+    """Return the mean of a measurement over the repeats."""
     return found[d_k, a][name][0]
 
 

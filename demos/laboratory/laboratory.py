@@ -31,7 +31,7 @@ from demos.laboratory._trained import sweeps as sweeps_of_trained
 
 
 def add(parser):
-    """The options that only this demo has."""
+    """Add the options that only this demo has."""
     parser.add_argument(
         "--full",
         action="store_true",
@@ -49,7 +49,7 @@ size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
 
 def sized(quick, default, full):
-    """A size by the size of the run."""
+    """Return the one of three sizes that belongs to the size of the run."""
     return {"quick": quick, "default": default, "full": full}[size]
 
 

@@ -43,7 +43,7 @@ def kept_heads() -> tuple[dict[str, Any], list[RealHead]]:
 
 
 class TwoModels:
-    """Counts over the heads of both models, by more than two standard errors."""
+    """The heads of both models, and counts of changes by more than two standard errors."""
 
     def __init__(self, rows: Sequence[RealHead]) -> None:
         self.rows = rows
@@ -105,7 +105,7 @@ class TwoModels:
         marks.at_least(what, min(grows, falls), 0.25 * len(self.rows), ".0f")
 
     def show(self, page: Page, about: dict[str, Any]) -> None:
-        """The table, and what it says."""
+        """Add the table to the page, and its meaning."""
         diffuse = self.group(self.models[1], False)
         page.table(
             COLUMNS,

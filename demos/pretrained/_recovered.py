@@ -113,7 +113,7 @@ class Recovered:
         return np.mean([r.trained for found in self.of.values() for r in found], axis=0)
 
     def show(self, page: Page, out: Path, *, full: tuple[dict[str, Any], Recovered] | None) -> None:
-        """A question, the picture and the tables; `full` is what a run with --full found."""
+        """Add a question, the picture and the tables; `full` is from a run with --full."""
         few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
         sharp, flat = ((*few, a, "adam") for a in (0.0, 1.0))
         on_learned, on_others = self.trained()

@@ -46,7 +46,7 @@ class Sorter(Module):
 
 
 def train(model, rng, what):
-    """The run, and the share of held-out sequences that come out exactly."""
+    """Train the model; return the run, and the share of held-out sequences that it sorts."""
     model.astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)

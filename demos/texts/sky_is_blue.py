@@ -279,7 +279,7 @@ save_figure(two_places.draw(tried, source.SENTENCE.split()), chosen.out / "two_p
 
 
 def loss(x, w_q, w_k, w_v):
-    """The text's example, scaled, as one number."""
+    """Return the text's example, scaled, as one number."""
     return (attention(x @ w_q, x @ w_k, x @ w_v) * g).sum()
 
 
@@ -287,7 +287,7 @@ of_four = of_weights(multi, mask=causal)
 
 
 def loss_of_four(*points):
-    """Its second class under a causal mask, as a function of its input and its four weights."""
+    """Return the masked second class's number, from its input and its four weights."""
     return (of_four(*points)[0] * g).sum()
 
 

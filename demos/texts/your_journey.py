@@ -64,7 +64,7 @@ one, two = source.version_1(), source.version_2()
 
 
 def row(numbers, form=".4f"):
-    """Numbers as one line of text."""
+    """Return numbers as one line of text."""
     return " ".join(f"{number:{form}}" for number in numbers)
 
 
@@ -173,7 +173,7 @@ marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0
 
 
 def spread(head, **options):
-    """The mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
+    """Return the mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
     return float(entropy(head.weights(x, **options).data).mean() / np.log(len(WORDS)))
 
 
@@ -340,7 +340,7 @@ for times in (1, 3, 10):
 
 
 def reached(head, scale):
-    """How much gradient passes the softmax, ‖∂L/∂W_q‖ over ‖∂L/∂W_v‖."""
+    """Return the share of gradient that passes the softmax, ‖∂L/∂W_q‖ over ‖∂L/∂W_v‖."""
     w_q, w_v = gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])
     return np.linalg.norm(w_q) / np.linalg.norm(w_v)
 
