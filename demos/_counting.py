@@ -29,7 +29,7 @@ def documentation() -> str:
 
 
 def followers(text: Sequence[Any], orders: int) -> list[dict[Any, Counter[Any]]]:
-    """Return for each n up to `orders` the counts of the items that followed any n neighbours.
+    """Return for each n up to `orders` a table: n neighbours → the counts of what followed them.
 
     text  a string, or a tuple of words
     """

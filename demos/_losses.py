@@ -41,7 +41,7 @@ def plot_training(
     runs     name → its run, and its score in the end; the model first
     choices  how many answers there are: chance is one of them
     mark     the pass mark of the score, which is a diamond behind the last step
-    counted  what is right or wrong in a step; `scored`, what is so in the score
+    counted  the name of the things that are right or wrong in a step; `scored`, in the score
     """
     figure = new_figure(6.8, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -140,7 +140,7 @@ def centred(values: Sequence[float]) -> Any:
 def neighbours(n: int, share: float = 0.04) -> tuple[Any, Any]:
     """Return the starts and ends of the values' windows: a twenty-fifth of all values is in each.
 
-    It grows from the first value alone, since losses fall fast there, and is cut off at the end.
+    Windows grow from the first value on, since losses fall fast there, and are cut off at the end.
     """
     at = np.arange(n)
     reach = np.minimum(at, int(n * share / 2))

@@ -179,8 +179,8 @@ class Marks:
     """The marks of a demo: scores to be reached, and scores that its ablations must not reach.
 
     chosen    the demo's options. With --quick nothing fails. With --marks each mark is printed with
-              its verdict; otherwise those that were missed, and at the end how many passed
-    findings  whether the scores are what the demo has to say: then each is printed in any case
+              its verdict; otherwise only missed marks, and at the end the number that passed
+    findings  True if the scores are the demo's findings: then each is printed in any case
     """
 
     def __init__(self, chosen: Namespace, *, findings: bool = False) -> None:

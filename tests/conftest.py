@@ -61,7 +61,7 @@ def run_once(tmp_path_factory):
 
     run_once(function, *more): a folder, and what function(folder, *more) returns.
 
-    The same is run once, whichever of pytest-xdist's processes asks first: what it gave is a file
+    Each call is run once, by the first of pytest-xdist's processes that asks: its result is a file
     in the folder that they share, and a lock makes the others wait for it.
     """
     shared = tmp_path_factory.getbasetemp()
@@ -140,8 +140,8 @@ def tabs(browser):
 def visit(tabs):
     """Give visit(path, **options): the page, which must not complain nor ask for more.
 
-    `viewport`, `color_scheme`, and options of a context. The next visit with the same options
-    of a context takes its place.
+    The options are `viewport`, `color_scheme` and those of a context. The next visit with the same
+    options of a context replaces the page.
     """
     visited = []
 

@@ -268,8 +268,8 @@ def test_with_beams_for_all_beginnings_beam_search_is_exhaustive_search(seed, ma
 def beams_in_full(scores, max_tokens, num_beams):
     """Search by the description: every beam by every word, and the best num_beams go on.
 
-    What ends before they are found is finished. It is over when no beam can still come to a better
-    mean than the best finished one, as totals only fall; one beam is over when it ends.
+    A sentence that ends before they are found is finished. The search is over when no beam can
+    reach a better mean than the best finished one, as totals only fall; one beam, when it ends.
     """
     beams, finished = {(START,): 0.0}, {}
     for _ in range(max_tokens):

@@ -71,8 +71,8 @@ def turned(x, position):
 def three_loops(layer, q, k, v, mask, bias=0.0):
     """Compute the paper's equations, one batch element, one head and one query at a time.
 
-    Where heads share keys, these are their group's; queries and keys may be turned by their
-    positions, of which the queries are the last.
+    Heads that share keys use those of their group. Rotary layers turn queries and keys by their
+    positions; the queries are at the last ones.
     """
     p = {name: parameter.data for name, parameter in layer.named_parameters()}
     H, shared_by = layer.num_heads, layer.num_heads // layer.num_kv_heads

@@ -200,7 +200,7 @@ OWN = {
 def meaning(name, frame):
     """Return letter → size, in a frame of a chapter that runs.
 
-    A letter that the function gives a meaning of its own has that one: split_heads calls the
+    A letter to which the function gives another meaning has that one: split_heads calls the
     positions T, whether they are queries or keys. A block is R queries by C keys.
     """
     own = {k: v for k, v in frame.f_locals.items() if k in SIZES and isinstance(v, int)}

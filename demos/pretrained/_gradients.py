@@ -32,7 +32,7 @@ Pair = tuple[Seen, Seen]  # with the scale, and without it
 class Gradients:
     """The gradients of all heads on the model's own texts, whose spread gives standard errors.
 
-    costs   (texts, heads) what the loss rises by if the scale is taken from one head alone
+    costs   (texts, heads) the rise of the loss if the scale is taken from one head alone
     """
 
     def __init__(self, own: list[Pair], costs: Any) -> None:
@@ -110,9 +110,9 @@ class Gradients:
         marks.at_least(what, dearer / error, 4.0, ".1f")
 
     def together(self, said: str, heads: Sequence[int], rises: Any) -> str:
-        """Say by how much the loss rises if several heads lose their scale at once, or one by one.
+        """Say by how much the loss rises if several heads lose their scale at once, and one by one.
 
-        rises   (texts,) what the loss rises by then
+        rises   (texts,) the rise of the loss if it is taken from all of these heads
         """
         rise, error = _middle(rises)
         more, of_more = _middle(rises - self.alone[:, heads].sum(axis=1))

@@ -76,7 +76,7 @@ def decoder(positions, rng):
 
 
 def train(positions, what):
-    """Train a model; return it, its run, and which of 1,000 held-out sums it writes exactly."""
+    """Train a model; return it, its run, and True for each of 1,000 held-out sums that is right."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(positions, rng).astype(np.float32)
     optimizer = Adam(model.parameters(), betas=(0.9, 0.98))

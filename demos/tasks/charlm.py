@@ -103,7 +103,7 @@ def held_out_bits(model, length):
 def written(model):
     """Continue "The " by the model, at temperature 0.8.
 
-    It writes T / 2 characters after T / 2 known ones, since it never saw a position beyond T.
+    The model writes T / 2 characters after T / 2 known ones: it never saw a position beyond T.
     """
     rng = np.random.default_rng(chosen.seed + 1)
     ids = np.array([[number[c] for c in "The "]])

@@ -29,7 +29,7 @@ SHIFT, BESIDE, ARROW = 0.6, 0.6, 2.9
 def draw_orders(
     words: Sequence[str], scores: Array, weights: Array, outputs: Array, joined: Array
 ) -> Figure:
-    """Draw scores to joined features, above with the axis of heads last, below with it first.
+    """Draw the steps from scores to joined features: above with heads last, below with heads first.
 
     scores, weights (H, T, S); outputs (H, T, d_v); joined (T, H · d_v). The second row of head 1
     has a frame: it is one of those that softmax makes sum to 1.

@@ -37,8 +37,8 @@ Data = dict[str, Any]
 def ratios(times: Data) -> Data:
     """Return contestant → base → its time over the base's; only where both were measured.
 
-    The two of a round were measured one after the other, so the ratio is taken in each round. The
-    median of these ratios hardly changes if the machine becomes slower for a while.
+    The two times of a round are measured one after the other, so the ratio is taken in each round.
+    The median of these ratios hardly changes if the machine becomes slower for a while.
     """
     return {
         name: {

@@ -103,8 +103,8 @@ class Doubt(NamedTuple):
 class Teller:
     """A printer of a text's slips, one at each call, that keeps what is printed below each.
 
-    The page of the text shows it again, but for the pass marks, which it has in a table (`judged`).
-    `bullet` is what precedes a slip, with its number or not.
+    The page of the text shows this again, without the pass marks, which have a table (`judged`).
+    `bullet` precedes a slip, with its number or without.
 
         tell = Teller(source.SLIPS)
         tell("a sentence that shows the first slip")
