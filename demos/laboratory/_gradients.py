@@ -110,15 +110,13 @@ class Map:
             f"scale is {low:.1f} to {high:.0f} times the one with it at d_k from 16 to 128 with 64 "
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
-            caption="Figure 1. Median ‖∂L/∂q‖ without the scale, divided by that with it. Orange: "
-            "larger without the scale; blue: smaller; the line: equal; dotted: the freezing "
-            "line, where "
-            "scores without a scale spread by √(2 ln n) and a few keys begin to have all weight. "
-            f"{self.repeats} repeats of {self.queries} queries (on the right one of "
-            f"{self.fewer}). The "
-            "small points are the d_k and the trained context of three models, whose q and k do "
-            "not "
-            "have unit variance: the right map has the deviation of GPT-2's initial weights",
+            caption="Figure 1. The median length ‖∂L/∂q‖ of the gradients without the scale, "
+            "divided by that with it. Orange: larger without the scale; blue: smaller; the line: "
+            "equal; dotted: the freezing line, where scores without a scale spread by √(2 ln n) "
+            f"and a few keys begin to have all weight. {self.repeats} repeats of {self.queries} "
+            f"queries (on the right one of {self.fewer}). The small points are the d_k and the "
+            "trained context of three models, whose q and k do not have unit variance: the right "
+            "map has the deviation of GPT-2's initial weights",
         )
 
 
@@ -236,11 +234,11 @@ class Hill:
     def show(self, page, folder):
         """Add the section to the page."""
         page.say(
-            "With independent entries of variance 1 softmax's Jacobian J depends on the scores "
-            "alone, and scale · Kᵀ makes J g about s = scale · √d_k times as long. So the median "
-            "is one function of s for each number of keys. That ½ is the one exponent at which s "
-            "does not depend on d_k is algebra; what is measured here tests the code and the "
-            "assumption.",
+            "Softmax's Jacobian J, the matrix of its derivatives, depends on the scores alone. "
+            "With independent entries of variance 1, scale · Kᵀ makes J g about s = scale · √d_k "
+            "times as long. So the median is one function of s for each number of keys. That s "
+            "does not depend on d_k at the exponent ½ alone is algebra; the measurement tests the "
+            "code and the assumption.",
         )
         page.figure(
             folder / "hill.svg",

@@ -255,8 +255,8 @@ class Steps:
         rates = sorted({key[5] for key in full.outcomes if key[0] == "sgd"})
         return [
             [
-                "At one rate for all weights, of six exponents the first step depends least on d_k "
-                "with ½ for SGD and 1 for Adam",
+                "If all weights have one rate, the first step depends least on d_k at the exponent "
+                "½ for SGD, and at 1 for Adam",
                 f"the step goes with d_k to the power of {rise('sgd', 'unit', 0.5)} and "
                 f"{rise('adam', 'unit', 1.0)}, d_k from 8 to 512",
                 f"{times['first steps']} draws",
@@ -279,8 +279,7 @@ class Steps:
             ],
             [
                 "With SGD at d_k = 512 a head without the scale needs seven to ten times the "
-                "steps, "
-                "each at the best of its rates; at 8 half as many again",
+                "steps, each at the best of its rates; at 8 half as many again",
                 f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",

@@ -121,7 +121,7 @@ class AllTrained:
                 f"task takes less than {SLOWER} times the steps",
             ],
             [
-                "Queries that are dead for a random g tell saturated heads from finished ones",
+                "Queries that a random g does not reach tell saturated heads from finished ones",
                 f"{scaled.ends('passed_dead').mean():.0%} with 1/√d_k and "
                 f"{raw.ends('passed_dead').mean():.0%} without, where "
                 f"{scaled.ends('dead').mean():.0%} and {raw.ends('dead').mean():.0%} are dead for "
@@ -185,10 +185,10 @@ class AllTrained:
         page.table(
             HEADER,
             table_rows(self.of_kept),
-            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. Dead: "
-            "shorter than .001 (an absolute number), of the gradient of a question's loss with "
-            "respect to q, and of ⟨g, output⟩. 2nd task: steps to 98 %, mean ± one standard "
-            "deviation of the trainings that learned it",
+            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. A query "
+            "is dead if ‖∂L/∂q‖ is below .001, for a question's loss L, or for L = ⟨g, output⟩ "
+            "with a random g. 2nd task: steps to 98 %, mean ± one standard deviation of the "
+            "trainings that learned it",
         )
         header, *rows = rate_rows(self.of_kept)
         page.table(

@@ -153,7 +153,7 @@ class Agreement:
                 [n, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
                 for n, w in self.written.items()
             ],
-            caption="128 random tokens, in float64: logits; then how many arrays of parameters "
-            "there are, and how far their gradients are from those of glassllm's own autograd; "
-            "then what both write greedily",
+            caption="128 random tokens, in float64: the logits; the number of parameters' arrays, "
+            "and the largest difference of their gradients from those of glassllm's own autograd; "
+            "the tokens that both write greedily",
         )

@@ -88,8 +88,8 @@ class Gradients:
             cells = zip(others, WIDTHS[1:], strict=True)
             print(f"   {first:{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in cells))
         few, many = self.decided.sum(), (~self.decided).sum()
-        print("\n   decided: entropy / log n below a half with the scale. Ratios: geometric means.")
-        print("   dead: queries with less than a hundredth of the median with the scale.")
+        print("\n   decided: entropy / log n (1: equal weights) below a half with the scale.")
+        print("   dead: queries below a hundredth of the scaled median. Ratios: geometric means.")
         print(f"\n   By more than two standard errors, over {self.texts} texts,")
         print(f"   the median falls in {self.falls[self.decided].sum()} of {few} decided heads")
         print(f"   the median grows in {self.grows[~self.decided].sum()} of {many} diffuse heads")
@@ -130,14 +130,14 @@ class Gradients:
         (median, error), (mean, mean_error) = self.typical, self.average
         few, many = self.decided.sum(), (~self.decided).sum()
         page.say(
-            f"A head is called decided here if its entropy / log n, with the scale and over "
-            f"{self.texts} of the model's own texts, is below one half. {few} of the "
-            f"{len(NAMES)} heads are. The others are called diffuse."
+            "A head is called decided here if the entropy of its weights is below half of log n, "
+            f"that of equal weights, with the scale and over {self.texts} of the model's own "
+            f"texts. {few} of the {len(NAMES)} heads are. The others are called diffuse."
         )
         page.ask(
             "The scale is taken away in all heads, and the matrices stay as they were trained. "
-            "‖∂L/∂q‖ is measured for each query of each head. Does its median over the queries "
-            "fall? Does its mean? In which heads?",
+            "The length ‖∂L/∂q‖ of the gradient is measured for each query of each head. Does its "
+            "median over the queries fall? Does its mean? In which heads?",
             f"In this model the median falls in {self.falls[self.decided].sum()} of the {few} "
             f"decided heads and grows in {self.grows[~self.decided].sum()} of the {many} diffuse "
             f"ones; the mean grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by "

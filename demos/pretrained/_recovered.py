@@ -173,8 +173,8 @@ class Recovered:
                 found.rows(),
                 groups=GROUPS,
                 caption=f"From a run with --full of {about['date']} (`{about['command']}`, seed "
-                f"{about['seed']}, NumPy {about['numpy']}): {found.seeds} texts' and orders' "
-                "seeds, ± one standard deviation; each at the best of two or three rates",
+                f"{about['seed']}, NumPy {about['numpy']}): {found.seeds} seeds of texts and their "
+                "order, ± one standard deviation; each at the best of two or three rates",
             )
 
     def curves(self) -> dict[tuple[str, int, float], Any]:

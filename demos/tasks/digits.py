@@ -194,7 +194,7 @@ print(
     f"{right(by_reading, held_out):.2%}; neither reads {both} images.\n"
     f"   {gained} more are read by the encoder alone, {lost} by the look-up alone: "
     f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
-    "of more than\n   two standard deviations of as many tosses."
+    "of more than\n   two standard deviations of as many tosses of a coin."
 )
 
 # %% Pictures: the curves, and where the asking token looks in four images

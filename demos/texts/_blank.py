@@ -1,4 +1,4 @@
-"""Demos · Texts: the blank with which "The sky is blue …" opens, and two counts that are asked.
+"""Demos · Texts: the blank with which "The sky is blue …" opens, filled by two counts.
 
 "The sky is ___ and world is round." The first count knows which word came after the last one or two
 words, in Python's documentation and in the text's own sentence. The second one does the same with

@@ -1,4 +1,4 @@
-"""Demos · Texts: what "Your journey starts with one step" opens with, one vector or all of them.
+"""Demos · Texts: the opening claim of "Your journey starts with one step": one vector forgets.
 
 A recurrent encoder reads a sentence, and a decoder repeats it. Before 2014 the decoder had the
 encoder's last state. Bahdanau's decoder has an average of all states, weighted anew for each word

@@ -69,8 +69,8 @@ def findings(text: Heads, unit: Heads) -> list[list[str]]:
     both, limit = (text, unit), dying(unit)
     by_head = (" ".join(f"{share:.2f}".lstrip("0") for share in each.spread) for each in both)
     return [
-        ["std of the scaled scores", *(f"{each.deviation:.3g}" for each in both)],
-        ["entropy / log n, head by head", *by_head],
+        ["deviation of the scaled scores", *(f"{each.deviation:.3g}" for each in both)],
+        ["entropies / log n (equal: 1)", *by_head],
         ["queries above .999 on one word", *(f"{each.sharp:.0%}" for each in both)],
         [
             f"‖∂L/∂q‖, median of {text.reached.size} queries",

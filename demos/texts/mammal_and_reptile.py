@@ -490,7 +490,7 @@ page.steps(
 page.table(
     ["scale", "entropy / log 5", "slope", "entropy / log 5", "slope"],
     by_scale,
-    caption="The entropy of a query's weights, and how much its answer moves with it",
+    caption="The entropy of a query's weights (1: equal), and how much its answer moves with it",
     groups=[("", 1), ("mammal", 2), ("reptile", 2)],
 )
 page.figure(

@@ -6,7 +6,7 @@ vector keeps about three words of a sentence, however long, and additive attenti
 The notebook defines two classes, V1 and V2, and never compares them. Given the same weights they
 compute the same; we show this, and then put both into one layer as two heads. At the notebook's
 width the scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1. Its loops
-are timed beside one product, and of the biases that V2 can have, the keys' changes no weight.
+are timed beside one product. Of the biases that V2 can have, that of the keys changes no weight.
 
 The text is the notebook "Why we need Attention mechanism". We do not know its author: we have it as
 a text without an address.
@@ -318,7 +318,7 @@ SCALES = {
     "1/d_k": (lambda d: 1 / d, SCALED_TWICE),
 }
 slip()
-print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
+print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))} (1: equal); mean of {DRAWS}")
 wide = {}
 for name, (recipe, _) in RECIPES.items():
     for said, (scale, _) in SCALES.items():
@@ -482,7 +482,7 @@ page.table(
         [f"{name}, {said}", *(f"{each:.3f}" for each in found)]
         for (name, said), found in wide.items()
     ],
-    caption=f"Entropy / log n, mean of {DRAWS} draws",
+    caption=f"Entropy / log n, mean of {DRAWS} draws: 1 is equal weights, 0 is one key alone",
 )
 page.figure(
     chosen.out / "scale.svg",
