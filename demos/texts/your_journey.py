@@ -82,9 +82,8 @@ _one_vector.draw(right, chosen.out)
 ours = source.ours()
 print("\n1 · The numbers that the text prints, and ours\n")
 say(
-    "PyTorch draws with the Mersenne Twister, and so does np.random.RandomState. A float32 holds "
-    "24 bits: torch.rand keeps 24 of 32 and divides by 2²⁴. nn.Linear rounds its bounds ±1/√d_in "
-    "to float32, spreads u over them in float64, rounds once more, and stores (d_out, d_in)."
+    "Its weights are random, and yet they come back without PyTorch, which draws with the same "
+    "generator as np.random.RandomState, the Mersenne Twister."
 )
 print()
 for name, array in ours.items():
