@@ -16,12 +16,12 @@ from demos import KINDS, files, stop
 
 
 def said(path: Path) -> str:
-    """A module's docstring, read without running the module."""
+    """Return a module's docstring without running the module."""
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "(no docstring)"
 
 
 def seconds(docstring: str) -> str:
-    """How many seconds a demo takes: its docstring has them after the command."""
+    """Return the seconds that a demo takes: its docstring has them after the command."""
     found = re.search(r"^ +python -m demos .*# (\d+) s$", docstring, re.MULTILINE)
     return found[1] if found else "?"
 

@@ -19,7 +19,7 @@ FILLERS = ("blue", "round", *UNFITTING, "used")  # the last comes after "is" in 
 
 
 def documentation() -> str:
-    """What `help("while")` and its like show in every Python.
+    """Return all topics of Python's `help`, such as that of `help("while")`: every Python has them.
 
     Many topics repeat paragraphs of other topics; such paragraphs are a fifth of all the text. Here
     each paragraph is taken once, however its lines are broken. (Phrases still repeat.)
@@ -29,7 +29,7 @@ def documentation() -> str:
 
 
 def followers(text: Sequence[Any], orders: int) -> list[dict[Any, Counter[Any]]]:
-    """For each n up to `orders`: any n neighbours → what followed them, and how often.
+    """Return for each n up to `orders` a table: n neighbours → the counts of what followed them.
 
     text  a string, or a tuple of words
     """
@@ -43,7 +43,7 @@ def followers(text: Sequence[Any], orders: int) -> list[dict[Any, Counter[Any]]]
 def chances(
     following: Sequence[dict[Any, Counter[Any]]], before: Sequence[Any], then: Any, choices: int
 ) -> list[float]:
-    """The probability that `then` comes after `before`, by each order.
+    """Return the probability that `then` comes after `before`, by each order.
 
     Where the counts of an order are small, the next lower order gets more weight. The smoothing is
     that of Witten and Bell (1991). A context h was followed by `kinds` different characters. Each
@@ -65,6 +65,6 @@ def chances(
 def bits_of(
     word: str, following: Sequence[dict[Any, Counter[Any]]], before: str, choices: int
 ) -> Any:
-    """-log₂ p for each character of the word after `before`, on average, by each order."""
+    """Return the mean of -log₂ p over the characters of the word after `before`, by each order."""
     each = [chances(following, before + word[:i], c, choices) for i, c in enumerate(word)]
     return -np.log2(each).mean(axis=0)

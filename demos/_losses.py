@@ -18,7 +18,7 @@ from demos._training import Run
 
 
 class Line(NamedTuple):
-    """What was measured at each step, as a line of a picture."""
+    """A line of a picture, with one measured value for each step."""
 
     name: str
     values: Sequence[float]
@@ -36,12 +36,12 @@ def plot_training(
     counted: str,
     scored: str,
 ) -> list[Path]:
-    """The losses of the model and its ablation, and below them how much of the answers is right.
+    """Draw the losses of the model and its ablation, and below them the share of right answers.
 
     runs     name → its run, and its score in the end; the model first
     choices  how many answers there are: chance is one of them
     mark     the pass mark of the score, which is a diamond behind the last step
-    counted  what is right or wrong in a step; `scored`, what is so in the score
+    counted  the name of the things that are right or wrong in a step; `scored`, in the score
     """
     figure = new_figure(6.8, 6.4)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
@@ -64,7 +64,7 @@ def plot_training(
 
 
 def described(runs: Mapping[str, tuple[Run, float]], scored: str) -> str:
-    """What `plot_training` shows, in words."""
+    """Return the picture of `plot_training` in words."""
     return " ".join(
         f"{name.capitalize()}: the loss goes from {run.losses[0]:.2g} to "
         f"{np.mean(run.losses[-20:]):.2g}, and {score:.1%} of the {scored} are right."
@@ -73,7 +73,7 @@ def described(runs: Mapping[str, tuple[Run, float]], scored: str) -> str:
 
 
 def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) -> None:
-    """Losses on a logarithmic axis, with their names; a run that broke with NaN ends in a ✕."""
+    """Draw named losses on a logarithmic axis; a run that broke with NaN ends in a ✕."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     panel.set_yscale("log")
@@ -100,7 +100,7 @@ def draw_losses(panel: Any, lines: Sequence[Line], levels: Mapping[str, float]) 
 
 
 def draw_levels(panel: Any, levels: Mapping[str, float]) -> list[tuple[float, str, str]]:
-    """A dotted line at each height, and what `name_ends` needs for its name."""
+    """Draw a dotted line at each height; return the heights and names for `name_ends`."""
     for height in levels.values():
         panel.axhline(height, color=REFERENCE, linestyle=":", linewidth=1.2)
     return [(height, name, REFERENCE) for name, height in levels.items()]
@@ -113,7 +113,7 @@ def draw_line(
     mean: Callable[[Any], Any],
     style: str = "-",
 ) -> Any:
-    """The mean of each value and its neighbours, over a band from their lower to upper quartile."""
+    """Draw and return the local mean, over a band from the neighbours' lower to upper quartile."""
     steps, middle = np.arange(1, len(values) + 1), mean(values)
     starts, ends = neighbours(len(values))
     near = [np.quantile(values[a:b], (0.25, 0.75)) for a, b in zip(starts, ends, strict=True)]
@@ -123,7 +123,7 @@ def draw_line(
 
 
 def smoothed(values: Sequence[float]) -> Any:
-    """The geometric mean of each value and its neighbours, as the axis is logarithmic.
+    """Return the geometric mean of each value and its neighbours, as the axis is logarithmic.
 
     So an exponential decay is kept.
     """
@@ -131,16 +131,16 @@ def smoothed(values: Sequence[float]) -> Any:
 
 
 def centred(values: Sequence[float]) -> Any:
-    """The mean of each value and its neighbours. The window is centred: the mean does not lag."""
+    """Return the mean of each value and as many neighbours on both sides: it does not lag."""
     starts, ends = neighbours(len(values))
     sums = np.cumsum([0.0, *values])
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 
 def neighbours(n: int, share: float = 0.04) -> tuple[Any, Any]:
-    """Where the window of each of n values starts and ends: a twenty-fifth of them all.
+    """Return the starts and ends of the values' windows: a twenty-fifth of all values is in each.
 
-    It grows from the first value alone, since losses fall fast there, and is cut off at the end.
+    Windows grow from the first value on, since losses fall fast there, and are cut off at the end.
     """
     at = np.arange(n)
     reach = np.minimum(at, int(n * share / 2))

@@ -96,7 +96,7 @@ class Run:
 
     @property
     def losses(self) -> list[float]:
-        """The losses that were shown, from the first step on."""
+        """Return the losses that were shown, from the first step on."""
         return self.history.get("loss", [])
 
     def _interrupt(self, signal_number: int, _: Any) -> None:
@@ -130,7 +130,7 @@ class Run:
             self._stop(f"cannot write {self.path}: {error.strerror or error}")
 
     def _go_on(self, chosen: Namespace) -> None:
-        """Load the checkpoint, if it is from this run: the trainings of a run share `begun`."""
+        """Load the checkpoint if it was written by the run that is resumed (same `begun` time)."""
         try:
             facts = checkpoint_facts(self.path)
             if chosen.begun and facts.get("begun") != chosen.begun:
@@ -176,11 +176,11 @@ def refuse_to_lose(folder: Path) -> None:
 
 
 class Marks:
-    """What a demo claims: scores that must be reached, and ablations that must not reach theirs.
+    """The marks of a demo: scores to be reached, and scores that its ablations must not reach.
 
     chosen    the demo's options. With --quick nothing fails. With --marks each mark is printed with
-              its verdict; otherwise those that were missed, and at the end how many passed
-    findings  whether the scores are what the demo has to say: then each is printed in any case
+              its verdict; otherwise only missed marks, and at the end the number that passed
+    findings  True if the scores are the demo's findings: then each is printed in any case
     """
 
     def __init__(self, chosen: Namespace, *, findings: bool = False) -> None:
@@ -189,15 +189,15 @@ class Marks:
         self.rows: list[list[str]] = []
 
     def at_least(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
-        """A score that must not be below its mark."""
+        """Judge a score that must not be below its mark."""
         self._judge(what, got, f"at least {mark:{form}}", got >= mark, form)
 
     def at_most(self, what: str, got: float, mark: float, form: str = ".1%") -> None:
-        """A score, an ablation's or a loss, that must not be above its mark."""
+        """Judge a score that must not be above its mark: an ablation's, or a loss."""
         self._judge(what, got, f"at most {mark:{form}}", got <= mark, form)
 
     def trained(self, what: str, losses: Sequence[float]) -> None:
-        """The loss must have fallen: an ablation that never trained would prove nothing."""
+        """Require that the loss has fallen: an ablation that never trained would prove nothing."""
         last = float(np.mean(losses[-20:])) / losses[0]
         self.at_most(f"{what}, its loss, last over first", last, 0.9, ".2f")
 
@@ -213,12 +213,12 @@ class Marks:
             self.failed.append(line)
 
     def table(self, page: Page, caption: str) -> None:
-        """All scores so far beside their marks, as a table of the page."""
+        """Add a table of all scores so far and their marks to the page."""
         page.table(["Score", "this run", "pass mark", "result"], self.rows, caption=caption)
 
     @property
     def note(self) -> str:
-        """What a page says at its top if a mark was failed."""
+        """Return the sentence at the top of a page whose run failed a mark; "" if none failed."""
         failed = len(self.failed) if self.enforced else 0
         says = "This run failed {} of its {} marks, so it does not confirm the claim."
         return says.format(failed, len(self.rows)) if failed else ""

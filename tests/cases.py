@@ -47,7 +47,7 @@ WORDS = (  # of chapter 3.9 and of numpy_words
 
 
 def operation(name):
-    """The function of a row."""
+    """Return the function of a row."""
     if name in OURS:
         return OURS[name]
     modules = (inverses, numpy_words) if name in WORDS else (minigrad,)
@@ -68,7 +68,7 @@ class Case(NamedTuple):
 
     @property
     def floating(self):
-        """The places of the inputs that have a derivative: arrays and numbers that are floats."""
+        """Return the positions of the inputs that have a derivative: float arrays and numbers."""
         return [i for i, a in enumerate(self.inputs) if np.asarray(a).dtype.kind == "f"]
 
 
@@ -101,13 +101,13 @@ def nonzero(*shape, rng=random):
 
 
 def apart(*shape, start=-1.0, rng=random):
-    """Distinct, in steps of ¼: a finite difference must not step over a tie."""
+    """Return distinct numbers in steps of ¼: a finite difference must not step over a tie."""
     size = int(np.prod(shape))
     return np.asarray(rng.permutation(size).reshape(shape) / 4 + start)
 
 
 def apart_below(*shape, rng=random):
-    """Distinct, and an eighth below `apart`: no element of the one ties with one of the other."""
+    """Return numbers an eighth below those of `apart`: no element of one ties with the other."""
     return apart(*shape, start=-0.875, rng=rng)
 
 
@@ -116,7 +116,7 @@ def within(low, high):
 
 
 def regular(*shape, rng=random):
-    """Matrices far from singular ones."""
+    """Return matrices far from singular ones."""
     return 0.5 * x(*shape, rng=rng) + 3 * np.eye(shape[-1])
 
 

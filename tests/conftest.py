@@ -30,7 +30,7 @@ PRETRAINED = {"glassllm": "0.1.0", "mathformer": "2.0.0"}
 
 
 def folder_of(name):
-    """The installed package's folder; without this version of it, the test skips."""
+    """Return the installed package's folder; skip the test without this version of it."""
     try:
         found = version(name)
     except PackageNotFoundError:
@@ -45,23 +45,23 @@ def folder_of(name):
 
 @pytest.fixture(scope="session")
 def glassllm():
-    """The folder of two GPTs with Llama's parts, which write English and Portuguese."""
+    """Return the folder of two GPTs with Llama's parts, which write English and Portuguese."""
     return folder_of("glassllm")
 
 
 @pytest.fixture(scope="session")
 def mathformer():
-    """The folder of four Llamas of 1,480 parameters, one for each arithmetic operation."""
+    """Return the folder of four Llamas of 1,480 parameters, one for each arithmetic operation."""
     return folder_of("mathformer")
 
 
 @pytest.fixture(scope="session")
 def run_once(tmp_path_factory):
-    """run_once(name, *options): the folder of a demo, and its process, which has ended.
+    """Give run_once(name, *options): the folder of a demo, and its process, which has ended.
 
     run_once(function, *more): a folder, and what function(folder, *more) returns.
 
-    The same is run once, whichever of pytest-xdist's processes asks first: what it gave is a file
+    Each call is run once, by the first of pytest-xdist's processes that asks: its result is a file
     in the folder that they share, and a lock makes the others wait for it.
     """
     shared = tmp_path_factory.getbasetemp()
@@ -100,7 +100,7 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 @pytest.fixture(scope="module")  # (while it is open, no test can call asyncio.run)
 def browser():
-    """Chromium; without it, or without playwright, the test skips. (In CI a skip is a failure.)"""
+    """Start Chromium; skip the test without it or playwright. (In CI a skip is a failure.)"""
     program = os.environ.get("CHROME") or next(filter(None, map(shutil.which, PROGRAMS)), None)
     needed = "MINIGRAD_NEEDS_BROWSER" in os.environ
     if not needed and not program:
@@ -117,7 +117,7 @@ def browser():
 
 @pytest.fixture(scope="module")
 def tabs(browser):
-    """tabs(**options of a context): a page with these options, and what it asks for and says.
+    """Give tabs(**options of a context): a page, and a list of its requests and messages.
 
     There is one for each choice of options: opening another takes twice as long as a visit.
     """
@@ -138,10 +138,10 @@ def tabs(browser):
 
 @pytest.fixture
 def visit(tabs):
-    """visit(path, **options): the page, which must not complain nor ask for more.
+    """Give visit(path, **options): the page, which must not complain nor ask for more.
 
-    `viewport`, `color_scheme`, and options of a context. The next visit with the same options
-    of a context takes its place.
+    The options are `viewport`, `color_scheme` and those of a context. The next visit with the same
+    options of a context replaces the page.
     """
     visited = []
 
@@ -168,7 +168,7 @@ def visit(tabs):
 
 @pytest.fixture
 def serious():
-    """serious(page): what axe finds on it that is serious or critical, but for pages inside it.
+    """Give serious(page): axe's findings that are serious or critical, but for pages inside it.
 
     `drawn=False` leaves out what is inside of pictures, which have thousands of parts.
     """

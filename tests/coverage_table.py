@@ -53,7 +53,7 @@ def value(case):
 
 
 def orders(case):
-    """What gradcheck says of the first and of the second derivatives: an error, or None."""
+    """Return gradcheck's error in the first and in the second derivatives, each None if right."""
     try:
         report = gradcheck(case.ours, *case.inputs)
     except GradientError as error:
@@ -105,7 +105,7 @@ def broadcasting(case):
 
 
 def float32(case):
-    """Numbers stand beside the tensors as they are."""
+    """Check that all values and gradients of float32 inputs are float32."""
     inputs = [
         Tensor(a, dtype=np.float32, requires_grad=True)
         if isinstance(a, np.ndarray) and a.dtype.kind == "f"
@@ -176,7 +176,7 @@ def _in_torch(x):
 
 
 def _of_floating(case):
-    """The case as a function of its floating inputs alone, and those."""
+    """Return the case as a function of its floating inputs alone, and those inputs."""
     places = case.floating
 
     def f(*xs):
@@ -276,7 +276,7 @@ class Cell(NamedTuple):
 
     @property
     def good(self):
-        """Something was counted, or there is a reason why not; not both."""
+        """Return True if something was counted or there is a reason why not, but not both."""
         return not self.failures and (self.passed > 0) != bool(self.reason)
 
     def __str__(self):
@@ -287,7 +287,7 @@ class Cell(NamedTuple):
 
 @cache
 def cells(name):
-    """The row of an operation: its cells by their column."""
+    """Return the row of an operation: its cells by their column."""
     return row(name, [case for case in CASES if case.name == name])
 
 
@@ -321,7 +321,7 @@ def _cell(check, cases, reason):
 
 
 def lines(names=ROWS):
-    """The table, line by line, as its rows are computed."""
+    """Yield the table, line by line, as its rows are computed."""
     longest = {"broadcasting": 26, "float32": 17}  # the reasons
 
     def line(name, oracle, texts):
@@ -334,7 +334,7 @@ def lines(names=ROWS):
 
 
 def main(*names):
-    """Print the table, or the rows of these names, and what failed; 1 if something did."""
+    """Print the table, or the rows of these names, with all failures; return 1 if there are any."""
     names = names or ROWS
     warnings.simplefilter("error")  # as in the tests
     for line in lines(names):

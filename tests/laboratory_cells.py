@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Found:
-    """What a cell found."""
+    """The numbers that a cell found."""
 
     n: int
     product: float  # its last bits depend on the number of BLAS threads

@@ -86,7 +86,7 @@ def rms_norm(x, gain, eps=1e-5):
 
 
 def rotate_pairs(x, cos, sin, pairs):
-    """As complex numbers a + ib, each multiplied by cos θ + i sin θ."""
+    """Multiply the pairs as complex numbers a + ib by cos θ + i sin θ."""
     d = x.shape[-1]
     first = np.arange(0, d, 2) if pairs == "neighbours" else np.arange(d // 2)
     second = first + 1 if pairs == "neighbours" else first + d // 2
@@ -116,7 +116,7 @@ def softmax(x, axis=-1):
 
 
 def each(f):
-    """A function of one number, for arrays."""
+    """Return a function of one number as one for arrays."""
     return lambda x, **o: (
         np.array([f(v, **o) for v in np.ravel(x)])
         .astype(x.dtype if x.dtype.kind == "f" else float)
@@ -156,7 +156,7 @@ DEFINITIONS = {
 
 
 def oracle(case):
-    """The function that says what a case's value should be."""
+    """Return the function that computes the right value of a case."""
     name = case.name
     if name.startswith("t."):
         return OURS[name]  # arrays have the method as well
@@ -164,13 +164,13 @@ def oracle(case):
 
 
 def expected(case, inputs=None):
-    """The value a case should have, from arrays."""
+    """Return the value a case should have, from arrays."""
     arrays = case.inputs if inputs is None else inputs
     return np.asarray(oracle(case)(*arrays, **case.options))
 
 
 def named(name):
-    """What the table calls the oracle of an operation."""
+    """Return the name of an operation's oracle, as the table shows it."""
     if name.startswith("t."):
         return f"array{name[1:]}"
     if name in DEFINITIONS:
@@ -185,7 +185,7 @@ def named(name):
 
 
 def number(x):
-    """Some of its functions take no plain numbers."""
+    """Return a number as a tensor, since some functions of PyTorch take no plain numbers."""
     return torch.as_tensor(x, dtype=torch.float64)
 
 
@@ -194,7 +194,7 @@ def integers(x):
 
 
 def over_axes(f):
-    """A reduction that takes a tuple of axes, but takes an empty one for all."""
+    """Return a reduction over a tuple of axes. (PyTorch takes an empty one for all axes.)"""
 
     def reduction(x, axis=None, *, keepdims=False):
         if axis == ():
@@ -205,7 +205,7 @@ def over_axes(f):
 
 
 def one_by_one(f):
-    """A reduction over one axis, for several: the last ones first."""
+    """Return a reduction over several axes from one over a single axis: the last ones first."""
 
     def reduction(x, axis=None, *, keepdims=False):
         axes = (
@@ -232,7 +232,7 @@ def weights(f):
 
 
 def getitem(x, index):
-    """With NumPy's lists and arrays as tensors. PyTorch does not step backwards."""
+    """Index with NumPy's lists and arrays as tensors. PyTorch does not step backwards."""
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, slice) and (part.step or 1) < 0 for part in parts):
         return NotImplemented
@@ -258,7 +258,7 @@ def scatter_add_(x, shape, index):
 
 
 def pad(x, pad_width, constant_values=0):
-    """Axis by axis, which is what NumPy does."""
+    """Pad axis by axis, which is what NumPy does."""
     widths = np.broadcast_to(pad_width, (x.ndim, 2)).tolist()
     values = np.broadcast_to(constant_values, (x.ndim, 2)).tolist()
     for axis, ((before, after), (left, right)) in enumerate(zip(widths, values, strict=True)):
@@ -443,6 +443,6 @@ OTHER_WORDS = ("average", "cbrt", "full_like", "median")  # (its median is the l
 
 
 def in_torch(case, inputs):
-    """A case's value in PyTorch, or NotImplemented."""
+    """Return a case's value in PyTorch, or NotImplemented."""
     function = TORCH.get(case.name) or getattr(torch, case.name)
     return function(*inputs, **case.options)

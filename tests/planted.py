@@ -13,7 +13,7 @@ ROW, COLUMN = rng.standard_normal(4), rng.standard_normal((3, 1))
 
 
 def rule(value, *vjps, name="suspect"):
-    """An operation of one input or two, with VJPs that are given g, y and the inputs."""
+    """Return an operation of one input or two, with VJPs that are given g, y and the inputs."""
     if len(vjps) == 1:
 
         def one(a, /):

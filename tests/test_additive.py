@@ -30,7 +30,7 @@ def qkvw():
 
 
 def three_loops(q, k, v, w, mask):
-    """Bahdanau's equations, one query, one key and one feature at a time."""
+    """Compute Bahdanau's equations, one query, one key and one feature at a time."""
     output = np.zeros((B, T, D_V))
     for b in range(B):
         for t in range(T):

@@ -50,7 +50,7 @@ def leaves(*arrays):
 
 
 def same(f, other, *arrays):
-    """Two functions have the same value, and the same gradients with respect to every input."""
+    """Check that two functions have the same value, and the same gradient of every input."""
     ours, theirs = leaves(*arrays)
     y, result = f(*ours), other(*theirs)
     g = x(*y.shape)
@@ -139,14 +139,14 @@ def test_the_second_derivative_of_attention_is_pytorchs(mask):
 
 
 def randomised(layer):
-    """Our layer with every parameter drawn: no 0 and no 1 may hide a mistake."""
+    """Draw every parameter of our layer: no 0 and no 1 may hide a mistake."""
     for parameter in layer.parameters():
         parameter.data = 0.4 * x(*parameter.shape)
     return layer
 
 
 def loaded(other, layer, pieces):
-    """PyTorch's layer in float64, with our weights."""
+    """Return PyTorch's layer in float64, with our weights."""
     state = to_theirs(layer.state_dict(), pieces)
     other = other.double()
     other.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
@@ -154,7 +154,7 @@ def loaded(other, layer, pieces):
 
 
 def same_layer(layer, other, pieces, y, result, inputs, others):
-    """The same output, and gradient of every parameter, under PyTorch's names, and every input."""
+    """Check the same output, and the same gradient of every input and of every parameter."""
     agree([y], [result])
     g = x(*y.shape)
     y.backward(g)
@@ -207,7 +207,7 @@ PER_HEAD = x(B, H, T, S)
 
 
 def blocked(mask):
-    """torch's mask says who may NOT look, and takes (B · H, T, S) where ours is (B, T, S)."""
+    """Return torch's mask: who may NOT look, (B · H, T, S) where ours is (B, T, S)."""
     mask = np.repeat(mask[:, None], H, axis=1) if mask.ndim == 3 else mask
     return torch.tensor(~mask.reshape(-1, T, S) if mask.ndim == 4 else ~mask)
 

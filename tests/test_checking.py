@@ -16,7 +16,7 @@ BARS, LADDER = differences.__doc__, slopes.__doc__
 
 
 def rule_with(vjp, value=np.tanh):
-    """A primitive for one value whose VJP is the one given."""
+    """Return a primitive for one value whose VJP is the one given."""
 
     @primitive
     def suspect(x, /):
@@ -26,7 +26,7 @@ def rule_with(vjp, value=np.tanh):
 
 
 def table(error):
-    """The rows of an error's table of elements."""
+    """Return the rows of an error's table of elements."""
     lines = str(error).splitlines()
     return lines[1 + next(i for i, line in enumerate(lines) if "analytic  " in line) :]
 

@@ -81,7 +81,7 @@ def wide(x, /):
 
 @primitive
 def halved(a, b, /):
-    """`add`, whose gradient of a stretched b is a mean where it should be a sum."""
+    """Add; the gradient of a stretched b is a mean where it should be a sum."""
     n = a.size // b.size
     return lambda: a + b, lambda g, y: g, lambda g, y: g / n
 

@@ -89,7 +89,7 @@ def test_what_grad_gives_is_the_callers_to_write():
 
 
 def numerical_jacobian(f, x, y):
-    """∂f/∂x, one element of f at a time."""
+    """Return ∂f/∂x, one element of f at a time."""
     shape = f(Tensor(x), Tensor(y)).shape
     rows = [
         mg.numerical_gradient(lambda x, k=k: f(x, Tensor(y)).reshape(-1)[k], x)[0]

@@ -43,7 +43,7 @@ def test_of_two_almost_equal_large_numbers_each_gets_its_part_of_the_gradient(dt
 
 
 def second_derivative_along(f, xs, v, g):
-    """That of ⟨g, f⟩: recorded, and by differences of the slope; None where it has a jump."""
+    """Return ⟨g, f⟩'s second derivative along v, recorded and by differences; None at a jump."""
 
     def slope(step, **options):
         ts = [Tensor(x + step * u, requires_grad=True) for x, u in zip(xs, v, strict=True)]
@@ -113,7 +113,7 @@ def test_every_fused_rule_is_asked():
 
 
 def rows_of(rng, power, ties, offset):
-    """Whole numbers times a power of ten, far from 0 if they have an offset."""
+    """Return whole numbers times a power of ten, far from 0 if they have an offset."""
     x = rng.integers(-5, 6, (5, 8)).astype(float)
     x[:, 1::2] = x[:, ::2] if ties else x[:, 1::2]
     return (x + offset) * 10.0**power

@@ -14,7 +14,7 @@ to_hex = pytest.importorskip("matplotlib.colors").to_hex
 
 
 def luminance(colour):
-    """The relative luminance of "#rrggbb", as WCAG 2 defines it."""
+    """Return the relative luminance of "#rrggbb", as WCAG 2 defines it."""
     rgb = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])

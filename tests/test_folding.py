@@ -32,7 +32,7 @@ def sized(make, **options):
 
 
 def passed(net, *inputs):
-    """The loss of a network, and the steps that led to it."""
+    """Return the loss of a network, and the steps that led to it."""
     with Steps(net) as steps:
         y = net(*inputs)
         loss = (y * y).sum()
@@ -189,7 +189,7 @@ UNLIKE = {
 
 
 def repeated(drawing):
-    """The numbers of the blocks that each box of copies stands for, after the one drawn before."""
+    """Yield for each box of copies its blocks' numbers, after that of the block drawn before."""
     for box in drawing.boxes:
         if box.kind == "repeat" and box.title.startswith("layers."):
             labels = [int(label) for label, _ in box.strip]

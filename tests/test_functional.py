@@ -24,7 +24,7 @@ def x(*shape):
 
 
 def orders(f, *inputs):
-    """f's value, ∂(Σ f)/∂x for each input, and the derivative of the sum of those."""
+    """Return f's value, ∂(Σ f)/∂x for each input, and the derivative of the sum of those."""
     xs = [Tensor(np.asarray(a, float), requires_grad=True) for a in inputs]
     y = f(*xs)
     first = gradients(y, xs, np.ones(y.shape), create_graph=True)
@@ -34,7 +34,7 @@ def orders(f, *inputs):
 
 
 def said(text, *letters):
-    """The function of these letters that is written as an expression in minigrad's words."""
+    """Return the function of these letters that is written as an expression in minigrad's words."""
     names = {**vars(mg), "np": np, "INF": INF, "t": ROWS}
     return eval(f"lambda {', '.join(letters)}: {text}", names)
 

@@ -58,7 +58,7 @@ BROADCAST = [
 
 
 def first_and_second(y, inputs, g):
-    """The value, the gradients, and the gradient of their squared norm."""
+    """Return the value, the gradients, and the gradient of their squared norm."""
     first = gradients(y, inputs, g, create_graph=True)
     second = gradients(sum((d * d).sum() for d in first), inputs)
     return [y.data, *(d.data for d in first), *second]
@@ -71,7 +71,7 @@ def agree(ours, theirs, rtol=1e-10, atol=1e-12):
 
 
 def both(inputs, g=None, block=2, **options):
-    """The fused function and its definition: their values and the gradients of the inputs."""
+    """Return values and input gradients of the fused function, and of its definition."""
     found = []
     for attend, more in ((fused_attention, {"block": block}), (attention, {})):
         y = attend(*inputs[:3], **options, **more)
@@ -251,7 +251,7 @@ WIDER = {np.float32: np.float64, np.float64: np.longdouble}
 
 
 def exact_and_size(q, k, v, g, mask):
-    """y, dQ, dK and dV in wider numbers, and as large as they are if nothing cancels."""
+    """Return y, dQ, dK and dV in wider numbers, and their sizes if nothing cancelled."""
     q, k, v, g = (x.astype(WIDER[x.dtype.type]) for x in (q, k, v, g))
     z = np.where(mask, q @ k.T, -np.inf)
     e = np.exp(z - z.max(axis=-1, keepdims=True))
@@ -265,7 +265,7 @@ def exact_and_size(q, k, v, g, mask):
 
 
 def drawn(rng, power, ties, offset):
-    """Integers, whose scores are exact; the queries times 10^power, the keys moved by offset."""
+    """Draw integers with exact scores; queries are times 10^power, keys are moved by offset."""
     q, k = rng.integers(-2, 3, (23, 8)) * 10.0**power, rng.integers(-2, 3, (29, 8))
     k = k[rng.integers(0, 4, 29)] if ties else k
     return q, k + offset, rng.standard_normal((29, 8)), rng.standard_normal((23, 8))
@@ -326,7 +326,7 @@ def test_it_is_asked_for_its_gradient_twice_and_gives_it_twice():
 
 
 class CountingNumPy:
-    """NumPy, which counts the exponentials of whole blocks of scores."""
+    """A NumPy that counts the exponentials of whole blocks of scores."""
 
     def __init__(self, block):
         self.block, self.blocks = block, 0
@@ -364,7 +364,7 @@ def test_blocks_that_a_mask_forbids_are_not_computed_forward_nor_backward(mask, 
 
 
 def peak(attend, T, mask):
-    """The most bytes that forward and backward hold at once, beyond what they were handed."""
+    """Return the most bytes that forward and backward hold at once, beyond their inputs."""
     inputs = [t(T, 8) for _ in range(3)]
     g = np.ones((T, 8))
     tracemalloc.start()

@@ -37,7 +37,7 @@ PROMPT = random.integers(0, V, (B, T))
 
 
 def lively(model):
-    """With weights so large that it is sure of something."""
+    """Give the model weights so large that it is sure of something."""
     draw = rng(7)
     for p in model.parameters():
         p.data = 0.5 * draw.standard_normal(p.shape)
@@ -210,7 +210,7 @@ def test_a_stream_computes_nothing_until_it_is_asked_and_nothing_after_all_texts
 
 
 def recorded():
-    """Whether the caller gets a gradient."""
+    """Return True if the caller gets a gradient."""
     w = Tensor(3.0, requires_grad=True)
     (d,) = gradients(w * w, [w]) if (w * w).requires_grad else (None,)
     return d == 6.0
@@ -243,13 +243,13 @@ def language(seed):
 
 
 def rated(scores, words):
-    """The mean log-probability of what follows START."""
+    """Return the mean log-probability of what follows START."""
     total = sum(scores([[START, *words[:i]]])[0, word] for i, word in enumerate(words))
     return total / len(words)
 
 
 def exhaustive(scores, max_tokens):
-    """The best of all sentences that end within max_tokens."""
+    """Return the best of all sentences that end within max_tokens."""
     others = [word for word in range(WORDS) if word != END]
     ended = [
         [*inside, END] for n in range(max_tokens) for inside in itertools.product(others, repeat=n)
@@ -266,10 +266,10 @@ def test_with_beams_for_all_beginnings_beam_search_is_exhaustive_search(seed, ma
 
 
 def beams_in_full(scores, max_tokens, num_beams):
-    """Beam search by its description: every beam by every word, and the best num_beams go on.
+    """Search by the description: every beam by every word, and the best num_beams go on.
 
-    What ends before they are found is finished. It is over when no beam can still come to a better
-    mean than the best finished one, as totals only fall; one beam is over when it ends.
+    A sentence that ends before they are found is finished. The search is over when no beam can
+    reach a better mean than the best finished one, as totals only fall; one beam, when it ends.
     """
     beams, finished = {(START,): 0.0}, {}
     for _ in range(max_tokens):

@@ -89,7 +89,7 @@ def test_any_sequence_may_be_an_index_and_its_repeats_add_up(pick):
 
 @st.composite
 def indexed_arrays(draw):
-    """A shape and an index into it: basic with negative steps, integers with repeats, or a mask."""
+    """Draw a shape and an index: basic with negative steps, integers with repeats, or a mask."""
     shape = draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5))
     first = st.integers(-shape[0], shape[0] - 1)
     return shape, draw(

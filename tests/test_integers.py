@@ -19,7 +19,7 @@ NUMBERS = [*((dtype, False) for dtype in DTYPES), (np.uint8, True), (np.int16, T
 
 
 def in_integers(case, dtype, places, large=False):
-    """The case with numbers of the dtype at those places, and the same numbers as floats."""
+    """Return the case with numbers of the dtype at those places, and with the same as floats."""
     rng = np.random.default_rng(5)
     inputs = list(case.inputs)
     low, high = (-3 if np.dtype(dtype).kind == "i" else 0), 2 if dtype is np.bool_ else 4
@@ -32,7 +32,7 @@ def in_integers(case, dtype, places, large=False):
 
 
 def answer(f, *inputs):
-    """What f gives, as an array; a refusal as the exception."""
+    """Return the result of f as an array, or the exception with which it refuses."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -49,7 +49,7 @@ def same(a, b):
 
 
 def with_gradient(case, i):
-    """The case's value, and the gradient of its sum with respect to input i, in one row."""
+    """Return the case's value, and the gradient of its sum with respect to input i, in one row."""
     inputs = [Tensor(x, requires_grad=True) if j == i else x for j, x in enumerate(case.inputs)]
     y = case.ours(*inputs)
     return np.append(np.ravel(y.data), np.ravel(gradients(y.sum(), [inputs[i]])[0]))

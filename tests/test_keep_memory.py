@@ -25,7 +25,7 @@ print(faults[-1], said)
 
 
 def faults(*arguments):
-    """The page faults of the last round, in a process of its own, and what was said."""
+    """Return the page faults of the last round, in a process of its own, and its printed text."""
     command = [sys.executable, "-c", FAULTS, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     count, _, said = done.stdout.strip().partition(" ")

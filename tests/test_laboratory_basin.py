@@ -126,7 +126,7 @@ def test_without_a_scale_a_small_rate_works_at_every_width_and_a_wide_head_is_sl
 
 @functools.cache
 def rise(optimizer, a, init="unit"):
-    """The power of d_k in the first step, and its error."""
+    """Return the power of d_k in the first step, and its error."""
     rows = [
         first_step(d_k, a, optimizer=optimizer, init=init, rng=np.random.default_rng([seed, d_k]))
         for d_k in (8, 64, 512)
@@ -228,12 +228,12 @@ def test_the_chapters_steps_are_those_of_the_run_with_full():
     found = {tuple(key): Outcome(**one) for kind, key, one in LINES if kind == "trainings"}
 
     def of(optimizer, a, d_k, follow=0.0):
-        """Rate → what became of the trainings."""
+        """Return rate → the outcome of the trainings."""
         wanted = (optimizer, "unit", a, follow, d_k)
         return {key[5]: one for key, one in found.items() if key[:5] == wanted}
 
     def best(a, d_k):
-        """The fewest mean steps, and their rate."""
+        """Return the fewest mean steps, and their rate."""
         fit = of("sgd", a, d_k).items()
         return min((one.steps_mean, lr) for lr, one in fit if one.learned == one.trainings)
 

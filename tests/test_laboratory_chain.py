@@ -13,7 +13,7 @@ from minigrad import Tensor, gradients
 
 
 def repeated(measure, *settings, repeats=6, **options):
-    """(mean, standard error) of each number, over generators that each d_k and repeat has."""
+    """Return each number's mean and standard error, over a generator for each d_k and repeat."""
     d_k = settings[0]
     rows = [
         vars(measure(*settings, rng=np.random.default_rng([d_k, i]), **options))
@@ -26,7 +26,7 @@ def repeated(measure, *settings, repeats=6, **options):
 
 @pytest.fixture(scope="module")
 def chains():
-    """(d_k, a) → each number's mean and standard error."""
+    """Return (d_k, a) → each number's mean and standard error."""
     raw = {(d_k, 0): repeated(factors, d_k, 0, repeats=8) for d_k in (64, 256, 1024)}
     others = {
         (d_k, a): repeated(factors, d_k, a, queries=256) for d_k in (64, 1024) for a in (0.5, 1)

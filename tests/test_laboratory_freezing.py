@@ -10,7 +10,7 @@ from minigrad import Tensor, gradients, log, softmax, sum
 
 
 def together(*errors):
-    """The standard error of a difference of independent means."""
+    """Return the standard error of a difference of independent means."""
     return np.sqrt(np.sum(np.square(errors)))
 
 
@@ -122,7 +122,7 @@ def test_the_slope_crosses_the_line_without_a_kink_and_changes_more_the_more_key
 
 @pytest.fixture(scope="module")
 def lookups():
-    """(n, b) → a measurement; the powers of one n see the same draws."""
+    """Return (n, b) → a measurement; the powers of one n see the same draws."""
     return {
         (n, b): lookup(n, b, samples=samples, rng=np.random.default_rng(n))
         for n, samples in ((64, 2000), (4096, 200), (131_072, 40))

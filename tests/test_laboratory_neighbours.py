@@ -12,13 +12,13 @@ T, S, D_K, D_MODEL = 3, 5, 7, 11
 
 
 def one(d_k, way, **options):
-    """A measurement whose draws depend on nothing but `seed`."""
+    """Return a measurement whose draws depend on nothing but `seed`."""
     rng = np.random.default_rng(options.pop("seed", 0))
     return neighbour(d_k, way, **{"queries": 256, **options}, rng=rng)
 
 
 def over_seeds(d_k, way, name, seeds=6, **options):
-    """The mean of one number over generators, its standard error and its standard deviation."""
+    """Return one number's mean over generators, its standard error and standard deviation."""
     found = np.array([getattr(one(d_k, way, seed=[d_k, i], **options), name) for i in range(seeds)])
     return found.mean(), found.std(ddof=1) / np.sqrt(seeds), found.std(ddof=1)
 

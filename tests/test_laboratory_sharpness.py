@@ -26,7 +26,7 @@ D_KS, REPEATS = (8, 64, 512), 5
 
 @functools.cache
 def measured(a, init):
-    """Rows of one repeat each, with one measurement for each d_k."""
+    """Return rows of one repeat each, with one measurement for each d_k."""
     return [
         [head_sharpness(d_k, a, init=init, rng=np.random.default_rng([seed, d_k])) for d_k in D_KS]
         for seed in range(REPEATS)
@@ -34,12 +34,12 @@ def measured(a, init):
 
 
 def slope_of(a, init="unit"):
-    """The slope of log sharpness against log d_k, and its standard error."""
+    """Return the slope of log sharpness against log d_k, and its standard error."""
     return slope(D_KS, [[one.sharpness for one in row] for row in measured(a, init)])
 
 
 def one_head(d_k, *, rng, sequences=2, queries=3, keys=5, d_model=7, classes=3):
-    """x, y, v, the right classes, W_q and W_k, drawn as `head_sharpness` draws them."""
+    """Draw x, y, v, the right classes, W_q and W_k as `head_sharpness` draws them."""
     x, y, v = (
         rng.standard_normal((sequences, *size))
         for size in ((queries, d_model), (keys, d_model), (keys, classes))
@@ -168,7 +168,7 @@ def test_without_the_scale_power_iteration_would_often_find_a_negative_eigenvalu
 
 def test_the_decided_half_of_the_queries_adds_nothing_to_the_sharpness_without_the_scale():
     def share(a, seed):
-        """The sharpness without the queries of the larger half of the weights, of the whole."""
+        """Return the sharpness of the less decided half of the queries, over that of all."""
         sizes = {"sequences": 32, "queries": 8, "keys": 8, "d_model": 32, "classes": 8}
         x, y, v, right, w_q, w_k = one_head(512, rng=np.random.default_rng(seed), **sizes)
         p = attention_weights(Tensor(x @ w_q), Tensor(y @ w_k), scale=power(a)).data

@@ -22,32 +22,32 @@ SWEEP = functools.partial(sweep, measured, SETTINGS, seed=3, repeats=2, paired=[
 
 
 def needed(name):
-    """A module of the extra `cluster`; without it the test skips. (In CI a skip is a failure.)"""
+    """Import a module of the extra `cluster`, or skip the test. (In CI a skip is a failure.)"""
     if "MINIGRAD_NEEDS_CLUSTER" in os.environ:
         return importlib.import_module(name)
     return pytest.importorskip(name, reason='needs pip install -e ".[cluster]"')
 
 
 def bits(rows):
-    """Rows in a form that == compares bit for bit: a repr has every digit of a float."""
+    """Return rows in a form that == compares bit for bit: a repr has every digit of a float."""
     return repr(rows)
 
 
 def threads():
-    """The number of BLAS threads."""
+    """Return the number of BLAS threads."""
     return {lib["num_threads"] for lib in threadpoolctl.threadpool_info() if "blas" in lib.values()}
 
 
 @pytest.fixture
 def two_threads():
-    """Here BLAS has two threads, whatever conftest says."""
+    """Give BLAS two threads, whatever conftest says."""
     with threadpoolctl.threadpool_limits(2, user_api="blas"):
         yield
 
 
 @pytest.fixture(scope="module")
 def serial():
-    """What one process with one BLAS thread measures."""
+    """Return the measurements of one process with one BLAS thread."""
     with threadpoolctl.threadpool_limits(1, user_api="blas"):
         return bits(SWEEP())
 

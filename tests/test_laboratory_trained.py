@@ -218,7 +218,7 @@ def verdicts(rows, judge):
 
 
 def changed(rows, steps=lambda task: task.steps, **of_ends):
-    """The rows with other steps of the second task, and other numbers after the training."""
+    """Return the rows with other steps of the second task, and other numbers after the training."""
     replace = dataclasses.replace
     return [
         replace(

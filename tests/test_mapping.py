@@ -68,7 +68,7 @@ layouts = pytest.mark.parametrize(("make", "pieces"), LAYOUTS.values(), ids=LAYO
 
 
 def drawn(model):
-    """The model's state with every number drawn, so that no two can be confused."""
+    """Return the model's state with every number drawn, so that no two can be confused."""
     return {name: random.standard_normal(x.shape) for name, x in model.state_dict().items()}
 
 
@@ -84,7 +84,7 @@ if torch is not None:
     torch.set_num_threads(1)  # on arrays this small, threads only wait for each other
 
     def named(**parts):
-        """A module of parts, under names that are none in Python's eyes or take many lines."""
+        """Return a module of parts, under names that are no identifiers or take many lines."""
         module = torch.nn.Module()
         for name, part in parts.items():
             module.add_module(name, part)
@@ -111,7 +111,7 @@ if torch is not None:
         return (scores.softmax(-1) @ split(v)).transpose(1, 2).flatten(-2)
 
     class GPT2(torch.nn.Module):
-        """transformer.wte, transformer.h.0.attn.c_attn, …, lm_head: GPT2LMHeadModel's names."""
+        """GPT2LMHeadModel's names: transformer.wte, transformer.h.0.attn.c_attn, …, lm_head."""
 
         def __init__(self, with_masks=False):
             super().__init__()
@@ -154,7 +154,7 @@ if torch is not None:
             return self.lm_head(t.ln_f(x))
 
     class BERT(torch.nn.Module):
-        """encoder.layer.0.attention.self.query, …: the names of BertModel."""
+        """BertModel's names: encoder.layer.0.attention.self.query, …"""
 
         def __init__(self):
             super().__init__()
@@ -202,7 +202,7 @@ if torch is not None:
 
 
 def randomised(other):
-    """PyTorch's model in float64, every parameter drawn."""
+    """Return PyTorch's model in float64, every parameter drawn."""
     other = other.double()
     with torch.no_grad():
         for p in other.parameters():

@@ -31,7 +31,7 @@ def failing(x, /):
 
 @pytest.fixture(autouse=True, scope="module")
 def what_is_older_than_these_tests_is_not_searched():
-    """A search of the garbage collector then takes a millisecond, and still sees all we make."""
+    """Freeze older objects: a search takes a millisecond, and still sees all we make."""
     gc.collect()
     gc.freeze()
     yield
@@ -43,7 +43,7 @@ def what_is_older_than_these_tests_is_not_searched():
 
 @contextlib.contextmanager
 def watching(monkeypatch, build):
-    """Without the garbage collector: a weak reference to every tensor made, and to its array."""
+    """Return a weak reference to every tensor made and to its array, without garbage collection."""
     build(leaf())  # what Python and NumPy do at the first call of all is not ours
     alive = []
 

@@ -31,17 +31,17 @@ def layer(d_model=D_MODEL, num_heads=H, **options):
 
 
 def free(**options):
-    """d_k and d_v of its own choice."""
+    """Return a layer with d_k and d_v of its own choice."""
     return layer(d_k=D_K, d_v=D_V, **options)
 
 
 def shared(num_kv_heads=2, **options):
-    """6 heads, which share keys of 14 features: pairs that can be turned."""
+    """Return a layer of 6 heads, which share keys of 14 features: pairs that can be turned."""
     return layer(num_heads=6, num_kv_heads=num_kv_heads, d_k=14, **options)
 
 
 def randomised(layer):
-    """The layer, with every parameter that starts at 0 drawn instead."""
+    """Draw every parameter of the layer that starts at 0."""
     for parameter in layer.parameters():
         if not parameter.data.any():
             parameter.data = random.standard_normal(parameter.shape)
@@ -49,7 +49,7 @@ def randomised(layer):
 
 
 def wide(**options):
-    """d_k and d_v of its own choice, and biases that are not 0."""
+    """Return a layer with d_k and d_v of its own choice, and biases that are not 0."""
     return randomised(free(bias=True, **options))
 
 
@@ -59,7 +59,7 @@ def sequences(positions, batch=(B,), d_model=D_MODEL, dtype=float):
 
 
 def turned(x, position):
-    """Rotary positions, one pair of features at a time (Su et al. 2021, equation 34)."""
+    """Turn pairs of features by the position, one at a time (Su et al. 2021, equation 34)."""
     y = np.zeros_like(x)
     for i in range(0, len(x), 2):
         angle = position / 10_000 ** (i / len(x))
@@ -69,10 +69,10 @@ def turned(x, position):
 
 
 def three_loops(layer, q, k, v, mask, bias=0.0):
-    """The paper's equations, one batch element, one head and one query at a time.
+    """Compute the paper's equations, one batch element, one head and one query at a time.
 
-    Where heads share keys, these are their group's; queries and keys may be turned by their
-    positions, of which the queries are the last.
+    Heads that share keys use those of their group. Rotary layers turn queries and keys by their
+    positions; the queries are at the last ones.
     """
     p = {name: parameter.data for name, parameter in layer.named_parameters()}
     H, shared_by = layer.num_heads, layer.num_heads // layer.num_kv_heads

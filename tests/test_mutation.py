@@ -62,7 +62,7 @@ def a_tie_of_two_is_halved(extremum):
 
 
 def nothing_comes_back_from_an_empty_sum(f):
-    """Where all that is summed is exp(-∞), the gradients of both orders are 0."""
+    """Return a law: where all summands are exp(-∞), the gradients of both orders are 0."""
 
     def law():
         x = Tensor([[-np.inf, -np.inf], [0.5, 1.5]], requires_grad=True)
@@ -118,7 +118,7 @@ def powers_at_the_edges_have_their_limits():
 
 
 def saturated_it_is_the_identity_or_0():
-    """Far out, where x² overflows, at both orders and by both ways."""
+    """Check gelu_tanh far out, where x² overflows, at both orders and by both ways."""
     x = Tensor([1e20, -1e20, 1e200, -1e200], requires_grad=True)
     with np.errstate(over="ignore"):
         for f in (ops.gelu_tanh, ops.gelu_tanh.__wrapped__.definition):
@@ -166,7 +166,7 @@ def beside_a_nan_what_is_forbidden_is_0():
 
 
 def it_is_flat(f, *places):
-    """The slope is 0 there, whatever arrives: also where 0 arrives."""
+    """Return a law: the slope at these places is 0, whatever gradient arrives, 0 too."""
 
     def law():
         x = Tensor(places, requires_grad=True)
@@ -187,7 +187,7 @@ def empty_inputs_go_back_empty(f):
 
 
 def keeps_float32(f, *inputs):
-    """A VJP's own result is float32, before the engine makes it so."""
+    """Return a law: a VJP's own result is float32, before the engine makes it so."""
 
     def law():
         t = f(*[Tensor(x, dtype=np.float32, requires_grad=True) for x in inputs])
@@ -443,7 +443,7 @@ CASES = {
 
 
 def notices(case):
-    """Whether a check complains: the gradient check raises or does not agree, a law raises."""
+    """Return True if a check complains: gradcheck raises or does not agree, or a law raises."""
     try:
         if not isinstance(case, tuple):
             case()
@@ -458,7 +458,7 @@ def notices(case):
 
 
 def noticed(cases):
-    """Whether one of the cases complains. It comes first then, since it often sees the next one."""
+    """Return True if a case complains. It is moved to the front: it often sees the next mutant."""
     for i, case in enumerate(cases):
         if notices(case):
             cases.insert(0, cases.pop(i))
@@ -495,7 +495,7 @@ OPERATIONS = {
 
 @contextlib.contextmanager
 def exchanged(rules):
-    """Inside, the operations named have other rules."""
+    """Give the operations named other rules, inside the block."""
     cells = {
         name: OPERATIONS[name].__closure__[OPERATIONS[name].__code__.co_freevars.index("rule")]
         for name in rules
@@ -552,7 +552,7 @@ AFTER = {  # what is done to what a VJP gives
 
 
 def broken_after(rule, position, change):
-    """The rule with what its VJP at this position gives changed."""
+    """Return the rule with a changed result of its VJP at this position."""
 
     @functools.wraps(rule)
     def broken(*xs, **options):
@@ -574,7 +574,7 @@ def broken_after(rule, position, change):
 
 
 def broken_before(rule, which):
-    """The rule with the record of g, of y, or of one of its inputs cut."""
+    """Return the rule with the record of g, of y, or of one of its inputs cut."""
 
     @functools.wraps(rule)
     def broken(*xs, **options):
@@ -594,14 +594,14 @@ POSITIONS = {"where": [1, 2], "concatenate": [0, 1], "einsum": [0, 1], "cross_en
 
 
 def positions(name):
-    """Which inputs of an operation have a VJP."""
+    """Return the positions of an operation's inputs that have a VJP."""
     rule = OPERATIONS[name].__wrapped__
     kinds = [p.kind for p in inspect.signature(rule).parameters.values()]
     return POSITIONS.get(name, range(kinds.count(inspect.Parameter.POSITIONAL_ONLY)))
 
 
 def holds_a_tensor(vjps):
-    """Whether a VJP, or what it holds, holds a Tensor: only then is there a record to cut."""
+    """Return True if a VJP, or its closure, holds a Tensor: only then can a record be cut."""
     stack, met = list(vjps), set()
     while stack:
         x = stack.pop()
@@ -619,11 +619,11 @@ def holds_a_tensor(vjps):
 
 
 class Untouchable:
-    """In the place of a y that a VJP has no use for."""
+    """A stand-in for a y that a VJP has no use for."""
 
 
 def looks_at(name, which):
-    """Whether a VJP of the operation uses y, or input number `which`, at all."""
+    """Return True if a VJP of the operation uses y, or input number `which`, at all."""
     f, *inputs = next(case for case in CASES[name] if isinstance(case, tuple))
     node = f(*[Tensor(x, requires_grad=True) for x in inputs]).node
     if which == "y":
@@ -663,7 +663,7 @@ def no_mistakes(reasons, name):
 
 
 def surviving_rules(_, name):
-    """Of the broken rules of an operation, those that no case notices."""
+    """Return the broken rules of an operation that no case notices."""
     rule = OPERATIONS[name].__wrapped__
     is_fused = hasattr(rule, "definition")  # and then its arrays have no record to be cut
     broken = {
@@ -746,7 +746,7 @@ OTHER_NAMES = {"sin": "cos", "cos": "sin", "exp": "expm1", "log": "log1p", "sign
 
 
 def alternatives(node):
-    """The ways to get this expression wrong: functions that make of a copy what replaces it."""
+    """Yield the ways to get this expression wrong: functions from a copy to its replacement."""
     match node:
         case ast.BinOp():
             if type(node.op) in SWAPS:
@@ -801,7 +801,7 @@ DEFINITIONS = {OPERATIONS[name].__wrapped__.definition.__name__ for name in FUSE
 
 
 def ways_back(tree):
-    """What goes back in a statement: VJPs, what they use, and the definitions of fused rules."""
+    """Yield the parts of a statement that go back: VJPs, helpers, and fused rules' definitions."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda | ast.FunctionDef):
             names = [a.arg for a in node.args.args]
@@ -812,7 +812,7 @@ def ways_back(tree):
 
 
 def mutants(statement):
-    """Each single change in what goes back: (what became what, the changed statement)."""
+    """Yield each single change in what goes back: (the change in words, the changed statement)."""
     nodes = list(ast.walk(statement))
     numbers = {id(node): i for i, node in enumerate(nodes)}
     inside = {numbers[id(n)] for part in ways_back(statement) for n in ast.walk(part)}
@@ -841,12 +841,12 @@ def _parent(nodes, child):
 
 
 def plain(f):
-    """The function that stands in the text: of an operation, its rule."""
+    """Return the function that stands in the text: of an operation, its rule."""
     return getattr(f, "__wrapped__", f)
 
 
 def made_anew(module, statement):
-    """The function that a changed statement would have defined."""
+    """Return the function that a changed statement would have defined."""
     space = dict(vars(module))
     exec(compile(ast.Module([statement], []), module.__file__, "exec"), space)
     return plain(space[statement.name])
@@ -854,7 +854,7 @@ def made_anew(module, statement):
 
 @contextlib.contextmanager
 def rewritten(function, other):
-    """Inside, the function does what the other does, for all who know it."""
+    """Give a function the code of another one, inside the block, for all who know it."""
     before = function.__code__
     function.__code__ = other.__code__
     try:
@@ -864,13 +864,13 @@ def rewritten(function, other):
 
 
 def names_in(code):
-    """All names that a function's code, and the functions in it, look up."""
+    """Return all names that a function's code, and the functions in it, look up."""
     inner = [c for c in code.co_consts if isinstance(c, types.CodeType)]
     return set(code.co_names).union(*map(names_in, inner))
 
 
 def users(function):
-    """The operations whose rule is this function, or calls it, or has it as its definition."""
+    """Yield the operations whose rule is this function, calls it, or has it as its definition."""
     for name, operation in OPERATIONS.items():
         rule = operation.__wrapped__
         is_it = function in (rule, getattr(rule, "definition", None))
@@ -941,7 +941,7 @@ NO_MISTAKE_INSIDE = {
 
 
 def surviving_changes(_, name):
-    """What became what in a statement, of the changes that no case notices, and of all."""
+    """Return the changes of a statement that no case notices, and all that were tried."""
     module, statement = STATEMENTS[name]
     function = plain(getattr(module, name))
     cases = [case for user in users(function) for case in CASES[user]]

@@ -27,7 +27,7 @@ def quietly(f, *args):
 
 
 def with_one(array, value, rng):
-    """The array with that value at one place."""
+    """Return the array with that value at one place."""
     changed = np.array(array)
     changed.flat[rng.integers(changed.size)] = value
     return changed

@@ -30,7 +30,7 @@ def linear(d_in=D_IN, d_out=D_OUT, **options):
 
 
 class Scaled(Module):
-    """A parameter of its own, a module, and attributes that are no parameters."""
+    """A module with a parameter, a module, and attributes that are not parameters."""
 
     def __init__(self):
         self.before = "text"
@@ -54,7 +54,7 @@ def rng(seed=5):
 
 
 class Frozen(Module):
-    """A parameter that is not trained, a constant, a mask and a step: all leaves, all state."""
+    """A module with a frozen parameter, a constant, a mask and a step: all leaves, all state."""
 
     def __init__(self):
         self.trained = Tensor(np.ones(D_IN), requires_grad=True)

@@ -33,12 +33,12 @@ class Strided(NamedTuple):
     axes: tuple[int, ...]
 
     def view(self, base):
-        """The view, of the array or of a Tensor that holds it."""
+        """Return the view, of the array or of a Tensor that holds it."""
         return base[self.steps].transpose(self.axes)
 
 
 def strided(draw, values):
-    """A view with these values: axes in any order of memory, in steps of 1, 2, -1 or -2."""
+    """Draw a view with these values: axes in any order of memory, in steps of 1, 2, -1 or -2."""
     axes = tuple(draw(st.permutations(range(values.ndim))))
     steps = [draw(st.sampled_from([1, 2, -1, -2])) for _ in axes]
     lengths = [values.shape[axes.index(i)] for i in range(values.ndim)]
@@ -73,7 +73,7 @@ def test_any_strides_give_the_value_and_its_derivative(name, data):
 
 @st.composite
 def products(draw):
-    """Letters a, b and c, at will: alone, stretched from length 1, summed or kept."""
+    """Draw products of letters a, b and c: alone, stretched from length 1, summed or kept."""
     lengths = {c: draw(st.integers(1, 3)) for c in "abc"}
     letters = st.lists(st.sampled_from("abc"), unique=True, max_size=3).map("".join)
     terms = draw(st.lists(letters, min_size=1, max_size=3))
@@ -131,7 +131,7 @@ METHODS = [name for name in vars(Words) if name in ROWS]
 
 
 def spellings(case, inputs):
-    """A case asked in NumPy's words, and with a method of its first input if that is a Tensor."""
+    """Yield a case's results in NumPy's words, and by a method of its first input if a Tensor."""
     for function in NUMPY:
         if SAME.get(function.__name__, function.__name__) == case.name:
             yield oracles.CALLS.get(case.name, function)(*inputs, **case.options)

@@ -21,7 +21,7 @@ def loss(w, b):
 
 
 def steps(optimizer, parameters, n):
-    """n steps, and the parameters after each."""
+    """Take n steps, and yield the parameters after each."""
     for _ in range(n):
         optimizer.zero_grad()
         loss(*parameters).backward()

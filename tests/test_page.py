@@ -34,7 +34,7 @@ def gpt_steps(blocks=2, scale=1.0):
 
 
 def line_steps():
-    """(w x + b - y)², where x is used by w and by another term: six operations."""
+    """Record mean(h² + x) for h = w x, where x is used by w and by another term."""
     w = Tensor(0.5, requires_grad=True, name="w")
     x = Tensor([1.0, 2.0, 4.0], requires_grad=True, name="x")
     with Steps() as steps:
@@ -62,13 +62,13 @@ def step_to(page, n):
 
 
 def data_of(path, **options):
-    """What the script of a page is given."""
+    """Return the data that the script of a page is given."""
     text = re.search(r'id="data">(.*?)</script>', path.read_text("utf-8"), re.DOTALL).group(1)
     return json.loads(text, **options)
 
 
 def tables(page):
-    """The heat maps of the panel: caption and numbers."""
+    """Return the heat maps of the panel: caption and numbers."""
     return page.eval_on_selector_all(
         "#panel figure",
         """all => all.map(f => [f.querySelector("figcaption").textContent,
@@ -143,7 +143,7 @@ SHOWN = """lane => [...document.querySelectorAll(`#graph${lane} .box`)].map(b =>
 
 
 def added(numbers, *, named=True):
-    """Σ c ⊙ tanh((a + b) w), in a layer, which is named, or not."""
+    """Record Σ c ⊙ tanh((a + b) w), in a layer with a name or without."""
     b = Tensor(0.5, requires_grad=True, name="b")
     layer = Weighted(Tensor(2.0, requires_grad=True, name="w"))
     with Steps(Sequential(layer) if named else None) as steps:

@@ -51,7 +51,7 @@ END = 2  # </s>
 
 
 def loaded(load, *arguments, pieces=llama_layout, **changed):
-    """What the demo loads, with other options of `llama`, or by another layout."""
+    """Load as the demo does, but with other options of `llama`, or by another layout."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_loading, "llama", lambda *sizes, **given: llama(*sizes, **given | changed))
         patch.setattr(_loading, "llama_layout", pieces)
@@ -59,7 +59,7 @@ def loaded(load, *arguments, pieces=llama_layout, **changed):
 
 
 def calculator(folder, **changed):
-    """One of the four in float64, and its ids of characters."""
+    """Return one of the four in float64, and its ids of characters."""
     return loaded(_loading.calculator, folder, **changed)
 
 
@@ -68,13 +68,13 @@ def tokens(ids, texts):
 
 
 def answers(name, model, ids):
-    """What the model writes after each problem: all tokens, the first END among them."""
+    """Return the tokens that the model writes after each problem, the first END among them."""
     prompts = tokens(ids, OPERATIONS[name])
     return generate(model, prompts, 5, temperature=0)[:, 4:].tolist()
 
 
 def right(name, model, ids):
-    """How many problems the model solves."""
+    """Return the number of problems that the model solves."""
     expected = [[*row, END] for row in tokens(ids, OPERATIONS[name].values())]
     found = answers(name, model, ids)
     return sum(row[: len(y)] == y for row, y in zip(found, expected, strict=True))
@@ -112,7 +112,7 @@ def test_the_pairs_of_another_llama_raise_no_error_and_ruin_all_but_addition(mat
 
 
 def untransposed(piece):
-    """W_Q, W_K, W_V and W_O are square."""
+    """Return the piece; W_Q, W_K, W_V and W_O, which are square, are not transposed."""
     kept = piece.transposed and "self_attn" not in piece.theirs
     return Piece(piece.theirs, piece.ours, kept, piece.optional)
 
@@ -154,7 +154,7 @@ def test_an_eps_ten_times_too_large_shows_in_the_logits_and_in_no_answer(mathfor
 
 
 def writer(folder, **changed):
-    """The English one in float64: ours, theirs, and ids of 64 tokens that it knows."""
+    """Return the English model in float64: ours, theirs, and 2 rows of 65 ids."""
     from glassllm import GlassLM
 
     theirs = GlassLM.load(folder / "weights" / "en.npz", dtype=np.float64)

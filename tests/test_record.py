@@ -94,7 +94,7 @@ def test_no_grad_is_a_decorator_with_and_without_parentheses(decorate):
 
     @decorate
     def area(width, /, height=2.0, *rest, scale=1.0):
-        """What a rectangle covers."""
+        """Return a rectangle's area."""
         return width * height * scale, rest
 
     for _ in range(2):
@@ -102,7 +102,7 @@ def test_no_grad_is_a_decorator_with_and_without_parentheses(decorate):
         assert y.node is None and not y.requires_grad and rest == ("more",)
         np.testing.assert_array_equal(y.data, A * 5.0 * 7.0)
         assert record.is_recording()
-    assert (area.__name__, area.__doc__) == ("area", "What a rectangle covers.")
+    assert (area.__name__, area.__doc__) == ("area", "Return a rectangle's area.")
 
 
 def test_no_grad_is_a_context_that_nests_and_ends_with_an_exception():

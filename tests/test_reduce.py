@@ -44,7 +44,7 @@ def test_the_larger_of_two_is_the_max_of_a_stack_of_two_in_ties_too(of_two, of_a
 @pytest.mark.parametrize("name", ["mean", "max", "min", "logsumexp"])
 @pytest.mark.parametrize("axis", [None, 1, (0, -1)])
 def test_the_shares_of_an_average_sum_to_what_arrived(name, axis):
-    """Where y moves by c if all x do, the weights ∂y/∂xᵢ of each output sum to 1."""
+    """If adding c to all x adds c to y, the weights ∂y/∂xᵢ of each output sum to 1."""
     x = Tensor(random.integers(0, 3, (2, 3, 5)), dtype=float, requires_grad=True)
     y = getattr(ops, name)(x, axis=axis)
     g = random.standard_normal(y.shape)

@@ -18,7 +18,7 @@ from tests.making import CHANGES, NOT_OF_P, A, B, change, leaf
 
 
 def copy_with(vjp):
-    """An operation that copies its input forward, and goes back as the test needs."""
+    """Return an operation that copies its input forward, and goes back as the test needs."""
     return primitive(lambda x, /: (x.copy(), vjp))
 
 
@@ -205,7 +205,7 @@ def test_after_a_change_only_a_gradient_that_is_to_be_differentiated_is_refused(
 
 @given(st.integers(0, 2**32 - 1))
 def test_the_order_of_time_is_an_order_of_the_record_whatever_is_done_with_it(seed):
-    """Whatever was made of a tensor has sent to it before the tensor passes anything on."""
+    """A tensor passes its gradient on only after all results of it have contributed."""
     rng = np.random.default_rng(seed)
     tensors = [leaf(1.5, "a"), leaf(2.5, "b")]
     for _ in range(12):

@@ -153,7 +153,7 @@ def test_a_vjp_of_another_precision_is_brought_to_its_inputs():
 
 
 def softened(x, w, /, power=2.0):
-    """What the fused rule below means: (x ⊙ w)^power."""
+    """Return the definition of the fused rule below: (x ⊙ w)^power."""
     return (x * w) ** power
 
 

@@ -28,12 +28,12 @@ from tests.threads import in_threads
 
 
 def line():
-    """The number of the line that calls this."""
+    """Return the number of the line that calls this."""
     return inspect.currentframe().f_back.f_lineno
 
 
 def here(number):
-    """How an error names a line of this file."""
+    """Return the pattern by which an error names a line of this file."""
     return re.escape(f"in {__file__}, line {number}")
 
 
@@ -104,7 +104,7 @@ def _arrays(values):
 
 
 def _given(case):
-    """The arrays that a case gives as indices, masks and options."""
+    """Return the arrays that a case gives as indices, masks and options."""
     fixed = [x for i, x in enumerate(case.inputs) if i not in case.floating]
     return list(_arrays([*fixed, *case.options.values()]))
 

@@ -61,7 +61,7 @@ def qkv(*batch, dtype=float):
 
 
 def three_loops(q, k, v, mask, scale, bias=0.0):
-    """Attention as one would write it for one query, one key and one feature at a time."""
+    """Compute attention one query, one key and one feature at a time."""
     bias = np.broadcast_to(bias, (B, T, S))
     weights, output = np.zeros((B, T, S)), np.zeros((B, T, D_V))
     for b in range(B):

@@ -22,7 +22,7 @@ from minigrad import Tensor, gradients
 
 @pytest.fixture(scope="module")
 def swept():
-    """(d_k, a) → each measurement's mean over five repeats."""
+    """Return (d_k, a) → each measurement's mean over five repeats."""
     found = summary(list(sweep([4, 64, 256, 512, 1024], repeats=5)))
     return {which: {name: m for name, (m, _) in by.items()} for which, by in found.items()}
 
@@ -123,7 +123,7 @@ def test_the_unscaled_median_rises_before_it_dies_and_the_mean_levels_off(swept)
 
 @pytest.fixture(scope="module")
 def cells():
-    """(d_k, keys) → the ratios of the twelve cells of chapter 16's table."""
+    """Return (d_k, keys) → the ratios of the twelve cells of chapter 16's table."""
     found = ratios(sweep([64, 128, 512, 1024], keys=[5, 64, 1024], repeats=3, seed=1))
     return {(cell.d_k, cell.keys): cell for cell in found}
 

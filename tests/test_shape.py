@@ -64,7 +64,7 @@ def test_swapaxes_undoes_itself(axes):
 
 @st.composite
 def broadcasts(draw):
-    """A shape, a shape it broadcasts to, and values of both."""
+    """Draw a shape, a shape it broadcasts to, and values of both."""
     wide = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5))
     narrow = wide[draw(st.integers(0, len(wide))) :]
     narrow = tuple(n if draw(st.booleans()) else 1 for n in narrow)

@@ -32,7 +32,7 @@ D_K, D_V, D_MODEL, D = (SIZES[letter] for letter in ("d_k", "d_v", "d_model", "d
 
 
 def commented_lines(source):
-    """Line number → the shape that its trailing comment states."""
+    """Return line number → the shape that its trailing comment states."""
     found = {}
     for number, line in enumerate(source.splitlines(), 1):
         if match := COMMENT.search(line):
@@ -41,7 +41,7 @@ def commented_lines(source):
 
 
 def fits(shape, stated, sizes=SIZES):
-    """Whether a shape is the stated one; … stands for any number of axes."""
+    """Return True if a shape is the stated one; … stands for any number of axes."""
     parts = [part.strip() for part in stated.rstrip(",").split(",")]
     free = parts[0] == "…"
     named = [eval(part.replace("·", "*"), {}, sizes) for part in parts[free:] if part]
@@ -95,7 +95,7 @@ def additive(chapter):
 
 
 def fused(chapter):
-    """In blocks of 4, between T and S, of 2, where the last are of 1, and of 8, with n = 4."""
+    """Run blocks of 4 (between T and S), of 2 (the last are of 1), and of 8, with n = 4."""
     inputs = random(B, H, T, D_K), random(B, H, S, D_K), random(B, H, S, D_V), random(H, T, S)
     for block in (4, 2, 8):
         mask = ~np.eye(T, S, dtype=bool)
@@ -126,7 +126,7 @@ def positions(chapter):
 
 
 def transformer(chapter):
-    """With 14 features: sinusoidal positions come in pairs, and 7 heads share them."""
+    """Run it with 14 features: sinusoidal positions come in pairs, and 7 heads share them."""
     rng = np.random.default_rng(5)
     sizes = {"d_model": 14, "num_heads": H, "num_blocks": 1, "d_ff": D}
     model = chapter.Transformer(V + 10, V, **sizes, rng=rng)
@@ -198,9 +198,9 @@ OWN = {
 
 
 def meaning(name, frame):
-    """Letter → size, in a frame of a chapter that runs.
+    """Return letter → size, in a frame of a chapter that runs.
 
-    A letter that the function gives a meaning of its own has that one: split_heads calls the
+    A letter to which the function gives another meaning has that one: split_heads calls the
     positions T, whether they are queries or keys. A block is R queries by C keys.
     """
     own = {k: v for k, v in frame.f_locals.items() if k in SIZES and isinstance(v, int)}
@@ -277,7 +277,7 @@ SHAPELESS = {  # statements whose shape has no one name, and why
 
 
 def changes_a_shape(statement):
-    """Whether a statement has a product of matrices, or calls what gives another shape."""
+    """Return True if a statement has a product of matrices, or calls a function in CHANGES."""
     return any(
         (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult))
         or getattr(node, "attr", getattr(node, "id", None)) in CHANGES

@@ -205,7 +205,7 @@ def test_what_a_line_assigns_gets_the_name_and_nothing_else_does(source, tmp_pat
 
 
 class Twice(Module):
-    """Calls one layer twice, and computes in a method of another name."""
+    """A model that calls one layer twice, and computes in a method of another name."""
 
     def __init__(self):
         self.layer = Linear(3, 3, rng=rng)
@@ -234,14 +234,14 @@ def test_the_whole_network_called_twice_is_numbered_too():
 
 
 class Doubled(Linear):
-    """Calls the __call__ that it inherits."""
+    """A layer that calls the __call__ that it inherits."""
 
     def __call__(self, x):
         return super().__call__(x) * 2.0
 
 
 class Energy(Module):
-    """Takes a gradient in the middle of its call."""
+    """A model that takes a gradient in the middle of its call."""
 
     def __init__(self):
         self.inner, self.outer = Linear(3, 3, rng=rng), Linear(3, 3, rng=rng)

@@ -33,7 +33,7 @@ def t(*shape, dtype=float):
 
 
 def randomised(model):
-    """Every parameter drawn, so that no 0 and no 1 hides a mistake."""
+    """Draw every parameter, so that no 0 and no 1 hides a mistake."""
     for parameter in model.parameters():
         parameter.data = 0.3 * random.standard_normal(parameter.shape)
     return model
@@ -61,7 +61,7 @@ def text_encoder(**options):
 
 
 def paper(**options):
-    """The paper's Transformer, small, with as many target words as V and more source words."""
+    """Return the paper's Transformer, small, with V target words and more source words."""
     return Transformer(V + 4, V, d_ff=D_FF, **SIZES | {"rng": rng()} | options)
 
 
@@ -83,7 +83,7 @@ models = pytest.mark.parametrize(("make", "call"), MODELS.values(), ids=MODELS)
 
 
 class Given:
-    """Stands where an `Embedding` stands, and gives vectors that are leaves."""
+    """A stand-in for an `Embedding` that gives vectors which are leaves."""
 
     def __init__(self, vectors, embedding):
         self.vectors, self.weight = vectors, embedding.weight
@@ -116,7 +116,7 @@ def test_a_gate_multiplies_what_goes_through_it():
 
 
 def normed(layer, x):
-    """LayerNorm or RMSNorm, as their papers write them."""
+    """Return LayerNorm or RMSNorm, as their papers write them."""
     centred = x - x.mean(axis=-1, keepdims=True) if isinstance(layer, LayerNorm) else x
     y = centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + layer.eps) * layer.gain.data
     return y + layer.bias.data if isinstance(layer, LayerNorm) else y
@@ -161,7 +161,7 @@ def test_a_stack_is_its_blocks_one_after_the_other_and_in_pre_ln_a_norm(norm_fir
 
 
 def spied(model, run, outer=lambda attend: attend):
-    """The weights with which each layer computes while a model runs, and whether it records."""
+    """Return the attention weights with which each layer computes while a model runs."""
     computed, layers = [], [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
 
     def spy(q, k, v, *, drop, **options):
@@ -332,7 +332,7 @@ def test_a_float32_model_stays_float32_in_everything_that_is_recorded(make, call
 
 
 def reaches(y, x, t):
-    """Which positions of x output t has a gradient with respect to."""
+    """Return True for the positions of x with respect to which output t has a gradient."""
     (dx,) = gradients(y[:, t], [x], random.standard_normal(y[:, t].shape), retain_graph=True)
     return (dx != 0).any(axis=-1)
 

@@ -45,7 +45,7 @@ OTHERS = {
 
 
 def on_either_side(op, values, other):
-    """What op gives for a Tensor of the values on either side of the other, and for their array."""
+    """Return op's results with the values on either side of the other: of a Tensor, of an array."""
     array = np.array(other) if isinstance(other, list) else other
     return [
         (op(leaf(values), other), op(values, array)),
@@ -354,7 +354,7 @@ HERE = {
 
 
 def recommended(word):
-    """The code in a recommendation, without the words around it."""
+    """Return the code in a recommendation, without the words around it."""
     parts = re.split(r" for a (?:gradient|leaf)(?:, )?| itself.*", OTHER_WORDS[word])
     return [part for part in parts if part]
 

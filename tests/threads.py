@@ -7,7 +7,7 @@ import threading
 
 @contextlib.contextmanager
 def switching_often():
-    """Python changes threads at almost every instruction."""
+    """Let Python change threads at almost every instruction."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

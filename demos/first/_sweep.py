@@ -9,7 +9,7 @@ from attention.scaling import summary
 # what is found without the scale at the largest d_k.
 PANELS = (
     (("score_variance",), "variance", True, "the scores have variance {score_variance:,.0f}"),
-    (("entropy",), "entropy / log n", False, "the weights' entropy is {entropy:.2f} log n"),
+    (("entropy",), "entropy / log n", False, "the entropy is {entropy:.2f} (equal weights: 1)"),
     (("largest_weight",), "weight", False, "a median query puts {largest_weight:.2f} on one key"),
     (
         ("gradient_median", "gradient_mean"),
@@ -33,7 +33,7 @@ PANELS = (
 
 
 def plot_sweep(rows):
-    """Chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
+    """Draw chapter 16's sweep in six panels: each measurement over d_k, for each scale, ± spread.
 
     0 is among the exponents of the scale: the titles say what is found without a scale.
     """

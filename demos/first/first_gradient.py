@@ -24,7 +24,7 @@ marks = Marks(chosen)
 
 
 def shown(x):
-    """Numbers of an array in a few letters."""
+    """Return the numbers of an array as text, with four digits."""
     return ", ".join(f"{number:.4g}" for number in np.ravel(x) + 0.0)  # (+ 0.0 turns -0 into 0)
 
 
@@ -92,7 +92,7 @@ for name, why, numbers in rows:
 
 
 def loss(q, k, v, scale=SCALE):
-    """L as a function of its leaves."""
+    """Return L as a function of its leaves."""
     return (g * attention(q, k, v, scale=scale)).sum()
 
 
@@ -113,7 +113,7 @@ for name, *ways in zip("qkv", by_engine, by_hand, by_moving, strict=True):
 
 
 def apart(ways):
-    """The largest difference from the engine's gradients."""
+    """Return the largest difference from the engine's gradients."""
     return max(float(np.abs(a - b).max()) for a, b in zip(by_engine, ways, strict=True))
 
 

@@ -36,8 +36,8 @@ D_KS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 # %% 1 · The same head, scaled and unscaled, as a graph
 # This is one query over 5 keys at d_k = 512. Its gradient without the scale is the median of 1001
 # random queries, so it is neither lucky nor unlucky. The colour of each box is the RMS of the
-# gradient there. Finite differences, element by element, show whether a small gradient is true.
-# So few keys and so wide a head are the extreme. What other heads get comes after it.
+# gradient there, the size of a typical element. Finite differences show whether a small gradient
+# is true. So few keys and so wide a head are the extreme; other heads follow.
 
 D_K, KEYS, LIMITS = 512, 5, (1e-6, 1.0)
 MANY, REPEATS = 64, 5  # keys of the sweep, and how often it measures
@@ -46,7 +46,7 @@ SEEDS = 100  # how many other typical queries are drawn
 
 
 def times(ratio):
-    """How many times smaller or larger the second of two numbers is, given first over second."""
+    """Say how many times smaller or larger a second number is, given first over second."""
     size, which = (ratio, "smaller") if ratio >= 1 else (1 / ratio, "larger")
     return f"{size:,.{0 if size >= 100 else 1}f} times {which}"
 
@@ -55,12 +55,12 @@ q, k, v, g = typical_query(D_K, keys=KEYS, rng=np.random.default_rng(chosen.seed
 
 
 def loss(inputs, scale, axis=None):
-    """L = ⟨g, attention(q, k, v)⟩: a scalar whose ∂L/∂output is g."""
+    """Return L = ⟨g, attention(q, k, v)⟩, whose ∂L/∂output is g."""
     return (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum(axis=axis)
 
 
 def by_differences(i, inputs, scale):
-    """∂L/∂(input i), and its resolution: chapter 4.1's differences, many elements at once.
+    """Return ∂L/∂(input i) and its resolution, by chapter 4.1's differences, many at once.
 
     A stack holds 256 copies of the input, and in each copy another element has moved. One
     evaluation of the stack is several times faster than 256 evaluations.
@@ -72,7 +72,7 @@ def by_differences(i, inputs, scale):
         directions = np.eye(len(some), point.size, k=some[0]) * length
 
         def moved(h, directions=directions):
-            """L of each copy, whose element has moved by h times its length."""
+            """Return L of each copy, whose element has moved by h times its length."""
             copies = [Tensor(t.data) for t in inputs]
             copies[i] = Tensor(point + h * directions.reshape(-1, *point.shape))
             return loss(copies, scale, axis=(-2, -1)).data
@@ -140,7 +140,7 @@ apart = of_q[0] / of_q[1]
 low, high = np.quantile([of_seed([chosen.seed, i]) for i in range(SEEDS)], (0.1, 0.9))
 drawn = f"in 80 % of {SEEDS} other draws from {low:,.0f} to {high:,.0f} times"
 print(f"\n   Its ∂L/∂q is {times(apart)} without the scale ({drawn}).")
-print(f"\n   ‖∂L/∂q‖ without the scale over with it, {REPEATS} repeats of 512 queries:\n")
+print(f"\n   Its length ‖∂L/∂q‖ without the scale over with it, {REPEATS} times 512 queries:\n")
 print("      d_k    keys    median    (± factor)    mean    tenth's share: without, with")
 compared_cells = []
 for d_k, keys in CELLS:
@@ -175,14 +175,13 @@ table = [
 for (d_k, a), row in sorted(found.items(), key=lambda item: (item[0][1], item[0][0])):
     cells = "".join(f"{plus_minus(*row[name]):>20}" for name in MEASURED)
     table.append(f"{d_k:>6} {'1/√d_k' if a else 'none':>9}{cells}")
-print(
-    f"\n2 · {REPEATS} repeats of 512 queries over {MANY} keys, seed {chosen.seed}; mean ± spread\n"
-)
+print(f"\n2 · {REPEATS} repeats of 512 queries over {MANY} keys, seed {chosen.seed}; mean ± spread")
+print("    (entropy / log n: 1 is equal weights, 0 is one key alone)\n")
 print("\n".join(table))
 
 
 def measured(name, d_k, a):
-    """The mean over the repeats."""
+    """Return the mean of a measurement over the repeats."""
     return found[d_k, a][name][0]
 
 
@@ -267,16 +266,17 @@ share = np.linalg.norm(exact[1]) / np.linalg.norm(exact[3])
 if share < 1e-3:
     below = 1 - weights[0, 0]
     said_of_head = (
-        "The example is scaled, yet its second head is one-hot, and that head's W_Q and W_K get "
-        "almost no gradient. Finite differences confirm this as far as they can resolve it."
+        "The example is scaled, yet in its second head each word looks at one word alone, and that "
+        "head's W_Q and W_K get almost no gradient. Finite differences confirm this, as far as "
+        "they can resolve it."
     )
     print(
         f"""
    This example is scaled, and nevertheless its second head is dead: W_V and W_O still learn, but
    W_Q gets only {share:.0e} of the gradient that W_V gets. (A head with less than a thousandth is
-   called dead.) Its weights are one-hot: the smallest is {weights.min():.1e}, the largest of the
-   first word is 1 - {below:.0e}. The reason are inputs from 0 to 9, which are far from unit
-   variance. The scale repairs scores that grow with d_k; it does not repair large inputs."""
+   called dead.) Each word looks at one word alone: the smallest weight is {weights.min():.1e}, the
+   first word's largest is 1 - {below:.0e}. The reason is inputs from 0 to 9, far from variance 1.
+   The scale repairs scores that grow with d_k; it does not repair large inputs."""
     )
 else:
     said_of_head = (
@@ -319,8 +319,8 @@ page.say(
     + ("but softmax passes almost none of it on to the scores. " if apart > 100 else "")
     + ("so softmax makes the difference. " if apart <= 100 else "")
     + "Finite differences find the same gradients, so they are true and not a bug. The query is "
-    "one of 1001 random ones: the one whose ‖∂L/∂q‖ without the scale is the median of all, so it "
-    "is neither the best case nor the worst.",
+    "one of 1001 random ones: the one whose gradient has the median length ‖∂L/∂q‖ without the "
+    "scale, so it is neither the best case nor the worst.",
 )
 page.ask(
     f"Here a typical query's gradient is far smaller without the scale, and at d_k = {usual.d_k} "
@@ -354,7 +354,7 @@ page.say("One slider moves both. On the way back, the arrow in use says how far 
 page.steps(both, title="Both passes of the two heads, side by side")
 page.section("2 · Scores, weights and gradients over d_k")
 page.say(
-    "Without the scale the scores' variance is d_k, the weights become one-hot, and the median "
+    "Without the scale the scores' variance is d_k, and one key gets nearly all weight. The median "
     "query's gradient first rises and then falls, while the mean levels off. With 1/√d_k five of "
     "the six panels hardly change. The sixth is the share of the tenth with the longest gradients: "
     f"it falls from {measured('top_tenth_share', D_KS[0], 0.5):.0%} to "
@@ -374,7 +374,7 @@ page.figure(
     f"without it, and {alive:.0%} with it.",
     caption="Six measurements over d_k",
 )
-page.fold("The numbers", "\n".join(table))
+page.fold("The numbers (entropy / log n: 1 is equal weights, 0 is one key alone)", "\n".join(table))
 page.section("3 · A complete multi-head layer")
 page.say(
     "There are four projections, and between them the head axis is split off and merged again. The "

@@ -22,7 +22,7 @@ HEADS = {  # d_k and trained context of well-known heads
 
 
 def plot_map(maps):
-    """The median of ‖∂L/∂q‖ without the scale over with it, on a map of d_k and n for each title.
+    """Draw maps over d_k and n: the median ‖∂L/∂q‖ without the scale divided by that with it.
 
     In each cell is the ratio, and its colour says whose gradient is larger. The line is where both
     are equal; the dotted one is the freezing line (chapter 16.3), where the scores without a scale
@@ -73,7 +73,7 @@ def ratio_in_words(ratio):
 
 
 def plot_distributions(points):
-    """The share of queries below each ‖∂L/∂q‖, without the scale and with it, for each title.
+    """Draw the share of queries below each ‖∂L/∂q‖, without the scale and with it, for each title.
 
     points  (title, norms without the scale, norms with it); the circles are the means
     """
@@ -98,7 +98,7 @@ def plot_distributions(points):
 
 
 def plot_hill(rows, raw):
-    """The median of ‖∂L/∂q‖ over the spread s of the scores: one hill for each number of keys.
+    """Draw the median of ‖∂L/∂q‖ over the spread s of the scores: a hill for each number of keys.
 
     rows  (s, measurement) for the lines; raw  measurements without a scale, each a point at √d_k
     """

@@ -12,7 +12,7 @@ GPT2 = round(0.02 * 768**0.5, 6)  # the deviation of q and k at GPT-2's initial 
 
 
 class Map:
-    """Figure 1: the median without the scale over with it, over d_k and the number of keys."""
+    """Figure 1: the median without the scale over that with it, for each d_k and number of keys."""
 
     heading, name = "What happens without the scale depends on d_k and on the number of keys", "map"
 
@@ -25,7 +25,7 @@ class Map:
         self.extreme = min(self.cells, key=lambda c: c.median)
 
     def range_of(self, name, cells):
-        """The smallest and the largest value of a ratio's field in some cells."""
+        """Return the smallest and the largest value of a ratio's field in some cells."""
         found = [getattr(c, name) for c in cells]
         return min(found), max(found)
 
@@ -60,13 +60,13 @@ class Map:
         )
 
     def draw(self, folder):
-        """Both maps."""
+        """Draw both maps."""
         maps = [("variance 1", 1.0, self.cells), ("GPT-2's initial weights", GPT2, self.of_gpt2)]
         save_figure(plot_map(maps), folder / "map")
 
     @property
     def claims(self):
-        """Rows of the report's table: claim, effect, repeats, what would falsify it."""
+        """Return the rows of the report's table: claim, effect, repeats, condition of failure."""
         repeats = f"{len(self.cells)} cells × {self.repeats} × {self.queries} queries"
         low, high = self.range_of("mean", self.cells)
         usual, most = self.range_of("median", self.usual)
@@ -95,7 +95,7 @@ class Map:
         ]
 
     def show(self, page, folder):
-        """The section of the page."""
+        """Add the section to the page."""
         low, high = self.range_of("median", self.usual)
         page.ask(
             "A head has no scale. As the number of keys grows at one width, does the gradient of a "
@@ -110,15 +110,13 @@ class Map:
             f"scale is {low:.1f} to {high:.0f} times the one with it at d_k from 16 to 128 with 64 "
             f"keys or more, and {self.extreme.median:.0e} at d_k = {self.extreme.d_k} with "
             f"{self.extreme.keys} keys. At GPT-2's initial weights it is larger nearly everywhere.",
-            caption="Figure 1. Median ‖∂L/∂q‖ without the scale, divided by that with it. Orange: "
-            "larger without the scale; blue: smaller; the line: equal; dotted: the freezing "
-            "line, where "
-            "scores without a scale spread by √(2 ln n) and a few keys begin to have all weight. "
-            f"{self.repeats} repeats of {self.queries} queries (on the right one of "
-            f"{self.fewer}). The "
-            "small points are the d_k and the trained context of three models, whose q and k do "
-            "not "
-            "have unit variance: the right map has the deviation of GPT-2's initial weights",
+            caption="Figure 1. The median length ‖∂L/∂q‖ of the gradients without the scale, "
+            "divided by that with it. Orange: larger without the scale; blue: smaller; the line: "
+            "equal; dotted: the freezing line, where scores without a scale spread by √(2 ln n) "
+            f"and a few keys begin to have all weight. {self.repeats} repeats of {self.queries} "
+            f"queries (on the right one of {self.fewer}). The small points are the d_k and the "
+            "trained context of three models, whose q and k do not have unit variance: the right "
+            "map has the deviation of GPT-2's initial weights",
         )
 
 
@@ -148,16 +146,16 @@ class Distributions:
         marks.at_most("that share at d_k = 64 with 1,024 keys", self.smaller[1], 0.2)
 
     def draw(self, folder):
-        """Three distributions."""
+        """Draw the three distributions."""
         save_figure(plot_distributions(self.points), folder / "distributions")
 
     @property
     def claims(self):
-        """(The map has the claim.)"""
+        """Return no rows: the map has the claim."""
         return []
 
     def show(self, page, folder):
-        """The section of the page."""
+        """Add the section to the page."""
         page.figure(
             folder / "distributions.svg",
             alt="The share of queries below each length of the gradient at three points. With the "
@@ -176,7 +174,7 @@ class Distributions:
 
 
 class Hill:
-    """Figure 3: the median over the spread of the scores."""
+    """Figure 3: the median of ‖∂L/∂q‖ over the spread of the scores."""
 
     heading, name = "One hill for all widths, and 1/√d_k is not its top", "hill"
 
@@ -188,12 +186,12 @@ class Hill:
         self.tops = {n: max(self.line(n), key=lambda point: point[1])[0] for n in self.keys}
 
     def line(self, n):
-        """(s, median) for a number of keys."""
+        """Return (s, median) for each measurement with this number of keys."""
         return [(s, row.gradient_median) for s, row in self.lines if row.keys == n]
 
     @property
     def flatness(self):
-        """The largest over the smallest median with 1/√d_k, over the widths, at the worst n."""
+        """Return the largest over the smallest median with 1/√d_k, over widths, at the worst n."""
         found = []
         for n in {row.keys for row in self.scaled}:
             medians = [row.gradient_median for row in self.scaled if row.keys == n]
@@ -215,12 +213,12 @@ class Hill:
         )
 
     def draw(self, folder):
-        """The hill."""
+        """Draw the hill."""
         save_figure(plot_hill(self.lines, self.raw), folder / "hill")
 
     @property
     def claims(self):
-        """A row of the report's table."""
+        """Return a row of the report's table."""
         tops = ", ".join(f"{top:.1f} with {n:,} keys" for n, top in self.tops.items())
         return [
             [
@@ -234,13 +232,13 @@ class Hill:
         ]
 
     def show(self, page, folder):
-        """The section of the page."""
+        """Add the section to the page."""
         page.say(
-            "With independent entries of variance 1 softmax's Jacobian J depends on the scores "
-            "alone, and scale · Kᵀ makes J g about s = scale · √d_k times as long. So the median "
-            "is one function of s for each number of keys. That ½ is the one exponent at which s "
-            "does not depend on d_k is algebra; what is measured here tests the code and the "
-            "assumption.",
+            "Softmax's Jacobian J, the matrix of its derivatives, depends on the scores alone. "
+            "With independent entries of variance 1, scale · Kᵀ makes J g about s = scale · √d_k "
+            "times as long. So the median is one function of s for each number of keys. That s "
+            "does not depend on d_k at the exponent ½ alone is algebra; the measurement tests the "
+            "code and the assumption.",
         )
         page.figure(
             folder / "hill.svg",

@@ -100,7 +100,7 @@ class Found:
 
     @classmethod
     def of(cls, measured, about):
-        """Make it from the rows of `sweeps`, by name."""
+        """Make the findings from the rows of each of `sweeps`, by its name."""
         trained = [row for rows in measured.values() for row in rows if isinstance(row, Training)]
         slopes = {}
         for rows in (rows for name, rows in measured.items() if name.startswith("sharpness")):
@@ -113,7 +113,7 @@ class Found:
         return cls(about, rises, outcomes(trained), slopes)
 
     def write(self, path):
-        """Write it as a file of a few kilobytes: a line for each result."""
+        """Write the findings as a file of a few kilobytes: a line for each result."""
         lines = [["about", "", self.about]]
         lines += [["first step", key, value] for key, value in self.rises.items()]
         lines += [["trainings", k, dataclasses.asdict(one)] for k, one in self.outcomes.items()]
@@ -122,7 +122,7 @@ class Found:
 
     @classmethod
     def read(cls, path=FULL):
-        """Read what `write` has written."""
+        """Read the findings that `write` has written."""
         about, rises, found, slopes = {}, {}, {}, {}
         for kind, key, value in map(json.loads, path.read_text("utf-8").splitlines()):
             if kind == "about":
@@ -141,7 +141,7 @@ class Found:
         return f"a run of {self.about['date']}, seed {self.about['seed']}"
 
     def best(self, optimizer, a, follow, d_k):
-        """The fewest mean steps of a rate at which every training learned: an Outcome, or None."""
+        """Return the Outcome with the fewest mean steps, of rates at which all learned, or None."""
         fit = [
             one
             for key, one in self.outcomes.items()
@@ -150,7 +150,7 @@ class Found:
         return min(fit, key=lambda one: one.steps_mean, default=None)
 
     def ratios(self, one, other, rates):
-        """The steps of one way over those of another at these rates; ∞ where one never learned.
+        """Return the steps of one way over another's at these rates; ∞ where one never learned.
 
         one, other  (optimizer, a, follow, d_k)
         """
@@ -164,19 +164,19 @@ class Found:
         return found
 
     def nearest(self, optimizer):
-        """The exponent with which the first step depends least on d_k."""
+        """Return the exponent with which the first step depends least on d_k."""
         grid = [key for key in self.rises if key[:2] == (optimizer, "unit")]
         return min(grid, key=lambda key: abs(self.rises[key][0]))[2]
 
 
 def about(seed, size):
-    """When and how a run was made."""
+    """Return the date and the command of a run, with its seed and repeats."""
     repeats = {name: repeats for name, (_, _, repeats, _) in sweeps(size).items()}
     return made(f"python -m demos laboratory --{size}", seed, repeats=repeats)
 
 
 def error(of):
-    """A number and its standard error."""
+    """Return a number and its standard error as text."""
     return f"{of[0]:.2f} ± {of[1]:.2f}"
 
 
@@ -242,12 +242,12 @@ class Steps:
         marks.at_most(f"{what}, {many:,} queries", run.slopes[many][0], 0.85, ".2f")
 
     def draw(self, folder):
-        """Figure 4: its first panel from this run, the others from the run with --full."""
+        """Draw figure 4: its first panel from this run, the others from the run with --full."""
         save_figure(plot_steps(self.first, self.full.outcomes), folder / "steps")
 
     @property
     def claims(self):
-        """Rows of the paper's table: a claim, its effect and range, repeats, what falsifies it."""
+        """Return the rows of the paper's table: claim, effect, repeats, condition of failure."""
         full, times = self.full, self.full.about["repeats"]
         rise = lambda *key: error(full.rises[key])
         best = lambda *key: str(full.best(*key))
@@ -255,8 +255,8 @@ class Steps:
         rates = sorted({key[5] for key in full.outcomes if key[0] == "sgd"})
         return [
             [
-                "At one rate for all weights, of six exponents the first step depends least on d_k "
-                "with ½ for SGD and 1 for Adam",
+                "If all weights have one rate, the first step depends least on d_k at the exponent "
+                "½ for SGD, and at 1 for Adam",
                 f"the step goes with d_k to the power of {rise('sgd', 'unit', 0.5)} and "
                 f"{rise('adam', 'unit', 1.0)}, d_k from 8 to 512",
                 f"{times['first steps']} draws",
@@ -279,8 +279,7 @@ class Steps:
             ],
             [
                 "With SGD at d_k = 512 a head without the scale needs seven to ten times the "
-                "steps, "
-                "each at the best of its rates; at 8 half as many again",
+                "steps, each at the best of its rates; at 8 half as many again",
                 f"SGD, 512: {best('sgd', 0.0, 0.0, 512)} against {best('sgd', 0.5, 0.0, 512)}; at "
                 f"8: {best('sgd', 0.0, 0.0, 8)} against {best('sgd', 0.5, 0.0, 8)}",
                 f"{times['SGD']} seeds, {len(rates)} rates from {rates[0]:g} to {rates[-1]:g}",
@@ -289,7 +288,7 @@ class Steps:
         ]
 
     def show(self, page, folder):
-        """The section of the page."""
+        """Add the section to the page."""
         page.say(
             "A head learns associative recall (chapter 16.5). By how much does its first step move "
             "the scores, and after how many steps are 98 % of its answers right?"
@@ -323,7 +322,7 @@ class Steps:
         )
 
     def show_rates(self, page, optimizer):
-        """A table of the trainings with one optimizer, from the run with --full."""
+        """Add a table of the trainings with one optimizer, from the run with --full."""
         found = {key[1:]: one for key, one in self.full.outcomes.items() if key[0] == optimizer}
         rates = sorted({key[4] for key in found})
         rows = []

@@ -50,7 +50,7 @@ def sweeps(size):
 
 
 class Trained:
-    """What was measured of the trainings with one scale at one d_k, at their end."""
+    """The measurements of the trainings with one scale at one d_k, at their end."""
 
     def __init__(self, rows, a, d_k):
         self.rows = [row for row in rows if (row.d_k, row.a) == (d_k, a)]
@@ -58,7 +58,7 @@ class Trained:
         self.changes = [end.change for end in self.rows[0].end]
 
     def ends(self, name, change="as trained"):
-        """Return one number of each training, after it."""
+        """Return one measurement of the end of each training, as trained or after a change."""
         found = [end for row in self.rows for end in row.end if end.change == change]
         return np.array([getattr(end, name) for end in found])
 
@@ -67,7 +67,7 @@ class Trained:
         return steps_over_rates(self.rows, change, slowed)[self.lr]
 
     def said(self, change="as trained", slowed=1.0, lr=None):
-        """Return the second task's steps as in a table: of those that learned it, and how many."""
+        """Return the steps to the second task as a table's cell, of trainings that learned it."""
         wanted = (change, slowed, self.lr if lr is None else lr)
         found = [task for row in self.rows for task in row.second]
         every = [t.steps for t in found if (t.change, t.slowed, t.lr) == wanted]
@@ -80,7 +80,7 @@ class Trained:
 
 
 class AllTrained:
-    """All of the section: this run's trainings, those that are kept, and the real heads."""
+    """The section's data: this run's trainings, those that are kept, and the real heads."""
 
     heading = "Without its scale a look-up model still answers, and learns slowly"
     name = "trained"
@@ -105,7 +105,7 @@ class AllTrained:
 
     @property
     def claims(self):
-        """Rows of the report's table: claim, effect, repeats, what would falsify it."""
+        """Return the rows of the report's table: claim, effect, repeats, condition of failure."""
         scaled, raw = self.of_kept[0.5, 64], self.of_kept[0.0, 64]
         trainings = f"{len(scaled.rows)} trainings (--full)"
         real, grows = len(self.heads.rows), self.heads.count("mean", 1)
@@ -121,7 +121,7 @@ class AllTrained:
                 f"task takes less than {SLOWER} times the steps",
             ],
             [
-                "Queries that are dead for a random g tell saturated heads from finished ones",
+                "Queries that a random g does not reach tell saturated heads from finished ones",
                 f"{scaled.ends('passed_dead').mean():.0%} with 1/√d_k and "
                 f"{raw.ends('passed_dead').mean():.0%} without, where "
                 f"{scaled.ends('dead').mean():.0%} and {raw.ends('dead').mean():.0%} are dead for "
@@ -185,10 +185,10 @@ class AllTrained:
         page.table(
             HEADER,
             table_rows(self.of_kept),
-            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. Dead: "
-            "shorter than .001 (an absolute number), of the gradient of a question's loss with "
-            "respect to q, and of ⟨g, output⟩. 2nd task: steps to 98 %, mean ± one standard "
-            "deviation of the trainings that learned it",
+            caption=f"After 300 steps of SGD at the rate {scaled.lr:g}, {self.source()}. A query "
+            "is dead if ‖∂L/∂q‖ is below .001, for a question's loss L, or for L = ⟨g, output⟩ "
+            "with a random g. 2nd task: steps to 98 %, mean ± one standard deviation of the "
+            "trainings that learned it",
         )
         header, *rows = rate_rows(self.of_kept)
         page.table(

@@ -31,7 +31,7 @@ from demos.laboratory._trained import sweeps as sweeps_of_trained
 
 
 def add(parser):
-    """The options that only this demo has."""
+    """Add the options that only this demo has."""
     parser.add_argument(
         "--full",
         action="store_true",
@@ -49,7 +49,7 @@ size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
 
 def sized(quick, default, full):
-    """A size by the size of the run."""
+    """Return the one of three sizes that belongs to the size of the run."""
     return {"quick": quick, "default": default, "full": full}[size]
 
 
@@ -146,8 +146,8 @@ page.say(
     "gradient. For each number of keys all widths lie on one hill, and 1/√d_k puts them at one "
     "place, which is not its top. Which power of d_k keeps a step the same depends on the "
     "optimizer only while one rate is kept for all weights. A toy model that has learned a look-up "
-    "keeps its answers without its scale, but learns a second task more slowly. Models that "
-    "calculate lose answers.",
+    "keeps its answers without its scale, but learns a second task more slowly. Trained models "
+    "that calculate give wrong answers without it.",
 )
 for number, section in enumerate(SECTIONS, start=1):
     page.section(f"{number} · {section.heading}", name=section.name)
@@ -156,18 +156,17 @@ page.section(f"{len(SECTIONS) + 1} · Claims, and what would falsify them", name
 page.table(
     ["claim", "effect", "repeats", "falsified by"],
     CLAIMS,
-    caption="A mark of this command checks each claim, and a test makes each mark fail. Marks that "
-    "are named --full judge the committed run",
+    caption="A mark of this command checks each claim, and a test makes each mark fail. Marks with "
+    "--full in their names judge the kept run with --full",
 )
 with page.folded("All marks of this run"):
     marks.table(page, "Scores beside their pass marks")
 page.section(f"{len(SECTIONS) + 2} · Limits", name="limits")
 page.say(
-    "Queries, keys and the gradient at the weights are independent and random, but for figures 4 "
-    "and 5. "
-    "There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and k a "
-    f"deviation of {GPT2:.2f}, so its map is another one. The tasks are toys, and two small models "
-    "stand for the trained ones.",
+    "Queries, keys and the gradient at the weights are independent and random, except in figures "
+    "4 and 5. There is one layer. Variance 1 is an assumption: GPT-2's initial weights give q and "
+    f"k a deviation of {GPT2:.2f}, so its map is another one. The tasks are toys, and two small "
+    "models stand for the trained ones.",
 )
 page.section(f"{len(SECTIONS) + 3} · References", name="references")
 page.list(REFERENCES)

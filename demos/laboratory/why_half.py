@@ -96,7 +96,7 @@ COLOURS = {0.0: UNSCALED, 0.5: SCALED, 1.0: SCALED_TWICE}
 
 
 def panel(name, x_axis, y_axis, title, draw):
-    """One picture on logarithmic axes of base 2 and 10, drawn by `draw`; the path of its SVG."""
+    """Draw a picture by `draw`, with a logarithmic y axis, and return the path of its SVG."""
     figure = new_figure(3.8, 3.2)
     axes = figure.subplots()
     axes.set_yscale("log")
@@ -109,7 +109,7 @@ def panel(name, x_axis, y_axis, title, draw):
 
 
 def draw_lines(axes):
-    """Median and mean over d_k at three exponents."""
+    """Draw the median and the mean over d_k at three exponents."""
     axes.set_xscale("log", base=2)
     for a, colour in COLOURS.items():
         axes.plot(D_KS, mean[a], "^:", color=colour, markersize=3)
@@ -120,14 +120,14 @@ def draw_lines(axes):
 
 
 def draw_flatness(axes):
-    """How far apart the medians are, over the exponent."""
+    """Draw over the exponent how many times apart the medians are."""
     axes.plot(EXPONENTS, list(spread.values()), "o-", color=REFERENCE, markersize=3)
     for a, colour in COLOURS.items():
         axes.plot(a, spread[a], "o", color=colour, markersize=7)
 
 
 def draw_hill(axes):
-    """All medians over the standard deviation of the scores, d_k^(½-a)."""
+    """Draw all medians over the standard deviation of the scores, d_k^(½-a)."""
     axes.set_xscale("log", base=2)
     for a in [*(a for a in EXPONENTS if a not in COLOURS), *COLOURS]:
         size = 6 if a in COLOURS else 2.5
@@ -137,7 +137,7 @@ def draw_hill(axes):
 
 
 def at(a, *places):
-    """The medians at an exponent and some d_k, as a sentence has them."""
+    """Return the medians at an exponent and some d_k, as a sentence has them."""
     return ", ".join(f"{median[a][D_KS.index(d_k)]:.2g} at d_k = {d_k}" for d_k in places)
 
 
@@ -177,7 +177,7 @@ SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one scrip
 
 
 def part(name):
-    """A file of the page, with this run's seed and the project's colours put in."""
+    """Return a file of the page, with this run's seed and the project's colours put in."""
     names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
     dark = {"UNSCALED_DARK": "#e37319", "SCALED_DARK": "#71b1fa", "TWICE_DARK": "#e2d5cb"}
     text = (FOLDER / name).read_text(encoding="utf-8")

@@ -50,7 +50,7 @@ def _spoken(error: OSError) -> str:
 
 
 def beside(path: Path) -> Path:
-    """A name beside the path that no file has yet."""
+    """Return a path beside this one that no file has yet."""
     n = 1
     while os.path.lexists(other := path.with_name(f"{path.name}.old-{n}")):
         n += 1
@@ -64,16 +64,16 @@ class Folder:
         self.path = path
 
     def file(self, name: str) -> Path:
-        """The learner's file of an exercise."""
+        """Return the path of the learner's file of an exercise."""
         return self.path / f"{name}.py"
 
     def bytes(self, name: str) -> bytes | None:
-        """What the learner's file of an exercise holds; None if there is none to read."""
+        """Return the bytes of the learner's file of an exercise; None if there is none to read."""
         path = self.file(name)
         return path.read_bytes() if path.is_file() else None
 
     def is_one(self) -> bool:
-        """Whether this is a learner's folder. (The repository has files of the same names.)"""
+        """Return True if this is a learner's folder. (The repository has files of these names.)"""
         inside = self.path.resolve().is_relative_to(ROOT)
         names = (KEPT, *(f"{name}.py" for name in EXERCISES))
         return not inside and any(os.path.lexists(self.path / name) for name in names)
@@ -110,17 +110,17 @@ class Folder:
         self.write(KEPT, json.dumps(kept, indent=1) + "\n")
 
     def hints(self, name: str) -> int:
-        """How many hints of an exercise have been shown."""
+        """Return the number of hints of an exercise that have been shown."""
         return self.kept()["hints"].get(name, 0)
 
     def next_hint(self, name: str, most: int) -> int:
-        """How many hints had been shown before the next one, which is counted now."""
+        """Count the next hint as shown, and return how many had been shown before it."""
         shown = self.hints(name)
         self._change(lambda kept: kept["hints"].update({name: min(shown + 1, most)}))
         return shown
 
     def state(self, name: str) -> str:
-        """ "solved", "changed" since it was solved, or "" if it was not."""
+        """Return "solved", "changed" (since it was solved), or "" if it was not solved."""
         known = self.kept()["solved"].get(name)
         if known is None:
             return ""
@@ -131,7 +131,7 @@ class Folder:
         self._change(lambda kept: kept["solved"].update({name: fingerprint}))
 
     def fingerprint(self, name: str) -> str:
-        """A number for the learner's file and for the check of it; "" without a file."""
+        """Return a hash of the learner's file and of the check of it, or "" without a file."""
         check = Path(__file__).parent / "checks" / f"{name}.py"
         text = self.bytes(name)
         return hashlib.sha256(text + check.read_bytes()).hexdigest()[:16] if text else ""
@@ -150,7 +150,7 @@ class Folder:
 
 
 def make(text: str) -> tuple[Folder, int]:
-    """A learner's folder, and how many files were written to it.
+    """Make a learner's folder; return it and the number of exercises that were written to it.
 
     Files that are there already stay as they are.
     """
@@ -166,7 +166,7 @@ def make(text: str) -> tuple[Folder, int]:
 
 
 def _filled(folder: Folder) -> int:
-    """How many exercises were written to a folder, in which they were missing."""
+    """Write the exercises that are missing in a folder, and return their number."""
     path = folder.path
     others = next(path.iterdir(), None)
     if others and not folder.is_one():
@@ -182,7 +182,7 @@ def _filled(folder: Folder) -> int:
 
 
 def find(text: str | None) -> Folder:
-    """The learner's folder: the one named, or the current one, or one that it is in."""
+    """Return the learner's folder: the one named, or the current one, or one that it is in."""
     if text is not None:
         path = Path(text).expanduser()
         folder = Folder(path.resolve())

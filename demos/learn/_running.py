@@ -38,7 +38,7 @@ HERE = "<your file>"
 
 
 class Answer(NamedTuple):
-    """What a check says: whether the exercise is solved, and if not, why."""
+    """The answer of a check: whether the exercise is solved, and the reason if it is not."""
 
     solved: bool
     said: str = ""
@@ -51,7 +51,7 @@ class Answer(NamedTuple):
 
 
 def loaded(text: str, path: Path) -> ModuleType:
-    """The learner's text as a module. It may import the other files of its folder."""
+    """Return the learner's text as a module, which may import the other files of its folder."""
     module = ModuleType(path.stem)
     module.__file__, module.__dict__["__text__"] = str(path), text
     known, folder = dict(sys.modules), str(path.parent)
@@ -73,7 +73,7 @@ def loaded(text: str, path: Path) -> ModuleType:
 
 
 def judged(path: Path, name: str, text: str | None = None) -> Answer:
-    """What the check of an exercise says of the learner's file, in this process."""
+    """Return the answer of an exercise's check for the learner's file, in this process."""
     from demos.learn._telling import During, Unsolved
 
     check = importlib.import_module(f"demos.learn.checks.{name}").check
@@ -115,7 +115,7 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
 
 
 def _read(path: Path) -> str:
-    """The text of a file of Python."""
+    """Return the text of a Python file."""
     content = path.read_bytes()
     try:
         return decode_source(content)
@@ -129,7 +129,7 @@ def _missing(path: Path, name: str) -> str:
 
 
 def _unreadable_syntax(error: SyntaxError, path: Path) -> str:
-    """The sentence of a SyntaxError, and its line with a mark below."""
+    """Return the sentence of a SyntaxError, with its line and a mark below."""
     own = error.filename in (None, HERE, str(path))
     file = path.name if own else Path(error.filename or "").name
     said = f"{file}, line {error.lineno or 1}: {type(error).__name__}: {error.msg}"
@@ -152,12 +152,12 @@ REMARKS = {
 
 
 def printable(text: str) -> str:
-    """A text without what would move the cursor of a terminal, or clear it."""
+    """Return a text without characters that move the cursor of a terminal, or clear it."""
     return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)
 
 
 def _explained(error: BaseException, path: Path) -> str:
-    """An exception as one sentence: the learner's line, and the exception's own words."""
+    """Return an exception as one sentence: the learner's line, and the exception's own words."""
     kind = "MemoryError" if isinstance(error, MemoryError) else type(error).__name__
     try:
         words = printable(" ".join(str(error).split()))
@@ -192,7 +192,7 @@ def _explained(error: BaseException, path: Path) -> str:
 
 
 def _own_lines(trace: TracebackType | None, path: Path) -> list[tuple[str, int, str]]:
-    """The places of a traceback that are in the learner's folder: file, line, function."""
+    """Return the places of a traceback that are in the learner's folder: file, line, function."""
     found = []
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -229,7 +229,7 @@ def main() -> None:
 
 
 def run(path: Path, name: str, *, seconds: float | None = None) -> Answer:
-    """What the check of an exercise says of the learner's file, from a process of its own."""
+    """Return the answer of an exercise's check for the learner's file, from a separate process."""
     command = [sys.executable, "-P", "-B", "-u", "-m", "demos.learn._running", str(path), name]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
@@ -262,7 +262,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class _Reader(threading.Thread):
-    """Reads a pipe to its end, and keeps the first megabyte."""
+    """A thread that reads a pipe to its end, and keeps the first megabyte."""
 
     def __init__(self, pipe: IO[bytes] | None) -> None:
         super().__init__(daemon=True)
@@ -270,7 +270,7 @@ class _Reader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read, so that the process need not wait until somebody does."""
+        """Read to the end, so that the process never waits until somebody reads."""
         assert self.pipe is not None
         with self.pipe:
             while chunk := os.read(self.pipe.fileno(), 1 << 16):
@@ -279,12 +279,12 @@ class _Reader(threading.Thread):
                     self.kept += chunk
 
     def text(self) -> str:
-        """What was kept."""
+        """Return the text that was kept."""
         self.join(1.0)
         return self.kept.decode("utf-8", "replace")
 
     def beginning(self) -> str:
-        """The first lines, and how many more there were."""
+        """Return the first lines, and the number of those that follow."""
         lines = self.text().splitlines()
         shown = [line[:WIDTH] for line in lines[:LINES]]
         more = max(self.lines, len(lines)) - len(shown)
@@ -292,7 +292,7 @@ class _Reader(threading.Thread):
 
 
 def _answer(path: Path, told: str, code: int | None) -> Answer:
-    """The answer in what a process has told, or what its end says instead (None: we ended it)."""
+    """Return the answer that a process has told, or say how it ended (None: we ended it)."""
     answers = [line for line in told.splitlines() if line.startswith("{")]
     if answers:
         found = json.loads(answers[-1])

@@ -23,7 +23,7 @@ from minigrad.engine.tensor import read_only
 
 
 class Unsolved(Exception):
-    """Why an exercise is not solved: one sentence. `kind` is "value", "derivative" or "law"."""
+    """An exercise is not solved: one sentence why. `kind` is "value", "derivative" or "law"."""
 
     def __init__(self, sentence: str, kind: str = "") -> None:
         super().__init__(sentence)
@@ -31,12 +31,12 @@ class Unsolved(Exception):
 
 
 class During(Exception):
-    """What the check was asking for when the learner's code raised the exception it comes from."""
+    """An exception of the learner's code, during the call that the check was asking for."""
 
 
 @contextmanager
 def asking(asked: str) -> Iterator[None]:
-    """An exception of the learner's code in here is told with the call that was asked for."""
+    """Name the call that was asked for, if the learner's code raises an exception in this block."""
     try:
         yield
     except (Unsolved, During):
@@ -46,7 +46,7 @@ def asking(asked: str) -> Iterator[None]:
 
 
 def given(answer: ModuleType, name: str) -> Any:
-    """What the learner's module calls `name`; Unsolved if it is missing or still empty."""
+    """Return the learner's object of this name; raise Unsolved if it is missing or still empty."""
     file = Path(answer.__file__ or "").name
     if not hasattr(answer, name):
         raise Unsolved(f"{file} defines no {name}: it was there at the beginning")
@@ -58,7 +58,7 @@ def given(answer: ModuleType, name: str) -> Any:
 
 
 def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, which is given read-only views of the arrays that it is called with."""
+    """Return the function with read-only views of the arrays that it is called with."""
 
     @functools.wraps(function)
     def called(*inputs: Any, **options: Any) -> Any:
@@ -69,7 +69,7 @@ def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _empty(text: str, name: str, given_text: str) -> int:
-    """The line of the first `...` of ours in what a text defines as `name`; 0 if there is none.
+    """Return the line of the first `...` of ours in the definition of `name`; 0 if there is none.
 
     (A learner may write `...`, too: as a value of an index, or as the body of a class.)
     """
@@ -90,7 +90,7 @@ def _empty(text: str, name: str, given_text: str) -> int:
 
 
 def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
-    """Unsolved unless got equals expected: first in its shape, then in every element.
+    """Raise Unsolved unless got equals expected: first in its shape, then in every element.
 
     `asked` is the call as the learner would type it. Elements may differ by `rtol` of the largest
     expected one. Several results are compared as tuples.
@@ -121,13 +121,13 @@ def same(asked: str, got: Any, expected: Any, *, rtol: float = 1e-7) -> None:
 
 
 def returned(asked: str, got: Any) -> None:
-    """Unsolved if nothing came."""
+    """Raise Unsolved if the learner's function returned nothing."""
     if got is None:
         raise Unsolved(f"{asked.rstrip(',')} returned None: is a return missing?", "value")
 
 
 def results(asked: str, got: Any, count: int) -> Any:
-    """What came; Unsolved unless it is so many results."""
+    """Return the results. Raise Unsolved if there are not `count` of them."""
     returned(asked, got)
     if not isinstance(got, tuple | list) or len(got) != count:
         many = isinstance(got, tuple | list) and len(got) != 1
@@ -137,7 +137,7 @@ def results(asked: str, got: Any, count: int) -> Any:
 
 
 def array(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
-    """What came; Unsolved unless it is an array of this shape, with which one can compute."""
+    """Return the result. Raise Unsolved unless it is an array of numbers, and of this shape."""
     shaped(asked, got, shape)
     if not isinstance(got, np.ndarray | np.generic):
         raise Unsolved(f"{asked} is {_kind(got)}; an array was expected", "value")
@@ -145,7 +145,7 @@ def array(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
 
 
 def tensor(asked: str, got: Any, shape: tuple[int, ...], back_to: str) -> Tensor:
-    """What came; Unsolved unless it is a Tensor of this shape, through which the gradient goes."""
+    """Return the result. Raise Unsolved unless it is a Tensor of numbers, and of this shape."""
     shaped(asked, got, shape)
     if not isinstance(got, Tensor):
         said = f"{asked} is {_kind(got)}, not a Tensor: the gradient of {back_to} is lost"
@@ -154,13 +154,13 @@ def tensor(asked: str, got: Any, shape: tuple[int, ...], back_to: str) -> Tensor
 
 
 def _kind(value: Any) -> str:
-    """What a value is: an array, a Tensor, a list, …"""
+    """Return the kind of a value in words: an array, a Tensor, a list, …"""
     kind = "array" if isinstance(value, np.ndarray | np.generic) else type(value).__name__
     return f"a{'n' * (kind[0] in 'aeiou')} {kind}"
 
 
 def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
-    """What came as an array; Unsolved unless it is one of numbers, and of this shape."""
+    """Return the result as an array. Raise Unsolved unless it has numbers, and this shape."""
     returned(asked, got)
     if isinstance(got, tuple) and any(map(callable, got)):
         said = f"{asked} is a tuple with a function in it: is @primitive missing above it?"
@@ -179,7 +179,7 @@ def shaped(asked: str, got: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value in a few letters."""
+    """Return a value in a few letters."""
     if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and not value.ndim):
         return f"{float(value):.6g}"
     text = " ".join(repr(value).split())
@@ -193,7 +193,7 @@ def right_derivatives(
     asked: str = "",
     laws: Callable[[], None] | None = None,
 ) -> None:
-    """Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
+    """Raise Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
 
     `asked` is the call as the learner would type it, for operations that have options. If gradcheck
     has no diagnosis, `laws` is called: a law that is broken says more than two numbers that differ.
@@ -223,7 +223,7 @@ def right_derivatives(
 
 
 def _worth_telling(error: GradientError) -> list[str]:
-    """What gradcheck says, without its table; and without its heading, where others say more."""
+    """Return gradcheck's sentences without its table, and its heading only if it is needed."""
     heading, *lines = str(error).splitlines()
     rest = [line for line in lines if not re.match(r"\s|The elements", line)]
     if error.diagnoses:
@@ -239,6 +239,6 @@ def _worth_telling(error: GradientError) -> list[str]:
 
 
 def law(sentence: str, holds: bool, seen: str) -> None:
-    """Unsolved unless the law holds; `seen` is what was found instead."""
+    """Raise Unsolved unless the law holds; `seen` is what was found instead."""
     if not holds:
         raise Unsolved(f"{sentence}. But {seen}", "law")

@@ -43,7 +43,7 @@ NEXT = {
 
 
 def coloured(text, code):
-    """Text in a colour, where a person reads it in a terminal that has colours."""
+    """Colour a text, where a person reads it in a terminal that has colours."""
     shown = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return f"\033[{code}m{text}\033[0m" if shown else text
 
@@ -59,17 +59,17 @@ def say(text, indent=""):
 
 
 def headed(name):
-    """An exercise's number and title."""
+    """Return an exercise's number and title."""
     return f"Exercise {number(name)} of {len(EXERCISES)} · {title(name)}"
 
 
 def check_of(name):
-    """The module with an exercise's check, chapter and hints."""
+    """Import the module with an exercise's check, chapter and hints."""
     return importlib.import_module(f"demos.learn.checks.{name}")
 
 
 def meant(word):
-    """The exercise that a learner means by 7, e07, exp or e07_exp."""
+    """Return the exercise that a learner means by 7, e07, exp or e07_exp."""
     plain = word.casefold().removesuffix(".py")
     if plain in OPTIONS:
         stop(f"there is no exercise {word!r}: did you mean --{plain}?")
@@ -93,7 +93,7 @@ def meant(word):
 
 
 def tried(folder, name):
-    """Run an exercise's check, say what it says, and whether the exercise is solved."""
+    """Run an exercise's check, print its answer, and return True if the exercise is solved."""
     print(coloured(headed(name), 1))
     print(folder.file(name))
     if sys.stdout:
@@ -117,7 +117,7 @@ def tried(folder, name):
 
 
 def next_words(folder, name, again, *, watched):
-    """What to do after a check that said no."""
+    """Print the next step after a check that said no."""
     left = len(check_of(name).HINTS) - folder.hints(name)
     end = " and save it." if watched else ", save it, and run the same command again."
     what = f"For a hint ({left} left)" if left else "To see our lines beside yours"
@@ -126,7 +126,7 @@ def next_words(folder, name, again, *, watched):
 
 
 def go_on(folder, again, names, *, watched=False):
-    """Check those of the exercises that are not known to be solved, up to the first that is not."""
+    """Check the exercises that are not known to be solved, in order, until one is not solved."""
     for name in names:
         known = len(names) > 1 and folder.state(name) == "solved"
         if not known and not tried(folder, name):
@@ -138,7 +138,7 @@ def go_on(folder, again, names, *, watched=False):
 
 
 def first(folder, names):
-    """The first exercise that is not known to be solved; the last one if all are."""
+    """Return the first exercise that is not known to be solved, or the last one if all are."""
     return next((name for name in names if folder.state(name) != "solved"), names[-1])
 
 
@@ -146,7 +146,7 @@ def first(folder, names):
 
 
 def looked(folder):
-    """When each file was last written, and how large it is; None for a missing one."""
+    """Return the date, the size and the number on the disk of each file; None for a missing one."""
     seen = []
     for name in EXERCISES:
         try:
@@ -158,7 +158,7 @@ def looked(folder):
 
 
 def settled(folder):
-    """What the files are when an editor has finished.
+    """Wait until an editor has finished, and return what `looked` sees then.
 
     (Some editors remove a file and write it anew, so a missing file gets half a second.)
     """
@@ -192,7 +192,7 @@ def watch(folder, again, names):
 
 
 def hint(folder, name, again):
-    """The next of an exercise's hints; after the last one, all of them."""
+    """Print the next of an exercise's hints; after the last one, all of them."""
     hints = check_of(name).HINTS
     shown = folder.next_hint(name, len(hints))
     print(coloured(headed(name), 1))
@@ -204,7 +204,7 @@ def hint(folder, name, again):
 
 
 def compare(folder, name):
-    """Our lines and the learner's."""
+    """Print the changes that lead from the learner's lines to ours."""
     print(coloured(headed(name), 1))
     ours = solution(name).splitlines()
     yours = (folder.bytes(name) or b"").decode("utf-8", "replace").splitlines()
@@ -220,7 +220,7 @@ def compare(folder, name):
 
 
 def progress(folder):
-    """Every exercise, and whether it is solved."""
+    """Print every exercise, with a mark if it is solved."""
     marks = {"solved": "x", "changed": "~", "": " "}
     states = {name: folder.state(name) for name in EXERCISES}
     for group, names in GROUPS.items():
@@ -300,7 +300,7 @@ def main():
 
 
 def begun(folder, written, again):
-    """What to do with a new folder."""
+    """Print the first thing to do with a new folder."""
     if not written:
         print(f"All exercises are in {folder.path} already; nothing was changed.")
     else:

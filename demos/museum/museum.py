@@ -72,7 +72,7 @@ page.say(
 
 
 def place(each):
-    """Where an exhibit is on the page. Its name would tell the mistake in the address bar."""
+    """Return an exhibit's id on the page: its name would tell the mistake in the address bar."""
     return f"exhibit-{each.number}"
 
 
@@ -81,7 +81,7 @@ page.say(Html(f"Exhibits: {' · '.join(places)}"))
 
 
 def measured(symptoms):
-    """What a symptom measures: names, and values as texts."""
+    """Return the measurements of a symptom: names, and values as texts."""
     return {name: shown(value) for name, value in symptoms.items()}
 
 

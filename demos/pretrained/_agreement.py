@@ -21,7 +21,7 @@ from minigrad import cross_entropy, no_grad
 
 
 class Calculates(NamedTuple):
-    """One of mathformer's models, by us and by its authors."""
+    """One of mathformer's models, computed by us and by its authors."""
 
     problems: int
     right: int
@@ -31,7 +31,7 @@ class Calculates(NamedTuple):
 
 
 def compare_calculator(name: str) -> Calculates:
-    """All problems of an operation."""
+    """Compare all problems of an operation."""
     folder = folder_of("mathformer") / f"{name}former"
     model, ids = calculator(folder)
     from mathformer.llama import TinyLlama
@@ -54,7 +54,7 @@ def compare_calculator(name: str) -> Calculates:
 
 
 class Writes(NamedTuple):
-    """One of glassllm's models, by us and by its author."""
+    """One of glassllm's models, computed by us and by its author."""
 
     logits: float  # the largest difference
     gradients: float  # the largest difference of any element of any gradient
@@ -64,7 +64,7 @@ class Writes(NamedTuple):
 
 
 def compare_writer(language: str, *, greedy: int = 40, seed: int = 0) -> Writes:
-    """Two rows of 64 random tokens, both ways; then a text."""
+    """Compare two rows of 64 random tokens, both ways; then a text."""
     model = writer(language)
     from glassllm import GlassLM
 
@@ -123,7 +123,7 @@ class Agreement:
         marks.at_least("tokens written alike", min(w.greedy for w in written), 40, "d")
 
     def show(self, page: Page) -> None:
-        """Two tables."""
+        """Add two tables to the page."""
         page.table(
             [
                 "mathformer",
@@ -153,7 +153,7 @@ class Agreement:
                 [n, f"{w.logits:.0e}", w.arrays, f"{w.gradients:.0e}", f"{w.largest:.2f}", w.greedy]
                 for n, w in self.written.items()
             ],
-            caption="128 random tokens, in float64: logits; then how many arrays of parameters "
-            "there are, and how far their gradients are from those of glassllm's own autograd; "
-            "then what both write greedily",
+            caption="128 random tokens, in float64: the logits; the number of parameters' arrays, "
+            "and the largest difference of their gradients from those of glassllm's own autograd; "
+            "the tokens that both write greedily",
         )

@@ -20,12 +20,12 @@ END, LONGEST = 2, 5  # the token that ends an answer, and the tokens of an answe
 
 
 def tokens(problem: str, ids: dict[str, int]) -> list[int]:
-    """A token for each character."""
+    """Return a token for each character."""
     return [ids[character] for character in problem]
 
 
 def refuse_strange(name: str, model: GPT, ids: dict[str, int]) -> None:
-    """WeightsError if the model cannot read its problems, or write their answers."""
+    """Raise WeightsError if the model cannot read its problems, or write their answers."""
     vocab_size = len(model.tokens.weight.data)
     for character in sorted(set("".join([*PROBLEMS[name], *PROBLEMS[name].values()]))):
         number = ids.get(character) if isinstance(ids, dict) else None
@@ -36,14 +36,14 @@ def refuse_strange(name: str, model: GPT, ids: dict[str, int]) -> None:
 
 
 def answers(name: str, model: GPT, ids: dict[str, int]) -> list[list[int]]:
-    """What the model writes after each problem, up to and with the token that ends it."""
+    """Return the tokens written after each problem, up to and with the one that ends the answer."""
     prompts = [tokens(problem, ids) for problem in PROBLEMS[name]]
     written = generate(model, prompts, LONGEST, temperature=0, end=END)[:, len(prompts[0]) :]
     return [row[: row.index(END) + 1] if END in row else row for row in written.tolist()]
 
 
 def right(name: str, model: GPT, ids: dict[str, int]) -> int:
-    """How many problems the model solves."""
+    """Return the number of problems that the model solves."""
     expected = ([*tokens(answer, ids), END] for answer in PROBLEMS[name].values())
     return sum(row == y for row, y in zip(answers(name, model, ids), expected, strict=True))
 
@@ -57,7 +57,7 @@ SCALES = {  # what the scores are multiplied by; d_k is 4
 
 
 class Arithmetic:
-    """How many problems are solved with each scale."""
+    """The number of problems that are solved with each scale."""
 
     def __init__(self, models: dict[str, tuple[GPT, dict[str, int]]]) -> None:
         self.right = {}
@@ -81,7 +81,7 @@ class Arithmetic:
         marks.at_least("additions right with equal weights", self.right[flat, "add"], 100, "d")
 
     def show(self, page: Page) -> None:
-        """A question, and the table."""
+        """Add a question and the table to the page."""
         _, away, _, flat = SCALES
         page.ask(
             "In the models that calculate d_k is 4, so the scale is ½. What happens to their "

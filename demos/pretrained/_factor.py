@@ -24,7 +24,7 @@ BOOK, OWN, LONG = "“Alice”", "its own texts", "“Alice” in long lines"
 
 
 class OverFactor:
-    """Three kinds of texts, and what the scale is not needed for."""
+    """The loss on three kinds of texts, over a factor on the trained scale."""
 
     def __init__(self, model: GPT, tokenizer: Any, alice: Any, own: Any) -> None:
         lines = ALICE.replace("\n\n", "¶").replace("\n", " ").replace("¶", "\n\n")
@@ -80,11 +80,11 @@ class OverFactor:
         marks.at_most(what, self.raw_std, 0.5, ".2f")
 
     def smallest(self, name: str) -> float:
-        """The factor with the smallest loss."""
+        """Return the factor with the smallest loss."""
         return FACTORS[int(np.argmin(self.losses[name]))]
 
     def show(self, page: Page, out: Path, *, grown: float) -> None:
-        """The picture and what it does not show; `grown` is the raw scores' spread now."""
+        """Add the picture to the page, and its limits; `grown` is the raw scores' spread now."""
         save_figure(plot_factor(FACTORS, self.losses), out / "factor")
         said = "; ".join(
             f"{name} {losses[0]:.2f} at 0, {losses[ONE]:.2f} at 1, {losses[-1]:.2f} at √d_k"

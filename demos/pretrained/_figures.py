@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plot_factor(factors: Sequence[float], losses: Mapping[str, Sequence[float]]) -> Figure:
-    """The loss over a factor on the trained scale, a line for each text.
+    """Draw the loss over a factor on the trained scale, a line for each text.
 
     The first factor is 0, which has no place on a logarithmic axis: it stands at the left edge.
     """
@@ -42,7 +42,7 @@ def plot_ratios(
     *,
     title: str,
 ) -> Figure:
-    """‖∂L/∂q‖ without the scale over that with it, for each head: median and mean, ± 2 errors.
+    """Draw ‖∂L/∂q‖ without the scale over that with it, for each head: median and mean, ± 2 errors.
 
     median, mean   (texts, heads) logarithms of the ratios
     """
@@ -69,7 +69,7 @@ def plot_ratios(
 def plot_recovery(
     losses: Mapping[tuple[str, int, float], Any], looks: Sequence[int], trained: Sequence[float]
 ) -> Figure:
-    """Both losses over the steps, a line for each part that learns and each start.
+    """Draw both losses over the steps, a line for each part that learns and each start.
 
     losses   (part, texts, a): an array (2, seeds, looks), of the learned texts and of others
     looks    the steps after which they were taken; trained are the losses with the trained scale

@@ -30,9 +30,9 @@ Pair = tuple[Seen, Seen]  # with the scale, and without it
 
 
 class Gradients:
-    """All heads on the model's own texts, whose spread gives standard errors.
+    """The gradients of all heads on the model's own texts, whose spread gives standard errors.
 
-    costs   (texts, heads) what the loss rises by if the scale is taken from one head alone
+    costs   (texts, heads) the rise of the loss if the scale is taken from one head alone
     """
 
     def __init__(self, own: list[Pair], costs: Any) -> None:
@@ -56,7 +56,7 @@ class Gradients:
         self.dearer = _middle(costs[:, FIRST].mean(axis=1) - costs[:, HEADS:].mean(axis=1))
 
     def rows(self) -> list[list[str]]:
-        """A row for each head, the one with the smallest entropy first."""
+        """Return a row for each head, the one with the smallest entropy first."""
         median, mean = np.exp(self.median.mean(axis=0)), np.exp(self.mean.mean(axis=0))
         costs, errors = self.costs
         return [
@@ -88,8 +88,8 @@ class Gradients:
             cells = zip(others, WIDTHS[1:], strict=True)
             print(f"   {first:{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in cells))
         few, many = self.decided.sum(), (~self.decided).sum()
-        print("\n   decided: entropy / log n below a half with the scale. Ratios: geometric means.")
-        print("   dead: queries with less than a hundredth of the median with the scale.")
+        print("\n   decided: entropy / log n (1: equal weights) below a half with the scale.")
+        print("   dead: queries below a hundredth of the scaled median. Ratios: geometric means.")
         print(f"\n   By more than two standard errors, over {self.texts} texts,")
         print(f"   the median falls in {self.falls[self.decided].sum()} of {few} decided heads")
         print(f"   the median grows in {self.grows[~self.decided].sum()} of {many} diffuse heads")
@@ -110,9 +110,9 @@ class Gradients:
         marks.at_least(what, dearer / error, 4.0, ".1f")
 
     def together(self, said: str, heads: Sequence[int], rises: Any) -> str:
-        """What it costs if several heads lose their scale at once, beside one by one.
+        """Say by how much the loss rises if several heads lose their scale at once, and one by one.
 
-        rises   (texts,) what the loss rises by then
+        rises   (texts,) the rise of the loss if it is taken from all of these heads
         """
         rise, error = _middle(rises)
         more, of_more = _middle(rises - self.alone[:, heads].sum(axis=1))
@@ -126,18 +126,18 @@ class Gradients:
         )
 
     def show(self, page: Page, out: Path, looks_back: int, rises: str) -> None:
-        """A question, the picture and the table; `rises` is about several heads at once."""
+        """Add a question, the picture and the table; `rises` is about several heads at once."""
         (median, error), (mean, mean_error) = self.typical, self.average
         few, many = self.decided.sum(), (~self.decided).sum()
         page.say(
-            f"A head is called decided here if its entropy / log n, with the scale and over "
-            f"{self.texts} of the model's own texts, is below one half. {few} of the "
-            f"{len(NAMES)} heads are. The others are called diffuse."
+            "A head is called decided here if the entropy of its weights is below half of log n, "
+            f"that of equal weights, with the scale and over {self.texts} of the model's own "
+            f"texts. {few} of the {len(NAMES)} heads are. The others are called diffuse."
         )
         page.ask(
             "The scale is taken away in all heads, and the matrices stay as they were trained. "
-            "‖∂L/∂q‖ is measured for each query of each head. Does its median over the queries "
-            "fall? Does its mean? In which heads?",
+            "The length ‖∂L/∂q‖ of the gradient is measured for each query of each head. Does its "
+            "median over the queries fall? Does its mean? In which heads?",
             f"In this model the median falls in {self.falls[self.decided].sum()} of the {few} "
             f"decided heads and grows in {self.grows[~self.decided].sum()} of the {many} diffuse "
             f"ones; the mean grows in {self.mean_grows.sum()} of all {len(NAMES)} heads. (Each by "
@@ -197,13 +197,13 @@ class Gradients:
 
 
 def _ratios(pair: Pair) -> Any:
-    """Without the scale over with it: the median over the queries, and the mean.   (2, heads)"""
+    """Return the median and the mean over the queries, without over with the scale.   (2, heads)"""
     a, b = ([np.median(x.gradient, axis=-1), x.gradient.mean(axis=-1)] for x in pair)
     return np.divide(b, a)
 
 
 def _dead(pair: Pair) -> Any:
-    """The share of queries with less than a hundredth of the median with the scale.   (heads,)
+    """Return the share of queries below a hundredth of the median with the scale.   (heads,)
 
     The first query has one key, so its gradient is 0 with any scale.
     """
@@ -213,12 +213,12 @@ def _dead(pair: Pair) -> Any:
 
 
 def _middle(values: Any) -> tuple[Any, Any]:
-    """The mean over the texts, and its standard error."""
+    """Return the mean over the texts, and its standard error."""
     return values.mean(axis=0), values.std(axis=0, ddof=1) / len(values) ** 0.5
 
 
 def _top_tenth(seen: Seen, heads: Any) -> float:
-    """The share of the squared gradient that a tenth of the queries has, mean over these heads."""
+    """Return the share of the squared gradient in a tenth of the queries, mean over these heads."""
     squares = np.sort(seen.gradient[heads] ** 2, axis=-1)
     few = -(-squares.shape[-1] // 10)
     return float((squares[:, -few:].sum(axis=-1) / squares.sum(axis=-1)).mean())

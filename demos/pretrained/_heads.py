@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Seen(NamedTuple):
-    """What was found in all heads, block after block, on one text of T tokens."""
+    """The measurements of all heads, block after block, on one text of T tokens."""
 
     loss: float
     score_std: Array  # (H,) of the scores that softmax gets, from the mean of their row

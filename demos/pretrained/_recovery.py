@@ -125,7 +125,7 @@ def recovery(
 
 
 def own_texts(model: GPT, count: int, length: int, *, rng: np.random.Generator) -> Any:
-    """What the model writes at temperature 1 after the end of a line.   → (count, length)"""
+    """Draw texts of the model at temperature 1 after the end of a line.   → (count, length)"""
     start = np.full((count, 1), tokenizer().encode("\n")[0])
     return generate(model, start, length - 1, temperature=1.0, rng=rng)
 
@@ -166,11 +166,11 @@ def multiplied(
 
 
 def loss_of(model: GPT, texts: Any) -> Tensor:
-    """The mean cross-entropy of each token after those before it."""
+    """Return the mean cross-entropy of each token after those before it."""
     return cross_entropy(model(texts[:, :-1]), texts[:, 1:])
 
 
 def loss_on(model: GPT, texts: Any) -> float:
-    """The same as a number, without a record."""
+    """Return the same loss as a number, without a record."""
     with no_grad():
         return loss_of(model, texts).item()

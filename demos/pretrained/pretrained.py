@@ -41,7 +41,7 @@ from demos.pretrained._recovery import LEARNED, LOOKS, own_texts, recovery
 
 
 def add(parser):
-    """The options that only this demo has."""
+    """Add the options that only this demo has."""
     parser.add_argument(
         "--prompt", default="The White Rabbit looked at Alice and said", help="a text to continue"
     )
@@ -69,7 +69,7 @@ size = "quick" if chosen.quick else "full" if chosen.full else "default"
 
 
 def sized(quick, default, full):
-    """A size by the size of the run."""
+    """Return the one of three sizes that belongs to the size of the run."""
     return {"quick": quick, "default": default, "full": full}[size]
 
 
@@ -158,7 +158,7 @@ BEFORE = "of its weight is on the token before"
 
 
 def equal_weight(n):
-    """What the token before would have on average if the keys of n tokens had equal weights."""
+    """Return the mean weight of the token before, if the keys of n tokens had equal weights."""
     return float(np.mean(1 / np.arange(2, n + 1)))
 
 

@@ -35,7 +35,7 @@ from minigrad.runs.saving import write_whole
 
 
 def more_options(parser: argparse.ArgumentParser) -> None:
-    """What this demo can be asked besides."""
+    """Add the options that only this demo has."""
     parser.add_argument("--rows", nargs="+", choices=NAMES, metavar="NAME",
                         help=f"which rows to measure: {', '.join(NAMES)} (all)")  # fmt: skip
     parser.add_argument("--against", nargs="*", choices=tuple(INSTALL), metavar="NAME",
@@ -86,7 +86,7 @@ allocators = ("default", "kept") if both else (chosen.allocator,)
 
 
 def measured():
-    """Everything that was found, as plain data."""
+    """Return all measurements as plain data."""
     data = {
         "format": FORMAT,
         "date": date.today().isoformat(),
@@ -130,7 +130,7 @@ def measured():
 
 
 def raced(row, allocator, bar) -> Outcome:
-    """One row under one allocator."""
+    """Race one row under one allocator."""
     with processes(
         row,
         against,
@@ -146,7 +146,7 @@ def raced(row, allocator, bar) -> Outcome:
 
 
 def made_of(data):
-    """The tables, README's table, in how many rows all is right, and the pictures."""
+    """Return the tables, README's table, the number of rows that are right, and the pictures."""
     number = sum(map(right, data["rows"]))
     return tables(data), markdown(data), number, picture(data, chosen.out / "speed")
 

@@ -40,7 +40,7 @@ D_MODEL, HEADS, BLOCKS = 64, 4, 2
 
 
 def sums(rng, n, *, held_out):
-    """n rows of tokens: a, +, b, = and the sum with its last digit first."""
+    """Draw n rows of tokens: a, +, b, = and the sum with its last digit first."""
     a, b = rng.integers(0, 1000, (2, 3 * n if not held_out else 200 * n))
     a, b = (x[((a * 1000 + b) % 101 == 0) == held_out][:n] for x in (a, b))
     from_right = [(a + b) // 10**i % 10 for i in range(4)]
@@ -55,7 +55,7 @@ def sums(rng, n, *, held_out):
 
 
 def decoder(positions, rng):
-    """(B, T) tokens → (B, T, 12) scores of the next one."""
+    """Return a model: (B, T) tokens → (B, T, 12) scores of the next one."""
     blocks = [
         Block(
             MultiHeadAttention(D_MODEL, HEADS, bias=True, rng=rng),
@@ -76,7 +76,7 @@ def decoder(positions, rng):
 
 
 def train(positions, what):
-    """A model, its run, and which of 1,000 held-out sums it writes exactly."""
+    """Train a model; return it, its run, and True for each of 1,000 held-out sums that is right."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(positions, rng).astype(np.float32)
     optimizer = Adam(model.parameters(), betas=(0.9, 0.98))

@@ -89,7 +89,7 @@ train_ids, held_out_ids = (
 
 
 def held_out_bits(model, length):
-    """Bits per held-out character, where the model is shown `length` characters at a time."""
+    """Return the bits per held-out character of a model that sees `length` characters at a time."""
     half, losses = length // 2, []
     starts = np.arange(FIRST - 1 - half, LAST - half, max(half, 1))
     windows = held_out_ids[starts[:, None] + np.arange(length + 1)]
@@ -101,9 +101,9 @@ def held_out_bits(model, length):
 
 
 def written(model):
-    """How the model continues "The ", drawn at temperature 0.8.
+    """Continue "The " by the model, at temperature 0.8.
 
-    It writes T / 2 characters after T / 2 known ones, since it never saw a position beyond T.
+    The model writes T / 2 characters after T / 2 known ones: it never saw a position beyond T.
     """
     rng = np.random.default_rng(chosen.seed + 1)
     ids = np.array([[number[c] for c in "The "]])
@@ -118,7 +118,7 @@ def written(model):
 
 
 def train(length, what):
-    """A model that is shown `length` characters at a time, what it wrote untrained, and its run."""
+    """Train on `length` characters at a time; return the model, its untrained text, and its run."""
     rng = np.random.default_rng(chosen.seed)
     sizes = {"d_model": D_MODEL, "num_heads": HEADS, "num_kv_heads": HEADS, "num_blocks": BLOCKS}
     model = llama(len(letters), **sizes, rng=rng).astype(np.float32)
@@ -174,13 +174,13 @@ print(f"\nBefore:\n{before}\n\nAfter:\n{after}")
 
 
 def expected_after(read):
-    """log₂ of the probabilities of all characters, after each that is read.   → (len, letters)"""
+    """Return log₂ p of all characters, after each character of `read`.   → (len, letters)"""
     with no_grad():
         return log_softmax(model(np.array([[number[c] for c in read]]))).data[0] / np.log(2)
 
 
 def bits_by_model(word):
-    """-log₂ p for each character of the word after BEGINNING, on average."""
+    """Return the mean of -log₂ p over the characters of the word after BEGINNING."""
     expected = expected_after(BEGINNING + word)[len(BEGINNING) - 1 : -1]  # (len(word), letters)
     return -np.mean([of_all[number[c]] for of_all, c in zip(expected, word, strict=True)])
 
@@ -212,12 +212,12 @@ marks.at_least(what, blank["blue"][-1] - most, 0, ".2f")
 
 
 def recomputed(block):
-    """The block, which keeps its input alone."""
+    """Return the block as a function that keeps its input alone, and computes the rest again."""
     return lambda x, **others: recompute(lambda x: block(x, **others), x)
 
 
 def measured(blocks):
-    """The gradients of one step through these blocks, its peak memory in MB, and its seconds."""
+    """Return the gradients of one step through these blocks, its peak memory (MB) and seconds."""
     model.blocks = blocks
     step = lambda: gradients(cross_entropy(model(tokens), targets), parameters)
     tracemalloc.start()  # NumPy reports its arrays to it

@@ -57,7 +57,7 @@ def flat(x):
 
 
 def unit(x):
-    """Images as vectors of length 1."""
+    """Return the images as vectors of length 1."""
     return flat(x) / np.linalg.norm(flat(x), axis=1, keepdims=True)
 
 
@@ -71,7 +71,7 @@ SCALES = np.array([0.125, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 256])  # 0.125 = 1/â
 
 
 def looked_up(which, form, scale, known=train):
-    """The digits that attention to the known images reads in other images."""
+    """Return the digits that attention to the known images reads in other images."""
     q, k = (Tensor(form(images[some])) for some in (which, known))
     with no_grad():
         shares = attention(q, k, Tensor(np.eye(10)[labels[known]]), scale=scale)  # (n, 10)
@@ -79,7 +79,7 @@ def looked_up(which, form, scale, known=train):
 
 
 def right(found, which):
-    """The share of digits that were read correctly."""
+    """Return the share of digits that were read correctly."""
     return float(np.mean(found == labels[which]))
 
 
@@ -133,7 +133,7 @@ pixels = ((images - images[train].mean()) / images[train].std()).astype(np.float
 
 
 def read(model, which):
-    """The digits that the model reads."""
+    """Return the digits that the model reads."""
     with no_grad():
         return model(pixels[which]).argmax(axis=-1)
 
@@ -142,7 +142,7 @@ def read(model, which):
 
 
 def train_reader(positions, what, known=train):
-    """A model and its run."""
+    """Train a model; return it and its run."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(positions=positions, rng=rng).astype(np.float32)
     optimizer = AdamW(model.parameters(), decay=0.1, matrices_only=True)
@@ -194,7 +194,7 @@ print(
     f"{right(by_reading, held_out):.2%}; neither reads {both} images.\n"
     f"   {gained} more are read by the encoder alone, {lost} by the look-up alone: "
     f"{'a difference' if abs(gained - lost) > 2 * np.sqrt(gained + lost) else 'no difference'} "
-    "of more than\n   two standard deviations of as many tosses."
+    "of more than\n   two standard deviations of as many tosses of a coin."
 )
 
 # %% Pictures: the curves, and where the asking token looks in four images

@@ -39,14 +39,14 @@ VOCAB_SIZE, LENGTH, D_MODEL, BATCH = 32, 24, 64, 32
 
 
 def batch(rng, n):
-    """Sequences (n, LENGTH), and after how many tokens each repeats itself (n,)."""
+    """Draw sequences (n, LENGTH), and the period after which each repeats itself (n,)."""
     period = rng.integers(6, 13, n)
     tokens = rng.permuted(np.tile(np.arange(VOCAB_SIZE), (n, 1)), axis=1)
     return np.take_along_axis(tokens, np.arange(LENGTH) % period[:, None], axis=1), period
 
 
 def repeats(period):
-    """True for the predictions (n, LENGTH - 1) that can be known: their pair was seen before."""
+    """Return True for predictions (n, LENGTH - 1) that can be known: their pair was seen before."""
     return np.arange(1, LENGTH) > period[:, None]
 
 
@@ -54,7 +54,7 @@ def repeats(period):
 
 
 def decoder(num_blocks, rng):
-    """(B, T) tokens → (B, T, VOCAB_SIZE) scores of the next one."""
+    """Return a model: (B, T) tokens → (B, T, VOCAB_SIZE) scores of the next one."""
     blocks = [
         Block(
             MultiHeadAttention(D_MODEL, 1, rng=rng),
@@ -69,7 +69,7 @@ def decoder(num_blocks, rng):
 
 
 def weights(model, tokens):
-    """Where each block's head looks: a list of (B, T, T)."""
+    """Return the attention weights of each block's head: a list of (B, T, T)."""
     return [found[:, 0] for found in model.maps(tokens)]
 
 
@@ -77,7 +77,7 @@ def weights(model, tokens):
 
 
 def train(num_blocks, what):
-    """A model, its run, and its accuracy where the next token can be known."""
+    """Train a model; return it, its run, and its accuracy where the next token can be known."""
     rng = np.random.default_rng(chosen.seed)
     model = decoder(num_blocks, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
@@ -125,7 +125,7 @@ back = [first[i, t, t - 1] for i, p in enumerate(period) for t in range(1, p)]
 
 
 def followed(weights, p):
-    """The weight on what followed the same token before, of each row in the repetition."""
+    """Return, for each row of the repetition, the weight on tokens that followed the same token."""
     return [weights[t, (t + 1) % p : t : p].sum() for t in range(p, LENGTH - 1)]
 
 

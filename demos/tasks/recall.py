@@ -36,7 +36,7 @@ D_MODEL, D_K, BATCH = 32, 512, 64
 
 
 def batch(rng, size):
-    """Keys and values (B, PAIRS), the key asked for (B,), and the value that answers (B,)."""
+    """Draw keys and values (B, PAIRS), a key to ask for (B,), and the value that answers (B,)."""
     keys = rng.permuted(np.tile(np.arange(KEYS), (size, 1)), axis=1)[:, :PAIRS]
     values = rng.integers(0, VALUES, (size, PAIRS))
     asked = rng.integers(0, PAIRS, size)
@@ -54,7 +54,7 @@ class Recall(Module):
         self.head = Linear(D_MODEL, VALUES, rng=rng)
 
     def tokens(self, keys, values, asked):
-        """The question as one position, the pairs as PAIRS positions."""
+        """Embed the question as one position, the pairs as PAIRS positions."""
         return self.keys(np.expand_dims(asked, 1)), self.keys(keys) + self.values(values)
 
     def __call__(self, keys, values, asked):
@@ -66,7 +66,7 @@ class Recall(Module):
 
 
 def train(scale, lr, what):
-    """A model, its losses, and the share of held-out questions it answers; NaN stops it early."""
+    """Train as long as the loss is finite; return the model, its losses, and its accuracy."""
     rng = np.random.default_rng(chosen.seed)
     model = Recall(scale=scale, rng=rng).astype(np.float32)
     optimizer = SGD(model.parameters(), lr)
@@ -100,7 +100,7 @@ runs = {
 
 
 def first_step(scale, seed):
-    """The spread of the scores over the pairs at the start, and of what one small step adds."""
+    """Return the spread of the scores over the pairs at the start, and of a small step's change."""
     rng = np.random.default_rng([chosen.seed, seed])
     model = Recall(scale=scale, rng=rng)
     keys, values, asked, answer = batch(rng, BATCH)

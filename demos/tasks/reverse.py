@@ -47,7 +47,7 @@ class Reverser(Module):
         return self.head(self.encoder(self.embed(tokens)))
 
     def weights(self, tokens):
-        """Where the head looks, (B, T, T)."""
+        """Return the attention weights of the head, (B, T, T)."""
         return self.encoder.maps(self.embed(tokens))[0][:, 0]
 
 
@@ -55,7 +55,7 @@ class Reverser(Module):
 
 
 def train(positions, what):
-    """The run, the share of exact held-out sequences, and a sequence to look at."""
+    """Train a model; return the run, its share of exact held-out sequences, and one to look at."""
     rng = np.random.default_rng(chosen.seed)
     model = Reverser(positions=positions, rng=rng).astype(np.float32)
     optimizer = Adam(model.parameters())

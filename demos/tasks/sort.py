@@ -46,7 +46,7 @@ class Sorter(Module):
 
 
 def train(model, rng, what):
-    """The run, and the share of held-out sequences that come out exactly."""
+    """Train the model; return the run, and the share of held-out sequences that it sorts."""
     model.astype(np.float32)
     optimizer = Adam(model.parameters())
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
@@ -132,8 +132,8 @@ page.ask(
 page.section("Where the heads look")
 page.figure(
     chosen.out / "weights.svg",
-    alt=f"The weights of four heads. Their mean entropy is {spread[0]:.2f} log n in block 1 and "
-    f"{spread[1]:.2f} log n in block 2, where 1 log n means equal weights.",
+    alt="The weights of four heads. Their mean entropy over that of equal weights is "
+    f"{spread[0]:.2f} in block 1 and {spread[1]:.2f} in block 2.",
     caption="A row is a place of the sorted sequence, a column is a given digit, brought into "
     "order here. A place that looks at its own digit is on the diagonal.",
 )

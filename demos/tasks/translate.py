@@ -47,7 +47,7 @@ THEIRS += [word[::-1] for word in (*VERBS, *ADVERBS)]
 
 
 def phrase(noun, rng):
-    """An article, up to two adjectives and the noun, in both languages."""
+    """Draw an article, up to two adjectives and the noun, in both languages."""
     adjectives = list(rng.choice(ADJECTIVES, rng.integers(0, 3), replace=False))
     ending, article = ("a", "sola") if noun in KIND_A else ("o", "sol")
     theirs = [article, noun[::-1] + "u", *(word[::-1] + ending for word in adjectives[::-1])]
@@ -60,7 +60,7 @@ SEEN = [(one, other) for one in NOUNS for other in NOUNS if (one, other) not in 
 
 
 def sentence(pairs, rng):
-    """A sentence, who does what to whom and perhaps when, and its translation."""
+    """Draw a sentence (who does what to whom, perhaps when), and translate it."""
     nouns = pairs[rng.integers(len(pairs))]
     (subject, their_subject), (other, their_other) = (phrase(noun, rng) for noun in nouns)
     verb = rng.choice(VERBS)
@@ -70,7 +70,7 @@ def sentence(pairs, rng):
 
 
 def batch(rng, n, pairs):
-    """n sentences and their translations, as tokens padded to (n, S) and (n, T); and as words."""
+    """Draw n sentences and translations: tokens padded to (n, S) and (n, T), and words."""
     sentences = [sentence(pairs, rng) for _ in range(n)]
     sources = [[OURS.index(word) for word in ours] for ours, _ in sentences]
     targets = [[START, *map(THEIRS.index, theirs), END] for _, theirs in sentences]
@@ -78,7 +78,7 @@ def batch(rng, n, pairs):
 
 
 def padded(rows):
-    """Rows of equal length: the shorter ones end with PAD."""
+    """Return rows of equal length: the shorter ones end with PAD."""
     length = max(map(len, rows))
     return np.array([row + [PAD] * (length - len(row)) for row in rows])
 
@@ -89,7 +89,7 @@ def padded(rows):
 
 
 def train(looks_at_source, what):
-    """A model and its run."""
+    """Train a model; return it and its run."""
     rng = np.random.default_rng(chosen.seed)
     sizes = {"d_model": D_MODEL, "num_heads": HEADS, "num_blocks": BLOCKS, "d_ff": 2 * D_MODEL}
     model = Transformer(len(OURS), len(THEIRS), **sizes, norm_first=True, rng=rng)
@@ -114,7 +114,7 @@ def train(looks_at_source, what):
 
 
 def translated(model, source, looks_at_source, num_beams):
-    """The translations of sources, as words."""
+    """Return the translations of sources, as words."""
     visible = (source != PAD)[:, None] & looks_at_source
     found = translate(
         model,
@@ -138,7 +138,7 @@ source, target, pairs = batch(np.random.default_rng(chosen.seed + 1), asked, sor
 
 
 def exact(found):
-    """The share of the held-out sentences that are translated without an error."""
+    """Return the share of the held-out sentences that are translated without an error."""
     right = [words == theirs for words, (_, theirs) in zip(found, pairs, strict=True)]
     return float(np.mean(right))
 

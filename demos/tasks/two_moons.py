@@ -28,7 +28,7 @@ marks = Marks(chosen, findings=True)
 
 
 def moons(rng, n):
-    """Points (n, 2) and 0 or 1 for each."""
+    """Draw points (n, 2) and 0 or 1 for each."""
     angle, which = rng.uniform(0, np.pi, n), rng.integers(0, 2, n)
     upper = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     lower = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], axis=1)
@@ -44,7 +44,7 @@ held_out, held_out_which = moons(rng, 2000)
 
 
 def train(model, what):
-    """The run, and the share of held-out points on the right side."""
+    """Train the model; return the run, and the share of held-out points on the right side."""
     optimizer = Adam(model.parameters(), lr=0.02)
     run = Run(chosen, what, model=model, optimizer=optimizer, rng=rng)
     for _ in run:

@@ -35,7 +35,7 @@ X = Tensor(INPUTS, name="X")
 
 
 class Found(NamedTuple):
-    """What is measured; lists are for b_q, b_k and b_v."""
+    """The measurements; lists are for b_q, b_k and b_v."""
 
     gradients: list[float]  # ‖∂L/∂b‖, where L is the sum of the contexts
     weights: list[float]  # how far a weight moves if the bias is LONGER times as long
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 def measure(seed: int) -> Found:
-    """Everything about the three biases. The seed is that of the dropped weights."""
+    """Measure the three biases. The seed is that of the dropped weights."""
     head = source.version_2_biased()
     w, b = head.parameters()[:3], head.parameters()[3:]
     looks, contexts = head.weights(X).data, head(X).data
@@ -73,7 +73,7 @@ def measure(seed: int) -> Found:
 
 
 def learned() -> list[float]:
-    """How far gradient descent moves each bias. A context should become the next word's start."""
+    """Train the head to predict the next word's start; return how far each bias has moved."""
     head, target = source.version_2_biased(), np.roll(INPUTS[:, :2], -1, axis=0)
     optimizer = SGD(head.parameters(), RATE)
     for _ in range(STEPS):
@@ -85,14 +85,14 @@ def learned() -> list[float]:
 
 
 def drawn() -> Graph:
-    """The head with its biases as a graph."""
+    """Return the head with its biases as a graph."""
     with Steps() as steps:
         total = source.version_2_biased()(X).sum()
     return graph(total, grads=True, steps=steps)
 
 
 def rows(found: Found) -> list[list[str]]:
-    """A row of the table for each bias."""
+    """Return a row of the table for each bias."""
     columns = found.gradients, found.weights, found.contexts, found.learned
     numbers = ([f"{column[i]:.1e}" for column in columns] for i in range(len(NAMES)))
     return [[name, added, *cells] for name, added, cells in zip(NAMES, ADDED, numbers, strict=True)]
@@ -118,7 +118,7 @@ def report(found: Found, marks: Marks) -> None:
 
 
 def show(page: Page, found: Found, folder: Path) -> None:
-    """The section of the page, with the head as a graph."""
+    """Add the section to the page, with the head as a graph."""
     drawing = drawn()
     for ending in ("png", "svg"):
         drawing.save(folder / f"bias.{ending}")

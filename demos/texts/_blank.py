@@ -1,4 +1,4 @@
-"""Demos · Texts: the blank with which "The sky is blue …" opens, and two counts that are asked.
+"""Demos · Texts: the blank with which "The sky is blue …" opens, filled by two counts.
 
 "The sky is ___ and world is round." The first count knows which word came after the last one or two
 words, in Python's documentation and in the text's own sentence. The second one does the same with
@@ -24,14 +24,14 @@ HEADER = ("asked", "found", "what comes next", "“blue”")
 
 
 class Answers(NamedTuple):
-    """What the counts say."""
+    """The answers of the counts."""
 
     by_words: dict[str, Counter[str]]  # who was asked → which word came next, and how often
     by_characters: dict[str, Any]  # a word → bits for each of its characters, by each order
 
 
 def row(who: str, counts: Counter[str]) -> list[str]:
-    """How often it read these last words, what mostly came next, and how often it was "blue"."""
+    """Return a table's row: who was asked, the count, the likeliest words, the share of "blue"."""
     total = counts.total()
     likely = ", ".join(f"“{word}” {count / total:.0%}" for word, count in counts.most_common(3))
     return [who, f"{total:,}", likely, f"{counts['blue'] / total:.0%}"]
@@ -75,7 +75,7 @@ def ask(marks: Marks) -> Answers:
 
 
 def show(page: Page, answers: Answers, charlm: Path) -> None:
-    """The blank, as a section of the page.
+    """Add the blank to the page, as a section.
 
     charlm  the page of that demo, which may not be there
     """

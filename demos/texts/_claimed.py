@@ -27,7 +27,7 @@ Array = np.ndarray[Any, Any]
 
 
 def three_loops(x: Tensor) -> Array:
-    """All scores from single numbers: over queries, keys and features."""
+    """Compute all scores from single numbers: over queries, keys and features."""
     rows = x.data.tolist()
     scores = [[0.0] * len(rows) for _ in rows]
     for i, x_i in enumerate(rows):
@@ -38,7 +38,7 @@ def three_loops(x: Tensor) -> Array:
 
 
 def loops_over_arrays(x: Tensor) -> Array:
-    """The text's two loops, with NumPy's dot product of two rows."""
+    """Compute all scores by the text's two loops, with NumPy's dot product of two rows."""
     scores = np.empty((len(x.data), len(x.data)))
     for i, x_i in enumerate(x.data):
         for j, x_j in enumerate(x.data):
@@ -47,7 +47,7 @@ def loops_over_arrays(x: Tensor) -> Array:
 
 
 def loops_over_tensors(x: Tensor) -> Array:
-    """The text's two loops, with a product of the engine for each pair."""
+    """Compute all scores by the text's two loops, with a product of the engine for each pair."""
     rows = [x[i] for i in range(len(x.data))]
     scores = np.empty((len(rows), len(rows)))
     for i, x_i in enumerate(rows):
@@ -57,7 +57,7 @@ def loops_over_tensors(x: Tensor) -> Array:
 
 
 def one_product(x: Tensor) -> Array:
-    """All scores at once, as one product of the engine."""
+    """Compute all scores at once, as one product of the engine."""
     return (x @ x.mT).data
 
 
@@ -71,7 +71,7 @@ WORDS, ROUNDS = (6, 32, 128), 3  # how many words, and how often each way is tim
 
 
 def time_loops(*, seed: int) -> dict[int, dict[str, float]]:
-    """The median seconds of each way to compute all scores, by the number of words."""
+    """Return the median seconds of each way to compute all scores, by the number of words."""
     rng, seconds = np.random.default_rng(seed), {}
     for n in WORDS:
         x = Tensor(rng.random((n, INPUTS.shape[1])))
@@ -88,7 +88,7 @@ def time_loops(*, seed: int) -> dict[int, dict[str, float]]:
 
 
 def loops_apart(*, seed: int) -> float:
-    """How far the scores of any two ways are from each other, for any number of words."""
+    """Return the largest difference of a score between any two ways, over all numbers of words."""
     rng = np.random.default_rng(seed)
     inputs = [Tensor(rng.random((n, INPUTS.shape[1]))) for n in WORDS]
     scores = (np.stack([way(x) for way in WAYS.values()]) for x in inputs)
@@ -96,7 +96,7 @@ def loops_apart(*, seed: int) -> float:
 
 
 def loop_rows(seconds: Mapping[int, Mapping[str, float]]) -> list[list[str]]:
-    """A row for each number of words: how many times as long the loops take, and the product."""
+    """Return a row for each number of words: loops over product, and the product's time."""
     rows = []
     for n, taken in seconds.items():
         *loops, product = taken.values()
@@ -114,7 +114,7 @@ def report_loops(seconds: Mapping[int, Mapping[str, float]], marks: Marks, *, se
 
 
 def show_loops(page: Page, seconds: Mapping[int, Mapping[str, float]]) -> None:
-    """The section of the page."""
+    """Add the section to the page."""
     few, many = min(WORDS), max(WORDS)
     tensors, arrays = (
         [f"{seconds[n][way] / seconds[n]['one product']:,.0f}" for n in (few, many)]
@@ -146,12 +146,12 @@ DRAWS, STEPS, RATE = 5, 200, 0.05  # of the trainings: how many for each case, h
 
 
 def divided(scores: Any) -> Any:
-    """Each row divided by its sum."""
+    """Return each row divided by its sum."""
     return scores / scores.sum(axis=-1, keepdims=True)
 
 
 def slopes(scores: Any) -> list[float]:
-    """The steepest slopes of a row's weights by its scores: divided by their sum, and by softmax.
+    """Return the steepest slopes of a row's weights by its scores: divided by the sum, and softmax.
 
     The largest singular value of the Jacobian is the most that a small change of the scores can
     change the weights. That of softmax, diag(p) - p pᵀ, is never above ½.
@@ -160,7 +160,7 @@ def slopes(scores: Any) -> list[float]:
 
 
 def trained(head: SelfAttention, normalise: Callable[[Tensor], Tensor]) -> tuple[float, float]:
-    """Train a head to say the next word: its last loss, and the largest ‖∂L/∂W_q‖ on the way.
+    """Train a head to say the next word; return its last loss and the largest ‖∂L/∂W_q‖.
 
     A context should become the first two numbers of the next word. The loss is divided by that of
     the best constant answer, which needs no attention.
@@ -178,7 +178,7 @@ def trained(head: SelfAttention, normalise: Callable[[Tensor], Tensor]) -> tuple
 
 
 def train_both(*, seed: int) -> dict[tuple[str, str], Array]:
-    """`trained` by recipe and by kind of weights.   → (DRAWS, 2) each"""
+    """Call `trained` for each recipe and kind of weights.   → (DRAWS, 2) each"""
     recipes = {"V1": source.version_1, "V2": source.version_2}
     ways = {"divided": divided, "softmax": softmax}
     return {
@@ -212,7 +212,7 @@ TRAINED = ("weights", "loss, median", "loss, worst", "steepest ∂L/∂W_q")
 
 
 def training_rows(draws: Draws) -> list[list[str]]:
-    """For each recipe and kind of weights: the median and worst loss, and the steepest slope."""
+    """Return a row for each recipe and kind of weights: median and worst loss, steepest slope."""
     rows = []
     for (name, said), each in draws.items():
         losses, steep = each.T
@@ -234,7 +234,7 @@ def report_trainings(draws: Draws, marks: Marks) -> None:
 
 
 def show_trainings(page: Page, draws: Draws) -> None:
-    """The section of the page."""
+    """Add the section to the page."""
     page.section("Softmax and a division, trained")
     page.say(
         "The text says that softmax has better gradients than a division by the sum (above, in "

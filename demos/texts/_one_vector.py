@@ -1,4 +1,4 @@
-"""Demos · Texts: what "Your journey starts with one step" opens with, one vector or all of them.
+"""Demos · Texts: the opening claim of "Your journey starts with one step": one vector forgets.
 
 A recurrent encoder reads a sentence, and a decoder repeats it. Before 2014 the decoder had the
 encoder's last state. Bahdanau's decoder has an average of all states, weighted anew for each word
@@ -51,7 +51,7 @@ class Reader(Module):
 
 
 def train(T: int, kind: str, chosen: Namespace) -> np.ndarray:
-    """At each of the T places, the share of 1,000 held-out sentences with the right word there."""
+    """Return for each of the T places the share of 1,000 held-out sentences with the right word."""
     rng = np.random.default_rng(chosen.seed)
     model = Reader(T, np.arange(T) == T - 1 if kind == "last" else None, rng).astype(np.float32)
     optimizer = Adam(model.parameters())
@@ -71,7 +71,7 @@ def train(T: int, kind: str, chosen: Namespace) -> np.ndarray:
 
 
 def measure(chosen: Namespace) -> tuple[Shares, dict[tuple[int, str], float]]:
-    """Train each length with each kind of reading: right words, and how many are known."""
+    """Train each length with each kind of reading; return the right words and the known ones."""
     right = {(T, kind): train(T, kind, chosen) for T in LENGTHS for kind in ("all", "last")}
     known = {run: source.beyond_chance(hits, VOCABULARY).sum() for run, hits in right.items()}
     return right, known
@@ -97,7 +97,7 @@ def report(right: Shares, known: dict[tuple[int, str], float], marks: Marks) -> 
 
 
 def draw(right: Shares, folder: Path) -> None:
-    """one_vector.png and .svg: right words by length, and by place in the longest sentence."""
+    """Draw one_vector.png and .svg: right words by length, and by place in the longest sentence."""
     figure = new_figure(7.6, 3.4)
     by_length, by_place = figure.subplots(1, 2, sharey=True)
     ends = []
@@ -121,7 +121,7 @@ def draw(right: Shares, folder: Path) -> None:
 
 
 def show(page: Page, right: Shares, known: dict[tuple[int, str], float], chosen: Namespace) -> None:
-    """The section of the page."""
+    """Add the section to the page."""
     page.section("What it opens with: one vector, or all of them")
     page.ask(
         "A recurrent network reads words drawn from ten, and a decoder says them again from the "

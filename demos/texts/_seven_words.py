@@ -32,7 +32,7 @@ STEPS = ("input", "W_Q", "Q'", "weights", "heads", "concatenated", "output")
 
 
 class Heads(NamedTuple):
-    """What the eight heads make of one kind of inputs."""
+    """The steps of the eight heads with one kind of inputs, and their measurements."""
 
     steps: dict[str, Array]  # what each step computes
     spread: Array  # (H,), the mean entropy / log n of each head
@@ -41,16 +41,16 @@ class Heads(NamedTuple):
 
     @property
     def sharp(self) -> float:
-        """The share of queries that put more than .999 on one word."""
+        """Return the share of queries that put more than .999 on one word."""
         return float((self.steps["weights"].max(axis=-1) > 0.999).mean())
 
     def dead(self, limit: float) -> float:
-        """The share of queries whose gradient is below the limit."""
+        """Return the share of queries whose gradient is below the limit."""
         return float((self.reached < limit).mean())
 
 
 def compute(*, unit: bool) -> Heads:
-    """The sentence with the text's digits, or with unit inputs. The text's seed is 0."""
+    """Compute the sentence with the text's digits (by its seed, 0), or with unit inputs."""
     case = source.layer(unit=unit, n=len(source.SEVEN), d_model=D_MODEL, num_heads=NUM_HEADS)
     steps = source.steps(*case)
     spread = entropy(steps["weights"]).mean(axis=-1) / np.log(len(source.SEVEN))
@@ -58,19 +58,19 @@ def compute(*, unit: bool) -> Heads:
 
 
 def shapes(text: Heads) -> list[list[str]]:
-    """Each step's name, its shape as the text draws it (heads last), and as it is stored."""
+    """Return each step's name, its shape as the text draws it (heads last), and as it is stored."""
     stored = {name: text.steps[name].shape for name in STEPS}
     drawn = {name: s[1:] + s[:1] if len(s) == 3 else s for name, s in stored.items()}
     return [[name, str(drawn[name]), str(stored[name])] for name in STEPS]
 
 
 def findings(text: Heads, unit: Heads) -> list[list[str]]:
-    """A row for each thing that is measured: its name, with the text's digits, with unit inputs."""
+    """Return a row for each measurement: its name, with the text's digits, with unit inputs."""
     both, limit = (text, unit), dying(unit)
     by_head = (" ".join(f"{share:.2f}".lstrip("0") for share in each.spread) for each in both)
     return [
-        ["std of the scaled scores", *(f"{each.deviation:.3g}" for each in both)],
-        ["entropy / log n, head by head", *by_head],
+        ["deviation of the scaled scores", *(f"{each.deviation:.3g}" for each in both)],
+        ["entropies / log n (equal: 1)", *by_head],
         ["queries above .999 on one word", *(f"{each.sharp:.0%}" for each in both)],
         [
             f"‖∂L/∂q‖, median of {text.reached.size} queries",
@@ -82,7 +82,7 @@ def findings(text: Heads, unit: Heads) -> list[list[str]]:
 
 
 def dying(unit: Heads) -> float:
-    """A thousandth of the gradient that a median query gets with unit inputs."""
+    """Return a thousandth of the gradient that a median query gets with unit inputs."""
     return float(np.median(unit.reached) / 1000)
 
 
@@ -106,7 +106,7 @@ def report(text: Heads, unit: Heads, marks: Marks) -> None:
 
 
 def show(page: Page, text: Heads, unit: Heads, folder: Path) -> None:
-    """The section of the page, with its picture."""
+    """Add the section to the page, with its picture."""
     named = {"digits from 0 to 9, as in the text": text, "mean 0 and variance 1": unit}
     looks = {name: each.steps["weights"] for name, each in named.items()}
     save_figure(draw_looks(looks, source.SEVEN), folder / "seven")

@@ -29,7 +29,7 @@ SHIFT, BESIDE, ARROW = 0.6, 0.6, 2.9
 def draw_orders(
     words: Sequence[str], scores: Array, weights: Array, outputs: Array, joined: Array
 ) -> Figure:
-    """From scores to joined features, above with the axis of heads last, below with it first.
+    """Draw the steps from scores to joined features: above with heads last, below with heads first.
 
     scores, weights (H, T, S); outputs (H, T, d_v); joined (T, H · d_v). The second row of head 1
     has a frame: it is one of those that softmax makes sum to 1.
@@ -69,7 +69,7 @@ def draw_orders(
 
 
 def draw_looks(layers: Mapping[str, Array], words: Sequence[str]) -> Figure:
-    """Where the heads of some layers look: a row of maps for each layer, (H, n, n), by its name."""
+    """Draw the weights of each layer's heads, (H, n, n), as a row of maps with the layer's name."""
     rows, H = len(layers), len(next(iter(layers.values())))
     figure = new_figure(7.8, 1.15 * rows + 0.9)
     figure.set_layout_engine("compressed")
@@ -103,7 +103,7 @@ def _stack(
     *,
     shaded: bool = False,
 ) -> float:
-    """Sheets one behind the other, the numbers on the first; where they end on the right."""
+    """Draw sheets one behind the other, numbers on the first; return their right end."""
     _, T, width = sheets.shape
     for head in reversed(range(len(sheets))):
         at = left + head * SHIFT, top - head * SHIFT
@@ -124,7 +124,7 @@ def _line(
     *,
     shaded: bool = False,
 ) -> float:
-    """Sheets side by side, each with its index; where they end on the right."""
+    """Draw sheets side by side, each with its index; return their right end."""
     _, T, width = sheets.shape
     _say(panel, left + width / 2, top + T + 0.5, below)
     for head, sheet in enumerate(sheets):
@@ -137,7 +137,7 @@ def _line(
 def _sheet(
     panel: Any, numbers: Array, left: float, top: float, *, shaded: bool, written: bool = True
 ) -> None:
-    """A rectangle of cells, blue where they are weights."""
+    """Draw a rectangle of cells, blue where they are weights."""
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
@@ -153,7 +153,7 @@ def _sheet(
 
 
 def _joined(panel: Any, joined: Array, left: float, top: float, H: int) -> None:
-    """The features of all heads side by side, with a line between two heads."""
+    """Draw the features of all heads side by side, with a line between two heads."""
     T, width = joined.shape
     _sheet(panel, joined, left, top, shaded=False)
     _say(panel, left + width / 2, top - 0.45, "joined")
@@ -172,7 +172,7 @@ def _frame(panel: Any, left: float, top: float, width: int) -> None:
 
 
 def _arrow(panel: Any, left: float, y: float, said: str) -> float:
-    """An arrow with words above it; where it ends."""
+    """Draw an arrow with words above it; return its right end."""
     ends = (left + ARROW - 0.4, y), (left + 0.4, y)
     panel.annotate("", *ends, arrowprops={"arrowstyle": "->", "color": REFERENCE})
     panel.text(
@@ -182,7 +182,7 @@ def _arrow(panel: Any, left: float, y: float, said: str) -> float:
 
 
 def _rows(panel: Any, top: float, words: Sequence[str], below: str, above: str = "") -> None:
-    """The words beside their rows, and what the rows are."""
+    """Write the words beside their rows, and the axis above or below them."""
     for t, word in enumerate(words):
         panel.text(-0.25, top + t + 0.5, word, fontsize=7.5, ha="right", va="center")
     _say(panel, -0.25, top + len(words) + 0.5, below, ha="right")

@@ -21,7 +21,7 @@ LEGEND = {
 
 
 class TextPage(Page):
-    """A page that knows what a module of `demos.texts.sources` holds."""
+    """A page that knows the content of a module of `demos.texts.sources`."""
 
     def __init__(self, text: ModuleType, title: str, *, claim: str) -> None:
         super().__init__(title, claim=claim)
@@ -30,7 +30,7 @@ class TextPage(Page):
     def numbers(
         self, *first: str, names: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None
     ) -> None:
-        """How many numbers come back; the arrays `first` beside ours; all others, folded.
+        """Say how many numbers come back, and show `first` beside ours and all others folded.
 
         names   for an array, the names of its rows and of its columns
         """
@@ -58,7 +58,7 @@ class TextPage(Page):
                     self._beside(name, *names.get(name, ((), ())))
 
     def _beside(self, name: str, rows: Sequence[str], columns: Sequence[str]) -> None:
-        """One array as the text prints it, and as we compute it."""
+        """Show one array as the text prints it, and as we compute it."""
         array = self.ours[name]
         theirs, mine = self.text.PRINTED[name].split(), self.text.as_text(array)
         width = array.shape[-1] if array.ndim else 1
@@ -82,7 +82,7 @@ class TextPage(Page):
         self.table(["", *columns, *columns], lines, caption=caption, groups=groups)
 
     def doubts(self, tell: Teller) -> None:
-        """What is wrong in the text, unclear or left open, each entry with its computation."""
+        """Show each line that is wrong, unclear or left open, with its computation."""
         self.section("What is wrong in it, unclear or left open")
         found = dict(zip(KINDS, kinds(self.text), strict=True))
         rows = [[kind, LEGEND[kind], count] for kind, count in found.items()]
@@ -97,6 +97,6 @@ class TextPage(Page):
                 self.code(printed.splitlines())
 
     def judged(self, marks: Marks) -> None:
-        """Every number of the run that has a pass mark, beside its mark, folded."""
+        """Show every number of the run that has a pass mark, beside its mark, folded."""
         with self.folded(f"{len(marks.rows)} numbers of this run, each beside its pass mark"):
             marks.table(self, "What the claims of this page rest on, and what would refute them")

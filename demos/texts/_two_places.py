@@ -56,14 +56,14 @@ class BeforeAndAfter(Module):
         return multi_head_attention(ASKING, EVERY, numbers, *weights, self.num_heads)
 
     def weights(self) -> Any:
-        """The attention weights, which are the same for any numbers.   → (H, T, S)"""
+        """Return the attention weights, which are the same for any numbers.   → (H, T, S)"""
         with no_grad():
             projected = (self.w_q(ASKING), self.w_k(EVERY))
             return attention_weights(*(split_heads(x, self.num_heads) for x in projected)).data
 
 
 def questions(rng: np.random.Generator, size: int) -> tuple[Any, Any]:
-    """Rows of numbers, and what each place asks for.   → (size, S, NUMBERS), (size, T, 2 · …)"""
+    """Draw numbers, and each place's answer.   → (size, S, NUMBERS), (size, T, 2 · NUMBERS)"""
     numbers = rng.standard_normal((size, PLACES, NUMBERS))
     return numbers, np.concatenate([numbers[:, :-2], numbers[:, 2:]], axis=-1)
 
@@ -71,7 +71,7 @@ def questions(rng: np.random.Generator, size: int) -> tuple[Any, Any]:
 def train(
     num_heads: int, *, seed: int, steps: int, width: int = WIDTH
 ) -> tuple[BeforeAndAfter, float]:
-    """A trained layer, and the share of the answers' variance that it loses on other numbers."""
+    """Train a layer; return it and its lost share of the answers' variance, on new numbers."""
     rng = np.random.default_rng(seed)
     model = BeforeAndAfter(num_heads, width, rng=rng)
     optimizer = Adam(model.parameters())
@@ -89,7 +89,7 @@ def train(
 
 
 def least_lost(weights: Any) -> float:
-    """The share of the answers that no W_V and no W_O can save, with weights (H, T, S).
+    """Return the share of the answers that no W_V and no W_O can save, with weights (H, T, S).
 
     A query's H averages tell what is in the span of its H rows of weights. So of the numbers at a
     place, they tell the share that the projection on the span keeps of that place's unit vector.
@@ -117,7 +117,7 @@ class Tried(NamedTuple):
     least: list[float]  # what its weights allow at best
 
     def row(self) -> list[str]:
-        """Its row of a table."""
+        """Return its row of a table."""
         sizes = (self.num_heads, self.width, self.parameters, self.steps)
         return [
             *(f"{size:,}" for size in sizes),
@@ -126,7 +126,7 @@ class Tried(NamedTuple):
 
 
 def compare(marks: Marks, *, seed: int, steps: int) -> list[Tried]:
-    """One head, trained as long as others, longer, and wider; two heads, and four. Print it all."""
+    """Train one head (as long as others, longer, wider), two heads and four, and print all."""
     print("   The place before, and then the place after: what is lost of the answer\n")
     kinds = ((1, WIDTH, 1), (1, WIDTH, 5), (1, 4 * WIDTH, 1), (2, WIDTH, 1), (4, WIDTH, 1))
     tried = []
@@ -160,7 +160,7 @@ def compare(marks: Marks, *, seed: int, steps: int) -> list[Tried]:
 
 
 def draw(tried: list[Tried], words: list[str]) -> Any:
-    """The weights of one head, of the widest one, and of two. The places are a sentence's words."""
+    """Draw the weights of one head, of the widest one, and of two, over a sentence's words."""
     one, _, wide, two, _ = (each.weights[0] for each in tried)
     titles = ["one head", "one head, four times as wide", "two heads: head 1", "two heads: head 2"]
     maps = np.concatenate([one, wide, two])
@@ -168,7 +168,7 @@ def draw(tried: list[Tried], words: list[str]) -> Any:
 
 
 def show(page: Page, tried: list[Tried], picture: Path, *, seed: int) -> None:
-    """The task and its outcome, as a section of the page."""
+    """Add the task and its outcome to the page, as a section."""
     one, longer, wider, two, _ = tried
     of_one = one.lost + longer.lost + wider.lost
     page.section("What several heads are for")

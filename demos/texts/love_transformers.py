@@ -171,7 +171,7 @@ second = ours["weights"][1]
 print(f"       what is left for the other two words: {second[:, 1:].sum(axis=1)}")
 print(f"       its rows differ by at most {np.ptp(ours['heads'][1], axis=0).max():.1e}")
 spread = entropy(second).mean() / np.log(3)
-print(f"       the entropy of its weights is {spread:.1e} log n")
+print(f"       the entropy of its weights is {spread:.1e} of log n, that of equal weights")
 marks.at_most("head 2, entropy / log n", spread, 1e-6, ".1e")
 
 tell()
@@ -438,9 +438,9 @@ page.section("The way back: W_Q of head 2 gets almost nothing")
 page.say(
     "The text has no backward pass. L is the sum of one head's output, and each head is taken "
     "alone. “unit” is the same example with inputs of mean 0 and variance 1.",
-    "In the last column is how much gradient W_Q gets, over that of W_V. A head is called dead "
-    "here if this is less than 0.001. A dead head still learns: its W_V and W_O get their "
-    "gradient. What it cannot learn by gradient descent is where to look.",
+    "The last column has the gradient of W_Q over that of W_V. A head is called dead here if this "
+    "is less than 0.001. A dead head still learns: its W_V and W_O get their gradient. What it "
+    "cannot learn by gradient descent is where to look.",
 )
 page.table(["head", "X", "W_Q", "W_K", "W_V", "W_O", "W_Q / W_V"], table, caption="Norms of ∂L/∂…")
 page.figures(

@@ -360,7 +360,8 @@ page.say(
 page.table(
     ["layer and inputs", "entropy / log 3, by head", "rank of the scores", "heads apart"],
     by_layer,
-    caption="Eight heads: how they look, and how far they are apart, over the largest output",
+    caption="Eight heads: entropy (over log 3, that of equal weights), rank, and how far their "
+    "outputs are apart, over the largest one",
 )
 page.figure(
     chosen.out / "weights.svg",

@@ -169,7 +169,7 @@ held_out, right = source.questions(np.random.default_rng(chosen.seed + 1), 400, 
 
 
 def score(model, origin):
-    """The share of held-out questions that look most at the right animal, and that find it."""
+    """Return the share of held-out questions that look most at the right animal, or find it."""
     with no_grad():
         asked = Tensor(held_out - origin)
         looks = model.weights(asked).argmax(-1) == right  # in each head, if there are several
@@ -178,7 +178,7 @@ def score(model, origin):
 
 
 def train(model, origin, what, peak=0.1, warmup=50):
-    """Its losses, and its scores before and after."""
+    """Train a model; return its losses, and its scores before and after."""
     rng = np.random.default_rng(chosen.seed)
     before = score(model, origin)
     optimizer = Adam(model.parameters())
@@ -315,7 +315,7 @@ marks.at_least("trained: keys that can win", len(corners), 5, "d")
 
 
 def through_weights(x, w_q, w_k, w_v):
-    """The text's head as a function of its input and its three weights."""
+    """Return the text's head as a function of its input and its three weights."""
     return attention(x @ w_q, x @ w_k, x @ w_v)
 
 
@@ -490,7 +490,7 @@ page.steps(
 page.table(
     ["scale", "entropy / log 5", "slope", "entropy / log 5", "slope"],
     by_scale,
-    caption="The entropy of a query's weights, and how much its answer moves with it",
+    caption="The entropy of a query's weights (1: equal), and how much its answer moves with it",
     groups=[("", 1), ("mammal", 2), ("reptile", 2)],
 )
 page.figure(

@@ -6,10 +6,10 @@ scaled, the variance is still about a thousand, and more than half of the querie
 gradient. With projections from N(0, 1/d) and the same scale, every query of the sentence gets a
 gradient. Scale and initial values are needed together.
 
-The text also says, and does not show, that one head has a limited capacity. Here is a task of which
-one head loses half, however long it is trained and however wide it is, and of which two heads of
-the same parameters lose next to nothing. And the blank "The sky is ___", with which the text opens,
-is asked of counts: what fits there comes from the text that was read.
+The text also says, and does not show, that one head has a limited capacity. Here one head can solve
+only half of a task, however long it is trained and however wide it is. Two heads with as many
+parameters solve nearly all of it. The text opens with the blank "The sky is ___". Two counts of
+words or characters fill it: what fits there comes from the text that was read.
 
 The text is the article "Wrapping your head around Self-Attention, Multi-head Attention" by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address.
@@ -126,7 +126,8 @@ shown(f"{noisy!r} becomes {noisy.replace(IGNORED, '')!r}")
 wrong = measure(ids, "N(0, 1)", 1 / WIDTH**-0.5, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
 shown(f"divided by 1/√d_k, the variance is {wrong.variance.mean() / mean:.0f} times as large")
 squares = np.arange(64.0) ** 2
-shown(f"the squares from 0 to 63² attend to nothing: {squares.var() / (squares / 32**0.5).var():g}")
+ratio = squares.var() / (squares / 32**0.5).var()
+shown(f"divided by √32, even the squares from 0 to 63² have {ratio:g} times less variance")
 shown(
     f"from N(0, 1) keys have variance {scaled.key_variance:.1f} and values "
     f"{scaled.value_variance:.1f}, at any scale",
@@ -279,7 +280,7 @@ save_figure(two_places.draw(tried, source.SENTENCE.split()), chosen.out / "two_p
 
 
 def loss(x, w_q, w_k, w_v):
-    """The text's example, scaled, as one number."""
+    """Return the text's example, scaled, as one number."""
     return (attention(x @ w_q, x @ w_k, x @ w_v) * g).sum()
 
 
@@ -287,7 +288,7 @@ of_four = of_weights(multi, mask=causal)
 
 
 def loss_of_four(*points):
-    """Its second class under a causal mask, as a function of its input and its four weights."""
+    """Return the masked second class's number, from its input and its four weights."""
     return (of_four(*points)[0] * g).sum()
 
 
@@ -417,7 +418,7 @@ below.set_title(said, fontsize=10)
 below.grid(alpha=0.25)
 save_figure(figure, chosen.out / "spread")
 print()
-say(f"Each map of weights.png is one draw, of entropy {one_draw} log n; the means are {means}.")
+say(f"Each map of weights.png is one draw. Entropies / log n: {one_draw}; means: {means}.")
 
 # %% The page
 
@@ -513,8 +514,8 @@ page.table(
     ],
     by_recipe,
     caption=f"{DRAWS} draws of eight queries, d = d_k = {WIDTH}; dead is ‖∂L/∂q‖ < 0.001; entropy "
-    "is over log n; the last column is the share of the squared gradient that a tenth of the "
-    "queries holds",
+    "is over log n, that of equal weights; the last column is the share of the squared gradient "
+    "that a tenth of the queries holds",
 )
 page.figure(
     chosen.out / "spread.svg",
@@ -530,8 +531,8 @@ page.figure(
         f"{title}: {n} of {len(words)} words give .9 or more to one word, all its places together."
         for title, n in zip(titles, decided, strict=True)
     ),
-    caption=f"The first draw of each recipe, with entropies of {one_draw} log n. Over all {DRAWS} "
-    f"draws the means are {means} log n",
+    caption=f"The first draw of each recipe, with entropies / log n of {one_draw}. Over all "
+    f"{DRAWS} draws the means are {means}",
 )
 page.judged(marks)
 page.conclude(

@@ -31,7 +31,7 @@ TEXTS = (love_transformers, love_you, sky_is_blue, your_journey, mammal_and_rept
 
 
 def show(name, *cells):
-    """A row of the table."""
+    """Print a row of the table."""
     widths = (17, 21, 8, 10, 12, 18)
     print(f"{name:18}" + "".join(f"{n:{w}}" for n, w in zip(cells, widths, strict=True)))
 
@@ -89,7 +89,7 @@ page.ask(
 
 
 def named(name):
-    """A text, with a link if its page is there already."""
+    """Return a text's name, with a link if its page is there already."""
     there = (chosen.out.parent / name / "index.html").exists()
     return link(name, f"../{name}/index.html") if there else name
 

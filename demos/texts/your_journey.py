@@ -6,7 +6,7 @@ vector keeps about three words of a sentence, however long, and additive attenti
 The notebook defines two classes, V1 and V2, and never compares them. Given the same weights they
 compute the same; we show this, and then put both into one layer as two heads. At the notebook's
 width the scale makes gradients smaller, and at a large width 1/√d_k is not enough for V1. Its loops
-are timed beside one product, and of the biases that V2 can have, the keys' changes no weight.
+are timed beside one product. Of the biases that V2 can have, that of the keys changes no weight.
 
 The text is the notebook "Why we need Attention mechanism". We do not know its author: we have it as
 a text without an address.
@@ -64,7 +64,7 @@ one, two = source.version_1(), source.version_2()
 
 
 def row(numbers, form=".4f"):
-    """Numbers as one line of text."""
+    """Return numbers as one line of text."""
     return " ".join(f"{number:{form}}" for number in numbers)
 
 
@@ -82,9 +82,8 @@ _one_vector.draw(right, chosen.out)
 ours = source.ours()
 print("\n1 · The numbers that the text prints, and ours\n")
 say(
-    "PyTorch draws with the Mersenne Twister, and so does np.random.RandomState. A float32 holds "
-    "24 bits: torch.rand keeps 24 of 32 and divides by 2²⁴. nn.Linear rounds its bounds ±1/√d_in "
-    "to float32, spreads u over them in float64, rounds once more, and stores (d_out, d_in)."
+    "Its weights are random, and yet they come back without PyTorch, which draws with the same "
+    "generator as np.random.RandomState, the Mersenne Twister."
 )
 print()
 for name, array in ours.items():
@@ -173,7 +172,7 @@ marks.at_least("numbers of V1's table that V2 gives with these", agreed, 12, ".0
 
 
 def spread(head, **options):
-    """The mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
+    """Return the mean entropy of the head's weights, as a share of log n: 1 is a plain average."""
     return float(entropy(head.weights(x, **options).data).mean() / np.log(len(WORDS)))
 
 
@@ -318,7 +317,7 @@ SCALES = {
     "1/d_k": (lambda d: 1 / d, SCALED_TWICE),
 }
 slip()
-print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))}; mean of {DRAWS} draws")
+print(f"   Entropy / log n at d_k = {', '.join(map(str, WIDTHS))} (1: equal); mean of {DRAWS}")
 wide = {}
 for name, (recipe, _) in RECIPES.items():
     for said, (scale, _) in SCALES.items():
@@ -340,7 +339,7 @@ for times in (1, 3, 10):
 
 
 def reached(head, scale):
-    """How much gradient passes the softmax, ‖∂L/∂W_q‖ over ‖∂L/∂W_v‖."""
+    """Return the share of gradient that passes the softmax, ‖∂L/∂W_q‖ over ‖∂L/∂W_v‖."""
     w_q, w_v = gradients(head(x, scale=scale).sum(), [head.w_q, head.w_v])
     return np.linalg.norm(w_q) / np.linalg.norm(w_v)
 
@@ -482,7 +481,7 @@ page.table(
         [f"{name}, {said}", *(f"{each:.3f}" for each in found)]
         for (name, said), found in wide.items()
     ],
-    caption=f"Entropy / log n, mean of {DRAWS} draws",
+    caption=f"Entropy / log n, mean of {DRAWS} draws: 1 is equal weights, 0 is one key alone",
 )
 page.figure(
     chosen.out / "scale.svg",

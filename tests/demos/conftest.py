@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def finished(run_once):
-    """finished(name, *options): a demo's folder, and what it printed. Its marks must be kept."""
+    """Give finished(name, *options): a demo's folder and printed text. Its marks must be kept."""
 
     def finished(*run):
         folder, done = run_once(*run)

@@ -157,7 +157,7 @@ RIGHT_LOSS = f"{LOSS}lambda g, y: g * (np.exp(log_p) - truth) / n"
 
 
 def to_x(gradient, *, to_gain="g * n"):
-    """The VJPs of layer norm, with this line in that of x."""
+    """Return the VJPs of layer norm, with this line in that of x."""
     mean = "mean(axis=-1, keepdims=True)"
     return (
         f"def to_x(g, y):\n    h = g * gain\n    return {gradient.replace('mean()', mean)}\n\n"

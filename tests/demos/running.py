@@ -18,7 +18,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "DIS
 
 
 def python(*arguments, cwd=ROOT, **environment):
-    """`python …`, to its end."""
+    """Run `python …` to its end."""
     return subprocess.run(
         [sys.executable, *map(str, arguments)],
         cwd=cwd,
@@ -30,12 +30,12 @@ def python(*arguments, cwd=ROOT, **environment):
 
 
 def demo(*arguments):
-    """`python -m demos …`, to its end."""
+    """Run `python -m demos …` to its end."""
     return python("-m", "demos", *arguments)
 
 
 def demo_here(*arguments):
-    """`python -m demos …` in this process: for what a demo says before it does any work."""
+    """Run `python -m demos …` in this process, for sentences that a demo says before its work."""
     argv, handler, code = sys.argv, signal.getsignal(signal.SIGTERM), 0
     stdout, stderr = io.StringIO(), io.StringIO()
     sys.argv = ["demos", *map(str, arguments)]
@@ -51,13 +51,13 @@ def demo_here(*arguments):
 
 
 def assert_light(folder):
-    """No picture and no page is above 2 MB, so a browser opens it. (Checkpoints may be larger.)"""
+    """Assert that pictures and pages are below 2 MB. (Checkpoints may be larger.)"""
     sizes = {p.name: p.stat().st_size for p in folder.rglob("*.*") if p.suffix != ".safetensors"}
     assert all(0 < size < 2_000_000 for size in sizes.values()), sizes
 
 
 def whole(name, tmp_path_factory, *arguments):
-    """A demo that runs to its end and keeps its marks: its folder, and what it printed."""
+    """Run a demo to its end, with all marks kept; return its folder and its printed text."""
     folder = tmp_path_factory.mktemp(name)
     done = demo(name, "--out", folder, *arguments)
     assert done.returncode == 0, done.stderr

@@ -23,7 +23,7 @@ from minigrad.optim import SGD
 
 @pytest.fixture
 def begin(monkeypatch):
-    """begin(demo, *words, **what it is): the demo's options, as if its file had asked for them."""
+    """Give begin(demo, *words, **kinds): the demo's options, as if its file had asked for them."""
     monkeypatch.setattr(demos, "running", None)
     monkeypatch.setattr(os, "fsync", lambda handle: None)  # (no power cut is tested here)
 
@@ -36,13 +36,13 @@ def begin(monkeypatch):
 
 
 def end(chosen, title="A title", **more):
-    """The run writes its page."""
+    """Write the page of a run."""
     demos.running = chosen
     return Page(title, claim="A claim.").write(chosen.out, quick=chosen.quick, **more)
 
 
 def contents(folder):
-    """Every file below a folder."""
+    """Return every file below a folder."""
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
@@ -92,7 +92,7 @@ def test_some_exhibits_replace_no_page_of_all(begin, tmp_path):
 
 
 def trained(chosen, what, until):
-    """A training of a few numbers, which is interrupted after a step, or breaks if that is < 0."""
+    """Run a training of a few numbers; interrupt it after step `until`, or stop at -until."""
     rng = np.random.default_rng(0)
     model = Linear(2, 1, rng=rng)
     optimizer = SGD(model.parameters(), 0.1)

@@ -14,12 +14,12 @@ PICTURES = {"map", "distributions", "hill", "steps", "trained"}
 
 @pytest.fixture
 def ran(finished):
-    """`laboratory --quick`: its folder, and what it printed."""
+    """Run `laboratory --quick`; return its folder and its printed text."""
     return finished("laboratory", "--quick")
 
 
 def kept(folder):
-    """The kept results, by their places in the folder."""
+    """Return the kept results, by their places in the folder."""
     files = (folder / "results").rglob("output.pkl")
     return {path.relative_to(folder): path.read_bytes() for path in files}
 

@@ -12,20 +12,20 @@ from demos.laboratory._gradients import Distributions, Hill, Map
 
 
 def judged(section):
-    """The marks of a section: what → whether it was passed."""
+    """Return the marks of a section: name → True if it was passed."""
     marks = Marks(Namespace(quick=False, marks=True))
     section.print(marks)
     return {row[0]: row[-1] == "passed" for row in marks.rows}
 
 
 def narrow(rows):
-    """Rows that stand for the map at GPT-2's initial weights."""
+    """Return rows that stand for the map at GPT-2's initial weights."""
     return [row for row in rows if row.d_k <= 128]
 
 
 @pytest.fixture(scope="module")
 def rows():
-    """A small map."""
+    """Return the rows of a small map."""
     cells = [(16, 64), (64, 64), (64, 1024), (512, 5), (512, 64), (512, 1024), (16, 5), (64, 5)]
     cells += [(16, 1024)]
     return [

@@ -9,7 +9,7 @@ from demos.laboratory._steps import Found, Steps, about, sweeps
 
 
 class Judged(dict):
-    """Marks that keep what they say, and whether it was reached."""
+    """Marks that keep their names, each with True if it was reached."""
 
     def at_most(self, what, got, mark, form):
         self[what] = bool(got <= mark)
@@ -20,7 +20,7 @@ class Judged(dict):
 
 @pytest.fixture(scope="module")
 def measured():
-    """The default run, with fewer repeats."""
+    """Return the default run, with fewer repeats."""
     least = {"sharpness 256": 5, "sharpness 8192": 2, "first steps": 2, "first steps of T5": 2}
     return {
         name: [row for _, row in sweep(f, given, seed=0, repeats=least.get(name, 1), paired=pairs)]

@@ -24,7 +24,7 @@ def refused(name, tree):
 
 
 class Forgetful(ast.NodeTransformer):
-    """A function, in which each `return x` has become `x`."""
+    """A change of a function that turns each `return x` into `x`."""
 
     def visit_FunctionDef(self, node):
         return node  # (functions within it return as they did)

@@ -16,7 +16,7 @@ RAW = OURS["Q'"] @ np.stack([OURS["K'₁"], OURS["K'₂"]]).mT  # (H, T, S)
 
 
 def head(number):
-    """Σ output of one head as a function, and its points X, W_Q, W_K, W_V, W_O."""
+    """Return Σ output of one head as a function, and its points X, W_Q, W_K, W_V, W_O."""
     x, layer = source.layer()
     alone = source.one_head(layer, number - 1)
     return source.sum_of_head(alone), [x, *alone.parameters()]
@@ -30,7 +30,7 @@ def arrays(points):
 
 
 def by_the_text(n, d_model, h, seed):
-    """The text's own lines, one head after the other: X, the weights, and the output."""
+    """Run the text's own lines, one head after the other; return X, the weights, and the output."""
     draw, d_k = np.random.RandomState(seed), d_model // h
 
     def xavier(rows, columns):

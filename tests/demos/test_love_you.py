@@ -25,7 +25,7 @@ def layer_and_rows(*, unit=False, seed=0, **options):
 
 
 def inputs(**case):
-    """x and the first head's three matrices, each (512, 64)."""
+    """Return x and the first head's three matrices, each (512, 64)."""
     return source.inputs(*layer_and_rows(**case))
 
 

@@ -22,13 +22,13 @@ animals, attributes, queries = Tensor(ANIMALS), Tensor(ATTRIBUTES), Tensor(QUERI
 
 
 def softmax(scores):
-    """The oracle."""
+    """Return the softmax of the scores, as an oracle."""
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
 
 
 def questions(each, seed=0):
-    """Noisy questions measured from the average animal, and the attributes that answer them."""
+    """Return noisy questions, measured from the average animal, and their attributes."""
     features, which = source.questions(np.random.default_rng(seed), each, 0.3)
     return Tensor(features - AVERAGE), ATTRIBUTES[which]
 

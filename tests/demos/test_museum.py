@@ -148,7 +148,7 @@ REFUSED = {
 
 
 def scores_of_width_256(x, w_q, w_k, num_heads):
-    """Scores with a scale that is right at width 256 with 8 heads only."""
+    """Return scores with a scale that is right at width 256 with 8 heads only."""
     q, k = (split_heads(x @ w, num_heads) for w in (w_q, w_k))
     return q @ k.mT / 32**0.5
 
@@ -159,7 +159,7 @@ def one_gradient_for_all_steps(w, loss, rate, steps):
 
 
 def looking_along(diagonal):
-    """Self-attention of each position to one place alone."""
+    """Return self-attention in which each position looks at one place alone."""
     return lambda x: attention(x, x, x, mask=np.eye(x.shape[0], dtype=bool, k=diagonal))
 
 
@@ -169,7 +169,7 @@ def cleaned(scores, mask):
 
 
 def exchanged(layer, theirs):
-    """W_Q and W_K in each other's places."""
+    """Load W_Q and W_K into each other's places."""
     stored = {name[0]: w.T for name, w in theirs.items()}
     names = zip("qkvo", "kqvo", strict=True)
     layer.load_state_dict({f"w_{ours}.weight": stored[name] for ours, name in names})
@@ -363,7 +363,7 @@ def test_an_exhibit_tells_its_story_in_whole_sentences_on_one_screen(shown):
 
 @pytest.fixture
 def inside(tmp_path, capsys, monkeypatch):
-    """The demo in this process, in a folder of its own, with warnings as errors: what it prints."""
+    """Give run(*arguments): the demo's printed text, in this process and a folder of its own."""
 
     def run(*arguments):
         monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ from minigrad import Steps, Tensor, graph
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What a page can hold: a drawing, a figure, an animation, and a page of both passes."""
+    """Make what a page can hold: a drawing, a figure, an animation, and a page of both passes."""
     folder = tmp_path_factory.mktemp("made")
     x = Tensor([[1e-9, 2.0]], requires_grad=True, name="x")
     with Steps() as steps:

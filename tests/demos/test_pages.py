@@ -17,7 +17,7 @@ SEEN = ["love_you", "texts", "museum", "scaling", "reverse"]
 
 @pytest.fixture
 def page_of(finished):
-    """The page of a demo. The list of the texts is made last, so that it has all links."""
+    """Give page_of(name): a demo's page. The list of the texts is made last, with all its links."""
 
     def page_of(name):
         for text in TEXTS if name == "texts" else []:
@@ -28,7 +28,7 @@ def page_of(finished):
 
 
 def read(page_of, name):
-    """The page without the pages inside it, and as text."""
+    """Return the page without the pages inside it, and as text."""
     page = re.sub(r'srcdoc="[^"]*"', "", page_of(name).read_text("utf-8"))
     return page, " ".join(unescape(re.sub(r"<style>.*?</style>|<[^>]*>", "", page)).split())
 

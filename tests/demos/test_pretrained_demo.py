@@ -43,7 +43,7 @@ CONFIG = SIZES | {"max_len": 7, "eps": 1e-6, "rope_base": 100.0}
 
 
 def tiny(**options):
-    """A model of glassllm's kind: two blocks of three heads."""
+    """Return a model of glassllm's kind: two blocks of three heads."""
     return llama(
         SIZES["vocab_size"],
         d_model=SIZES["d_model"],
@@ -57,7 +57,7 @@ def tiny(**options):
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """fake(**arrays): the files of a glassllm, whose npz has these arrays as well."""
+    """Give fake(**arrays): the files of a glassllm, whose npz has these arrays as well."""
 
     def fake(**changed):
         state = to_theirs(tiny().state_dict(), glass_layout(SIZES["n_layers"]))
@@ -176,7 +176,7 @@ def test_a_head_whose_median_falls_while_its_mean_grows_is_counted_with_its_erro
 
 
 def trained(a, lr, *last, part="weights", texts=16, broke_at=None, learned=2.0):
-    """Trainings that begin at 4, with 3 for the trained scale, and end at these losses."""
+    """Return trainings that begin at 4, with 3 for the trained scale, and end at these losses."""
     ends = lambda y: [4.0] * (len(LOOKS) - 1) + [y] if broke_at is None else [4.0]
     back = 32 ** (a - 0.5)  # every temperature found the way back
     return [

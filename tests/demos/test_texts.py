@@ -32,7 +32,7 @@ from tests.demos.running import assert_light, python
 
 
 class Text(NamedTuple):
-    """What is known of a text, counted by hand (shapes that it prints are not counted)."""
+    """The facts about a text, counted by hand (shapes that it prints are not counted)."""
 
     source: ModuleType
     same: int  # numbers that come back
@@ -70,12 +70,12 @@ def run_of(name, *options):
 
 @pytest.fixture
 def ran(finished):
-    """Run a text's demo quickly, once: its folder, and what it printed."""
+    """Run a text's demo quickly, once; return its folder and its printed text."""
     return lambda name: finished(*run_of(name, "--quick"))
 
 
 def flat(printed):
-    """Every run of spaces as one, so that it does not matter where a line is broken."""
+    """Turn every run of spaces into one, so that it does not matter where a line is broken."""
     return " ".join(printed.split())
 
 

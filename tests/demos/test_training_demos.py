@@ -47,12 +47,12 @@ ANIMATED = {"reverse", "induction"}
 
 @pytest.fixture
 def quick(run_once):
-    """quick(name, *options): the folder of a demo that ran quickly, and its process."""
+    """Give quick(name, *options): the folder of a demo that ran quickly, and its process."""
     return lambda name, *options: run_once(name, "--quick", *options)
 
 
 def kept(path):
-    """A checkpoint's arrays, and its facts but for the time it was begun."""
+    """Return a checkpoint's arrays, and its facts but for the time it was begun."""
     facts = checkpoint_facts(path)
     del facts["begun"]
     return safetensors.load_file(path), facts

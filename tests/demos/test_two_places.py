@@ -47,7 +47,7 @@ def test_the_layer_equals_its_definition_in_loops_and_its_weights_ignore_the_num
 
 
 def rows(*weights):
-    """Heads that put these weights on the places before, at and after each query: (H, T, S)"""
+    """Return heads with these weights on the places before, at and after each query: (H, T, S)"""
     found = np.zeros((len(weights), PLACES - 2, PLACES))
     for h, three in enumerate(weights):
         for t in range(1, PLACES - 1):

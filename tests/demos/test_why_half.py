@@ -19,7 +19,7 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def medians(drawn):
-    """(d_k, a) → the median of ‖∂L/∂q‖, by the engine."""
+    """Return (d_k, a) → the median of ‖∂L/∂q‖, by the engine."""
     return {(d_k, a): measure(drawn, d_k, a).median for d_k in D_KS for a in EXPONENTS}
 
 
@@ -29,7 +29,7 @@ def path(finished):
 
 
 def move(page, d_k, a):
-    """Both sliders, as a hand moves them."""
+    """Move both sliders, as a hand does."""
     page.evaluate(
         """([m, a]) => [["d_k", m], ["a", a]].forEach(([id, value]) => {
             const slider = document.getElementById(id);

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def uniform(seed: int, count: int) -> Array:
-    """Numbers in [0, 1) by mulberry32: each is a hash of a counter that grows by 0x6D2B79F5."""
+    """Return numbers in [0, 1) by mulberry32: hashes of a counter that grows by 0x6D2B79F5."""
     state = np.uint32(seed) + np.uint32(0x6D2B79F5) * np.arange(1, count + 1, dtype=np.uint32)
     t = (state ^ (state >> 15)) * (state | 1)  # (uint32 wraps around at 2³², as it should)
     t = (t + (t ^ (t >> 7)) * (t | 61)) ^ t
@@ -38,14 +38,14 @@ def uniform(seed: int, count: int) -> Array:
 
 
 def normal(seed: int, count: int) -> Array:
-    """Numbers of mean 0 and variance 1 by Box-Muller, which makes two of two uniform ones."""
+    """Return numbers of mean 0 and variance 1 by Box-Muller: two from each two uniform ones."""
     one, other = uniform(seed, count).reshape(-1, 2).T
     length, angle = np.sqrt(-2 * np.log(1 - one)), 2 * np.pi * other
     return np.stack([length * np.cos(angle), length * np.sin(angle)], axis=-1).ravel()
 
 
 class Draws(NamedTuple):
-    """What all measurements of one seed share, in the order in which it is drawn."""
+    """The random numbers that all measurements of one seed share, in the order of drawing."""
 
     keys: Array  # (64, 1024)
     queries: Array  # (512, 1024)
@@ -53,7 +53,7 @@ class Draws(NamedTuple):
 
 
 def draws(seed: int) -> Draws:
-    """The keys, the queries and ∂L/∂p of a seed."""
+    """Return the keys, the queries and ∂L/∂p of a seed."""
     shapes = (KEYS, D_KS[-1]), (QUERIES, D_KS[-1]), (QUERIES, KEYS)
     ends = np.cumsum([np.prod(shape) for shape in shapes])
     parts = np.split(normal(seed, int(ends[-1])), ends[:-1])
@@ -70,22 +70,22 @@ class Measured:
 
     @property
     def mean(self) -> float:
-        """Over queries, of ‖∂L/∂q‖."""
+        """Return the mean of ‖∂L/∂q‖ over the queries."""
         return float(self.norms.mean())
 
     @property
     def median(self) -> float:
-        """Over queries, of ‖∂L/∂q‖."""
+        """Return the median of ‖∂L/∂q‖ over the queries."""
         return float(np.median(self.norms))
 
     @property
     def dead_share(self) -> float:
-        """The share of queries with ‖∂L/∂q‖ < 1e-3."""
+        """Return the share of queries with ‖∂L/∂q‖ < 1e-3."""
         return float((self.norms < DEAD).mean())
 
 
 def measure(drawn: Draws, d_k: int, a: float) -> Measured:
-    """Attention with the scale d_k^-a, and ∂L/∂q of every query, by this project's engine."""
+    """Compute attention with the scale d_k^-a and ∂L/∂q of each query, by this project's engine."""
     q = Tensor(drawn.queries[:, :d_k], requires_grad=True)
     weights = attention_weights(q, Tensor(drawn.keys[:, :d_k]), scale=float(d_k) ** -a)
     (gradient,) = gradients(weights, [q], drawn.g)
@@ -99,7 +99,7 @@ def measure(drawn: Draws, d_k: int, a: float) -> Measured:
 
 
 def apart(medians: list[float]) -> float:
-    """The largest of the medians from d_k = 16 on, divided by the smallest: 1 is a flat line.
+    """Return the largest of the medians from d_k = 16 on over the smallest: 1 is a flat line.
 
     At d_k = 4 and 8 a query's d_k terms are too few to average out, and there the median is up to
     a quarter lower even where the line is flat otherwise.

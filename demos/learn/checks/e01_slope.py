@@ -12,7 +12,7 @@ HINTS = (
 
 
 def check(answer):
-    """A line has one slope everywhere. On a curve the error has to shrink with h²."""
+    """Check the one slope of a line; then that the error on a curve shrinks with h²."""
     slope = given(answer, "slope")
     same("slope(f, 2.0, 0.5) for f(x) = 3 x + 1", slope(lambda x: 3 * x + 1, 2.0, 0.5), 3.0)
     same("slope(f, 2.0, 0.25) for f(x) = 7", slope(lambda x: 7.0, 2.0, 0.25), 0.0)

@@ -35,7 +35,7 @@ def check(answer):
 
 
 def alone(asked, function):
-    """Unsolved unless this is a function of g alone."""
+    """Raise Unsolved unless this is a function of g alone."""
     if not callable(function):
         said = f"{asked} is of type {type(function).__name__}; a function of g was expected"
         raise Unsolved(said, "value")

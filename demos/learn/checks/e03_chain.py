@@ -14,7 +14,7 @@ HINTS = (
 
 
 def noting(rule, given_to, called, i):
-    """A rule, number i, that notes what it and its function are given, and what they return."""
+    """Return rule i, changed to note the inputs and results of the rule and of its function."""
 
     def noted(x):
         y, function = rule(x)
@@ -31,14 +31,14 @@ def noting(rule, given_to, called, i):
 
 
 def not_handed_on(calls, first):
-    """The numbers of those that were not given what the one before them returned."""
+    """Return the indices of the rules that were not called with the previous rule's result."""
     before = [first, *(found for _, _, found in calls)]
     pairs = zip(calls, before, strict=False)
     return [i for (i, given_to, _), x in pairs if not np.array_equal(given_to, x)]
 
 
 def check(answer):
-    """A matrix and a curve do not commute, so the order on the way back can be seen."""
+    """Check the order on the way back, with a matrix and a curve, which do not commute."""
     chain = given(answer, "chain")
     rng = np.random.default_rng(0)
     x, g, m = rng.standard_normal(3), rng.standard_normal(3), rng.standard_normal((3, 3))

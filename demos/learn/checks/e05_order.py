@@ -15,7 +15,7 @@ HINTS = (
 
 
 def graphs(Value):
-    """Small graphs with a value that is used twice: words, and a name for each value."""
+    """Yield small graphs with a value that is used twice: words, and a name for each value."""
     a, b = Value(), Value()
     c = Value(a, b)
     yield "c = a + b", {"a": a, "b": b, "c": c}
@@ -45,7 +45,7 @@ def graphs(Value):
 
 
 def check(answer):
-    """Each value once, none missing, and each after those made from it; then a long chain."""
+    """Check that each value is there once, and after those made from it; then a long chain."""
     Value, order = given(answer, "Value"), given(answer, "order")
     for words, values in graphs(Value):
         names = {value: name for name, value in values.items()}

@@ -14,7 +14,7 @@ HINTS = (
 
 
 def check(answer):
-    """y = 2ⁿ a by n doublings, and a polynomial in which results are used again."""
+    """Check y = 2ⁿ a by n doublings, and a polynomial in which results are used again."""
     Value, pass_on = given(answer, "Value"), given(answer, "pass_on")
     for times in (1, 2, 8, 40):
         made = [Value(3.0)]
@@ -45,7 +45,7 @@ def check(answer):
 
 
 def polynomial(a):
-    """a, b = a², a b, c = a b + b, b c and y = b c + c."""
+    """Return a, b = a², a b, c = a b + b, b c and y = b c + c."""
     b = a * a
     product = b * a
     c = product + b
@@ -68,7 +68,7 @@ def passed_on(pass_on, values):
 
 
 def once(given_to, words, names):
-    """Each function of a value is called once, with the gradient that the value has at the end."""
+    """Check that each function of a value is called once, with the value's gradient at the end."""
     for value, found in given_to.items():
         count = len(value.inputs)
         law(

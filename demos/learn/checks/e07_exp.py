@@ -16,7 +16,7 @@ HINTS = (
 
 
 def check(answer):
-    """exp is its own derivative, of every order."""
+    """Check that exp is its own derivative, of every order."""
     exp = given(answer, "exp")
     x = np.random.default_rng(0).standard_normal((3, 5))
     same("exp(x) for x of shape (3, 5)", exp(x), np.exp(x))

@@ -17,12 +17,12 @@ HINTS = (
 
 
 def asked(options):
-    """The call, as a learner would type it."""
+    """Return the call as a learner would type it."""
     return ", ".join(["sum(x", *(f"{name}={value}" for name, value in options.items())]) + ")"
 
 
 def check(answer):
-    """The axes that people use first; then those that are easily forgotten."""
+    """Check the axes that people use first; then those that are easily forgotten."""
     sum = given(answer, "sum")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 5))
@@ -49,7 +49,7 @@ def check(answer):
 
 
 def alike(sum, x, options):
-    """In each group that is added up, all elements have the gradient g."""
+    """Check that all elements of a group that is added up have the gradient g."""
     y = x.sum(**options)
     words = f"{asked(options)} for x of shape {x.shape}"
     same(words, sum(x, **options), y)

@@ -19,7 +19,7 @@ HINTS = (
 
 
 def stretched_to(wide, unbroadcast):
-    """The rule of np.broadcast_to, with the learner's function as its VJP."""
+    """Return the rule of np.broadcast_to, with the learner's function as its VJP."""
 
     @primitive
     def stretch(x, /):
@@ -29,7 +29,7 @@ def stretched_to(wide, unbroadcast):
 
 
 def check(answer):
-    """New axes, stretched axes, both; then all shapes that broadcast to (2, 3, 5)."""
+    """Check new axes, stretched axes, both; then all shapes that broadcast to (2, 3, 5)."""
     unbroadcast = given(answer, "unbroadcast")
     rng = np.random.default_rng(0)
     for wide, shape in (

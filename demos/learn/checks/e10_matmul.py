@@ -17,7 +17,7 @@ HINTS = (
 
 
 def check(answer):
-    """Squares, where nothing but the numbers can be wrong; then shapes; then stacks."""
+    """Check square matrices, where only the numbers can be wrong; then shapes; then stacks."""
     matmul = given(answer, "matmul")
     rng = np.random.default_rng(0)
     for a_shape, b_shape in (
@@ -34,7 +34,7 @@ def check(answer):
 
 
 def doubled(matmul, a, b):
-    """Σ A ⊙ ∂L/∂A = Σ C ⊙ G: along A itself, L moves by itself."""
+    """Check Σ A ⊙ ∂L/∂A = Σ C ⊙ G: if A doubles, so does L."""
     c = a @ b
     g = np.random.default_rng(1).standard_normal(c.shape)
     forward = (c * g).sum()

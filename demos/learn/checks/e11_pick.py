@@ -17,7 +17,7 @@ HINTS = (
 
 
 def check(answer):
-    """First reshape; then pick by what takes a place once, and by lists that repeat one."""
+    """Check reshape; then pick, by what takes a place once, and by lists that repeat one."""
     rng = np.random.default_rng(0)
     _reshape(given(answer, "reshape"), rng)
     pick = given(answer, "pick")

@@ -16,7 +16,7 @@ HINTS = (
 
 
 def check(answer):
-    """The value of a triangle of sides 3, 4, 5; then gradcheck, first order before second."""
+    """Check the length of (3, 4), which is 5; then the derivatives, first order before second."""
     length = given(answer, "length")
     x = np.random.default_rng(0).standard_normal((3, 5))
     same("length([[3.0, 4.0]])", length(np.array([[3.0, 4.0]])), [[5.0]])

@@ -17,7 +17,7 @@ HINTS = (
 
 
 def check(answer):
-    """Both axes; then rows of gradients, a shift, and scores that are large or -∞."""
+    """Check both axes; then rows of gradients, a shift, and scores that are large or -∞."""
     softmax = given(answer, "softmax")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 5))
@@ -61,7 +61,7 @@ def check(answer):
 
 
 def raised(softmax, x, options):
-    """Weights sum to 1, and what does not change them has no part in the gradient."""
+    """Check that the weights sum to 1, and the gradients of a row to 0."""
     axis = options.get("axis", -1)
     words = f"axis {axis} of x of shape {x.shape}"
     totals = np.asarray(softmax(x, **options)).sum(axis=axis)

@@ -19,7 +19,7 @@ HINTS = (
 
 
 def check(answer):
-    """First log_softmax, then the loss, both with scores that overflow in exp."""
+    """Check log_softmax, then the loss, both with scores that overflow in exp."""
     log_softmax = given(answer, "log_softmax")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((3, 5))
@@ -51,7 +51,7 @@ def check(answer):
 
 
 def raised(name, function, x):
-    """What does not change the value has no part in the gradient."""
+    """Check that the gradients of a row sum to 0, since raising the whole row changes nothing."""
     totals = grad(function)(x).sum(axis=-1)
     law(
         f"if all scores of a row rise together {name} does not change: so the gradients of a row "
@@ -62,7 +62,7 @@ def raised(name, function, x):
 
 
 def _large(words, function, expected):
-    """Values and gradients at scores whose exp is infinite, and whose weights underflow to 0."""
+    """Check value and gradient at scores whose exp is infinite, or whose weights underflow to 0."""
     scores = np.array([[1000.0, 0.0, -1000.0], [-1000.0, 0.0, -1000.0]])
     with np.errstate(all="ignore"):
         y = np.asarray(function(scores))

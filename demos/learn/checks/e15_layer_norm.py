@@ -18,7 +18,7 @@ HINTS = (
 
 
 def check(answer):
-    """One row is enough to see a wrong formula; several rows and stacks come after it."""
+    """Check rows and stacks: value, derivatives, laws; then a row of equal numbers."""
     layer_norm = given(answer, "layer_norm")
     rng = np.random.default_rng(0)
     for shape in ((3, 5), (2, 3, 5), (2, 7)):
@@ -40,7 +40,7 @@ def check(answer):
 
 
 def unmoved(layer_norm, x, gain, bias):
-    """Two moves of a row leave y as it is, if eps is 0; and a larger row moves less."""
+    """Check two moves of a row that leave y as it is (eps is 0), and a row twice as large."""
     g = np.random.default_rng(1).standard_normal(x.shape)
     to_x = grad(lambda x: (g * layer_norm(x, gain, bias, eps=0.0)).sum())
     found, doubled = to_x(x), to_x(2 * x)

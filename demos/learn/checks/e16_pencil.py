@@ -20,7 +20,7 @@ HINTS = (
 
 
 def check(answer):
-    """One number after the other; then the direction of a step, which the engine takes."""
+    """Check one number after the other; then the direction of a step, by the engine."""
     names = ("q", "k_1", "k_2", "v_1", "v_2", "g")
     q, k_1, k_2, v_1, v_2, g = (np.array(given(answer, name), float) for name in names)
     scale = 1 / np.sqrt(len(q))
@@ -64,7 +64,7 @@ def check(answer):
 
 
 def told(answer, name, right, line, mistakes):
-    """Unsolved, with the mistake that gives such a number, unless it has three right digits."""
+    """Raise Unsolved, with the mistake behind the number, unless it has three right digits."""
     value = given(answer, name)
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise Unsolved(f"{name} is {value!r}: write a number, such as 2/7 or 0.286", "value")

@@ -31,7 +31,7 @@ WHY = (
 
 @functools.cache
 def measured():
-    """Each measurement of `saturation`, its mean over repeats: (d_k, a) → a function of a name."""
+    """Return a function of d_k, a and a name: a measurement of `saturation`, mean over repeats."""
     found = {}
     for d_k in (64, 1024):
         for a in (0.0, 0.5):
@@ -41,7 +41,7 @@ def measured():
 
 
 def check(answer):
-    """Say what was found wherever a prediction is another."""
+    """Compare each prediction with the measurement, and tell those that differ."""
     changes = {  # name: what is measured, the exponent of the scale, words
         "mean": ("gradient_mean", 0.0, "the mean of ‖∂L/∂q‖ without a scale"),
         "median": ("gradient_median", 0.0, "the median of ‖∂L/∂q‖ without a scale"),
@@ -102,22 +102,22 @@ def check(answer):
 
 
 def change(before, after):
-    """What a change by this factor may be called. Between 1.2 and 2 there are two right words."""
+    """Return the right words for a change by this factor: two of them between 1.2 and 2."""
     factor = max(after / before, before / after)
     direction = "rises" if after > before else "falls"
     return [direction] if factor >= 2 else [direction, "stays"] if factor > 1.2 else ["stays"]
 
 
 def is_word(value):
-    """Whether a prediction is one of the three words."""
+    """Return True if a prediction is one of the three words."""
     return isinstance(value, str) and value in ("rises", "stays", "falls")
 
 
 def is_number(value):
-    """Whether a prediction is a number above 0."""
+    """Return True if a prediction is a number above 0."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and value > 0
 
 
 def close(number, found, factor):
-    """Whether a predicted number is within a factor of what was found."""
+    """Return True if a predicted number is within a factor of the measured one."""
     return found / factor < number < found * factor

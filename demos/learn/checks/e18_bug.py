@@ -14,7 +14,7 @@ HINTS = (
 
 
 def check(answer):
-    """The weights of a query: they sum to 1, and no other query changes them."""
+    """Check that the weights of a query sum to 1, and that no other query changes them."""
     weights = given(answer, "weights")
     rng = np.random.default_rng(0)
     q, k = rng.standard_normal((2, 3, 7)), rng.standard_normal((2, 5, 7))

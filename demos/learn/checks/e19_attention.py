@@ -16,7 +16,7 @@ HINTS = (
 
 
 def check(answer):
-    """With the values 1 the output is the sum of the weights; with a unit matrix, the weights."""
+    """Check the sums of weights by values of 1, and the weights by a unit matrix as values."""
     attention = given(answer, "attention")
     rng = np.random.default_rng(0)
     q, k, v = (Tensor(rng.standard_normal((2, *shape))) for shape in ((3, 7), (5, 7), (5, 11)))
@@ -54,7 +54,7 @@ def check(answer):
 
 
 def variance(attention, d_k, rng):
-    """The variance of the scores in a row: log softmax is the scores, up to a constant a row."""
+    """Return the variance of a row's scores: log softmax is the scores, up to a constant a row."""
     q, k = (Tensor(rng.standard_normal((64, d_k))) for _ in range(2))
     p = attention(q, k, Tensor(np.eye(64))).data
     return float(np.log(np.maximum(p, 1e-300)).var(axis=-1).mean())

@@ -20,7 +20,7 @@ MASK = np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1], [0, 0, 0, 1,
 
 
 def check(answer):
-    """Sums, zeros, NaN; then a forbidden score that is changed; then the gradient."""
+    """Check sums, zeros, NaN; then a forbidden score that is changed; then the gradient."""
     masked_weights = given(answer, "masked_weights")
     scores = np.random.default_rng(0).standard_normal((3, 4, 5))
     with np.errstate(all="ignore"):
@@ -33,7 +33,7 @@ def check(answer):
 
 
 def laws(masked_weights, scores):
-    """Query 1 of four has no key."""
+    """Check the laws of masked weights. (Query 1 of four has no key.)"""
     x = Tensor(scores, requires_grad=True)
     y = masked_weights(x, MASK)
     tensor("masked_weights(scores, mask), for scores (3, 4, 5),", y, (3, 4, 5), "scores")
@@ -78,5 +78,5 @@ def laws(masked_weights, scores):
 
 
 def shown(row):
-    """A row of numbers in a few letters."""
+    """Return a row of numbers with three digits each."""
     return ", ".join(f"{x:.3g}" for x in row)

@@ -17,7 +17,7 @@ HINTS = (
 
 
 def check(answer):
-    """The features of each head, in words; then all at once, with batch axes; then merge."""
+    """Check the features of each head; then all at once, with batch axes; then merge."""
     split, merge = given(answer, "split"), given(answer, "merge")
     x = np.arange(5 * 6.0).reshape(5, 6)
     heads = split(Tensor(x), 3)
@@ -62,15 +62,15 @@ def check(answer):
 
 
 def shown(x):
-    """The first numbers of an array."""
+    """Return the first three numbers of an array as text."""
     return ", ".join(f"{number:.2g}" for number in x.ravel()[:3])
 
 
 def positions(rows):
-    """position 0; positions 0 and 1."""
+    """Return the words for rows: position 0; positions 0 and 1."""
     return f"position{'s' * (len(rows) > 1)} {' and '.join(map(str, rows))}"
 
 
 def words(feature):
-    """A feature of position 2, or of another one."""
+    """Return the name of a feature of position 2, or say which other position has it."""
     return f"feature {feature}" if 0 <= feature < 6 else f"a feature of position {2 + feature // 6}"

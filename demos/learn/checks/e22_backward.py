@@ -24,7 +24,7 @@ TURNED = "row t of P and of ∂L/∂Z belongs to query t, and column s to key s 
 
 
 def check(answer):
-    """The scores' gradient first, as the others need it; T = S first, as there every order fits."""
+    """Check the scores' gradient first, as the others need it, and T = S before other sizes."""
     scores_back, backward = given(answer, "scores_back"), given(answer, "backward")
     rng = np.random.default_rng(0)
     for *batch, T, S in ((3, 3), (3, 5), (2, 3, 3), (2, 3, 5)):
@@ -36,7 +36,7 @@ def check(answer):
 
 
 def right_scores(scores_back, Z, V, G):
-    """∂L/∂Z: a law, with the mistakes that break it, and a finite difference."""
+    """Check ∂L/∂Z: a law, with the mistakes that break it, and a finite difference."""
     P, dP = softmax(Z), G @ V.mT
     asked = f"for P {P.shape} and V {V.shape}, scores_back(P, V, G)"
     with asking(asked):
@@ -61,7 +61,7 @@ def right_scores(scores_back, Z, V, G):
 
 
 def right_inputs(backward, scores_back, Q, K, V, G, scale):
-    """∂L/∂Q, ∂L/∂K, ∂L/∂V: the mistakes that are known, a law, and finite differences."""
+    """Check ∂L/∂Q, ∂L/∂K, ∂L/∂V: the mistakes that are known, a law, and finite differences."""
     asked = f"for Q {Q.shape}, K {K.shape} and V {V.shape}, backward(Q, K, V, G, scale)"
     P = softmax(scale * Q @ K.mT)
     dZ = scores_back(P, V, G)
@@ -95,7 +95,7 @@ def right_inputs(backward, scores_back, Q, K, V, G, scale):
 
 
 def masked(backward, rng):
-    """Of four queries the last has no key, and no query may look at the last of five keys."""
+    """Check a mask that leaves the last of 4 queries no key and the last of 5 keys no query."""
     shapes = ((2, 4, 7), (2, 5, 7), (2, 5, 11), (2, 4, 11))
     Q, K, V, G = (rng.standard_normal(shape) for shape in shapes)
     may_look = np.array([[1, 0, 1, 0, 0], [1, 1, 1, 1, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], bool)
@@ -111,6 +111,6 @@ def masked(backward, rng):
 
 
 def arrays(asked, found, inputs):
-    """The three gradients; Unsolved unless each is an array of the shape of its input."""
+    """Return the three gradients; raise Unsolved unless each is an array of its input's shape."""
     pairs = zip(("∂L/∂Q", "∂L/∂K", "∂L/∂V"), results(asked, found, 3), inputs, strict=True)
     return tuple(array(f"{name}, {asked},", gradient, x.shape) for name, gradient, x in pairs)

@@ -18,7 +18,7 @@ HINTS = (
 
 
 def check(answer):
-    """Two steps by hand, a law for each optimizer, then many steps with arrays."""
+    """Check two steps by hand, a law for each optimizer, then many steps with arrays."""
     momentum_step, adam_step = given(answer, "momentum_step"), given(answer, "adam_step")
     asked = "on the parabola ½ p², with lr = 0.1 and momentum = 0.9, step"
     one, zero = np.array([1.0]), np.array([0.0])
@@ -69,12 +69,12 @@ def check(answer):
 
 
 def element(asked, got, expected):
-    """Unsolved unless the one element of got is the expected one."""
+    """Raise Unsolved unless the one element of got is the expected one."""
     same(asked, got[0], expected, rtol=1e-6)
 
 
 def parabola(steps):
-    """What chapter 8's Adam makes of p = 1 on ½ p² with lr = 0.1: p, m and v after each step."""
+    """Yield p, m and v after each step of chapter 8's Adam from p = 1 on ½ p², with lr = 0.1."""
     p = Tensor([1.0], requires_grad=True)
     optimizer = Adam([p], lr=0.1)
     for _ in range(steps):
@@ -84,7 +84,7 @@ def parabola(steps):
 
 
 def stepped(step, count, *given_to):
-    """What a step returns, if it is so many arrays."""
+    """Return the results of a step; raise Unsolved unless they are `count` arrays."""
     found = step(*given_to)
     results(f"{step.__name__}(…)", found, count)
     for i, x in enumerate(found):

@@ -36,7 +36,7 @@ T, V, D, HEADS, BATCH, STEPS = 5, 10, 16, 2, 32, 200
 
 
 def check(answer):
-    """Other files first: a rule that is wrong would make all that follows wrong."""
+    """Check the other files first, then the block, one step, and the training."""
     block, step = given(answer, "block"), given(answer, "step")
     for name in USES:
         solved(Path(answer.__file__).parent / f"{name}.py", name)
@@ -47,7 +47,7 @@ def check(answer):
 
 
 def solved(path, name):
-    """Unsolved if another file is not, with what its own check says."""
+    """Raise Unsolved, with the words of its own check, if another file is not solved."""
     found = said(path, name, path.read_text(encoding="utf-8"))
     if found:
         raise Unsolved(
@@ -58,13 +58,13 @@ def solved(path, name):
 
 @functools.cache
 def said(path, name, text):
-    """What the check of another exercise says; "" if it is solved."""
+    """Return the words of another exercise's check; "" if it is solved."""
     found = judged(path, name, text)
     return "" if found.solved else f"{found.kind}: {found.said}" if found.kind else found.said
 
 
 def parameters(rng):
-    """The model before the training."""
+    """Return the model before the training."""
     shapes = {"embedding": (V, D), "positions": (T, D)}
     shapes |= dict.fromkeys(("w_q", "w_k", "w_v", "w_o"), (D, D))
     shapes |= {"w_1": (D, 2 * D), "w_2": (2 * D, D), "w_scores": (D, V)}
@@ -77,7 +77,7 @@ def parameters(rng):
 
 
 def reference(x, p, heads=HEADS):
-    """The block, of the book's own functions."""
+    """Return the block's output, by the book's own functions."""
     n = layer_norm(x, p["gain_1"], p["bias_1"])
     q, k, v = (split_heads(n @ p[name], heads) for name in ("w_q", "w_k", "w_v"))
     h = x + merge_heads(attention(q, k, v)) @ p["w_o"]
@@ -85,7 +85,7 @@ def reference(x, p, heads=HEADS):
 
 
 def right_block(block, rng):
-    """Its shape, the residuals, who feels whom, its value, and every gradient."""
+    """Check the shape, the residuals, who feels whom, the value, and every gradient."""
     p = {name: Tensor(x.data + 0.1, requires_grad=True) for name, x in parameters(rng).items()}
     x = Tensor(rng.standard_normal((3, T, D)), requires_grad=True)
     asked = f"block(x, p, {HEADS}), for x of shape (3, {T}, {D}),"
@@ -116,7 +116,7 @@ def right_block(block, rng):
 
 
 def right_step(answer, step, rng):
-    """The first step of Adam moves every element by lr, against its gradient; twice is not more."""
+    """Check that step 1 moves each element by lr against its gradient, and with lr = 0 none."""
     p, means = parameters(rng), {}
     means = {name: (np.zeros(x.shape), np.zeros(x.shape)) for name, x in p.items()}
     tokens = rng.integers(0, V, (BATCH, T))
@@ -153,7 +153,7 @@ def right_step(answer, step, rng):
 
 
 def trains(answer, step, rng):
-    """The training, and the share of new sequences that come out backwards."""
+    """Train, and check the share of new sequences that come out backwards."""
     p = parameters(rng)
     means = {name: (np.zeros(x.shape), np.zeros(x.shape)) for name, x in p.items()}
     begun, losses = time.perf_counter(), []

@@ -51,29 +51,29 @@ def _text(name: str) -> str:
 
 
 def _put(hole: re.Match[str], lines: str) -> str:
-    """The hole with these lines in it."""
+    """Return the hole with these lines in it."""
     inside = textwrap.indent(textwrap.dedent(lines).strip("\n") + "\n", hole["indent"])
     return hole["begin"] + inside + hole["end"]
 
 
 def _given(hole: re.Match[str]) -> str:
-    """What the learner gets in a hole."""
+    """Return the lines that the learner gets in a hole."""
     lines = (hole["given"] or "").splitlines()[1:]
     return "\n".join(line.strip().removeprefix("#")[5:] for line in lines) or "..."
 
 
 def solution(name: str) -> str:
-    """An exercise's file with our lines."""
+    """Return an exercise's file with our lines."""
     return _HOLE.sub(lambda hole: _put(hole, hole["ours"]), _text(name))
 
 
 def stub(name: str) -> str:
-    """An exercise's file as the learner gets it."""
+    """Return an exercise's file as the learner gets it."""
     return _HOLE.sub(lambda hole: _put(hole, _given(hole)), _text(name))
 
 
 def filled(name: str, *texts: str) -> str:
-    """An exercise's file with other lines in its holes, one text for each."""
+    """Return an exercise's file with other lines in its holes, one text for each."""
     left = list(texts)
     holes = len(_HOLE.findall(_text(name)))
     if len(left) != holes:
@@ -82,11 +82,11 @@ def filled(name: str, *texts: str) -> str:
 
 
 def title(name: str) -> str:
-    """What an exercise is called: its docstring's first line."""
+    """Return an exercise's title, from its docstring's first line."""
     docstring = ast.get_docstring(ast.parse(_text(name))) or ""
     return docstring.splitlines()[0].partition(" · ")[2].rstrip(".")
 
 
 def number(name: str) -> int:
-    """e07_exp → 7."""
+    """Return an exercise's number: e07_exp → 7."""
     return int(name[1:3])

@@ -56,7 +56,7 @@ ROOT = str(Path(__file__).parents[3])
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One mistake, and what the museum shows about it."""
+    """One mistake, with its story, its symptoms, a check that catches it, and the repair."""
 
     name: str
     number: int
@@ -64,19 +64,19 @@ class Exhibit:
 
     @property
     def title(self) -> str:
-        """The mistake in a few words."""
+        """Return the mistake in a few words."""
         return self._paragraphs()[0].partition(": ")[2].rstrip(".")
 
     @property
     def story(self) -> str:
-        """Where the mistake is made, and why it is not seen."""
+        """Return the story: where the mistake is made, why it is not seen."""
         return " ".join(self._paragraphs()[1:])
 
     def _paragraphs(self) -> list[str]:
         return [" ".join(part.split()) for part in (self.module.__doc__ or "").split("\n\n")]
 
     def caught(self, f: Callable[..., Any], seed: int = 0) -> str | None:
-        """The sentence with which the check rejects f; None if it lets f pass."""
+        """Return the sentence with which the check rejects f; None if it lets f pass."""
         try:
             with np.errstate(all="ignore"):
                 self.module.check(f, np.random.default_rng(seed))
@@ -86,13 +86,13 @@ class Exhibit:
         return None
 
     def symptoms(self, f: Callable[..., Any], seed: int = 0) -> dict[str, Any]:
-        """What `symptom` measures on f."""
+        """Return the measurements of `symptom` on f."""
         with np.errstate(all="ignore"):
             seen: dict[str, Any] = self.module.symptom(f, np.random.default_rng(seed))
         return seen
 
     def refused(self) -> str | None:
-        """The error that this project raises for the mistake; None if it cannot detect it."""
+        """Return this project's error for the mistake; None if it cannot detect the mistake."""
         if not hasattr(self.module, "refusal"):
             return None
         try:
@@ -102,7 +102,7 @@ class Exhibit:
         raise AssertionError(f"{self.name} should have been refused, but raised no error")
 
     def screen(self, seed: int = 0) -> str:
-        """The whole exhibit, on one screen."""
+        """Return the whole exhibit as one screen of text."""
         module = self.module
         head = f"── {self.number} · {self.title} ".ljust(WIDTH - len(self.name) - 1, "─")
         lines = [f"{head} {self.name}", *wrapped(self.story), ""]
@@ -119,14 +119,14 @@ class Exhibit:
 
 
 def exhibit(name: str) -> Exhibit:
-    """The exhibit of this name."""
+    """Return the exhibit of this name."""
     return Exhibit(
         name, NAMES.index(name) + 1, importlib.import_module(f"demos.museum.exhibits.{name}")
     )
 
 
 def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
-    """The lines of a function, as they are in its file."""
+    """Return the lines of a function, as they are in its file."""
     lines = inspect.getsource(f).splitlines()
     if docstring:
         return lines
@@ -135,7 +135,7 @@ def source(f: Callable[..., Any], *, docstring: bool = True) -> list[str]:
 
 
 def difference(broken: list[str], repaired: list[str]) -> list[str]:
-    """The broken function: its wrong lines are marked -, and the lines that repair it +."""
+    """Return the broken function, its wrong lines marked - and the lines that repair it +."""
     renamed = [line.replace("def repaired(", "def broken(") for line in repaired]
     marked = [line for line in difflib.ndiff(broken, renamed) if not line.startswith("?")]
     # The removed lines come before the added ones, so that each version can be read in one piece.
@@ -152,7 +152,7 @@ def difference(broken: list[str], repaired: list[str]) -> list[str]:
 
 
 def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
-    """The symptoms of both versions side by side; a text may have several lines."""
+    """Return the symptoms of both versions side by side; a text may have several lines."""
     rows = [("", ["broken"], ["repaired"])]
     for what in broken:
         rows.append((what, shown(broken[what]).splitlines(), shown(repaired[what]).splitlines()))
@@ -170,7 +170,7 @@ def table(broken: dict[str, Any], repaired: dict[str, Any]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A number to three digits, a text as it is, and a table of booleans with a # for each True."""
+    """Return a number with three digits, a text as it is, a boolean table with # for True."""
     if isinstance(value, float | np.floating):
         return f"{value:.3g}"
     if isinstance(value, np.ndarray) and value.dtype == bool:
@@ -181,7 +181,7 @@ def shown(value: Any) -> str:
 
 
 def wrapped(text: str, indent: int = 0, then: int | None = None) -> list[str]:
-    """A paragraph in lines of the screen's width."""
+    """Break a paragraph into lines of the screen's width."""
     rest = indent if then is None else then
     kept = text.replace("  ", "\u00a0\u00a0")  # two spaces are a gap, and are kept
     lines = textwrap.wrap(

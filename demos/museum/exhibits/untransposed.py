@@ -43,7 +43,7 @@ def published(rng):
 
 
 def authors(theirs, x):
-    """What the author's program gives, which computes x Wᵀ."""
+    """Return the output of the author's program, which computes x Wᵀ."""
     q, k, v = (x @ theirs[name].T for name in ("q_proj", "k_proj", "v_proj"))
     return softmax(q @ k.mT / 4) @ v @ theirs["o_proj"].T
 

@@ -66,7 +66,7 @@ class Products:
         self.made: list[tuple[Array, Array, Array]] | None = None
 
     def __call__(self, a: Array, b: Array, out: Array) -> Array:
-        """A B, written to out."""
+        """Write A B to out."""
         if self.made is not None:
             self.made.append((a, b, out))
         return np.matmul(a, b, out=out)
@@ -95,7 +95,7 @@ class Attention:
         self.kept: dict[Any, Array] | None = {} if B * H * T * T <= KEPT else None
 
     def chunks(self) -> Iterator[tuple[slice, slice]]:
-        """Some members of the batch, or some heads of one member."""
+        """Yield some members of the batch, or some heads of one member."""
         B, H, _, _ = self.shape
         if self.members >= H:
             each = self.members // H
@@ -106,12 +106,12 @@ class Attention:
                     yield slice(b, b + 1), slice(h, min(h + self.members, H))
 
     def keys_of(self, rows: slice) -> Iterator[slice]:
-        """The keys that some queries may look at, C at a time."""
+        """Return the keys that some queries may look at, C at a time."""
         end = rows.stop if self.causal else self.shape[2]
         return (slice(c, min(c + self.C, end)) for c in range(0, end, self.C))
 
     def weights(self, k: Array, where: Any, rows: slice, columns: slice) -> Array:
-        """E = exp(K Qᵀ), a piece of it; forbidden ones are 0.   → (…, C, R)"""
+        """Return a piece of E = exp(K Qᵀ); forbidden ones are 0.   → (…, C, R)"""
         q_t = self.q_t[where][..., rows]
         shape = (*q_t.shape[:2], columns.stop - columns.start, rows.stop - rows.start)
         if self.kept is None:
@@ -202,7 +202,7 @@ def _empty(*shape: int) -> Array:
 
 
 def _part(buffer: Array, shape: tuple[int, ...]) -> Array:
-    """The beginning of a buffer, in a shape."""
+    """Return the beginning of a buffer, in a shape."""
     return buffer[: int(np.prod(shape))].reshape(shape)
 
 
@@ -214,7 +214,7 @@ def _pieces(n: int, size: int) -> Iterator[slice]:
 
 
 def attention(sizes: dict[str, Any], given: Given) -> Program:
-    """The rows named attention, and long."""
+    """Return the program of the rows named attention, and of long."""
     q, k, v, g = (given[name] for name in "qkvg")
     made: dict[str, Any] = {}
 
@@ -231,7 +231,7 @@ def attention(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """x · w · w · … with every step's result kept, and the way back.
+    """Return a program: x · w · w · … with every step's result kept, and the way back.
 
     From y′ = y ⊙ w follow ∂L/∂w = g ⊙ y, summed over the steps, and g ⊙ w for the y before.
     """
@@ -255,7 +255,7 @@ def products(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """The gradient of ½‖∇L‖², for L = mean((tanh(x W₁) W₂)²).
+    """Return a program: the gradient of ½‖∇L‖², for L = mean((tanh(x W₁) W₂)²).
 
     Moving the weights along a direction V changes the gradient by H V, H the matrix of second
     derivatives, and the gradient of ½⟨∇L, ∇L⟩ is H ∇L. So the gradient G₁, G₂ is taken first, and

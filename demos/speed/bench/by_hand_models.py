@@ -34,7 +34,7 @@ def erf(x: Array) -> Array:
 
 
 def encoder(sizes: dict[str, Any], given: Given) -> Program:
-    """BERT: x ← norm(x + attention(x)), x ← norm(x + feed_forward(x)), 6 times."""
+    """Return the program of BERT: 6 times x ← norm(x + attention(x)), norm(x + feed_forward(x))."""
     B, T, d, H = (sizes[name] for name in ("B", "T", "d", "heads"))
     mean_of = np.full((d, 1), 1 / d, np.float32)
     blocks = []
@@ -127,7 +127,7 @@ class Writer:
         self.turns = np.exp(1j * angles).astype(np.complex64)
 
     def __call__(self, token: int, t: int) -> Array:
-        """The scores of the token after this one, which is at position t.   → (V,)"""
+        """Return the scores of the token after this one, which is at position t.   → (V,)"""
         x = self.tokens[token].copy()  # (d,)
         H, H_kv, d_k = self.H, self.H_kv, self.d_k
         for w_qkv, w_o, w_13, w_2, keys, values in self.blocks:
@@ -151,7 +151,7 @@ class Writer:
 
     @staticmethod
     def inverse_rms(x: Array) -> Any:
-        """1/√(mean(x²) + eps)"""
+        """Return 1/√(mean(x²) + eps)."""
         return np.float32((float(x @ x) / x.size + 1e-5) ** -0.5)
 
 
@@ -163,7 +163,7 @@ _LLAMA = (
 
 
 def generation(sizes: dict[str, Any], given: Given) -> Program:
-    """The prompt, token by token, and then the best next one again and again."""
+    """Return a program that reads the prompt, and then appends the best next token repeatedly."""
     model, prompt = Writer(sizes, given), given["words"][0].tolist()
 
     def step() -> tuple[list[int], Numbers]:

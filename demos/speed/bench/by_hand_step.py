@@ -59,14 +59,14 @@ class Parameters:
 
 
 class Adam:
-    """Kingma & Ba 2014, with PyTorch's rate and constants, over one long array."""
+    """Adam (Kingma & Ba 2014), with PyTorch's rate and constants, over one long array."""
 
     def __init__(self, size: int) -> None:
         self.m, self.v = (np.zeros(size, np.float32) for _ in range(2))
         self.spare, self.t = np.empty(PIECE, np.float32), 0
 
     def step(self, p: Array, g: Array, lr: float = 1e-3, eps: float = 1e-8) -> None:
-        """p ← p - lr m′/(√v′ + eps). Both bias corrections are taken out of the loop."""
+        """Set p ← p - lr m′/(√v′ + eps). Both bias corrections are taken out of the loop."""
         self.t += 1
         root = (1 - 0.999**self.t) ** 0.5
         rate, eps = lr * root / (1 - 0.9**self.t), eps * root
@@ -97,7 +97,7 @@ class Norm:
         self.mean_of = np.full((d, 1), 1 / d, np.float32)
 
     def forward(self, x: Array) -> Array:
-        """(x - μ)/σ"""
+        """Return (x - μ)/σ."""
         np.matmul(x, self.mean_of, out=self.mean)
         np.subtract(x, self.mean, out=self.n)
         self.inverse[:, 0] = np.vecdot(self.n, self.n)
@@ -210,13 +210,13 @@ class Step:
         self.rows, self.numbers = np.arange(N), np.arange(V)[:, None]
 
     def heads(self, x: Array, count: int) -> list[Array]:
-        """(N, count · d) → views (B, H, T, d_k), one for each of queries, keys, values."""
+        """Return views (B, H, T, d_k) of x, one for each of queries, keys, values."""
         B, T, d, H = self.sizes
         split = x.reshape(B, T, count, H, d // H).transpose(2, 0, 3, 1, 4)
         return list(split)
 
     def forward(self, words: Array, targets: Array) -> float:
-        """The loss; its gradient by the logits is left in `logits`."""
+        """Return the loss, and leave its gradient by the logits in `logits`."""
         B, T, d, _ = self.sizes
         p, x, h = self.p, self.x, self.h
         np.take(p["tokens"], words, axis=0, out=x)
@@ -247,7 +247,7 @@ class Step:
         return float(loss)
 
     def backward(self, words: Array) -> None:
-        """All gradients, from `logits` on."""
+        """Compute all gradients, from `logits` on."""
         p, of, of_x, h, ones = self.p, self.of, self.of_x, self.h, self.ones
         # The tokens' matrix gets one gradient here, as the head, and another at the end.
         of["tokens"][...] = 0
@@ -275,7 +275,7 @@ class Step:
         of_tokens += product(chosen, of_x, np.empty_like(of_tokens))
 
     def _folded(self, i: int, norm: str, w: str, n: Norm, folded: Folded, g: Array) -> None:
-        """Back through a folded matrix and its norm, to of_x."""
+        """Go back through a folded matrix and its norm, to of_x."""
         p, of = self.p, self.of
         of[f"{i}.w_{w}"][...] = 0
         gain, shift = f"{i}.gain_{norm}", f"{i}.shift_{norm}"
@@ -285,7 +285,7 @@ class Step:
 
 
 def _places(sizes: dict[str, Any]) -> dict[str, list[str]]:
-    """Our names for the parameters, and those that each is made of, side by side."""
+    """Return our names for the parameters, each with the names of its parts, side by side."""
     places = {"tokens": ["tokens.weight"], "positions": ["positions.weight"]}
     for i in range(sizes["blocks"]):
         block = f"blocks.{i}"
@@ -302,7 +302,7 @@ def _places(sizes: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def step(sizes: dict[str, Any], given: Given) -> Program:
-    """The rows toy and char-gpt."""
+    """Return the program of the rows toy and char-gpt."""
     made: dict[str, Step] = {}
     words, targets = given["words"].reshape(-1), given["targets"].reshape(-1)
 

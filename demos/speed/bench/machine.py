@@ -27,12 +27,12 @@ def trim() -> None:
 
 
 def resident() -> int | None:
-    """How many bytes of memory this process has now; None where we cannot ask."""
+    """Return the bytes of memory that this process has now; None where we cannot ask."""
     return _status("VmRSS")
 
 
 def peak_since_reset() -> int | None:
-    """The largest that `resident` was since `reset_peak`."""
+    """Return the largest value of `resident` since `reset_peak`."""
     return _status("VmHWM")
 
 
@@ -55,12 +55,12 @@ def _status(name: str) -> int | None:
 
 
 def faults() -> int | None:
-    """How many page faults this process has had that needed no disk."""
+    """Return the number of page faults of this process that needed no disk."""
     return None if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def kernels() -> list[dict[str, Any]]:
-    """The BLAS libraries of this process and the kernels that they chose; empty if unknown."""
+    """Return this process's BLAS libraries and the kernels that they chose; empty if unknown."""
     if importlib.util.find_spec("threadpoolctl") is None:
         return []
     from threadpoolctl import threadpool_info
@@ -78,7 +78,7 @@ def kernels() -> list[dict[str, Any]]:
 
 
 def processor() -> str:
-    """The processor's name."""
+    """Return the processor's name."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -88,7 +88,7 @@ def processor() -> str:
 
 
 def describe() -> dict[str, Any]:
-    """The machine and what every contestant shares."""
+    """Return the facts about the machine that all contestants share."""
     vector = [each for each in ("avx2", "avx512f", "neon") if each.upper() in _features()]
     return {
         "processor": processor(),
@@ -102,7 +102,7 @@ def describe() -> dict[str, Any]:
 
 
 def _features() -> set[str]:
-    """What NumPy found in the processor."""
+    """Return the features that NumPy found in the processor."""
     try:
         from numpy._core._multiarray_umath import __cpu_features__ as found
     except ImportError:
@@ -111,7 +111,7 @@ def _features() -> set[str]:
 
 
 def warning() -> str:
-    """A sentence if the environment fixes the kernel of OpenBLAS, and an empty string otherwise."""
+    """Return a sentence if the environment fixes the kernel of OpenBLAS, or an empty string."""
     asked = os.environ.get("OPENBLAS_CORETYPE")
     if not asked:
         return ""

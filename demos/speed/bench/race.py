@@ -51,19 +51,19 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB
 
 
 def missing(name: str) -> str:
-    """A sentence if a framework is not installed, and an empty string otherwise."""
+    """Return a sentence if a framework is not installed, or an empty string."""
     if importlib.util.find_spec(name) is not None:
         return ""
     return f"{name} is not installed: {INSTALL[name]}"
 
 
 def named(contestant: str, variant: str) -> str:
-    """The name in the table. The floor belongs to no contestant, so its name is just "floor"."""
+    """Return the name in the table. The floor belongs to no contestant, so its name is "floor"."""
     return "floor" if variant == "floor" else f"{contestant} {variant}".strip()
 
 
 def variants(contestant: str, kind: str) -> tuple[str, ...]:
-    """The programs that a contestant has for a kind of row; "" is the usual one."""
+    """Return the programs that a contestant has for a kind of row; "" is the usual one."""
     if kind not in KINDS[contestant].split():
         return ()
     more = VARIANTS.get(contestant, {}).get(kind)
@@ -71,7 +71,7 @@ def variants(contestant: str, kind: str) -> tuple[str, ...]:
 
 
 def contestants(row: Row, against: list[str]) -> dict[str, tuple[str, str]]:
-    """Who takes part in a row: its name → (contestant, variant)."""
+    """Return the contestants of a row: name → (contestant, variant)."""
     return {
         named(each, variant): (each, variant)
         for each in ("hand", "minigrad", *against)
@@ -80,15 +80,15 @@ def contestants(row: Row, against: list[str]) -> dict[str, tuple[str, str]]:
 
 
 class Contestant(Protocol):
-    """What the race needs of one that takes part."""
+    """The interface of a contestant, as the race calls it."""
 
     about: dict[str, Any]
 
     def prepare(self, row: Row) -> Given:
-        """Its values and gradients."""
+        """Return its values and gradients."""
 
     def time(self, calls: int) -> dict[str, Any]:
-        """Seconds and page faults of one call."""
+        """Return the seconds and page faults of one call."""
 
 
 class Process:
@@ -127,7 +127,7 @@ class Process:
         )
 
     def prepare(self, row: Row) -> Given:
-        """Its values and gradients; `about` has its versions and the peak of its memory."""
+        """Return its values and gradients; `about` has its versions and the peak of its memory."""
         self.about = self._read()
         with tempfile.TemporaryDirectory() as folder:
             file = str(Path(folder) / "results.npz")
@@ -137,7 +137,7 @@ class Process:
                 return dict(found)
 
     def time(self, calls: int) -> dict[str, Any]:
-        """Seconds and page faults of one call."""
+        """Return the seconds and page faults of one call."""
         return self._ask({"do": "time", "calls": calls})
 
     def close(self) -> None:
@@ -179,7 +179,7 @@ class Failed(Exception):
 
 @dataclass
 class Outcome:
-    """What came of a row: times by contestant, or why there are none.
+    """The outcome of a row: times by contestant, or the reasons why there are none.
 
     wrong   a sentence for each two contestants whose numbers differ; then nothing was timed
     failed  contestant → why it could not do the row
@@ -193,7 +193,7 @@ class Outcome:
 
 
 def differences(results: dict[str, Given], tolerance: float) -> list[str]:
-    """A sentence for each contestant that differs from the first one, or leaves out an array.
+    """Return a sentence for each contestant that differs from the first or leaves out an array.
 
     Each array is compared as a vector: the length of the difference may be `tolerance` times the
     vector's length. Gradients that are 0 but for rounding, such as that of a key's bias, are
@@ -288,7 +288,7 @@ def race(
 
 @contextmanager
 def processes(row: Row, against: list[str], **options: Any) -> Iterator[dict[str, Contestant]]:
-    """The contestants of a row, all started at once, and ended together."""
+    """Start all contestants of a row at once, and end them together."""
     with ExitStack() as stack:
         found: dict[str, Contestant] = {}
         for name, (contestant, variant) in contestants(row, against).items():

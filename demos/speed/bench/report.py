@@ -35,10 +35,10 @@ Data = dict[str, Any]
 
 
 def ratios(times: Data) -> Data:
-    """Contestant → what it is divided by → the ratio; only where both were measured.
+    """Return contestant → base → its time over the base's; only where both were measured.
 
-    The two of a round were measured one after the other, so the ratio is taken in each round. The
-    median of these ratios hardly changes if the machine becomes slower for a while.
+    The two times of a round are measured one after the other, so the ratio is taken in each round.
+    The median of these ratios hardly changes if the machine becomes slower for a while.
     """
     return {
         name: {
@@ -51,12 +51,12 @@ def ratios(times: Data) -> Data:
 
 
 def shown(seconds: float, row: Data) -> float:
-    """A time in the row's unit, of one node or token where the row counts those."""
+    """Return a time in the row's unit, of one node or token where the row counts those."""
     return seconds / row["count"] * (1e6 if row["unit"] == "µs" else 1e3)
 
 
 def unit(row: Data) -> str:
-    """The unit with what it is for: "µs a node"."""
+    """Return the unit with its reference: "µs a node"."""
     return row["unit"] + (f" a {row['per'].rstrip('s')}" if row["per"] else "")
 
 
@@ -65,7 +65,7 @@ def _ratio(found: Data, base: str) -> str:
 
 
 def _number(x: float) -> str:
-    """Three digits, without an exponent."""
+    """Return a number with three digits, without an exponent."""
     return f"{x:.3g}" if x < 100 else f"{x:,.0f}"
 
 
@@ -74,7 +74,7 @@ def _megabytes(n: int | None) -> str:
 
 
 def table(row: Data, allocator: str) -> str:
-    """One row under one allocator, a line for each contestant. Empty columns are left out."""
+    """Return a row under one allocator as a table, without columns that would be empty."""
     outcome = row["allocators"][allocator]
     if outcome["wrong"]:
         return "\n".join(f"   WRONG, and not timed: {each}" for each in outcome["wrong"])
@@ -102,7 +102,7 @@ def table(row: Data, allocator: str) -> str:
 
 
 def right(row: Data) -> bool:
-    """Whether all numbers of a row agree, and this engine could compute them."""
+    """Return True if all numbers of a row agree, and this engine could compute them."""
     return not any(
         outcome["wrong"] or any(name.startswith("minigrad") for name in outcome["failed"])
         for outcome in row["allocators"].values()
@@ -110,7 +110,7 @@ def right(row: Data) -> bool:
 
 
 def tables(data: Data) -> str:
-    """All that is printed of the measurements."""
+    """Return the printed text of all measurements."""
     parts = [QUICK] if data["quick"] else []
     parts += [about(data), LEGEND]
     for row in data["rows"]:
@@ -120,7 +120,7 @@ def tables(data: Data) -> str:
 
 
 def about(data: Data) -> str:
-    """Machine, date, versions and kernels, in a paragraph."""
+    """Return machine, date, versions and kernels, in a paragraph."""
     machine = data["machine"]
     versions = ", ".join(
         [f"Python {machine['Python']}", f"NumPy {machine['NumPy']}"]
@@ -147,7 +147,7 @@ def about(data: Data) -> str:
 
 
 def markdown(data: Data) -> str:
-    """README's table: our times, and what they are divided by the others'."""
+    """Return README's table: our times, also divided by those of the others."""
     lines = [
         "| row | work | allocator | minigrad | / hand | / PyTorch | / floor | fused | / hand "
         "| / PyTorch | / PyTorch fused | / floor |",
@@ -172,7 +172,7 @@ def markdown(data: Data) -> str:
 
 
 def picture(data: Data, path: Path) -> list[Path]:
-    """Each row's contestants as bars: how many times as long as PyTorch, or as by hand.
+    """Draw each row's contestants as bars: how many times as long as PyTorch, or as by hand.
 
     The axis is logarithmic, so half and double are equally far from 1.
     """
@@ -232,7 +232,7 @@ def picture(data: Data, path: Path) -> list[Path]:
 
 
 def _compared(row: Data, base: str) -> list[str]:
-    """The contestants of a row that have a ratio to the base, except the floor."""
+    """Return the contestants of a row that have a ratio to the base, except the floor."""
     found: dict[str, None] = {}
     for outcome in row["allocators"].values():
         found |= {n: None for n, each in outcome["times"].items() if base in each["ratios"]}

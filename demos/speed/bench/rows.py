@@ -121,22 +121,22 @@ NAMES = tuple(row.name for row in ROWS)
 
 
 def row_named(name: str) -> Row:
-    """The row of this name."""
+    """Return the row of this name."""
     return ROWS[NAMES.index(name)]
 
 
 def sizes_of(row: Row, quick: bool) -> dict[str, Any]:
-    """The sizes of a measurement."""
+    """Return the sizes of a measurement."""
     return row.quick if quick else row.sizes
 
 
 def in_words(row: Row, quick: bool) -> str:
-    """What is computed, with the sizes of the measurement."""
+    """Return the computation of a row in words, with the sizes of the measurement."""
     return row.what.format(**sizes_of(row, quick))
 
 
 def given(row: Row, quick: bool, seed: int) -> Given:
-    """The weights and inputs of a row: the same arrays in every process."""
+    """Return the weights and inputs of a row: the same arrays in every process."""
     rng = np.random.default_rng([seed, NAMES.index(row.name)])
     return _DRAWN[row.kind](rng, **sizes_of(row, quick))
 
@@ -163,13 +163,13 @@ def _second_order(rng: np.random.Generator, B: int, d: int) -> Given:
 
 
 def _drawn(rng: np.random.Generator, shapes: dict[str, tuple[int, ...]]) -> Given:
-    """Weights: matrices as GPT-2 draws them, gains near 1 and biases near 0."""
+    """Draw weights: matrices as GPT-2 draws them, gains near 1 and biases near 0."""
     weights = {name: _normal(rng, *shape, std=0.02) for name, shape in shapes.items()}
     return {name: w + ("gain" in name) * np.float32(1) for name, w in weights.items()}
 
 
 def _block(name: str, d: int) -> dict[str, tuple[int, ...]]:
-    """The parameters of a block with biases, by the names that our layers give them."""
+    """Return the shapes of a block's parameters, by the names that our layers give them."""
     matrices = {f"attention.w_{each}": (d, d) for each in "qkvo"}
     matrices |= {"feed_forward.w_1": (d, 4 * d), "feed_forward.w_2": (4 * d, d)}
     shapes: dict[str, tuple[int, ...]] = {}

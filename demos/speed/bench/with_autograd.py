@@ -13,16 +13,16 @@ from demos.speed.bench.rows import Given
 
 
 def versions() -> dict[str, str]:
-    """What is measured."""
+    """Return the version of the measured framework."""
     return {"autograd": version("autograd")}
 
 
 def limit_threads(threads: int) -> None:
-    """It computes with NumPy, whose BLAS has read its number of threads."""
+    """Do nothing: NumPy's BLAS has read its number of threads from the environment."""
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step multiplies by w."""
+    """Multiply by w in each step."""
 
     def chain(pair: Any) -> Any:
         y, w = pair
@@ -40,7 +40,7 @@ def products(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def sums(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step adds 1."""
+    """Add 1 in each step."""
 
     def chain(y: Any) -> Any:
         for _ in range(sizes["nodes"]):
@@ -56,7 +56,7 @@ def sums(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """The gradient of a gradient's length."""
+    """Return the program of the gradient of a gradient's length."""
     x = given["x"]
 
     def loss(w: Any) -> Any:

@@ -12,16 +12,16 @@ from demos.speed.bench.rows import Given
 
 
 def versions() -> dict[str, str]:
-    """Only NumPy's, which is shown anyway."""
+    """Return no versions: NumPy's is shown anyway."""
     return {}
 
 
 def limit_threads(threads: int) -> None:
-    """BLAS has read its number of threads from the environment."""
+    """Do nothing: BLAS has read its number of threads from the environment."""
 
 
 def floor(program: Any) -> Any:
-    """The products of a program, back to back, on its own arrays, and nothing else."""
+    """Make the products of a program, back to back, on its own arrays, and nothing else."""
 
     def products(sizes: dict[str, Any], given: Given) -> Program:
         step, _ = program(sizes, given)

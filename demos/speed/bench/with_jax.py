@@ -16,16 +16,16 @@ from demos.speed.bench.rows import Given
 
 
 def versions() -> dict[str, str]:
-    """What is measured."""
+    """Return the version of the measured framework."""
     return {"jax": jax.__version__}
 
 
 def limit_threads(threads: int) -> None:
-    """XLA has read its number of threads from the environment (`worker`)."""
+    """Do nothing: XLA has read its number of threads from the environment (`worker`)."""
 
 
 def compiled(function: Any, names: tuple[str, ...], inputs: list[Any]) -> Program:
-    """A compiled function of the inputs, and its results by their names."""
+    """Return a compiled function of the inputs, with its results by their names."""
     run, values = jax.jit(function), [jnp.asarray(x) for x in inputs]
 
     def step() -> Any:
@@ -35,7 +35,7 @@ def compiled(function: Any, names: tuple[str, ...], inputs: list[Any]) -> Progra
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step multiplies by w."""
+    """Multiply by w in each step."""
 
     def chain(x: Any, w: Any) -> Any:
         y = x
@@ -47,7 +47,7 @@ def products(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """The gradient of a gradient's length."""
+    """Return the program of the gradient of a gradient's length."""
     x = jnp.asarray(given["x"])
 
     def loss(w_1: Any, w_2: Any) -> Any:

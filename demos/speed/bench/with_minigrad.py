@@ -16,21 +16,21 @@ from minigrad.optim import Adam
 
 
 def versions() -> dict[str, str]:
-    """What is measured."""
+    """Return the version of the measured framework."""
     return {"minigrad": version("minigrad-attention")}
 
 
 def limit_threads(threads: int) -> None:
-    """BLAS has read its number of threads from the environment."""
+    """Do nothing: BLAS has read its number of threads from the environment."""
 
 
 def leaves(given: Given, names: Any) -> list[mg.Tensor]:
-    """Tensors that get a gradient."""
+    """Return tensors that get a gradient."""
     return [mg.Tensor(given[name], requires_grad=True) for name in names]
 
 
 def chain(sizes: dict[str, Any], x: mg.Tensor, others: list[mg.Tensor], word: Any) -> Program:
-    """One operation, `word`, many times in a row, and then the backward pass."""
+    """Apply one operation, `word`, many times in a row, and then go back."""
 
     def step() -> Given:
         y = x
@@ -46,19 +46,19 @@ def chain(sizes: dict[str, Any], x: mg.Tensor, others: list[mg.Tensor], word: An
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step multiplies by w."""
+    """Multiply by w in each step."""
     x, w = leaves(given, "xw")
     return chain(sizes, x, [w], lambda y: y * w)
 
 
 def sums(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step adds 1."""
+    """Add 1 in each step."""
     (x,) = leaves(given, "x")
     return chain(sizes, x, [], lambda y: y + 1.0)
 
 
 def attend(function: Any) -> Any:
-    """The rows of attention, by one of our functions."""
+    """Return the program of the rows of attention, by one of our functions."""
 
     def program(sizes: dict[str, Any], given: Given) -> Program:
         q, k, v = leaves(given, "qkv")
@@ -77,7 +77,7 @@ def attend(function: Any) -> Any:
 
 
 def training(attend: Any) -> Any:
-    """A training step, its layers with one of our attention functions."""
+    """Return the program of a training step, its layers with one of our attention functions."""
 
     def program(sizes: dict[str, Any], given: Given) -> Program:
         model = models.gpt2(
@@ -119,7 +119,7 @@ def load(model: Any, given: Given) -> None:
 
 
 def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """The gradient of a gradient's length."""
+    """Return the program of the gradient of a gradient's length."""
     x, w = given["x"], leaves(given, ("w_1", "w_2"))
 
     def step() -> Given:
@@ -131,7 +131,7 @@ def second_order(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def encoder(sizes: dict[str, Any], given: Given) -> Program:
-    """BERT, without a record."""
+    """Return the program of BERT, without a record."""
     model = encoders.bert(
         sizes["V"],
         sizes["T"],
@@ -150,7 +150,7 @@ def encoder(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def generation(sizes: dict[str, Any], given: Given) -> Program:
-    """The tokens that `generate` writes with a cache, the best one each time."""
+    """Return the program of `generate` with a cache, which takes the best token each time."""
     model = models.llama(
         sizes["V"],
         d_model=sizes["d"],

@@ -11,16 +11,16 @@ from demos.speed.bench.rows import Given
 
 
 def versions() -> dict[str, str]:
-    """What is measured."""
+    """Return the version of the measured framework."""
     return {"mygrad": mygrad.__version__}
 
 
 def limit_threads(threads: int) -> None:
-    """It computes with NumPy, whose BLAS has read its number of threads."""
+    """Do nothing: NumPy's BLAS has read its number of threads from the environment."""
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step multiplies by w."""
+    """Multiply by w in each step."""
     x, w = (mygrad.tensor(given[name]) for name in "xw")
 
     def step() -> Given:
@@ -34,7 +34,7 @@ def products(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def sums(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step adds 1."""
+    """Add 1 in each step."""
     x = mygrad.tensor(given["x"])
 
     def step() -> Given:

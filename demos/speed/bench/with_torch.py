@@ -18,24 +18,24 @@ from demos.speed.bench.rows import Given
 
 
 def versions() -> dict[str, str]:
-    """What is measured."""
+    """Return the version of the measured framework, with its BLAS."""
     found = re.search(r"oneAPI (Math Kernel Library) Version (\S+)-", torch.__config__.show())
     inside = f"MKL {found[2]}" if found else "another BLAS than MKL"
     return {"torch": f"{torch.__version__} ({inside}, {torch.backends.cpu.get_cpu_capability()})"}
 
 
 def limit_threads(threads: int) -> None:
-    """PyTorch's own pool."""
+    """Set the number of threads in PyTorch's own pool."""
     torch.set_num_threads(threads)
 
 
 def leaves(given: Given, names: Any) -> list[torch.Tensor]:
-    """Tensors that get a gradient."""
+    """Return tensors that get a gradient."""
     return [torch.tensor(given[name], requires_grad=True) for name in names]
 
 
 def chain(sizes: dict[str, Any], x: torch.Tensor, others: list[Any], word: Any) -> Program:
-    """One operation, `word`, many times in a row, and then the backward pass."""
+    """Apply one operation, `word`, many times in a row, and then go back."""
 
     def step() -> Given:
         y = x
@@ -51,24 +51,24 @@ def chain(sizes: dict[str, Any], x: torch.Tensor, others: list[Any], word: Any) 
 
 
 def arrays(found: Any) -> Given:
-    """NumPy's arrays."""
+    """Return the tensors as NumPy's arrays."""
     return {name: x.numpy() for name, x in found.items()}
 
 
 def products(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step multiplies by w."""
+    """Multiply by w in each step."""
     x, w = leaves(given, "xw")
     return chain(sizes, x, [w], lambda y: y * w)
 
 
 def sums(sizes: dict[str, Any], given: Given) -> Program:
-    """Each step adds 1."""
+    """Add 1 in each step."""
     (x,) = leaves(given, "x")
     return chain(sizes, x, [], lambda y: y + 1.0)
 
 
 def composed(q: Any, k: Any, v: Any, mask: Any, causal: bool) -> torch.Tensor:
-    """softmax(Q Kᵀ / √d_k) V, in its steps."""
+    """Return softmax(Q Kᵀ / √d_k) V, step by step."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     if mask is not None:
         scores = scores.masked_fill(~mask, -torch.inf)
@@ -76,17 +76,17 @@ def composed(q: Any, k: Any, v: Any, mask: Any, causal: bool) -> torch.Tensor:
 
 
 def fused(q: Any, k: Any, v: Any, mask: Any, causal: bool) -> torch.Tensor:
-    """PyTorch's own."""
+    """Call PyTorch's own attention."""
     return F.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 
 def causal_mask(T: int) -> torch.Tensor:
-    """True where a position may look."""
+    """Return a mask (T, T) that is True where a position may look."""
     return torch.ones((T, T), dtype=torch.bool).tril()
 
 
 def attend(function: Any) -> Any:
-    """The rows of attention."""
+    """Return the program of the rows of attention."""
 
     def program(sizes: dict[str, Any], given: Given) -> Program:
         q, k, v = leaves(given, "qkv")
@@ -105,12 +105,12 @@ def attend(function: Any) -> Any:
 
 
 def is_linear(name: str, x: Any) -> bool:
-    """Whether these are the weights of a linear layer, and not the rows of an embedding."""
+    """Return True for the weights of a linear layer, and False for the rows of an embedding."""
     return x.ndim == 2 and name.split(".")[0] not in ("tokens", "positions", "kinds")
 
 
 def weights(given: Given, *, requires_grad: bool) -> dict[str, torch.Tensor]:
-    """The parameters; those of a linear layer transposed, as nn.Linear has them."""
+    """Return the parameters; those of a linear layer transposed, as nn.Linear has them."""
     found = {}
     for name, x in given.items():
         if x.dtype == np.float32:
@@ -130,7 +130,7 @@ def layer_norm(p: dict[str, torch.Tensor], x: Any, name: str, eps: float = 1e-5)
 
 
 def heads_of(p: Any, x: Any, block: str, H: int) -> list[torch.Tensor]:
-    """Queries, keys and values.   (B, T, d) → 3 times (B, H, T, d_k)"""
+    """Return queries, keys and values.   (B, T, d) → 3 times (B, H, T, d_k)"""
     B, T, _ = x.shape
     return [
         linear(p, x, f"{block}.attention.w_{each}").view(B, T, H, -1).transpose(1, 2)
@@ -139,7 +139,7 @@ def heads_of(p: Any, x: Any, block: str, H: int) -> list[torch.Tensor]:
 
 
 def training(function: Any) -> Any:
-    """A training step."""
+    """Return the program of a training step."""
 
     def program(sizes: dict[str, Any], given: Given) -> Program:
         p = weights(given, requires_grad=True)
@@ -182,7 +182,7 @@ def training(function: Any) -> Any:
 
 
 def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """The gradient of a gradient's length."""
+    """Return the program of the gradient of a gradient's length."""
     x, w = torch.tensor(given["x"]), leaves(given, ("w_1", "w_2"))
 
     def step() -> Any:
@@ -194,7 +194,7 @@ def second_order(sizes: dict[str, Any], given: Given) -> Program:
 
 
 def encoder(function: Any) -> Any:
-    """BERT, without a record."""
+    """Return the program of BERT, without a record."""
 
     def program(sizes: dict[str, Any], given: Given) -> Program:
         p, H = weights(given, requires_grad=False), sizes["heads"]
@@ -221,7 +221,7 @@ def encoder(function: Any) -> Any:
 
 
 def generation(sizes: dict[str, Any], given: Given) -> Program:
-    """The best next token again and again, keys and values in buffers made once."""
+    """Return a program that appends the best next token, keys and values in buffers made once."""
     p = weights(given, requires_grad=False)
     d, H, H_kv = (sizes[name] for name in ("d", "heads", "kv_heads"))
     d_k, group = d // H, H // H_kv

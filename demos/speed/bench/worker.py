@@ -30,7 +30,7 @@ from minigrad import keep_memory
 
 
 class Worker:
-    """What is asked of the process, one method each."""
+    """The process's side of the race: a method for each request."""
 
     def __init__(self, contestant: str, threads: int) -> None:
         self.module = importlib.import_module(f"demos.speed.bench.with_{contestant}")
@@ -64,7 +64,7 @@ class Worker:
         return {"peak": above, "seconds": self.time(1)["seconds"]}
 
     def time(self, calls: int) -> dict[str, Any]:
-        """Seconds and page faults of one call, the mean over some calls."""
+        """Return the seconds and page faults of one call, the mean over some calls."""
         gc.collect()
         if not self.collector:
             gc.disable()

@@ -34,7 +34,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Slip(NamedTuple):
-    """A line of a text that can mislead its reader, and how far that is the text's own fault.
+    """A line of a text that can mislead its reader, by its own fault or not.
 
     wrong      what the text says, prints or runs is not so
     unclear    the text can be read in two ways, or a name says something else
@@ -47,7 +47,7 @@ class Slip(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Both, one after the other."""
+        """Return both parts, one after the other."""
         return f"{self.says} {self.so}"
 
     def __str__(self) -> str:
@@ -55,35 +55,35 @@ class Slip(NamedTuple):
 
 
 def kinds(text: ModuleType) -> list[int]:
-    """How many of a text's slips are of each of `KINDS`."""
+    """Count the text's slips of each of `KINDS`."""
     return [sum(slip.kind == kind for slip in text.SLIPS) for kind in KINDS]
 
 
 def numbers(printed: str) -> np.ndarray:
-    """The numbers that a text prints under one name, in one row."""
+    """Return the numbers that a text prints under one name, in one row."""
     return np.array(printed.split(), dtype=float)
 
 
 def counted(text: ModuleType) -> tuple[int, int]:
-    """How many of a text's printed numbers come back as text, and how many it prints."""
+    """Count the text's printed numbers that come back as text, and all that it prints."""
     reproduced = sum(agreeing(text.PRINTED[n], text.as_text(a)) for n, a in text.ours().items())
     return reproduced, sum(len(printed.split()) for printed in text.PRINTED.values())
 
 
 def as_numpy_prints(array: np.ndarray) -> list[str]:
-    """The array's numbers as NumPy prints them, to 8 digits, each as its own text."""
+    """Return the array's numbers as NumPy prints them, to 8 digits, each as its own text."""
     options = {"precision": 8, "suppress_small": False, "floatmode": "maxprec", "sign": "-"}
     text = np.array2string(array, separator=" ", max_line_width=10_000, threshold=10**6, **options)
     return text.replace("[", " ").replace("]", " ").split()
 
 
 def as_torch_prints(array: np.ndarray) -> list[str]:
-    """The array's numbers as PyTorch prints them where none is large: with four decimals."""
+    """Return the array's numbers as PyTorch prints them where none is large: with four decimals."""
     return [f"{number:.4f}" for number in np.ravel(array)]
 
 
 def agreeing(printed: str, ours: list[str]) -> int:
-    """How many numbers of a printed array are the same text in ours."""
+    """Count the numbers of a printed array that are the same text in ours."""
     return sum(a == b for a, b in zip(printed.split(), ours, strict=True))
 
 
@@ -93,7 +93,7 @@ def say(sentence: str, first: str = "   ", rest: str = "   ") -> None:
 
 
 class Doubt(NamedTuple):
-    """A slip, and what shows it: sentences, and what the program printed."""
+    """A slip, with the sentences that show it and the printed computation."""
 
     slip: Slip
     shown: tuple[str, ...]
@@ -101,10 +101,10 @@ class Doubt(NamedTuple):
 
 
 class Teller:
-    """Prints the next of a text's slips at each call, and keeps what is printed below it.
+    """A printer of a text's slips, one at each call, that keeps what is printed below each.
 
-    The page of the text shows it again, but for the pass marks, which it has in a table (`judged`).
-    `bullet` is what precedes a slip, with its number or not.
+    The page of the text shows this again, without the pass marks, which have a table (`judged`).
+    `bullet` precedes a slip, with its number or without.
 
         tell = Teller(source.SLIPS)
         tell("a sentence that shows the first slip")
@@ -134,7 +134,7 @@ class Teller:
         self._listening.enter_context(redirect_stdout(copy))
 
     def end(self) -> None:
-        """No longer keep what is printed."""
+        """Stop keeping the printed lines."""
         self._listening.close()
 
     def _keep(self, copy: io.StringIO) -> None:
@@ -144,7 +144,7 @@ class Teller:
 
 
 class _Copy(io.StringIO):
-    """Writes to a stream, which may be closed and None, and keeps a copy."""
+    """A stream that keeps a copy of the text it writes to another one (None if that is closed)."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class _Copy(io.StringIO):
 
 
 def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:
-    """A printed array and ours, row by row, side by side; ours below where that is too wide."""
+    """Put a printed array beside ours, row by row; ours below where that is too wide."""
     width = max(len(number) for number in (*printed.split(), *ours)) + 1
     lines = [f"   {name} {array.shape}"]
     columns = array.shape[-1] if array.ndim else 1
@@ -174,7 +174,7 @@ def beside(name: str, printed: str, array: np.ndarray, ours: list[str]) -> str:
 
 
 def of_weights(layer: MultiHeadAttention, **options: Any) -> Callable[..., Tensor]:
-    """The layer as a function of its input and its four weights, which gradcheck needs."""
+    """Return the layer as a function of its input and its four weights, which gradcheck needs."""
 
     def f(x: Tensor, *weights: Tensor) -> Tensor:
         projections = (layer.w_q, layer.w_k, layer.w_v, layer.w_o)

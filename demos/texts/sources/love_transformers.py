@@ -290,7 +290,7 @@ def dead(prepare: Callable[[Array], Array]) -> float:
 
 
 def slope_in_decimals(points: Sequence[Array], *directions: Sequence[Array]) -> float:
-    """How one head's Σ output changes along each direction in turn, by differences in decimals.
+    """Return the slope of one head's Σ output along the directions, by differences in decimals.
 
     points      X, W_Q, W_K, W_V and W_O of one head
     directions  none for the value, one for a slope, two for a slope of that slope; each has an
@@ -319,7 +319,7 @@ def gradient_in_decimals(points: Sequence[Array], i: int) -> Array:
 def off_at_order_2(
     recorded: Sequence[Tensor], points: Sequence[Tensor], rng: np.random.Generator
 ) -> Array:
-    """How far ∂⟨gᵢ, u⟩/∂(point j) along v is from decimals, relative to its norm.   → (5, 5)
+    """Return the relative error of ∂⟨gᵢ, u⟩/∂(point j) along v, against decimals.   → (5, 5)
 
     recorded    the gradients g of one head's Σ output, recorded
     rng         draws the directions u and v

@@ -189,13 +189,13 @@ def head_outputs(attend: MultiHeadAttention, x: Tensor) -> Tensor:
 
 
 def apart(attend: MultiHeadAttention, x: Tensor) -> float:
-    """How far any head's output is from the first one's, relative to the largest number in it."""
+    """Return the largest difference from the first head's output, over the largest number."""
     found = head_outputs(attend, x).data
     return float(np.abs(found - found[0]).max() / np.abs(found).max())
 
 
 def directions(attend: MultiHeadAttention) -> int:
-    """In how many directions the first head can move a word: the rank of its W_V W_O."""
+    """Return the number of directions in which head 1 moves a word: the rank of its W_V W_O."""
     d_v = attend.w_o.weight.shape[0] // NUM_HEADS
     moves = attend.w_v.weight.data[:, :d_v] @ attend.w_o.weight.data[:d_v]  # (d_model, d_model)
     return int(np.linalg.matrix_rank(moves))
@@ -231,7 +231,7 @@ def largest(gradient: np.ndarray) -> float:
 def trained(
     scale: float, x: Tensor, *, seed: int, w_o: np.ndarray | None = None
 ) -> tuple[float, float]:
-    """How far 20 steps move W_Q from the text's constants, and how far apart the heads are then."""
+    """Train for 20 steps; return how far W_Q moves, and how far apart the heads are then."""
     attend = layer(scale=scale)
     if w_o is not None:
         attend.w_o.weight.data = w_o
@@ -245,31 +245,31 @@ def trained(
 
 
 def columns(x: Tensor, attend: MultiHeadAttention) -> list[int]:
-    """How many different columns the first head's Q, K and V have."""
+    """Count the different columns of the first head's Q, K and V."""
     return [np.unique(projected.data[0], axis=1).shape[1] for projected in heads(x, attend)]
 
 
 def shuffled(attend: Callable[[Tensor], Tensor], x: Tensor, seed: int) -> float:
-    """How far the outputs move when the features are shuffled, within each row by itself."""
+    """Shuffle the features within each row, and return the largest change of an output."""
     moved = Tensor(np.random.default_rng(seed).permuted(x.data, axis=1))
     return float(np.abs(attend(moved).data - attend(x).data).max())
 
 
 def exchanged(attend: Callable[[Tensor], Tensor], x: Tensor) -> tuple[float, float]:
-    """How far the outputs of "you love I" are from "I love you"'s, and from these in reverse."""
+    """Return the largest difference of "you love I" from "I love you", and from its reverse."""
     there, here = attend(x[::-1]).data, attend(x).data
     return float(np.abs(there - here).max()), float(np.abs(there - here[::-1]).max())
 
 
 def one_by_one(q: Tensor, k: Tensor, v: Tensor, axis: int | None) -> float:
-    """How far contexts made a word at a time are from those of one product."""
+    """Return the largest difference between contexts computed word by word and all at once."""
     words = [(softmax(q[i : i + 1] @ k.mT / np.sqrt(D_K), axis=axis) @ v).data for i in range(3)]
     together = (softmax(q @ k.mT / np.sqrt(D_K), axis=axis) @ v).data
     return float(np.abs(np.concatenate(words) - together).max())
 
 
 def ours() -> dict[str, np.ndarray]:
-    """What the text prints after its draws, from our layer: the first of eight equal heads."""
+    """Return the arrays that the text prints after its draws: the first of eight equal heads."""
     x, attend = Tensor(rows(np.random.default_rng(0)), dtype=float), layer()
     q, k, v = (projected[0] for projected in heads(x, attend))
     scores = q @ k.mT / np.sqrt(D_K)  # (T, S)

@@ -203,7 +203,7 @@ def beside_input(output: Tensor) -> np.ndarray:
 
 
 def at_themselves(features: np.ndarray) -> int:
-    """How many of the rows look most at themselves when they look at each other."""
+    """Count the rows that look most at themselves when they look at each other."""
     winners = attention_weights(Tensor(features), Tensor(features)).argmax(-1)
     return int((winners == np.arange(len(features))).sum())
 
@@ -266,7 +266,7 @@ class Lookup(Module):
         self.w_k.weight.data = layer(1).w_k.weight.data[:, :d_k]
 
     def weights(self, features: Tensor) -> Tensor:
-        """How much each question looks at each animal.   (N, 3) → (N, 5)"""
+        """Return each question's weights on the animals.   (N, 3) → (N, 5)"""
         return attention_weights(
             self.w_q(features), self.w_k(Tensor(ANIMALS)), scale=self.scale
         )  # (N, 5)
@@ -291,7 +291,7 @@ class Retriever(Module):
         self.attend.w_o = Linear(4 * num_heads, 4, rng=rng)
 
     def weights(self, features: Tensor) -> Tensor:
-        """How much each head's question looks at each animal.   (N, 3) → (H, N, 5)"""
+        """Return the weights of each head's questions on the animals.   (N, 3) → (H, N, 5)"""
         return self.attend.weights(features, Tensor(ANIMALS))
 
     def __call__(self, features: Tensor) -> Tensor:
@@ -299,7 +299,7 @@ class Retriever(Module):
 
 
 def retrieved(attributes: np.ndarray) -> np.ndarray:
-    """Which animal's attributes each row is nearest to.   (N, 4) → (N,)"""
+    """Return the animal whose attributes are nearest to each row.   (N, 4) → (N,)"""
     apart = attributes[:, None] - ATTRIBUTES  # (N, 5, 4)
     nearest: np.ndarray = np.argmin((apart**2).sum(axis=-1), axis=-1)
     return nearest

@@ -241,7 +241,7 @@ class Measured:
 
     @property
     def variance(self) -> np.ndarray:
-        """Of each draw's scores, with n - 1 in the denominator as in `torch.var`.   → (n,)"""
+        """Return the variance of each draw's scores, over n - 1 as in `torch.var`.   → (n,)"""
         return self.scores.reshape(len(self.scores), -1).var(axis=1, ddof=1)
 
     @property
@@ -255,7 +255,7 @@ class Measured:
         return float(entropy(self.weights).mean() / np.log(self.weights.shape[-1]))
 
     def decided(self, ids: np.ndarray, share: float = 0.9) -> float:
-        """The share of queries that give one word, at all its places together, at least `share`."""
+        """Return the share of queries that put `share` or more on one word, wherever it occurs."""
         of_word = ids[:, None] == np.unique(ids)  # (S, V)
         return float(((self.weights @ of_word).max(axis=-1) >= share).mean())
 
@@ -264,7 +264,7 @@ class Measured:
         return float((self.gradient < below).mean())
 
     def top_tenth(self) -> float:
-        """How much of the squared gradient falls to the luckiest tenth of the queries."""
+        """Return the share of the squared gradient in the luckiest tenth of the queries."""
         squares = np.sort(self.gradient.ravel() ** 2)[::-1]
         return float(squares[: max(len(squares) // 10, 1)].sum() / squares.sum())
 
@@ -373,7 +373,7 @@ def as_it_masks(layer: SelfAttention, x: Tensor, mask: np.ndarray, axis: int = -
 
 
 def moved_by(output: Tensor, x: Tensor) -> np.ndarray:
-    """How much each word of x moves an output: ‖∂(Σ output)/∂xₛ‖.   (1, S, d_model) → (S,)"""
+    """Return how much each word moves an output: ‖∂(Σ output)/∂xₛ‖.   (1, S, d_model) → (S,)"""
     (moved,) = gradients(output.sum(), [x], retain_graph=True)
     return np.asarray(np.linalg.norm(moved[0], axis=-1))
 

@@ -148,7 +148,7 @@ def beyond_chance(right: np.ndarray, choices: int) -> np.ndarray:
 
 
 def torch_rand(draw: np.random.RandomState, *shape: int) -> np.ndarray:
-    """What `torch.rand(shape)` draws after `torch.manual_seed`: 24 random bits over 2²⁴.
+    """Draw as `torch.rand(shape)` after `torch.manual_seed`: 24 random bits over 2²⁴.
 
     The result is float64, and every number in it is a float32 exactly.
     """
@@ -205,7 +205,7 @@ class SelfAttention(Module):
         return attention(*self.project(x), **options)
 
     def weights(self, x: Tensor, **options: Any) -> Tensor:
-        """How much each word looks at each word.   (T, d_in) → (T, T)"""
+        """Return the weights of each word on each word.   (T, d_in) → (T, T)"""
         q, k, _ = self.project(x)
         return attention_weights(q, k, **options)
 
