@@ -9,7 +9,7 @@ from textwrap import indent
 
 PACKAGES = ("minigrad", "minigrad.nn", "minigrad.optim", "attention")
 PRELUDE = "\n".join(["import numpy as np", *(f"from {name} import *" for name in PACKAGES)])
-COLUMNS = re.compile(r"^\S[^\n]*[^\s.] {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 CELL = re.compile("^# %%(.*\n)((?:#.*\n)*)((?:(?!# %%).*\n)*)", re.MULTILINE)
 
 
