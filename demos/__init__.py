@@ -64,7 +64,7 @@ def options(
     quick: int | bool = 0,
     add: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> argparse.Namespace:
-    """The options that every demo takes, from the command line.
+    """The options that every demo takes, from the command line; in a notebook their defaults.
 
     Every demo has `--out`, `--seed`, `--marks`, which prints each check with its pass mark, and
     `--quick`, which enforces no pass mark. A demo that trains also has `--steps`, whose default is
@@ -74,7 +74,8 @@ def options(
     function that adds a demo's own options to the parser.
     """
     global running
-    file = sys._getframe(1).f_globals.get("__file__") or str(files()[name])  # (a notebook has none)
+    caller = sys._getframe(1).f_globals
+    file = caller.get("__file__") or str(files()[name])  # (a notebook has none)
     name = Path(file).stem
     parser = argparse.ArgumentParser(prog=f"python -m demos {name}", description=claim)
     where = f"out/{name}, with --quick out/quick/{name}" if quick else f"out/{name}"
@@ -93,7 +94,10 @@ def options(
         )
     if add is not None:
         add(parser)
-    chosen = parser.parse_args()
+    # The arguments of a notebook are those of its kernel, so a cell takes the defaults. IPython
+    # gives `get_ipython` to the cells of every kernel, and not to a script, nor to a file that
+    # `%run` starts with arguments. (`__file__` does not tell: VS Code sets it for cells, too.)
+    chosen = parser.parse_args([] if "get_ipython" in caller else None)
     if not 0 <= chosen.seed < 2**32:
         stop(f"--seed must be 0 or larger, and below 2**32: got {chosen.seed}")
     asked = getattr(chosen, "steps", None)
@@ -110,20 +114,15 @@ def options(
     if steps:  # these facts distinguish the checkpoints of one run from those of another
         chosen.source = fingerprint(file)
     writable(chosen.out)
-    _ready(chosen, trains=bool(steps))
-    running = chosen
-    return chosen
-
-
-def _ready(chosen: argparse.Namespace, *, trains: bool) -> None:
-    """Stop with a sentence if the run would destroy something."""
     from demos._list import refuse_others  # not above: the list of demos needs no NumPy
 
     refuse_others(chosen.out / "index.html")
-    if chosen.begun and trains:  # (what is resumed is not lost)
+    if chosen.begun:  # (what is resumed is not lost)
         from demos._training import refuse_to_lose
 
         refuse_to_lose(chosen.out)
+    running = chosen
+    return chosen
 
 
 def writable(folder: Path) -> None:

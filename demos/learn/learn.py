@@ -259,7 +259,7 @@ def main():
     what.add_argument("--solution", action="store_true", help="our lines beside yours")
     what.add_argument("--list", action="store_true", help="what is solved")
     what.add_argument("--reset", metavar="N", help="exercise N as given; your file is kept")
-    chosen = parser.parse_args()
+    chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
     again = "python -m demos learn"
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
