@@ -188,7 +188,22 @@ class Book:
         body = [side, *head, *self.rows(source), turn]
         name = f"{chapter.number} {plain(title)}"
         self.index.append((name, "chapter", chapter.page))
+        body = [re.sub("<strong>(.+?)</strong>", self._term(chapter), part) for part in body]
         return Page(chapter.page, name, body, plain(chapter.says), "Book", "chapter")
+
+    def _term(self, chapter: Chapter) -> Callable[[re.Match[str]], str]:
+        """Return a function that gives a word in bold letters an address, and lists it."""
+        known: set[str] = set()
+
+        def marked(m: re.Match[str]) -> str:
+            word = plain(m[1]).rstrip(".?")
+            if (place := f"term-{_slug(word)}") in known or not _slug(word):
+                return m[0]
+            known.add(place)
+            self.index.append((word, f"term, chapter {chapter.number}", f"{chapter.page}#{place}"))
+            return f'<strong id="{place}">{m[1]}</strong>'
+
+        return marked
 
     def contents(self, now: Chapter | None = None) -> str:
         """Return the list of all chapters, by parts."""
@@ -271,7 +286,8 @@ class Book:
             source, [x for x in body if x.lineno > start], start, len(source.lines)
         ):
             if kind == "head":
-                shown.append(f'<h2 id="{_slug(what[0])}">{inline(what[0], self.links)}</h2>')
+                place = _slug(what[0])
+                shown.append(f'<h2 id="{place}">{inline(what[0], self.links)}{_self(place)}</h2>')
             elif kind == "stop":
                 summary, _, more = what[0].partition("\n\n")
                 shown += [_later(inline(summary, self.links)), _row(self.prose(more))]
@@ -379,10 +395,7 @@ class Book:
         said = ast.get_docstring(node) or ""
         skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
         self.index.append((name, source.path, self.address(source, name)))
-        head = (
-            f'<h3 id="{name}"><code>{name}</code>'
-            f'<a class="self" href="#{name}" aria-label="Address of {name}">¶</a></h3>'
-        )
+        head = f'<h3 id="{name}"><code>{name}</code>{_self(name)}</h3>'
         parts = self.parts(source, said)
         texts = "\n\n".join(what for kind, what in parts if kind == "text").split("\n\n")
         shown = [self.console(source, what) for kind, what in parts if kind == "examples"]
@@ -423,6 +436,10 @@ def _many(said: str, found: list[Chapter], linked: Callable[[list[Chapter]], str
     if len(found) <= 6:
         return f"{said} {linked(found)}"
     return f"<details><summary>{said} {len(found)} chapters</summary>{linked(found)}</details>"
+
+
+def _self(place: str) -> str:
+    return f'<a class="self" href="#{place}" aria-label="Address of {place}">¶</a>'
 
 
 def _later(said: str) -> str:

@@ -13,13 +13,11 @@ from pathlib import Path
 from demos.site._source import Source, sources
 
 ROOT = Path(__file__).parents[2]
-PRELUDE = """\
-import numpy as np
+PRELUDE = """import numpy as np
 from minigrad import *
 from minigrad.nn import *
 from minigrad.optim import *
-from attention import *
-"""  # what every example may use
+from attention import *"""  # what every example may use
 STOP = "A first reading may stop here."
 PARTS = (  # name and folder; of each file: ★ if it is of the evening, and what you know afterwards
     ("The idea", "minigrad", (("idea", "★", "backpropagation through attention, on one screen"),)),

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from textwrap import indent
 
-PACKAGES = ("minigrad", "minigrad.nn", "minigrad.optim", "attention")
-PRELUDE = "\n".join(["import numpy as np", *(f"from {name} import *" for name in PACKAGES)])
+from demos.site._contents import PRELUDE
+
 COLUMNS = re.compile(r"^\S(?:[^\n]*[^\s.])? {2,}\S.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 CELL = re.compile("^# %%(.*\n)((?:#.*\n)*)((?:(?!# %%).*\n)*)", re.MULTILINE)
 

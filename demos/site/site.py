@@ -34,6 +34,20 @@ from minigrad.runs.saving import write_whole
 FOLDER = Path(__file__).parent
 
 
+LEFT_OUT = ("site", "learn", "benchmark")  # of --all
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{}
+</urlset>
+"""
+
+
+def shared(base: str, page: Page) -> str:
+    """Return what a page says of itself to who links to it: its address, and a picture."""
+    address = f'<link rel="canonical" href="{escape(base)}/{page.file}">'
+    return f'{address}<meta property="og:image" content="{escape(base)}/pictures/hero.png">'
+
+
 def more(parser: argparse.ArgumentParser) -> None:
     """Add this demo's own options."""
     parser.add_argument("--all", action="store_true", help="run the demos, for their pages")
@@ -41,6 +55,7 @@ def more(parser: argparse.ArgumentParser) -> None:
 
 
 chosen = options("site", __doc__.splitlines()[0], add=more)
+chosen.base = chosen.base.rstrip("/")
 began = time.perf_counter()
 
 # %% Examples
@@ -51,23 +66,48 @@ names = list(contents.files)
 pool = ProcessPoolExecutor(2)
 examples = [pool.submit(failures, names[i::2]) for i in range(2)]
 
+# %% Demos
+# A demo that has been run has a page in this folder. The others are cards with their commands.
+
+for name in files() if chosen.all else ():
+    if name not in LEFT_OUT:
+        command = [sys.executable, "-m", "demos", name, "--out", str(chosen.out / "demos" / name)]
+        print(f"{name} …", flush=True)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"   {(done.stderr.strip() or done.stdout).splitlines()[-1]}")
+
 # %% Pages
 
-pages = [landing(contents, ""), contents.page()]
+shown = exhibits(contents)
+pages = [landing(contents, shown), contents.page(), words(contents)]
 pages += [contents.chapter(each) for each in contents.chapters.values()]
 pages += [contents.tool(each) for each in contents.tools]
+pages += [*explore(contents, chosen.out), *exercises(contents), *museum(contents)]
+pages += demos(contents, chosen.out)
 
 # %% Files
 
 made = "Every page is made from the files that it shows: <code>python -m demos site</code>."
 footer = f"{version()}. {made}"
 for page in pages:
-    write_whole(chosen.out / page.file, page.document(footer).encode())
+    head = shared(chosen.base, page) if chosen.base else ""
+    write_whole(chosen.out / page.file, page.document(footer, head=head).encode())
 index = json.dumps(sorted(contents.index), ensure_ascii=False, separators=(",", ":"))
 write_whole(chosen.out / "find.js", f"window.FIND={index};\n".encode())
-for name in ("site.css", "site.js"):
+for name in ("site.css", "site.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)
 shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
+write_explorables(chosen.out)
+(chosen.out / "notebooks").mkdir(exist_ok=True)
+for number, chapter in contents.chapters.items():
+    text = of_chapter(ROOT / chapter.source.path)
+    write_whole(chosen.out / "notebooks" / f"{number}.ipynb", text.encode())
+for name, path in files().items():
+    write_whole(chosen.out / "notebooks" / f"{name}.ipynb", of_demo(path).encode())
+if chosen.base:
+    listed = "\n".join(f"<url><loc>{escape(chosen.base)}/{page.file}</loc></url>" for page in pages)
+    write_whole(chosen.out / "sitemap.xml", SITEMAP.format(listed).encode())
 
 # %% Checks
 
