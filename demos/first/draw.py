@@ -6,9 +6,10 @@ how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a dr
 The head is drawn with and without 1/√d_k. The pair shows what saturation looks like, and is an
 extreme case: with its 5 keys at d_k = 512 the gradient of the query is hundreds to thousands of
 times smaller without the scale, and with 64 keys at d_k = 64 a typical query's is 5 times larger
-(chapter 16). The pictures are those of README, which this command draws again:
+(chapter 16). README's first picture, `hero`, shows both cases at each station of the way back, in a
+wide file and in a narrow one for phones. All pictures of README are drawn again by this command:
 
-    python -m demos draw [--out demos/pictures] [--seed N]  # 2 s
+    python -m demos draw [--out demos/pictures] [--seed N]  # 3 s
 """
 
 # %% Set-up
@@ -21,6 +22,8 @@ from attention.maps import plot_heads
 from attention.scaling import ratios, sweep, typical_query
 from demos import options
 from demos._training import Marks
+from demos.first._back import QUERIES, facts
+from demos.first._hero import save_hero
 from minigrad import Steps, Tensor, cross_entropy, graph, no_grad, one_hot, softmax, unfused
 from minigrad.optim import Adam
 
@@ -149,6 +152,18 @@ png.unlink()  # (a page enlarges an SVG without loss, and needs no other picture
 mirrored = float(np.mean(weights.data[np.arange(PLACES), np.arange(PLACES)[::-1]]))
 print(f"\n5 · A head that reverses: {chosen.out / 'map.svg'}")
 
+# %% 6 · README's first picture
+# The gradient without the scale, divided by the gradient with it, at each station from L back to q.
+# Every query has keys and values of its own here.
+
+cases = save_hero(chosen.out, chosen.seed)
+print(f"\n6 · Without the scale, divided by with it: medians of {QUERIES:,} queries")
+print(f"   {chosen.out / 'hero.svg'} and {chosen.out / 'hero_narrow.svg'}")
+for said in map(facts, cases):
+    print(f"   {said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q;")
+    print(f"      8 of 10 queries differ {said['without']}, and {said['with']} with the scale")
+unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
+
 # %% What is claimed
 
 marks.at_least("weight of the mirror image, on average", mirrored, 0.9)
@@ -157,6 +172,9 @@ marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
 marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
 marks.at_least("5 keys, d_k = 512: gradient of q, scaled over unscaled", kept, 100.0, ".0f")
 marks.at_least("64 keys, d_k = 64: median gradient, unscaled over scaled", usual.median, 3.0, ".1f")
+marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
+marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")
+marks.at_least("first picture: spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f")
 marks.end()
 
 # %% Try it

@@ -118,6 +118,7 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
 def test_the_readme_shows_every_picture_that_is_kept_and_none_is_large():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = re.findall(r'<img [^>]*src="demos/pictures/(\S+)" [^>]*alt="[^"]{40,}"', readme)
+    shown += re.findall(r'<source media="[^"]+" srcset="demos/pictures/(\S+)">', readme)
     assert sorted(set(shown)) == [path.name for path in PICTURES]
     assert all(path.stat().st_size < 100_000 for path in PICTURES)
 

@@ -1,0 +1,78 @@
+"""Demos · What README's first picture shows: gradients without the scale over those with it.
+
+A head with the scale 1/√d_k and the same head without it get the same random q, k, v and
+∂L/∂output. At each station from L back to q, the median gradient over all queries without the scale
+is divided by the median with it. The middle 8 of 10 queries at q, divided by the same median, are a
+bar.
+"""
+
+import math
+
+import numpy as np
+
+from minigrad import Tensor, gradients, softmax
+
+STATIONS = ("q", "q·kᵀ", "scores", "weights", "output", "L")
+CASES = ((64, 64), (5, 512))  # keys and d_k: the usual case, and an extreme one
+DRAWS, EACH = 8, 1001
+QUERIES = DRAWS * EACH
+
+
+def gradient_sizes(q, k, v, g, scale):
+    """Return the RMS of each query's gradient at q, q·kᵀ, scores and weights.   → 4 times (N,)"""
+    q = Tensor(q, requires_grad=True)
+    dots = q @ Tensor(k).mT  # (N, 1, n)
+    scores = dots * scale
+    weights = softmax(scores)
+    found = gradients(weights @ Tensor(v), [q, dots, scores, weights], g)
+    return [np.sqrt(np.einsum("...i,...i->...", x, x) / x.shape[-1])[:, 0] for x in found]
+
+
+def measure(keys, d_k, seed=0):
+    """Return a case: the ratio at each station, and the two ends of the bars with and without."""
+    sizes = [], []
+    for draw in range(DRAWS):
+        rng = np.random.default_rng(seed + draw)
+        arrays = [rng.standard_normal((EACH, n, d_k)) for n in (1, keys, keys, 1)]
+        for found, scale in zip(sizes, (d_k**-0.5, 1.0), strict=True):
+            found.append(gradient_sizes(*arrays, scale))
+    scaled, raw = (np.concatenate(found, axis=-1) for found in sizes)  # (4, QUERIES)
+    unit = np.median(scaled, axis=-1)
+    line = [*(np.median(raw, axis=-1) / unit), 1, 1]  # g is given at output, and at L it is 1
+    bars = [np.quantile(x[0], [0.1, 0.9]) / unit[0] for x in (scaled, raw)]
+    found = {"line": line, "with": bars[0], "without": bars[1]}
+    rounded = {name: [float(f"{x:.4g}") for x in ratios] for name, ratios in found.items()}
+    return {"keys": keys, "d_k": d_k, **rounded}
+
+
+def number(x):
+    """Return a number with two digits that count; of a huge one only its power of ten."""
+    rounded = float(f"{x:.2g}")
+    if x < 1e6:
+        return f"{rounded:,.{rounded < 10:d}f}"
+    power = str(math.floor(math.log10(x)))
+    return "10" + power.translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def facts(case):
+    """Return what is said of a case, by name."""
+    (end, _, passed, *_), root = case["line"], math.sqrt(case["d_k"])
+    folds = {name: case[name][1] / case[name][0] for name in ("with", "without")}
+    return {
+        "keys": f"{case['keys']} keys",
+        "d_k": f"d_k = {case['d_k']}",
+        "end": f"{number(max(end, 1 / end))} times {'larger' if end > 1 else 'smaller'}",
+        "passed": f"{passed:.1g}" if passed > 0.01 else f"1/{number(1 / passed)}",
+        "root": f"√{case['d_k']} {'=' if root % 1 == 0 else '≈'} {root:.0f}",
+    } | {name: f"{x:.0f}-fold" if x < 10 else f"{number(x)}-fold" for name, x in folds.items()}
+
+
+def alt(usual, rare):
+    """Return the picture in words."""
+    cases = (
+        f"{each['keys']}, {each['d_k']}: softmax passes on {each['passed']}, and at q it is "
+        f"{each['end']}; 8 of 10 queries differ {each['without']}, with the scale {each['with']}."
+        for each in map(facts, (usual, rare))
+    )
+    what = "The gradient without 1/√d_k, divided by the gradient with it, from L back to q"
+    return f"{what}. {' '.join(cases)}"

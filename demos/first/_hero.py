@@ -1,0 +1,170 @@
+"""Demos · README's first picture, drawn: a wide file, and a narrow one for phones.
+
+What it shows is computed in `_back`. By the rules of hero.css its lines and bars draw themselves
+once over a pale picture of their end. Without motion and in print they are there at once.
+"""
+
+import json
+import math
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from demos.first._back import CASES, QUERIES, STATIONS, alt, facts, measure
+
+CSS = re.sub(r"\s+", " ", Path(__file__).with_name("hero.css").read_text("utf-8"))
+DECADES = range(-5, 2)  # what is smaller leaves the picture
+# Places along the way from q to L, and across it: the stations with half of their boxes; all boxes
+# with half of their size, the orange arrow, and the ratios 1 and 10; both ends of the grid's lines;
+# the bars with and without of both cases. Labels: x, y, classes of hero.css, and the text, in which
+# | begins another line, and U and R are the facts of the usual case and of the extreme one.
+WIDE = {
+    "size": (780, 454),
+    "stations": ((262, 15), (388, 27), (500, 32), (608, 36), (692, 32), (754, 15)),
+    "across": ((106, 14), 136, 219, 182),
+    "grid": ((24, 768), (146, 402)),
+    "bars": ((174, 214), (62, 102)),
+    "labels": """
+ 24  34 big        Without 1/√d_k gradients grow or vanish, and become far more unequal
+ 24  57 soft Median gradient of {n} random queries without 1/√d_k, divided by the median with it
+ 24 101 key        Bars at q: how unequal|8 of 10 queries are
+441  85 fore.mid   ÷ √d_k or not
+552  85 fore.mid   softmax
+388 141 back.key.mid gradient
+768 239 key.end    with 1/√d_k: always 1
+768 178 soft.end   10
+768 289 soft.end   1/100
+768 363 soft.end   1/10,000
+194 425 soft.mid   {U[keys]},|{U[d_k]}
+ 82 425 soft.mid   {R[keys]},|{R[d_k]}
+514 210 bad.s1     softmax passes on {U[passed]}
+512 395 bad.s1     softmax passes on {R[passed]}
+440 190 bad.s2     nothing divides by {U[root]}
+486 417 bad.s2.end nothing divides by {R[root]}
+274 163 bad.key.s3 Usual: {U[keys]}, {U[d_k]}
+274 184 bad.big.s3 {U[end]}
+274 310 bad.key.s3 Extreme: {R[keys]}, {R[d_k]}
+274 331 bad.big.s3 {R[end]}
+174 241 key.mid.s4 {U[with]}
+214 279 bad.key.mid.s4 {U[without]}
+ 62 248 key.mid.s4 {R[with]}
+116 397 bad.key.s4 {R[without]}
+""",
+}
+NARROW = {  # with L at the top
+    "size": (390, 640),
+    "stations": ((420, 13), (364, 13), (262, 13), (176, 13), (136, 13), (96, 13)),
+    "across": ((46, 34), 87, 309, 352),
+    "grid": ((82, 609), (84, 378)),
+    "bars": ((495, 515), (569, 589)),
+    "labels": """
+ 12  26 big        Without 1/√d_k gradients grow or|vanish, and become far more unequal
+ 12  69 soft       Median gradient without 1/√d_k ÷ median with it
+ 97 160 back.key   gradient
+299 121 key.end    with 1/√d_k: always 1
+ 97 195 bad.s1     softmax passes|on {R[passed]}
+297 238 bad.s1.end softmax passes|on {U[passed]}
+301 284 bad.s2.end nothing divides|by {U[root]}
+173 333 bad.s2     nothing divides|by {R[root]}
+299 389 bad.key.s3.end usual: {U[keys]}
+176 408 bad.key.s3 extreme: {R[keys]}
+ 12 454 key        At q. Bars: how unequal 8 of 10 queries are
+ 12 478 bad.key.s3 {U[keys]}, {U[d_k]}:
+150 478 bad.big.s3 {U[end]}
+ 12 499 with       with
+ 12 519 bad        without
+296 499 key.end.s4 {U[with]}
+252 519 bad.key.end.s4 {U[without]}
+ 12 552 bad.key.s3 {R[keys]}, {R[d_k]}:
+150 552 bad.big.s3 {R[end]}
+ 12 573 with       with
+ 12 593 bad        without
+288 573 key.end.s4 {R[with]}
+ 98 573 bad.key.s4 {R[without]}
+137 627 soft.mid   1/10,000
+223 627 soft.mid   1/100
+309 627 soft.mid   1
+352 627 soft.mid   10
+""",
+}
+
+
+def words(x, y, kind, text):
+    """Return a text of one or more lines, in which d_k is a variable with an index."""
+    index = r'<tspan font-style="italic">d</tspan><tspan class="k" dy="3">k</tspan><tspan dy="-3">'
+    first, *more = re.sub("d_k([^|]*)", index + r"\1</tspan>", text).split("|")
+    below = "".join(f'<tspan x="{x}" dy="1.25em">{line}</tspan>' for line in more)
+    return f'<text class="{kind.replace(".", " ")}" x="{x}" y="{y}">{first}{below}</text>'
+
+
+def path(kind, *lines):
+    """Return lines through points; a line of one point is a dot."""
+    ways = [" ".join(f"{x:.1f},{y:.1f}" for x, y in line) for line in lines]
+    ways = [f"M{way}" if " " in way else f"M{way}h0" for way in ways]
+    return f'<path class="{kind}" d="{"".join(ways).replace(".0", "")}"/>'
+
+
+def arrow(start, end):
+    """Return the two lines of an arrow, level or upright."""
+    (x, y), (u, v) = end, 5 * np.sign(np.subtract(end, start))
+    return [start, end], [(x - u - v, y - v - u), end, (x - u + v, y - v + u)]
+
+
+def shapes(usual, rare, stations, across, grid, bars):
+    """Yield the grid, the stations, the lines that are drawn from L back to q, and the bars."""
+    along, toward = [a for a, _ in stations], np.sign(stations[-1][0] - stations[0][0])
+    (middle, thick), way, one, ten = across
+
+    at = lambda a, b: (a, b) if toward == 1 else (b, a)
+
+    def ratio(a, r):
+        return at(a, one + (ten - one) * max(math.log10(r), DECADES[0]))
+
+    lines = [[ratio(a, 10.0**power) for a in grid[0]] for power in DECADES]
+    yield path("grid", *lines, *([at(a, b) for b in grid[1]] for a in along))
+    for (a, _), (b, half) in pairwise(stations):
+        yield path("on", *arrow(at(a, middle), at(b - toward * (half + 3), middle)))
+    for name, (a, half) in zip(STATIONS, stations, strict=True):
+        (x, y), (w, h) = at(a, middle), at(half, thick)
+        size = f'x="{x - w}" y="{y - h}" width="{2 * w}" height="{2 * h}"'
+        yield f'<rect class="box" {size} rx="6"/>{words(x, y + 5, "key.mid", name)}'
+
+    level = [ratio(a, 1) for a in along]
+    paths = [[ratio(a, r) for a, r in zip(along, c["line"], strict=True)] for c in (usual, rare)]
+    front = path("way", *arrow(at(along[-1], way), at(along[0], way)))
+    front += path("both without", level[3:]) + path("line", level)
+    front += path("line without", paths[0][3::-1]) + path("line rare without", paths[1][3::-1])
+    yield f'<g class="ghost">{front}</g><g class="{"down" if toward < 0 else "left"}ward">{front}'
+    yield path("dots without", *([point] for points in paths for point in points[:3]))
+    yield path("dots", *([point] for point in level)) + "</g>"
+    for case, places, (end, *_) in zip((usual, rare), bars, paths, strict=True):
+        for name, a in zip(("with", "without"), places, strict=True):
+            yield path(f"bar {name} s4", [ratio(a, r) for r in case[name]])
+            if case[name][0] < 10.0 ** DECADES[0]:
+                yield path(f"way {name} s4", *arrow(ratio(a, 1e-4), ratio(a, 1e-5)))
+        if toward == 1:
+            yield path("without s4", [end, (places[1] + 7, end[1])])
+
+
+def picture(usual, rare, size, labels, **place):
+    """Return the text of a file."""
+    texts = labels.format(n=f"{QUERIES:,}", U=facts(usual), R=facts(rare)).strip().splitlines()
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" class="hero" role="img" '
+        f'viewBox="0 0 {size[0]} {size[1]}" aria-label="{alt(usual, rare)}">',
+        f"<metadata>{json.dumps({'queries': QUERIES, 'cases': [usual, rare]})}</metadata>",
+        f'<style>{CSS}</style><rect width="{size[0]}" height="{size[1]}" rx="10"/>',
+        *shapes(usual, rare, **place),
+        *(words(*text.split(maxsplit=3)) for text in texts),
+    ]
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def save_hero(folder, seed=0):
+    """Write hero.svg and hero_narrow.svg, and return the two cases."""
+    cases = [measure(*case, seed) for case in CASES]
+    for name, place in (("hero", WIDE), ("hero_narrow", NARROW)):
+        Path(folder, f"{name}.svg").write_text(picture(*cases, **place), "utf-8", newline="\n")
+    return cases
