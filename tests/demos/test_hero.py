@@ -160,7 +160,7 @@ def test_the_demo_draws_the_same_bytes_again(name, finished):
 
 def test_the_readme_shows_the_narrow_file_on_a_phone_and_says_the_picture_in_its_alt(root):
     readme = (ROOT / "README.md").read_text("utf-8")
-    shown = re.search(r"<picture>.*?</picture>", readme, re.DOTALL).group()
+    shown = " ".join(re.search(r"<picture>.*?</picture>", readme, re.DOTALL).group().split())
     narrow = '<source media="(max-width: 500px)" srcset="demos/pictures/hero_narrow.svg">'
     assert narrow in shown and 'src="demos/pictures/hero.svg"' in shown
     assert f'alt="{root.get("aria-label")}"' in shown
