@@ -30,7 +30,7 @@ GREEK = "αβγδεθλμνπρστφωΦ"
 SIGNS = "ΔΣ∫∂∇√∛∞±×·⊙∘≤≥≠≈∝∈ℝ→←↦⟨⟩‖′″½¼¾…–’“”−µ─│└▶éäöüè"
 OPERATORS = "=+-−·⊙×∘/<>≤≥≠≈∝∈^"
 ITEM = re.compile(
-    r"(?P<whole>e\.g\.|i\.e\.|\de[-+]?\d+|[A-Za-z]{2,}_\w+)"  # a number, or a name of code
+    r"(?P<whole>e\.g\.|i\.e\.|['’]s\b|\de[-+]?\d+|[A-Za-z]{2,}_\w{2,})"  # also a name of code
     rf"|(?P<word>[A-Za-zéäöüè]+(?:['’]s)?|[{GREEK}])"
     rf"(?P<index>(?:_[A-Za-z0-9]+)*[{''.join(LOW)}]*)"
     rf"|(?P<low>[{''.join(LOW)}]+)|(?P<high>[{''.join(HIGH)}]+)"
@@ -64,7 +64,7 @@ def formula(text: str) -> str:
 
 def _item(m: re.Match[str]) -> str:
     if m["whole"]:
-        return f"<code>{m['whole']}</code>" if "_" in m["whole"] else m["whole"]
+        return f"<code>{m[0]}</code>" if "_" in m[0] else m[0].replace("'", "’")
     if m["low"] or m["high"]:
         tag, letters = ("sub", m["low"]) if m["low"] else ("sup", m["high"])
         return f"<{tag}>{''.join(map(_letters, letters.translate(PLAIN)))}</{tag}>"
@@ -88,6 +88,8 @@ def _is_word(text: str, letter: str, start: int, end: int) -> bool:
     before, after = text[:start].rstrip(" ")[-1:], text[end:]
     if letter not in "aAI" or re.match(r"\.\d", after):
         return bool(re.match(r"\.?\d", after, re.ASCII))
+    if letter == "A" and before not in {"", *'.?!:("“”'}:  # (a sentence does not begin here)
+        return False
     signs = {*OPERATORS, *"√∂⟨⟩‖@"}
     touched = before in signs or after.lstrip(" ")[:1] in signs or text[:start][-1:].isdecimal()
     product = re.match(rf" (cos|sin|exp|log|[a-z{GREEK}][{''.join(LOW)}]|[A-Z] =)(?![a-z])", after)
