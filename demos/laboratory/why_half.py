@@ -22,7 +22,6 @@ The page computes in the browser, at each move. It works without a network, and 
 # %% Set-up
 
 import math
-from string import Template
 
 from attention.figures import (
     REFERENCE,
@@ -37,7 +36,7 @@ from attention.scaling import ratios, sweep, top_tenth
 from demos import options
 from demos._page import Html, Page, try_it
 from demos._training import Marks
-from demos.laboratory.explorable import D_KS, EXPONENTS, FOLDER, FROM, apart, draws, measure
+from demos.laboratory.explorable import D_KS, EXPONENTS, FROM, apart, draws, measure, parts
 
 chosen = options("why_half", __doc__.splitlines()[0])
 marks = Marks(chosen)
@@ -172,18 +171,6 @@ pictures = [
 
 # %% The page
 
-
-SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one script
-
-
-def part(name):
-    """Return a file of the page, with this run's seed and the project's colours put in."""
-    names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
-    dark = {"UNSCALED_DARK": "#e37319", "SCALED_DARK": "#71b1fa", "TWICE_DARK": "#e2d5cb"}
-    text = (FOLDER / name).read_text(encoding="utf-8")
-    return Template(text).substitute(names | dark, SEED=chosen.seed)
-
-
 page = Page(
     "Why 1/√d_k, and not another power?",
     claim=Html(
@@ -203,12 +190,8 @@ page.say(
     f"without a scale than with 1/√d_k. With {many.keys:,} keys it is {many.median:.0f} times "
     f"larger without a scale, and with {few.keys} keys it is {1 / few.median:.1f} times smaller.",
 )
-scripts = [(FOLDER / name).read_text(encoding="utf-8") for name in SCRIPTS]
-page.program(
-    part("page.html"),
-    script="\n".join(scripts),
-    style=part("page.css"),
-)
+markup, script, style = parts(chosen.seed)
+page.program(markup, script=script, style=style)
 with page.folded("What minigrad measured on the same draws, at all exponents", opened=True):
     page.figures(pictures)
     page.table(

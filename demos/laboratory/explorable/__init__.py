@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from attention import attention_weights
+from attention.figures import SCALED, SCALED_TWICE, UNSCALED
 from attention.scaling import DEAD
 from minigrad import Tensor, gradients
 
 FOLDER = Path(__file__).parent
+SCRIPTS = ("measuring.js", "drawing.js", "moving.js")  # in this order one script
 KEYS, QUERIES = 64, 512
 D_KS = tuple(2**n for n in range(2, 11))  # 4, 8, …, 1024
 EXPONENTS = tuple(n / 20 for n in range(21))  # 0, 0.05, …, 1
@@ -105,3 +108,12 @@ def apart(medians: list[float]) -> float:
     a quarter lower even where the line is flat otherwise.
     """
     return max(medians[FROM:]) / min(medians[FROM:])
+
+
+def parts(seed: int) -> tuple[str, str, str]:
+    """Return the page's markup, script and style, with a seed and the project's colours put in."""
+    names = {"UNSCALED": UNSCALED, "SCALED": SCALED, "TWICE": SCALED_TWICE}
+    dark = {"UNSCALED_DARK": "#e37319", "SCALED_DARK": "#71b1fa", "TWICE_DARK": "#e2d5cb"}
+    text = lambda name: (FOLDER / name).read_text(encoding="utf-8")
+    put_in = lambda name: Template(text(name)).substitute(names | dark, SEED=seed)
+    return put_in("page.html"), "\n".join(map(text, SCRIPTS)), put_in("page.css")
