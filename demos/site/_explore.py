@@ -29,8 +29,10 @@ from minigrad.runs.saving import write_whole
 
 FOLDER = Path(__file__).parent
 CASES = {"extreme": (512, 5, 0), "usual": (64, 64, 21)}  # d_k, keys, and the seed of a query
-SCALES = {"1/d_k": 1.0, "1/√d_k": 0.5, "1, no scale": 0.0}  # the exponent a of d_k^-a
-LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))
+SETTINGS = np.linspace(0, 1, 101)  # of the slider; the scale is d_k^(setting - 1)
+SCALES = {"1/d_k": 0, "1/√d_k": 50, "1, no scale": 100}  # and their places among the settings
+NAMES = {"x": "x", "y": "y", "g": "g = ∂L/∂y", "departures": "g - ⟨y, g⟩", "of_x": "∂L/∂x"}
+LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
 
 
 def data(found: object) -> str:
@@ -38,24 +40,25 @@ def data(found: object) -> str:
     return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def query(d_k: int, keys: int, seed: int) -> dict[str, Any]:
-    """Return what softmax.js needs of a query: q·k, g = ∂L/∂y, and the products of its keys."""
+def measured(d_k: int, keys: int, seed: int) -> dict[str, Any]:
+    """Return a query's rows at each setting, the RMS at x and q, and what softmax.js is given."""
     q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
-    products = [[float(f"{x:.12g}") for x in row] for row in k @ k.T]
-    return {"d_k": d_k, "raw": (k @ q[0]).tolist(), "g": (v @ g[0]).tolist(), "products": products}
-
-
-def passes(d_k: int, keys: int, seed: int, a: float) -> tuple[dict[str, Any], float, float]:
-    """Return both passes of a query's softmax, row by row, and the gradient's RMS at x and at q."""
-    q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
-    q = Tensor(q, requires_grad=True)
-    x = (q @ k.T) * float(d_k) ** -a
+    scales = float(d_k) ** (SETTINGS[:, None] - 1)
+    x = Tensor(scales * (q @ k.T), requires_grad=True)  # (101, n)
     y = softmax(x)
-    of_y = g @ v.T
-    of_q, of_x = gradients(y, [q, x], of_y)
-    departures = of_y - y.data @ of_y.T
-    rows = {"x": x.data, "y": y.data, "g - ⟨y, g⟩": departures, "∂L/∂x": of_x}
-    return rows, *(float(np.sqrt((each**2).mean())) for each in (of_x, of_q))
+    of_y = np.broadcast_to(g @ v.T, x.shape)
+    (of_x,) = gradients(y, [x], of_y)
+    departures = of_y - (y.data * of_y).sum(axis=-1, keepdims=True)
+    rows = {"x": x.data, "y": y.data, "g": of_y, "departures": departures, "of_x": of_x}
+    sizes = [np.sqrt((each**2).mean(axis=-1)) for each in (of_x, scales * of_x @ k)]
+    styles, span = {}, np.ptp(of_y) + np.ptp(departures)
+    for name, values in rows.items():  # a row keeps its unit; a departure has the same as g
+        low, high = min(values.min(), 0), max(values.max(), 0)
+        height = 115 * (high - low) / span if name in ("g", "departures") else 54
+        styles[name] = f"--low:{low:.6g};--high:{high:.6g};--height:{height:.0f}px"
+    given = {"d_k": d_k, "raw": (k @ q[0]).tolist(), "g": of_y[0].tolist(), "styles": styles}
+    given["products"] = [[float(f"{x:.12g}") for x in row] for row in k @ k.T]
+    return {"rows": rows, "sizes": sizes, "given": given}
 
 
 def times(ratio: float) -> str:
@@ -63,17 +66,17 @@ def times(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio > 0.095 else f"1/{float(f'{1 / ratio:.2g}'):,.0f}"
 
 
-def still() -> str:
-    """Return the extreme case at three scales as a table, for a reader without JavaScript."""
-    rows = []
-    for scale, a in SCALES.items():
-        found, at_x, at_q = passes(*CASES["extreme"], a)
-        sizes = f"RMS at the scores {at_x:.3g}, at q {at_q:.3g}"
-        rows.append(f'<tr><th colspan="6" scope="rowgroup">c = {formula(scale)}: {sizes}</th></tr>')
-        for name, values in found.items():
-            cells = "".join(f'<td class="number">{x:.3g}</td>' for x in values[0])
-            rows.append(f'<tr><th scope="row">{formula(name)}</th>{cells}</tr>')
-    return f'<div class="formula" tabindex="0"><table>{"".join(rows)}</table></div>'
+def still(found: dict[str, Any]) -> str:
+    """Return a query's rows at three scales as a table, for a reader without JavaScript."""
+    shown = []
+    for scale, at in SCALES.items():
+        of_x, of_q = (f"{size[at]:.3g}" for size in found["sizes"])
+        said = f"c = {formula(scale)}: RMS at the scores {of_x}, at q {of_q}"
+        shown.append(f'<tr><th colspan="6" scope="rowgroup">{said}</th></tr>')
+        for name, values in found["rows"].items():
+            cells = "".join(f'<td class="number">{x:.3g}</td>' for x in values[at])
+            shown.append(f'<tr><th scope="row">{formula(NAMES[name])}</th>{cells}</tr>')
+    return f'<div class="formula" tabindex="0"><table>{"".join(shown)}</table></div>'
 
 
 def lines() -> str:
@@ -85,7 +88,8 @@ def lines() -> str:
         way = " ".join(f"{x},{y:.1f}" for x, y in points)
         shown.append(
             f'<polyline points="{way}" fill="none" stroke="var(--{colour})" stroke-width="3"/>'
-            f'<text x="215" y="{points[-1][1] + 4:.1f}" fill="var(--{colour})"><tspan font-style="italic">a</tspan> = {name}</text>'
+            f'<text x="215" y="{points[-1][1] + 4:.1f}" fill="var(--{colour})">'
+            f'<tspan font-style="italic">a</tspan> = {name}</text>'
         )
     return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{"".join(shown)}</svg>'
 
@@ -99,7 +103,7 @@ def learns(folder: Path) -> str:
         how = f"<code>python -m demos {name}</code>, {seconds(docstring)} s"
         if (folder / page).exists():
             how = f'<a href="{page}">Its page</a>'
-        found.append(f"<p><b>{inline(title)}</b>: {inline(says)} {how}</p>")
+        found.append(f"<p><b>{inline(title)}</b>: {inline(says)}<br>{how}</p>")
     return "".join(found)
 
 
@@ -116,8 +120,8 @@ def write_explorables(folder: Path) -> None:
             loss = (attention(*inputs, scale=scale) * Tensor(g, name="g")).sum()
         steps.backward(loss)
         both.append(steps)
-    titles, limits = ("with 1/√d_k", "without the scale"), (1e-6, 1.0)
-    title = f"One head at d_k = {d_k}, with the scale and without it"
+    titles, limits = ("with the scale", "without the scale"), (1e-6, 1.0)
+    title = "One head, with the scale and without it"
     both[0].save(folder / "step.html", beside=both[1], titles=titles, title=title, limits=limits)
     _, script, style = explorable.parts(0)
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
@@ -129,18 +133,19 @@ def write_explorables(folder: Path) -> None:
 def explore(book: Book, folder: Path) -> list[Page]:
     """Return the pages of Explore; write into the site's folder what they ask for."""
     write_explorables(folder)
-    found: dict[str, str] = {}
-    for name, (d_k, keys, seed) in CASES.items():
-        (_, x, q), (_, raw_x, raw_q) = (passes(d_k, keys, seed, a) for a in (0.5, 0.0))
-        found |= {f"{name}_size": f"{x:.3g}", f"{name}_root": f"{d_k**0.5:.3g}"}
+    cases = {name: measured(*case) for name, case in CASES.items()}
+    found = {"bars": _bars(), "lines": lines(), "learns": learns(folder)}
+    found["belongs"] = book.links("chapters 3.6, 11 and 16")
+    found |= {"still": still(cases["extreme"]), "explorable": explorable.parts(0)[0]}
+    found["cases"] = data([case["given"] for case in cases.values()])
+    for name, case in cases.items():
+        (x, raw_x), (q, raw_q) = (size[[50, 100]] for size in case["sizes"])
         found |= {f"{name}_x": times(raw_x / x), f"{name}_q": times(raw_q / q)}
+        found |= {f"{name}_size": f"{x:.3g}", f"{name}_root": f"{CASES[name][0] ** 0.5:.3g}"}
         found[f"{name}_fewer"] = f"{float(f'{x / raw_x:.2g}'):,.0f}"
     text = Template((FOLDER / "explore.md").read_text(encoding="utf-8")).substitute(found)
     parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
     found |= {k: markdown(v, book.links) for k, v in zip(parts[::2], parts[1::2], strict=True)}
-    found |= {"bars": _bars(), "lines": lines(), "learns": learns(folder), "still": still()}
-    found["cases"] = data([query(*case) for case in CASES.values()])
-    found["explorable"] = explorable.parts(0)[0]
     html = Template((FOLDER / "explore.html").read_text(encoding="utf-8")).substitute(found)
     pages = iter(re.split(r"<!-- (\S+) · (.+?) · (.+) -->\n", html)[1:])
     return [

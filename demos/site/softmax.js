@@ -21,7 +21,7 @@ function passes({ d_k, raw, g, products }, setting) {
 }
 
 function number(value, digits) {
-  const size = Math.abs(value), [digit, power] = size.toExponential(digits ? 1 : 0).split("e-");
+  const size = Math.abs(value), [digit, power = ""] = size.toExponential(digits ? 1 : 0).split("e-");
   const small = size ? `${digit}·10⁻${[...power].map((each) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[each]).join("")}` : "0";
   const large = digits ? size.toPrecision(digits) : size.toFixed(size < 1 ? 3 : size < 10 ? 2 : 1);
   return (value < 0 ? "−" : "") + (size < 0.0005 ? small : large);
@@ -44,9 +44,6 @@ function show() {
       cell.style.setProperty("--v", value);
       return cell;
     }));
-    const said = count > 9 ? [Math.min(...values), Math.max(...values)] : values;
-    const range = said.map((each) => number(each)).join(count > 9 ? " to " : ", ");
-    cells.setAttribute("aria-label", `${find("b", row).textContent} of ${count} keys: ${range}`);
   }
   for (const name of ["rms_x", "rms_q"]) {
     Object.assign(find(`#${name}`), { value: found[name], textContent: number(found[name], 3) });

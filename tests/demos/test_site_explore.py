@@ -1,0 +1,263 @@
+"""Explore: what moves on its pages is what minigrad computes, and everyone can move it."""
+
+import json
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attention import attention, attention_weights
+from attention.scaling import typical_query
+from demos.site import _explore
+from demos.site._chapters import Book
+from demos.site._contents import book
+from demos.site._explore import CASES, data, explore, learns
+from minigrad import Tensor, gradients
+
+PICTURES = Path(_explore.FOLDER).parent / "pictures"
+FILES = ["explore.html", "softmax.html", "way-back.html", "why_half.html", "gpt.html"]
+SETTINGS = {0.0: 1.0, 0.5: 0.5, 1.0: 0.0}  # of the slider, and the exponent a of d_k^-a
+
+
+def built(folder):
+    """Write the pages, and what the site puts beside them."""
+    pages = explore(Book(*book()), folder)
+    for page in pages:
+        (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
+    for name in ("site.css", "site.js"):
+        shutil.copyfile(_explore.FOLDER / name, folder / name)
+    shutil.copytree(PICTURES, folder / "pictures")
+    return pages
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    assert [page.file for page in built(folder)] == FILES
+    return folder
+
+
+def by_minigrad(case, a):
+    """Both passes of a case, by attention itself: the rows, and the gradient's RMS at x and q."""
+    d_k, keys, seed = CASES[case]
+    q, k, v, g = typical_query(d_k, keys=keys, rng=np.random.default_rng(seed))
+    q, scale = Tensor(q, requires_grad=True), float(d_k) ** -a
+    (of_q,) = gradients(attention(q, k, v, scale=scale), [q], g)
+    y = attention_weights(q, k, scale=scale).data[0]
+    of_y = (g @ v.T)[0]
+    departures = of_y - y @ of_y
+    of_x = y * departures
+    rows = {"x": scale * (k @ q.data[0]), "y": y, "g": of_y, "departures": departures, "of_x": of_x}
+    return rows, np.sqrt((of_x**2).mean()), np.sqrt((of_q**2).mean())
+
+
+# ------------------------------------------------------------------ what is written
+
+
+def test_the_same_bytes_are_written_twice(folder, tmp_path):
+    built(tmp_path)
+    names = sorted(p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
+    assert names == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
+    assert all((folder / name).read_bytes() == (tmp_path / name).read_bytes() for name in names)
+
+
+def test_nothing_in_the_data_ends_its_element():
+    hard = {"</script>": ["<!--", "<script>", 0.1]}
+    assert "<" not in data(hard) and json.loads(data(hard)) == hard
+
+
+def test_what_a_page_asks_for_is_there(folder):
+    for name in FILES:
+        text = (folder / name).read_text(encoding="utf-8")
+        asked = set(re.findall(r'(?:src|href)="([^"#]+)', text)) - {"index.html"}
+        others = {"book.html", "exercises.html", "museum.html", "demos.html"}  # of the header
+        missing = {x for x in asked - others if not (folder / x).exists()}
+        assert all(re.fullmatch(r"\d[\d.]*-[a-z-]+\.html", x) for x in missing), (name, missing)
+
+
+def test_a_training_that_has_not_run_is_a_command_and_no_link(tmp_path):
+    assert "python -m demos reverse</code>, 8 s" in learns(tmp_path)
+    assert "href" not in learns(tmp_path)
+    (tmp_path / "demos" / "reverse").mkdir(parents=True)
+    (tmp_path / "demos" / "reverse" / "index.html").touch()
+    assert learns(tmp_path).count('href="demos/reverse/index.html"') == 1
+
+
+def test_the_ratios_in_the_text_are_those_of_attention(folder):
+    text = re.sub("<[^>]+>", "", (folder / "softmax.html").read_text(encoding="utf-8"))
+    for case, said in {"extreme": ("1/30,000", "1/1,300"), "usual": ("0.62", "4.6")}.items():
+        (_, x, q), (_, raw_x, raw_q) = by_minigrad(case, 0.5), by_minigrad(case, 0.0)
+        for words, ratio in zip(said, (raw_x / x, raw_q / q), strict=True):
+            number = 1 / float(words[2:].replace(",", "")) if "/" in words else float(words)
+            assert number == pytest.approx(ratio, rel=0.04) and f" {words} " in text
+
+
+def test_the_usual_query_is_near_the_median_of_many():
+    rng = np.random.default_rng(0)
+    q, k, g = (rng.standard_normal((1001, n, 64)) for n in (1, 64, 1))
+    sizes = []
+    for scale in (1.0, 1 / 8):
+        x = scale * (q @ k.mT)
+        y = np.exp(x - x.max(axis=-1, keepdims=True))
+        y /= y.sum(axis=-1, keepdims=True)
+        of_y = g @ rng.standard_normal((1001, 64, 64)).mT
+        of_x = y * (of_y - (y * of_y).sum(axis=-1, keepdims=True))
+        both = of_x, scale * of_x @ k
+        sizes.append([np.median(np.sqrt((each**2).mean(axis=(-2, -1)))) for each in both])
+    assert 0.5 < sizes[0][0] / sizes[1][0] < 0.7  # 0.6
+    assert 4.2 < sizes[0][1] / sizes[1][1] < 5.2  # 4.7
+
+
+def test_what_is_said_of_the_gpt_is_in_its_pictures():
+    def boxes(name):
+        text = (PICTURES / name).read_text(encoding="utf-8")
+        return json.loads(re.search(r"<metadata>(.*?)</metadata>", text, re.DOTALL)[1])["boxes"]
+
+    folded, opened = boxes("gpt.svg"), boxes("gpt_opened.svg")
+    assert len(folded) == 15
+    (strip,) = (dict(box["strip"]) for box in folded if "strip" in box)
+    assert [*strip] == [str(n) for n in range(1, 12)]
+    assert max(strip.values()) < 1.05 * min(strip.values())
+    grads = {box["title"]: box["grad"] for box in opened}
+    way = [grads[name] for name in ("w_o", "heads", "weights", "scores")]
+    falls = [before / after for before, after in pairwise(way)]
+    assert min(falls) > 1 and max(falls) == falls[0]
+    assert max(grads["w_q"], grads["w_k"]) < grads["w_v"] / 10
+    (attention_box,) = (box for box in folded if box["title"] == "attention")
+    assert attention_box["rows"][0]["grad"] < grads["w_o"] / 1000
+    (keys,) = (box for box in opened if box["title"] == "w_k")
+    assert [row["grad"] < 1e-15 for row in keys["rows"]] == [False, True]
+
+
+# ------------------------------------------------------------------ in a browser
+
+
+@pytest.fixture
+def visit(browser, folder):
+    """visit(file, **options of a context): a page that must not complain, nor ask for more."""
+    opened, said = [], []
+
+    def visit(file, **options):
+        context = browser.new_context(**{"offline": True, "reduced_motion": "reduce"} | options)
+        opened.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("requestfailed", lambda request: said.append(request.url))
+        page.goto((folder / file).as_uri())
+        return page
+
+    yield visit
+    for context in opened:
+        context.close()
+    assert said == []
+
+
+def guess(page, n, case=0):
+    page.click(f".cases button:nth-child({case + 1})")
+    page.click(f".question:not([hidden]) button:nth-child({n})")
+
+
+@pytest.mark.parametrize(("place", "case"), [*enumerate(CASES)])
+def test_its_numbers_are_those_of_minigrad(visit, place, case):
+    page = visit("softmax.html")
+    guess(page, 1, place)
+    for setting, a in SETTINGS.items():
+        page.click(f'.ticks [data-at="{setting:g}"]')
+        rows, *sizes = by_minigrad(case, a)
+        for name, wanted in rows.items():
+            shown = page.eval_on_selector_all(
+                f"[data-row={name}] data", "all => all.map(e => e.value)"
+            )
+            np.testing.assert_allclose([float(x) for x in shown], wanted, rtol=1e-9, atol=1e-13)
+        shown = [float(page.get_attribute(f"#{name}", "value")) for name in ("rms_x", "rms_q")]
+        np.testing.assert_allclose(shown, sizes, rtol=1e-9)
+
+
+def test_it_asks_before_it_shows(visit):
+    page = visit("softmax.html")
+    assert page.is_disabled("#c") and not page.is_visible(".after")
+    assert page.input_value("#c") == "0.5" and page.inner_text("#rms_x") == "0.179"
+    guess(page, 1)
+    assert page.inner_text(".told >> visible=true").startswith(
+        "Not as you guessed: it becomes 30,000"
+    )
+    assert page.input_value("#c") == "1" and page.is_visible(".after")
+    assert page.inner_text("#rms_x_times") == "1/30,000 of that"
+    guess(page, 3)  # the first guess stays
+    assert page.get_attribute(".question:not([hidden]) [data-right]", "aria-pressed") is None
+    guess(page, 2, case=1)
+    assert page.inner_text(".told >> visible=true").startswith("As you guessed: 0.62")
+    assert page.inner_text("#rms_q_times") == "4.6 times that"
+
+
+@pytest.mark.parametrize(
+    ("case", "said"), [(0, ["even", "middle", "one"]), (1, ["even", "middle", "large"])]
+)
+def test_it_says_which_factor_is_small(visit, case, said):
+    page = visit("softmax.html")
+    guess(page, 2, case)
+    found = []
+    for setting in SETTINGS:
+        page.click(f'.ticks [data-at="{setting:g}"]')
+        (shown,) = page.eval_on_selector_all(
+            ".says > :not([hidden])", "all => all.map(e => e.dataset.when)"
+        )
+        found.append(shown)
+    assert found == said
+
+
+def test_the_keyboard_guesses_and_moves_the_slider(visit):
+    page = visit("softmax.html")
+    page.focus(".question:not([hidden]) button")
+    page.keyboard.press("Enter")
+    page.focus(".cases [aria-pressed=false]")
+    for _ in range(4):  # past the other guesses
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "c"
+    page.keyboard.press("Home")
+    assert page.get_attribute("#c", "aria-valuetext") == "c = 0.00195"
+    page.keyboard.press("ArrowRight")
+    assert page.input_value("#c") == "0.01"
+    page.keyboard.press("End")
+    assert page.inner_text("#scale") == "1"
+
+
+def test_it_moves_by_itself_to_where_the_guess_asks(visit):
+    page = visit("softmax.html", reduced_motion="no-preference")
+    guess(page, 3)
+    assert float(page.input_value("#c")) < 1
+    page.locator("#scale:text-is('1')").wait_for()
+
+
+def test_without_javascript_the_three_scales_are_a_table(visit):
+    page = visit("softmax.html", java_script_enabled=False)
+    assert page.is_visible(".still table") and page.is_visible(".after")
+    assert not page.is_visible(".play")
+    assert page.locator(".still th[colspan]").count() == 3
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_page_scrolls_sideways(visit, file, width):
+    page = visit(file, viewport={"width": width, "height": 800})
+    if file == "softmax.html":
+        guess(page, 1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(visit, file, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = visit(file, color_scheme=scheme)
+    if file == "why_half.html":
+        page.click("#skip")
+    for case in (0, 1) if file == "softmax.html" else ():
+        guess(page, 1, case)
+    options = {"iframes": False, "resultTypes": ["violations"], "preload": False}
+    found = axe.Axe().run(page, options=options).response["violations"]
+    assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in found] == []
