@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shutil
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -31,7 +30,7 @@ FOLDER = Path(__file__).parent
 CASES = {"extreme": (512, 5, 0), "usual": (64, 64, 21)}  # d_k, keys, and the seed of a query
 SETTINGS = np.linspace(0, 1, 101)  # of the slider; the scale is d_k^(setting - 1)
 SCALES = {"1/d_k": 0, "1/√d_k": 50, "1, no scale": 100}  # and their places among the settings
-NAMES = {"x": "x", "y": "y", "g": "g = ∂L/∂y", "departures": "g - ⟨y, g⟩", "of_x": "∂L/∂x"}
+NAMES = {"x": "x", "y": "y", "g": "g", "departures": "g - ⟨y, g⟩", "of_x": "∂L/∂x"}
 LINES = (("0", 0.0, "cross"), ("½", 0.5, "ink"), ("¾", 0.75, "soft"))  # exponent, colour
 
 
@@ -74,7 +73,7 @@ def still(found: dict[str, Any]) -> str:
         said = f"c = {formula(scale)}: RMS at the scores {of_x}, at q {of_q}"
         shown.append(f'<tr><th colspan="6" scope="rowgroup">{said}</th></tr>')
         for name, values in found["rows"].items():
-            cells = "".join(f'<td class="number">{x:.3g}</td>' for x in values[at])
+            cells = "".join(f'<td class="number">{formula(f"{x:.3g}")}</td>' for x in values[at])
             shown.append(f'<tr><th scope="row">{formula(NAMES[name])}</th>{cells}</tr>')
     return f'<div class="formula" tabindex="0"><table>{"".join(shown)}</table></div>'
 
@@ -127,12 +126,10 @@ def write_explorables(folder: Path) -> None:
     write_whole(folder / "why_half.js", f'"use strict";\n{{\n{script}\n}}\n'.encode())
     ours = ":root { --on: var(--ink); --box: var(--raised); }\n"
     write_whole(folder / "why_half.css", (ours + style).encode())
-    shutil.copyfile(FOLDER / "softmax.js", folder / "softmax.js")
 
 
 def explore(book: Book, folder: Path) -> list[Page]:
-    """Return the pages of Explore; write into the site's folder what they ask for."""
-    write_explorables(folder)
+    """Return the pages of Explore; the site's folder says which demos have run."""
     cases = {name: measured(*case) for name, case in CASES.items()}
     found = {"bars": _bars(), "lines": lines(), "learns": learns(folder)}
     found["belongs"] = book.links("chapters 3.6, 11 and 16")

@@ -14,7 +14,7 @@ from attention.scaling import typical_query
 from demos.site import _explore
 from demos.site._chapters import Book
 from demos.site._contents import book
-from demos.site._explore import CASES, data, explore, learns
+from demos.site._explore import CASES, data, explore, learns, write_explorables
 from minigrad import Tensor, gradients
 
 PICTURES = Path(_explore.FOLDER).parent / "pictures"
@@ -25,9 +25,10 @@ SETTINGS = {0.0: 1.0, 0.5: 0.5, 1.0: 0.0}  # of the slider, and the exponent a o
 def built(folder):
     """Write the pages, and what the site puts beside them."""
     pages = explore(Book(*book()), folder)
+    write_explorables(folder)
     for page in pages:
         (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
-    for name in ("site.css", "site.js"):
+    for name in ("site.css", "site.js", "softmax.js"):
         shutil.copyfile(_explore.FOLDER / name, folder / name)
     shutil.copytree(PICTURES, folder / "pictures")
     return pages
