@@ -20,15 +20,24 @@ Markdown file for each page. pycco sets comments beside code, and not docstrings
 import argparse
 import json
 import shutil
+import subprocess
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from html import escape
 from pathlib import Path
 
-from demos import options, stop
+from demos import files, options, stop
+from demos._list import renew_list
+from demos.museum.exhibits import exhibit
+from demos.site import _shows
 from demos.site._chapters import Book
 from demos.site._checking import failures, version, wrong_links
 from demos.site._contents import ROOT, book
+from demos.site._explore import explore, write_explorables
 from demos.site._landing import landing
+from demos.site._notebooks import of_chapter, of_demo
+from demos.site._templates import Page
 from minigrad.runs.saving import write_whole
 
 FOLDER = Path(__file__).parent
@@ -79,12 +88,12 @@ for name in files() if chosen.all else ():
 
 # %% Pages
 
-shown = exhibits(contents)
-pages = [landing(contents, shown), contents.page(), words(contents)]
+puzzle = _shows.puzzle(exhibit("wrong_axis"))
+pages = [landing(contents, puzzle), contents.page(), _shows.words(contents)]
 pages += [contents.chapter(each) for each in contents.chapters.values()]
 pages += [contents.tool(each) for each in contents.tools]
-pages += [*explore(contents, chosen.out), *exercises(contents), *museum(contents)]
-pages += demos(contents, chosen.out)
+pages += [*explore(contents, chosen.out), *_shows.exercises(contents), *_shows.museum(contents)]
+pages += _shows.demos(contents, chosen.out)
 
 # %% Files
 
@@ -106,7 +115,8 @@ for number, chapter in contents.chapters.items():
 for name, path in files().items():
     write_whole(chosen.out / "notebooks" / f"{name}.ipynb", of_demo(path).encode())
 if chosen.base:
-    listed = "\n".join(f"<url><loc>{escape(chosen.base)}/{page.file}</loc></url>" for page in pages)
+    places = (f"<url><loc>{escape(chosen.base)}/{page.file}</loc></url>" for page in pages)
+    listed = "\n".join(places)
     write_whole(chosen.out / "sitemap.xml", SITEMAP.format(listed).encode())
 
 # %% Checks
@@ -116,6 +126,7 @@ wrong += [said for each in examples if (said := each.result())]
 pool.shutdown()
 if wrong:
     stop("the site is not whole:\n" + "\n".join(wrong[:20]))
+renew_list(chosen.out.parent)
 print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out / 'index.html'}")
 
 # %% Try it
