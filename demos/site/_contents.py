@@ -19,6 +19,13 @@ from minigrad.nn import *
 from minigrad.optim import *
 from attention import *"""  # what every example may use
 STOP = "A first reading may stop here."
+PRELUDE = """\
+import numpy as np
+from minigrad import *
+from minigrad.nn import *
+from minigrad.optim import *
+from attention import *
+"""  # what an example of a docstring needs
 PARTS = (  # name and folder; of each file: ★ if it is of the evening, and what you know afterwards
     ("The idea", "minigrad", (("idea", "★", "backpropagation through attention, on one screen"),)),
     (
