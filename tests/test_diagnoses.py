@@ -252,7 +252,9 @@ def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
 
 def test_what_the_readme_shows_is_what_is_said():
     (block,) = (block for block in BLOCKS if "gradcheck" in block)
-    wrong, shown = re.search(r"Forget a term, `(.+)`, and it says:\n\n((?:    .+\n)+)", README).groups()
+    wrong, shown = re.search(
+        r"Forget a term, `(.+)`, and it says:\n\n((?:    .+\n)+)", README
+    ).groups()
     right = "g * (s + y * (1 - s))"
     assert block.count(right) == 1
     with pytest.raises(GradientError) as caught:
