@@ -22,13 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from attention.blocks import (
-    Array,
-    Block,
-    GatedFeedForward,
-    block_weights,
-    refuse_dropout,
-)
+from attention.blocks import Array, Block, GatedFeedForward, block_weights, refuse_dropout
 from attention.cache import KVCache
 from attention.masks import causal_mask
 from attention.multi_head import MultiHeadAttention

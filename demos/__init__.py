@@ -35,7 +35,7 @@ KINDS = (
     "texts",
     "museum",
     "speed",
-)  # the folders, in the order of README
+)  # the folders, in the order of the list
 running: argparse.Namespace | None = None  # the demo of this process: what `options` returned
 
 

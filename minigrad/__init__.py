@@ -1,6 +1,18 @@
 """minigrad: reverse-mode automatic differentiation in NumPy, to be read from chapter 0 on.
 
-README.md is the table of contents. The names below stand in the order a reader meets them.
+The chapters, and the folders of more chapters. A folder's `__init__.py` lists its own:
+
+    0     idea         the whole idea in forty lines
+    1, 2  engine       the record of a computation, and the way back through it
+    3     ops          each operation with its derivative, derived
+    4     checks       how a derivative is tested
+    5     graphs       the record as a picture
+    6     functional   functions without new derivatives, losses, NumPy's words
+    7     nn           layers: functions that own their parameters
+    8     optim        what to do with a gradient
+
+A tool, `runs`, has files, saving a run, and the memory of a process. Chapters 11 to 16 are in the
+package `attention`. The names below stand in the order a reader meets them.
 """
 
 # ruff: noqa: I001 (chapter 1 is imported first: the order is the lesson's, not the alphabet's)

@@ -1,7 +1,4 @@
-"""The book: README's table, commands and code are true, and every file shows its chapter.
-
-`python -m tests.test_book` writes anew what README says of lengths, names and PyTorch's words.
-"""
+"""The book: every file shows its chapter, and every package lists its chapters."""
 
 import ast
 import doctest
@@ -11,18 +8,19 @@ import inspect
 import io
 import re
 import subprocess
-import sys
 import tokenize
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from demos.site._contents import PRELUDE, book
+from tests.test_readme import BLOCKS
+
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHAPTERS = list(book()[0].values())
+TABLE = [(each.number, each.source.path, len(each.source.lines)) for each in CHAPTERS]
 FILES = sorted((ROOT / "minigrad").rglob("*.py")) + sorted((ROOT / "attention").rglob("*.py"))
-TABLE = re.findall(r"^\| ([\d.]+) ([^|]+) \| `([^`]+)` \| (\d+) \| (.+) \|$", README, re.MULTILINE)
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 def first_line(path):
@@ -83,19 +81,36 @@ def test_no_part_has_more_lines_than_its_budget():
 
 
 def test_the_table_of_contents_lists_every_chapter_in_order():
-    listed = [path for _, _, path, _, _ in TABLE]
+    listed = [path for _, path, _ in TABLE]
     exist = {str(path.relative_to(ROOT)) for path in NUMBERED}
     assert set(listed) == exist and len(listed) == len(exist)
     numbers = [tuple(int(n) for n in number.split(".")) for number, *_ in TABLE]
     assert numbers == sorted(numbers)
 
 
-@pytest.mark.parametrize(("number", "title", "path", "lines"), [row[:4] for row in TABLE])
-def test_the_table_of_contents_tells_the_chapter_and_its_length(number, title, path, lines):
-    assert first_line(ROOT / path).startswith(f"{number} · {title}:")
-    assert (ROOT / path).read_text(encoding="utf-8").startswith('"""')
-    # Lines to the nearest ten: the table is for planning an evening, and lives through edits.
-    assert abs(len((ROOT / path).read_text(encoding="utf-8").splitlines()) - int(lines)) <= 5
+def said_by(package):
+    """Return the docstring of a package."""
+    return ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+
+
+# How a package names chapters: "    3.6  softmaxes", "    1, 2  engine", "    chapter 16.2, chain".
+LISTED = re.compile(r"^    (?:chapter )?([\d.]+)(?:, [\d.]+)?,? +(\w+)\b", re.MULTILINE)
+
+
+def test_a_package_lists_its_chapters_in_their_order():
+    rows = {}
+    for number, path, _ in TABLE:
+        file = ROOT / path
+        package, name = file.parent, file.stem
+        if name == "__init__":  # a chapter that has a folder of its own
+            package, name = package.parent, package.name
+        rows.setdefault(package, []).append((number, name))
+    for package, expected in rows.items():
+        listed = LISTED.findall(said_by(package))
+        assert [row for row in listed if row in expected] == expected, package
+        folders = {name for _, name in {*listed} - {*expected}}  # with chapters of their own
+        assert all((package / name / "__init__.py").is_file() for name in folders), folders
+    assert len(rows) == 8
 
 
 def test_a_file_without_a_number_is_named_by_its_package():
@@ -125,9 +140,7 @@ def test_each_chapter_that_is_spoken_of_exists():
 STOP = "A first reading may stop here."
 
 
-@pytest.mark.parametrize(
-    "path", [path for number, _, path, _, _ in TABLE if number[:2] in ("1.", "2.")]
-)
+@pytest.mark.parametrize("path", [path for number, path, _ in TABLE if number[:2] in ("1.", "2.")])
 def test_in_chapters_1_and_2_the_lesson_comes_first_and_says_where_it_ends(path):
     before, stop, after = (ROOT / path).read_text(encoding="utf-8").partition(STOP)
     assert stop and STOP not in after
@@ -138,8 +151,8 @@ def test_in_chapters_1_and_2_the_lesson_comes_first_and_says_where_it_ends(path)
 
 def test_a_long_chapter_says_where_a_first_reading_may_stop():
     """(Chapter 6 is reference from its first line.)"""
-    for number, _, path, lines, _ in TABLE:
-        if int(lines) > 220 and not number.startswith("6."):
+    for number, path, lines in TABLE:
+        if lines > 220 and not number.startswith("6."):
             text = (ROOT / path).read_text(encoding="utf-8")
             assert STOP in text or REFERENCE.strip("# \n") in text, path
 
@@ -147,42 +160,6 @@ def test_a_long_chapter_says_where_a_first_reading_may_stop():
 @pytest.mark.parametrize("path", sorted((ROOT / "demos").rglob("*.py")), ids=lambda p: p.stem)
 def test_every_demo_file_opens_with_what_it_shows(path):
     assert len(first_line(path)) > 20
-
-
-def run_block(folder, block):
-    """Run a block of README in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", block],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env={"PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"},
-        check=False,
-    )
-
-
-@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_code_block_of_the_readme_runs(block, run_once):
-    _, done = run_once(run_block, block)
-    assert done.returncode == 0, done.stderr
-
-
-def test_the_opening_block_is_about_twelve_lines_and_draws_what_it_says(tmp_path):
-    assert 10 <= len([line for line in BLOCKS[0].splitlines() if line.strip()]) <= 14
-    exec(
-        compile(BLOCKS[0].replace('"attention.svg"', f'r"{tmp_path}/a.svg"'), "README", "exec"), {}
-    )
-    assert (tmp_path / "a.svg").read_text().count('class="node"') == 8
-
-
-def test_the_readme_gives_the_two_commands_that_ci_runs():
-    commands = re.findall(r"^    (python3 -m venv.*)$", README, re.MULTILINE)
-    assert len(commands) == 2
-    ci = (ROOT / ".ci" / "run").read_text()
-    for step in commands[1].split(" && "):
-        assert step in ci
-    assert "uv run --extra demos python -m demos scaling" in README
-    assert "uv run --extra test python -m pytest" in README
 
 
 def test_imports_point_one_way():
@@ -206,7 +183,7 @@ def test_attention_uses_public_names_of_minigrad_alone():
                 assert {each.name for each in node.names} <= set(public), path
 
 
-NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, _, path, _, _ in TABLE}
+NUMBERS = {path: tuple(int(n) for n in number.split(".")) for number, path, _ in TABLE}
 LATER = {  # the imports that point to a later chapter, and why
     ("1.1", "1.2"): "whether operations are recorded is what `w -= step` has to know",
     ("1.1", "1.4"): "the one circle, which chapter 1.4 explains",
@@ -399,60 +376,25 @@ def test_what_a_demo_reaches_through_others_is_found_and_what_it_does_not_reach_
 
 
 def first_words(thing):
-    """The first sentence or line of a docstring, as README's table shows it."""
-    line = (inspect.getdoc(thing) or "").split("\n")[0]
-    return line.replace("|", "\\|")
+    """Return the first line of a docstring, which is what `help()` and the site show first."""
+    return (inspect.getdoc(thing) or "").split("\n")[0]
 
 
-def names():
-    """A table of every public name: where it is from, and the first line of its docstring."""
+def test_every_public_name_has_a_first_line_that_says_what_it_is():
     import attention
     import minigrad
     import minigrad.nn
     import minigrad.optim
 
-    lines = []
-    for package in (minigrad, minigrad.nn, minigrad.optim, attention):
-        lines += ["", f"| `{package.__name__}` | |", "|---|---|"]
-        lines += [
-            f"| `{name}` | {first_words(getattr(package, name))} |" for name in package.__all__
-        ]
-    return "\n".join([*lines[1:], ""])
-
-
-def words():
-    """PyTorch's words for what a Tensor has, and ours."""
-    from minigrad.functional.vocabulary import OTHER_WORDS
-
-    rows = ["| PyTorch | here |", "|---|---|"]
-    rows += [f"| `t.{word}` | {advice} |" for word, advice in OTHER_WORDS.items()]
-    return "\n".join([*rows, ""])
-
-
-def section(name, text):
-    """README with what stands between a section's two marks made anew."""
-    return re.sub(
-        rf"(<!-- {name} -->\n).*?(<!-- end -->)",
-        lambda marks: marks[1] + text + marks[2],
-        README,
-        flags=re.DOTALL,
-    )
-
-
-def test_every_public_name_and_every_word_of_pytorchs_is_in_the_readme():
-    for name, text in [("names", names()), ("words", words())]:
-        assert section(name, text) == README, "run python -m tests.test_book"
-    table = names()
-    assert table.count("\n| `") > 150 and not re.search(r"`\w+` \|  \|", table)
-
-
-PRELUDE = next(block for block in BLOCKS if "from attention import *" in block)
+    packages = (minigrad, minigrad.nn, minigrad.optim, attention)
+    said = {(p.__name__, n): first_words(getattr(p, n)) for p in packages for n in p.__all__}
+    assert len(said) > 150 and not [name for name, line in said.items() if not line]
 
 
 def examples():
     """Each docstring with an example, and the names that it may use.
 
-    A reader pastes it after README's prelude. A private function's sees its own module.
+    A reader pastes it after the imports that README names. A private function's sees its module.
     """
     for path in FILES:
         dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -474,40 +416,7 @@ def test_a_docstrings_example_does_what_it_shows(example, module):
     assert runner.run(example, out=report.write).failed == 0, report.getvalue()
 
 
-EVENING = re.findall(r"^\| ([\d.]+) [^|]+ \| `([^`]+)` \| \d+ \| ★", README, re.MULTILINE)
-
-
-def test_the_evening_is_as_long_as_the_readme_says():
-    assert len(EVENING) == 14
-    lines = 0
-    for _, path in EVENING:
-        lesson, _, _ = (ROOT / path).read_text(encoding="utf-8").partition(STOP)
-        if path.endswith("ops/__init__.py"):
-            lesson, _, _ = lesson.partition("\nfrom minigrad")
-        lines += lesson.count("\n")
-    assert lines <= 1800
-    said = re.search(r"an evening: ([\d,]+) lines", README)
-    assert abs(lines - int(said[1].replace(",", ""))) <= 50, lines
-
-
-def test_the_lines_that_the_readme_says_its_blocks_print_are_printed(run_once):
-    said = re.findall(r"It prints `([^`]+)`", README)
-    blocks = [block for block in BLOCKS if "print(" in block]
-    for line, block in zip(said, blocks, strict=True):
-        assert run_once(run_block, block)[1].stdout == f"{line}\n"
-
-
-def renewed(row):
-    """A row of the table with its file's present length, to the nearest ten."""
-    path = ROOT / row.group(2)
-    lines = round(len(path.read_text(encoding="utf-8").splitlines()), -1)
-    return f"{row.group(1)}`{row.group(2)}` | {lines} |"
-
-
-if __name__ == "__main__":
-    for name, text in [("names", names()), ("words", words())]:
-        README = section(name, text)
-    table = re.sub(
-        r"^(\| [\d.]+ [^|]+ \| )`([^`]+)` \| \d+ \|", renewed, README, flags=re.MULTILINE
-    )
-    (ROOT / "README.md").write_text(table, encoding="utf-8")
+def test_the_evening_is_short():
+    evening = [ROOT / each.source.path for each in CHAPTERS if each.star]
+    lessons = [path.read_text(encoding="utf-8").partition(STOP)[0] for path in evening]
+    assert len(lessons) == 14 and sum(lesson.count("\n") for lesson in lessons) <= 1_800

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import pickle
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from minigrad.checks.culprit import Search
 from minigrad.checks.mistakes import mixed_axes
 from tests import test_mutation as mutation
 from tests.planted import NONE, PLANTED, ROW, WIDE, A, B, dot, rule, softmax
+from tests.test_readme import BLOCKS, README
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 IDS = [f"{kind}-{i}" for i, (kind, *_) in enumerate(PLANTED)]
 
 
@@ -252,10 +251,28 @@ def test_for_a_large_input_the_work_is_bounded_and_the_mistake_still_found():
 
 
 def test_what_the_readme_shows_is_what_is_said():
-    shown = re.search(r"the message says\n\n((?:    .+\n)+)", README)[1]
+    (block,) = (block for block in BLOCKS if "gradcheck" in block)
+    wrong, shown = re.search(
+        r"Forget a term, `(.+)`, and it says:\n\n((?:    .+\n)+)", README
+    ).groups()
+    right = "g * (s + y * (1 - s))"
+    assert block.count(right) == 1
+    with pytest.raises(GradientError) as caught:
+        exec(block.replace(right, wrong), {})
+    assert shown.split() == said(caught.value).split()
+
+
+def test_half_of_a_square_is_told_as_a_use_that_is_not_counted():
     f = primitive(name="square")(lambda x, /: (x * x, lambda g, y: g * x))
     error = error_of(lambda x: np.exp(f(x)) * x, np.array([0.5, 1.0, 1.5]))
-    assert shown.split() == said(error).split()
+    assert (error.rule, error.input) == ("square", 0)
+    assert said(error).splitlines() == [
+        "The rule square is wrong: its VJP for input 0, shape (3,).",
+        "Operations of f, each checked alone to order 1: 2 right, 1 wrong, 0 not judged.",
+        "The value uses input 0 twice, and the VJP does not count multiply (its input 0).",
+        "The VJP gives 1/2 of the true gradient: one of two equal uses is not counted; or the "
+        "inner derivative 2 of 2x is missing.",
+    ]
 
 
 # ------------------------------------------------------------------ a VJP that fails

@@ -11,7 +11,8 @@ import pytest
 
 import minigrad
 from minigrad import idea
-from tests.test_book import BLOCKS, NUMBERED
+from tests.test_book import NUMBERED
+from tests.test_readme import BLOCKS
 
 RNG = np.random.default_rng(7)
 

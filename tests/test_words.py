@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from demos.site._words import ELSEWHERE
 from minigrad import Tensor, functional, gradcheck, ops
 from minigrad.engine.words import Words
 from minigrad.functional.vocabulary import INSTEAD, NUMPY, OTHER_WORDS, PLAIN
@@ -15,6 +16,7 @@ from tests.coverage_table import ROWS
 from tests.making import M as A
 
 ROW = np.array([0.3, 1.1, 0.6])  # (3,)
+FOUR = np.concatenate([A, A + 1.0])  # (4, 3)
 MASK = A > 1.0
 
 
@@ -389,22 +391,25 @@ t.numel() = t.size
 t.permute(1, 0) = t.transpose((1, 0))
 t.unsqueeze(1) = np.expand_dims(t, 1)
 t.view(6, 1) = t.reshape((6, 1))
-t.transpose(0, 1) = t.swapaxes(0, 1)
-v.repeat(2) = np.tile(v, 2)
-t.split(1) = np.split(t, len(t) // 1)
-t.std() = t.std(ddof=1)
-t.var() = t.var(ddof=1)
-t.max(0).values = t.max(0)
-t.size(0) = t.shape[0]
-"""  # (from `transpose` on, words that mean something else here)
+"""
+
+
+def elsewhere():
+    """Yield the calls that the site's page of words has side by side: PyTorch's, and ours."""
+    for theirs, ours, _ in ELSEWHERE:
+        if theirs.startswith("`t."):
+            calls = (re.findall(r"`([^`]+)`", each) for each in (theirs, ours))
+            yield from zip(*calls, strict=True)
 
 
 def test_the_recommended_word_means_what_pytorchs_means():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    for theirs, ours in (row.split(" = ") for row in TORCH.strip().splitlines()):
-        others = {"t": torch.tensor(A), "v": torch.tensor(ROW)}
-        expected = eval(theirs, others | {"i": torch.tensor(HERE["indices"])})
-        found = eval(ours, {"np": np, "t": leaf(), "v": leaf(ROW), "i": HERE["indices"]})
+    cases = [(*row.split(" = "), A) for row in TORCH.strip().splitlines()]
+    others = [(*pair, ROW if "repeat" in pair[0] else FOUR) for pair in elsewhere()]
+    assert len(others) == 7
+    for theirs, ours, t in cases + others:
+        expected = eval(theirs, {"t": torch.tensor(t), "i": torch.tensor(HERE["indices"])})
+        found = eval(ours, {"np": np, "t": leaf(t), "i": HERE["indices"]})
         if not isinstance(found, list):
             found, expected = [found], [expected]
         for y, z in zip(found, expected, strict=True):

@@ -1,13 +1,13 @@
 """Computation graphs: from one expression to a GPT of twelve blocks.
 
-Claim. A record of any size can be read. An attention head is a dozen boxes, and their colours show
-how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a drawing of 15 boxes.
+Claim. A record of any size can be read. One query over three keys is eight boxes, and their colours
+show how much gradient reaches each. A GPT of twelve blocks has 503 tensors, and a drawing of 15
+boxes.
 
-The head is drawn with and without 1/√d_k. The pair shows what saturation looks like, and is an
-extreme case: with its 5 keys at d_k = 512 the gradient of the query is hundreds to thousands of
-times smaller without the scale, and with 64 keys at d_k = 64 a typical query's is 5 times larger
-(chapter 16). README's first picture, `hero`, shows both cases at each station of the way back, in a
-wide file and in a narrow one for phones. All pictures of README are drawn again by this command:
+README's first picture, `hero`, shows what leaving out 1/√d_k does to a typical gradient at each
+station of the way back, once with 64 keys at d_k = 64 and once with 5 keys at d_k = 512. It has a
+wide file and a narrow one for phones. All pictures of README and of the site's chapters are drawn
+again by this command:
 
     python -m demos draw [--out demos/pictures] [--seed N]  # 3 s
 """
@@ -19,7 +19,6 @@ import numpy as np
 from attention import MultiHeadAttention, attention, attention_weights, gpt2
 from attention.figures import save_figure
 from attention.maps import plot_heads
-from attention.scaling import ratios, sweep, typical_query
 from demos import options
 from demos._training import Marks
 from demos.first._back import QUERIES, facts
@@ -49,46 +48,17 @@ print("1 · One query, three keys. As text:\n")
 print(first, end="\n\n")
 save(first, "first")
 
-# %% 2 · One head, with and without √d_k
-# One query over 5 keys at d_k = 512, the median of 1001 random ones without the scale. This is an
-# extreme case, which shows what saturation looks like. Both pictures have one scale of colours.
-# `Steps` notes the names of the lines that made each tensor.
+# %% 2 · README's first picture
+# The gradient without the scale, divided by the gradient with it, at each station from L back to q.
+# Every query has keys and values of its own here.
 
-D_K = 512
-arrays = typical_query(D_K, keys=5, rng=np.random.default_rng(chosen.seed))
-
-
-def head(scale):
-    """The drawing of L = ⟨g, attention(q, k, v)⟩, whose ∂L/∂output is g."""
-    q, k, v = (
-        Tensor(a, requires_grad=True, name=n) for a, n in zip(arrays[:3], "qkv", strict=True)
-    )
-    g = Tensor(arrays[3], name="g")
-    with Steps() as steps:
-        output = attention(q, k, v, scale=scale)
-        loss = (output * g).sum()
-    return graph(loss, grads=True, steps=steps, limits=(1e-6, 1.0))
-
-
-print("\n2 · One head, scaled by 1/√d_k and unscaled")
-scaled, unscaled = head(None), head(1.0)
-save(scaled, "head_scaled")
-save(unscaled, "head_unscaled")
-
-
-def at(drawing, title):
-    """The RMS of the gradient at a box."""
-    return next(box.grad for box in drawing.boxes if box.title == title)
-
-
-for title in ("weights", "scores", "q"):
-    print(f"   gradient at {title:<8} {at(scaled, title):9.2g} {at(unscaled, title):9.2g}")
-kept = at(scaled, "q") / at(unscaled, "q")
-(usual,) = ratios(sweep((64,), keys=64, seed=chosen.seed))
-print(f"""
-   This is an extreme case: with 5 keys at d_k = {D_K} the gradient of q is
-   {round(kept, -2):,.0f} times smaller without the scale, and with {usual.keys} keys at
-   d_k = {usual.d_k} a typical query's is {usual.median:.0f} times larger (chapter 16).""")
+cases = save_hero(chosen.out, chosen.seed)
+print(f"\n2 · Without the scale, divided by with it: medians of {QUERIES:,} queries")
+print(f"   {chosen.out / 'hero.svg'} and {chosen.out / 'hero_narrow.svg'}")
+for said in map(facts, cases):
+    print(f"   {said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q;")
+    print(f"      8 of 10 queries differ {said['without']}, and {said['with']} with the scale")
+unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
 
 # %% 3 · A layer, by its steps
 # A layer computes attention by one fused operation. `unfused()` shows the steps inside.
@@ -152,26 +122,12 @@ png.unlink()  # (a page enlarges an SVG without loss, and needs no other picture
 mirrored = float(np.mean(weights.data[np.arange(PLACES), np.arange(PLACES)[::-1]]))
 print(f"\n5 · A head that reverses: {chosen.out / 'map.svg'}")
 
-# %% 6 · README's first picture
-# The gradient without the scale, divided by the gradient with it, at each station from L back to q.
-# Every query has keys and values of its own here.
-
-cases = save_hero(chosen.out, chosen.seed)
-print(f"\n6 · Without the scale, divided by with it: medians of {QUERIES:,} queries")
-print(f"   {chosen.out / 'hero.svg'} and {chosen.out / 'hero_narrow.svg'}")
-for said in map(facts, cases):
-    print(f"   {said['keys']}, {said['d_k']}: {said['passed']} behind softmax, {said['end']} at q;")
-    print(f"      8 of 10 queries differ {said['without']}, and {said['with']} with the scale")
-unequal = min(np.divide(*case["with"]) / np.divide(*case["without"]) for case in cases)
-
 # %% What is claimed
 
 marks.at_least("weight of the mirror image, on average", mirrored, 0.9)
 
 marks.at_most("boxes of the GPT", len(gpt.boxes), 15, "d")
 marks.at_most("boxes with the first attention opened", len(opened.boxes), 60, "d")
-marks.at_least("5 keys, d_k = 512: gradient of q, scaled over unscaled", kept, 100.0, ".0f")
-marks.at_least("64 keys, d_k = 64: median gradient, unscaled over scaled", usual.median, 3.0, ".1f")
 marks.at_least("first picture: larger with 64 keys", cases[0]["line"][0], 3.0, ".1f")
 marks.at_most("first picture: smaller with 5 keys", cases[1]["line"][0], 0.01, ".1g")
 marks.at_least("first picture: spread of 8 of 10 queries, without over with", unequal, 20.0, ".0f")

@@ -36,8 +36,8 @@ POLL = 0.2  # seconds between two looks at the files
 NEXT = {
     EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
     '"Your own model"), or read chapter 12, attention/fused.py: attention in blocks, backward too.',
-    PATH: "The eight exercises of the path are solved. Can you say now how backpropagation through "
-    "attention really works? Chapter 11, attention/scaled_dot_product.py, says it on one page. "
+    PATH: "The eight exercises of the path are solved. Can you say now how a gradient gets back "
+    "through attention? Chapter 11, attention/scaled_dot_product.py, says it on one page. "
     "Without --path the other sixteen exercises come next.",
 }
 

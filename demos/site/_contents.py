@@ -38,7 +38,7 @@ PARTS = (  # name and folder; of each file: ★ if it is of the evening, and wha
         *("Primitives", "minigrad/ops"),
         (
             ("__init__", "★", "which functions are differentiated by hand, how to read a rule"),
-            ("elementwise", "★", "why a diagonal Jacobian is a product, from `add` to `power`"),
+            ("elementwise", "★", "why a diagonal Jacobian is only a product"),
             ("shape", "", "what a derivative is where nothing is computed: the way back"),
             ("indexing", "", "where the gradient of `x[2]` goes, and why it is added there"),
             ("reduce", "★", "how one gradient is shared among many inputs"),
@@ -53,7 +53,7 @@ PARTS = (  # name and folder; of each file: ★ if it is of the evening, and wha
     (
         *("Checks", "minigrad/checks"),
         (
-            ("differences", "★", "how to take a numerical derivative, and how far to believe it"),
+            ("differences", "★", "how far to believe a numerical derivative"),
             ("claims", "", "what exactly is compared with a finite difference"),
             ("checking", "", "how one random direction tests a million derivatives"),
         ),

@@ -12,8 +12,8 @@ and with freed memory kept. Python's cycle collector runs, as it does for a user
     python -m demos benchmark [--rows NAME …] [--against NAME …] [--threads N] [--quick]  # 400 s
 
 `--against torch autograd mygrad jax` chooses frameworks; without it PyTorch, if it is installed.
-`--json FILE` writes all numbers, `--markdown` prints README's table, and `--from FILE` shows what
-`--json` wrote, and measures nothing.
+`--json FILE` writes all numbers, `--markdown` prints the table that is in measured.md beside this
+file, and `--from FILE` shows what `--json` wrote, and measures nothing.
 """
 
 # %% Set-up
@@ -45,7 +45,7 @@ def more_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allocator", choices=("default", "kept", "both"),
                         help="as it is, with freed memory kept, or (usually) both")  # fmt: skip
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers to a file")
-    parser.add_argument("--markdown", action="store_true", help="print README's table at the end")
+    parser.add_argument("--markdown", action="store_true", help="print it all as one table")
     parser.add_argument("--from", type=Path, metavar="FILE", dest="source",
                         help="show what --json wrote, and measure nothing")  # fmt: skip
 
@@ -146,7 +146,7 @@ def raced(row, allocator, bar) -> Outcome:
 
 
 def made_of(data):
-    """Return the tables, README's table, the number of rows that are right, and the pictures."""
+    """Return the tables, one table of all, the number of rows that are right, and the pictures."""
     number = sum(map(right, data["rows"]))
     return tables(data), markdown(data), number, picture(data, chosen.out / "speed")
 
@@ -162,7 +162,7 @@ else:
     if machine.warning():
         print(f"Warning: {machine.warning()}\n")
     data = measured()
-text, for_readme, number, pictures = made_of(data)
+text, as_one, number, pictures = made_of(data)
 
 # %% What came of it
 
@@ -178,7 +178,7 @@ if chosen.json:
         stop(f"the numbers could not be written: {error}")
 print(f"\nPictures: {pictures[0]}")
 if chosen.markdown:
-    print(f"\n{for_readme}")
+    print(f"\n{as_one}")
 marks.end()
 
 # %% Try it

@@ -7,9 +7,9 @@ with zeros, and lets the program go on: a **page fault**, about a microsecond. A
 arrays has all of these faults again at the next step.
 
 `keep_memory()` tells the C library to keep what was freed. In the row "char-gpt" of the benchmark
-(README, "Speed") a training step has 30,860 page faults without it and 6 with it, and takes 227 and
-183 ms. It is a choice for the whole process, so nothing calls it for you but the training loops of
-the demos. Call it once, before the first step; it takes effect after a step or two:
+(`demos/speed/measured.md`) a training step has 30,860 page faults without it and 6 with it, and
+takes 227 and 183 ms. It is a choice for the whole process, so nothing calls it for you but the
+training loops of the demos. Call it once, before the first step; it works after a step or two:
 
     keep_memory()
     for step in range(steps):

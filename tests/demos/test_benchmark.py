@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,8 @@ from demos.speed.bench import machine, race, report
 from demos.speed.bench.by_hand import Attention, product
 from demos.speed.bench.rows import NAMES, ROWS, given, row_named
 from demos.speed.bench.worker import Worker
-from tests.demos.running import assert_light, demo_here, python
+from minigrad.runs import memory
+from tests.demos.running import ROOT, assert_light, demo_here, python
 
 INSTALLED = [name for name in race.INSTALL if importlib.util.find_spec(name)]
 CONTESTANTS = ["hand", "minigrad", *(["torch"] if "torch" in INSTALLED else [])]
@@ -256,7 +256,24 @@ def test_a_kernel_that_the_environment_fixes_is_warned_of(monkeypatch):
     assert machine.warning().startswith("OPENBLAS_CORETYPE=Haswell is set: it fixes NumPy's kernel")
 
 
-def test_the_table_of_the_readme_has_every_row_once_for_each_allocator():
-    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([\w-]+) \| .* \| (default|kept) \|", page, re.MULTILINE)
+MEASURED = (ROOT / "demos" / "speed" / "measured.md").read_text(encoding="utf-8")
+
+
+def test_the_table_that_is_kept_has_every_row_once_for_each_allocator():
+    rows = re.findall(r"^\| ([\w-]+) \| .* \| (default|kept) \|", MEASURED, re.MULTILINE)
     assert rows == [(name, allocator) for name in NAMES for allocator in ("default", "kept")]
+
+
+def test_what_is_said_of_speed_elsewhere_is_in_the_table_that_is_kept():
+    rows = [[x.strip() for x in line.split("|")[1:-1]] for line in MEASURED.splitlines()]
+    cells = {(row[0], row[2]): row[3:] for row in rows if len(row) == 12}
+    gpt, blocks, tiny = (cells[n, "default"] for n in ("char-gpt", "attention-512", "tiny"))
+    said = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    found = re.search(
+        r"GPT takes (\S+) times as long as PyTorch's, and (\S+) times .*? by hand in NumPy. "
+        r"Attention in blocks .*? takes (\S+) times .*? small operation (\S+) times",
+        said,
+    )
+    assert found.groups() == (gpt[2], gpt[1], blocks[7], tiny[2])
+    times = re.search(r"takes (\d+) and\s(\d+) ms", memory.__doc__).groups()
+    assert [f"{each} ms" for each in times] == [gpt[0], cells["char-gpt", "kept"][0]]

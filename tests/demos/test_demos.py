@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from demos import files
+from demos.site._contents import PICTURES as CHAPTERS_PICTURES
 from tests.demos.running import ENVIRONMENT, ROOT, assert_light, demo_here, python
 from tests.demos.test_texts import TEXTS
 from tests.demos.test_training_demos import TRAIN
+from tests.test_readme import README
 
 
 @pytest.fixture
@@ -115,25 +117,39 @@ def test_draw_draws_the_pictures_of_the_readme_again(finished):
         assert same(drawn(path), drawn(folder / path.name)), path.name
 
 
-def test_the_readme_shows_every_picture_that_is_kept_and_none_is_large():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = re.findall(r'<img [^>]*src="demos/pictures/(\S+)" [^>]*alt="[^"]{40,}"', readme)
-    shown += re.findall(r'<source media="[^"]+" srcset="demos/pictures/(\S+)">', readme)
-    assert sorted(set(shown)) == [path.name for path in PICTURES]
+def test_the_readme_or_the_site_shows_every_picture_that_is_kept_and_none_is_large():
+    """(That each has a description: test_readme, test_site.)"""
+    shown = set(re.findall(r'"demos/pictures/(\w+)\.svg"', README))
+    for path in (ROOT / "demos" / "site").iterdir():
+        if path.suffix in (".py", ".html", ".md"):
+            shown |= set(re.findall(r'"pictures/(\w+)\.svg"', path.read_text("utf-8")))
+    shown |= {name for name, _ in CHAPTERS_PICTURES.values()}
+    assert sorted(shown) == [path.stem for path in PICTURES]
     assert all(path.stat().st_size < 100_000 for path in PICTURES)
 
 
+def test_the_readme_says_the_numbers_of_its_first_picture():
+    """(That they are right: test_hero.)"""
+    cases = drawn(ROOT / "demos" / "pictures" / "hero.svg")["cases"]
+    at_q, rare_at_q = (case["line"][0] for case in cases)
+    usual, rare = (f"{case['keys']} keys at d_k = {case['d_k']}" for case in cases)
+    times, smaller = f"{at_q:.1f}", f"{float(f'{1 / rare_at_q:.1g}'):,.0f}"
+    readme = " ".join(README.split())
+    assert f"{times} times larger with {usual}, but {smaller} times smaller with {rare}." in readme
+
+
 SHOWN = {"draw", "first_gradient", "scaling"}  # above
-ELSEWHERE = {"benchmark", "laboratory", "learn", "museum", "pretrained", "texts", "why_half"}
+ELSEWHERE = {"benchmark", "laboratory", "learn", "museum", "pretrained", "site", "texts"}
+ELSEWHERE |= {"why_half"}
 
 
-def test_every_demo_is_listed_with_a_line_and_its_seconds_as_in_the_readme_and_tested():
+def test_every_demo_is_listed_with_a_line_and_its_seconds_and_tested_and_twelve_are_in_the_readme():
     names = set(files())
     assert names == SHOWN | ELSEWHERE | set(TEXTS) | set(TRAIN)
     listed = re.findall(r"^  (\w+) +(\d+) s   \S.{20,}$", demo_here().stdout, re.MULTILINE)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `python -m demos (\w+)` \| (\d+) \|", readme, re.MULTILINE)
-    assert sorted(rows) == sorted(listed) and {name for name, _ in rows} == names
+    assert {name for name, _ in listed} == names
+    twelve = re.findall(r"^- `(\w+)`, (\d+) s: .{20,}$", README, re.MULTILINE)
+    assert len({*twelve} & {*listed}) == len(twelve) == 12
 
 
 def test_the_list_names_the_page_of_all_pages_where_there_is_one(tmp_path, monkeypatch):

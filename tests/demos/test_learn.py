@@ -16,8 +16,10 @@ from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._folder import KEPT
 from demos.learn._running import judged, run
 from demos.learn.exercises import filled, solution, stub, title
+from demos.site._contents import book
 from tests.demos.learn_answers import RIGHT, WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
+from tests.test_readme import README
 
 FOLDER = ROOT / "demos" / "learn" / "exercises"
 # Their stubs are wrong, and not empty.
@@ -185,12 +187,9 @@ def test_the_folder_is_found_from_inside_it_and_named_in_the_commands_only_if_it
     assert "    python -m demos learn --in mine --hint\n" in learn("--in", "mine").stdout
 
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.usefixtures("here")
 def test_the_commands_of_the_readme_lead_to_the_first_exercise(tmp_path, monkeypatch):
-    _, _, section = README.partition("\n## Teach yourself\n")
+    _, _, section = README.partition("\n## Exercises\n")
     section, _, _ = section.partition("\n## ")
     commands = re.findall(r"^    python -m demos (.+)$", section, re.MULTILINE)
     (tmp_path / "repository").mkdir()
@@ -223,10 +222,9 @@ def test_an_exercise_and_its_chapter_name_each_other():
     for file, number in pairs:
         *_, last = docstring_of(FOLDER / f"{EXERCISES[number - 1]}.py").split("\n\n")
         assert file in last, (number, last)
+    chapters, _ = book()
     for number, name in enumerate(EXERCISES, start=1):
-        chapter = re.escape(check_of(name).CHAPTER)
-        path = re.search(rf"^\| {chapter} [^|]+\| `([^`]+)` \|", README, re.MULTILINE)[1]
-        assert (path, number) in pairs
+        assert (chapters[check_of(name).CHAPTER].source.path, number) in pairs
 
 
 def test_the_words_that_exercise_17_sends_a_reader_to_are_in_its_chapter():
@@ -265,8 +263,8 @@ def test_the_path_is_checked_in_its_order_and_ends_at_the_question_of_the_readme
     done = learn("--in", folder, "--path")
     assert done.returncode == 0 and done.stdout.count("Solved.") == 1
     end = " ".join(done.stdout.split())
-    question = "ow does backpropagation through attention really work?"
-    assert question in README and "how backpropagation through attention really works?" in end
+    assert "**How does a gradient get back through attention?**" in README
+    assert "Can you say now how a gradient gets back through attention?" in end
     assert "Chapter 11, attention/scaled_dot_product.py" in end
     assert learn("--in", folder, "--path").returncode == 0
     assert learn("--in", folder).stdout.startswith("Exercise 1 of")

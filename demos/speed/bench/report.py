@@ -147,7 +147,7 @@ def about(data: Data) -> str:
 
 
 def markdown(data: Data) -> str:
-    """Return README's table: our times, also divided by those of the others."""
+    """Return one table of it all: our times, also divided by those of the others."""
     lines = [
         "| row | work | allocator | minigrad | / hand | / PyTorch | / floor | fused | / hand "
         "| / PyTorch | / PyTorch fused | / floor |",
