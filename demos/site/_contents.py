@@ -118,6 +118,7 @@ PICTURES = {  # of demos/pictures/, with what it says
         "with 5 keys at d_k = 512.",
     ),
     "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
+    "14": ("map", "A head that has learned to write backwards: each place looks at its mirror image."),
     "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
 }
 
