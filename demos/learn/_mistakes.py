@@ -35,7 +35,8 @@ MISTAKES = {  # of each exercise: what stands in our lines, and what is often wr
         "lambda g, y: g - np.exp(y) * g",
     ),
     "e15_layer_norm": (
-        "return (h - n * (n * h).mean(axis=-1, keepdims=True)) / sigma",
+        "h = h - h.mean(axis=-1, keepdims=True)\n"
+        "        return (h - n * (n * h).mean(axis=-1, keepdims=True)) / sigma",
         "return h / sigma",
     ),
     "e16_pencil": ("p_1 = 2 / 3", "p_1 = 4 / 5"),
@@ -61,7 +62,10 @@ MISTAKES = {  # of each exercise: what stands in our lines, and what is often wr
         "corrected_m, corrected_v = m / (1 - b1**t), v / (1 - b2**t)",
         "corrected_m, corrected_v = m, v",
     ),
-    "e24_reverse": ("h = x + matmul(merge(", "h = matmul(merge("),
+    "e24_reverse": (
+        'h = x + matmul(merge(attention(q, k, v, softmax)), p["w_o"])',
+        'h = matmul(merge(attention(q, k, v, softmax)), p["w_o"])',
+    ),
 }
 
 

@@ -39,7 +39,9 @@ class Book:
         return [each for each in self.files.values() if each not in known]
 
     def address(self, source: Source, name: str) -> str:
-        """Return where a definition is shown; "" stands for the file itself."""
+        """Return where a definition is shown; no name stands for the file, "" for nowhere."""
+        if source.name not in self.pages:
+            return ""
         return self.pages[source.name] + (f"#{name}" if name else "")
 
     def links(self, text: str) -> str:
@@ -97,7 +99,8 @@ class Book:
 
     def _lines(self, source: Source) -> list[str]:
         if source not in self._cache:
-            links = _source.places(source.tree, source.lines, self.files, source, self.address)
+            files = self.files | {source.name: source}  # (a demo is no file of the book)
+            links = _source.places(source.tree, source.lines, files, source, self.address)
             self._cache[source] = _source.coloured(source.text, links)
         return self._cache[source]
 
