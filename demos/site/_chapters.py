@@ -42,6 +42,9 @@ class Book:
         """Return where a definition is shown; no name stands for the file, "" for nowhere."""
         if source.name not in self.pages:
             return ""
+        node = source.defined.get(name)
+        if node and not (isinstance(node, DEFINITIONS) and ast.get_docstring(node)):
+            name = f"L{node.lineno}"  # (what has no docstring has no heading)
         return self.pages[source.name] + (f"#{name}" if name else "")
 
     def links(self, text: str) -> str:
