@@ -150,7 +150,7 @@ def museum(book: Book) -> list[Page]:
     names = [("museum.html", "Museum")]
     names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
     claim, why, *_ = said(files()["museum"]).split("\n\n")
-    body = [book.prose(why.removeprefix("Claim. ")), '<div class="tiles">']
+    body = [book.prose(why.removeprefix("Claim. ")), '<h2>The exhibits</h2><div class="tiles">']
     for each in rooms:
         meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
         body.append(_tile(*names[each.number], inline(meant), _seen(each)))
@@ -183,7 +183,9 @@ def puzzle(each: Exhibit) -> str:
         lacks = "-" not in marks and "+" in marks[max(i - 1, 0) : i + 2]
         yes = f"Yes{', here a line is missing' * lacks}: {each.title}."
         told = (
-            f'data-said="{escape(yes)}" data-right' if lacks or mark == "-" else 'data-said="No."'
+            f'data-said="{escape(yes)}" data-right'
+            if lacks or mark == "-"
+            else 'data-said="No, not this line."'
         )
         if mark != "+" and line:
             buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
@@ -211,13 +213,13 @@ def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
         '<details class="later" id="mistake">',
         "<summary>Find it: the mistake, the check that catches it, and the repair</summary>",
         _row(
-            f"<h3>{_sentence(each.title)}</h3>{book.prose(each.story)}",
+            f"<h2>{_sentence(each.title)}</h2>{book.prose(each.story)}",
             f'<div class="diff" tabindex="0">{"".join(lines)}</div>',
         ),
-        _row("<h3>What both do</h3>", _table(["measured", "broken", "repaired"], rows)),
-        _row(f"<h3>The check</h3>{book.prose(inspect.getdoc(module.check) or '')}", code),
-        _row("<h3>The verdict</h3>", _table(["version", "what is said of it"], verdicts)),
-        _row(f"<h3>The repair</h3>{book.prose(module.REPAIR)}"),
+        _row("<h2>What both do</h2>", _table(["measured", "broken", "repaired"], rows)),
+        _row(f"<h2>The check</h2>{book.prose(inspect.getdoc(module.check) or '')}", code),
+        _row("<h2>The verdict</h2>", _table(["version", "what is said of it"], verdicts)),
+        _row(f"<h2>The repair</h2>{book.prose(module.REPAIR)}"),
         "</details>",
     ]
     book.index.append((each.title, f"museum, exhibit {each.number}", page))
@@ -253,9 +255,10 @@ def _card(path: Path, folder: Path) -> str:
     run = f"<code>python -m demos {name}</code> · {seconds(text)} s"
     if (folder / "demos" / name / "index.html").exists():
         run += f'<br><a href="demos/{name}/index.html">What it showed</a>'
-    image = f'<a class="picture" href="demo-{name}.html" tabindex="-1">{_picture(name)}</a>'
+    image = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
+    image = f"{image}{_picture(name)}</a>" * bool(_picture(name))
     link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
-    return f'<div class="card">{image * bool(_picture(name))}{link}<p>{run}</p></div>'
+    return f'<div class="card">{image}{link}<p>{run}</p></div>'
 
 
 def _demo(book: Book, place: int, names: Names) -> Page:
@@ -272,7 +275,7 @@ def _demo(book: Book, place: int, names: Names) -> Page:
         code = _folded(f"{count} lines", code) if cell[1].strip() == "Set-up" else code
         heading = inline(PATHS.sub(r"`\1`", cell[1].strip()))
         comment = prose(re.sub("^# ?", "", cell[2], flags=re.MULTILINE))
-        body.append(_row(f"<h3>{heading}</h3>" * bool(heading) + comment, code))
+        body.append(_row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
     facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>", book.notebook(name)]
     book.index.append((name, "demo", page))
     return _page("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)

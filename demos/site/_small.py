@@ -34,9 +34,7 @@ STYLE = """path{fill:currentColor}
 @media(prefers-color-scheme:dark){.f{color:#8cb8f5}.b{color:#f3a261}.c{color:#ff86a8}
 .i{color:#ececf0}}"""
 SQUARE = np.array([[0, 0], [1, 0], [1, 1], [0, 1]])
-Mark = tuple[
-    str, float, np.ndarray
-]  # a letter of a colour (l: a line, p: a point), opacity, points
+Mark = tuple[str, float, np.ndarray]  # a letter of a colour (then l: a line, p: a point), opacity
 
 
 def points(text: str) -> np.ndarray:

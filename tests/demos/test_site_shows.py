@@ -12,7 +12,7 @@ from demos.learn import EXERCISES
 from demos.learn._running import Answer
 from demos.learn.exercises import number, solution, stub
 from demos.museum.exhibits import NAMES, difference, exhibit, source
-from demos.site import _shows
+from demos.site import _shows, _small
 from demos.site._chapters import Book
 from demos.site._contents import book
 from tests.demos.running import ROOT
@@ -116,6 +116,23 @@ def test_every_demo_has_a_small_picture_without_text():
     for path in SMALL.iterdir():
         text = path.read_text(encoding="utf-8")
         assert len(text) <= 6000 and set(re.findall(r"<(\w+)", text)) == {"svg", "style", "path"}
+
+
+def test_a_small_picture_keeps_lines_and_cells_in_our_colours_and_no_text(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, (line, cells) = pyplot.subplots(1, 2)
+    line.plot([0, 1, 2], [0, 2, 1], color="#d9690f")
+    line.set_title("a title")
+    cells.imshow([[0.0, 1.0], [1.0, 0.0]], cmap="Blues")
+    figure.savefig(tmp_path / "figure.svg")
+    pyplot.close(figure)
+    text = _small.written(
+        [_small.panel(tmp_path.parent, f"{tmp_path.name}/figure/{i}") for i in "12"]
+    )
+    ((line,), (cells,)) = (
+        re.findall(f'<path class="{x}" .*? d="(.*?)"', text) for x in ("b l", "f")
+    )
+    assert line.count("L") == 2 and cells.count("z") == 2 and "title" not in text
 
 
 def test_the_words_are_those_of_the_vocabulary_and_all_public_names(pages):
