@@ -39,7 +39,12 @@ class Book:
         return [each for each in self.files.values() if each not in known]
 
     def address(self, source: Source, name: str) -> str:
-        """Return where a definition is shown; "" stands for the file itself."""
+        """Return where a definition is shown; no name stands for the file, "" for nowhere."""
+        if source.name not in self.pages:
+            return ""
+        node = source.defined.get(name)
+        if node and not (isinstance(node, DEFINITIONS) and ast.get_docstring(node)):
+            name = f"L{node.lineno}"  # (what has no docstring has no heading)
         return self.pages[source.name] + (f"#{name}" if name else "")
 
     def links(self, text: str) -> str:
@@ -97,7 +102,8 @@ class Book:
 
     def _lines(self, source: Source) -> list[str]:
         if source not in self._cache:
-            links = _source.places(source.tree, source.lines, self.files, source, self.address)
+            files = self.files | {source.name: source}  # (a demo is no file of the book)
+            links = _source.places(source.tree, source.lines, files, source, self.address)
             self._cache[source] = _source.coloured(source.text, links)
         return self._cache[source]
 

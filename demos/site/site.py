@@ -130,6 +130,6 @@ renew_list(chosen.out.parent)
 print(f"{len(pages)} pages in {time.perf_counter() - began:.1f} s: {chosen.out / 'index.html'}")
 
 # %% Try it
-# - Give a docstring a formula with a letter that no formula has, as ⊕: what ends the build, and
+# - Give a docstring a formula with a letter that no formula has, as `⊕`: what ends the build, and
 #   why is that better than a page without the letter?
 # - Rename `backward` in chapter 0: which pages led there?

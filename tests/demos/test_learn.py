@@ -14,10 +14,11 @@ import pytest
 
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._folder import KEPT
+from demos.learn._mistakes import mistaken
 from demos.learn._running import judged, run
 from demos.learn.exercises import filled, solution, stub, title
 from demos.site._contents import book
-from tests.demos.learn_answers import RIGHT, WRONG
+from tests.demos.learn_answers import RIGHT, TYPICAL, WRONG
 from tests.demos.running import ENVIRONMENT, ROOT, demo_here, python
 from tests.test_readme import README
 
@@ -62,7 +63,8 @@ def test_our_solution_is_right(name):
     [(name, *each) for name, wrong in WRONG.items() for each in wrong],
 )
 def test_a_wrong_answer_is_answered(name, lines, words):
-    found = answer(name, filled(name, *([lines] if isinstance(lines, str) else lines)))
+    texts = [lines] if isinstance(lines, str) else lines
+    found = answer(name, mistaken(name) if lines is TYPICAL else filled(name, *texts))
     assert not found.solved and words in found.said, found.said
 
 
@@ -83,7 +85,7 @@ def test_an_exercise_has_a_task_three_hints_and_wrong_answers_and_fits_on_80_col
         assert len(title(name)) < 62
         assert re.search(rf"[Cc]hapter {re.escape(check.CHAPTER)}\b", rest.split("\n\n")[-1])
         assert len(check.HINTS) == 3 and all(len(hint) > 40 for hint in check.HINTS)
-        assert len(WRONG[name]) >= 3
+        assert len(WRONG[name]) >= 3 and TYPICAL in dict(WRONG[name])
         assert max(map(len, f"{text}\n{stub(name)}".splitlines())) <= 78
         assert text.count("# Your lines begin.") == stub(name).count("# Your lines end.") >= 1
         assert "The learner gets" not in text + stub(name)

@@ -9,10 +9,11 @@ from minigrad import primitive
 
 CHAPTER = "0"
 HINTS = (
-    "Move one element of a by a small ε and leave b. By how much does the same element of y move?",
+    "Move one element of *a* by a small ε and leave b. By how much does the same element of y "
+    "move?",
     "y moves by b · ε, and L moves by g for each unit of y: the chain rule multiplies both.",
-    "Three results: a * b, then two functions of g. The one of a is lambda g: g * b; the one of b "
-    "has the other factor.",
+    "Three results: `a * b`, then two functions of g. The one of *a* is `lambda g: g * b`; the one "
+    "of b has the other factor.",
 )
 
 

@@ -9,7 +9,7 @@ HINTS = (
     "There are two loops: one over the rules, and one over the functions that the rules returned.",
     "Keep each rule's function in a list while you go forward. The gradient of the last value is "
     "known first, so the last rule's function is needed first.",
-    "for function in reversed(functions): g = function(g)",
+    "`for function in reversed(functions): g = function(g)`",
 )
 
 

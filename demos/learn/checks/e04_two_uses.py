@@ -10,7 +10,7 @@ HINTS = (
     "product.",
     "If x moves, y moves for two reasons, and the two movements add up. So do the gradients that "
     "come back along the two arrows.",
-    "Along the first arrow comes to_factor(g). Along the second comes to_x(to_sine(g)).",
+    "Along the first arrow comes `to_factor(g)`. Along the second comes `to_x(to_sine(g))`.",
 )
 
 

@@ -9,8 +9,8 @@ HINTS = (
     "A value is always newer than its inputs. So in which order of their times is each value after "
     "all that were made from it?",
     "Collect the values in a set, with a list of those still to look at: take one from the list, "
-    "and put those of its inputs on it that are not in the set. Then sorted(found, key=…, "
-    "reverse=True), where the key of a value is its time.",
+    "and put those of its inputs on it that are not in the set. Then `sorted(found, key=…, "
+    "reverse=True)`, where the key of a value is its time.",
 )
 
 

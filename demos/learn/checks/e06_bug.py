@@ -8,8 +8,8 @@ HINTS = (
     "and what does it do after c has passed on the second 1?",
     "b passes its gradient on twice: first 1, then 2, which has the first 1 in it. A value should "
     "pass its gradient on once, when it is complete.",
-    "Go through order(root) in a loop instead of calling pass_on again. Inside, the loop over the "
-    "inputs stays, with `value` where `root` is.",
+    "Go through `order(root)` in a loop instead of calling `pass_on` again. Inside, the loop over "
+    "the inputs stays, with `value` where `root` is.",
 )
 
 

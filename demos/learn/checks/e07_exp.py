@@ -7,11 +7,11 @@ from minigrad import grad
 
 CHAPTER = "3.1"
 HINTS = (
-    "Return two things: a value, and one function of g and y. The function is called later, when "
-    "g is known.",
+    "Return two things: a value, and one function of g and y. The function is called later, when g "
+    "is known.",
     "Move one element of x by a small ε: only the same element of y moves, by ε times the slope. "
     "So the VJP is g times the slope, element by element. What is the slope of exp?",
-    "The slope of exp is exp, and that is y, which the VJP is given: lambda g, y: g * …",
+    "The slope of exp is exp, and that is y, which the VJP is given: `lambda g, y: g * …`",
 )
 
 

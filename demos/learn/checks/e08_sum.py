@@ -8,11 +8,11 @@ from minigrad import grad
 CHAPTER = "3.4"
 HINTS = (
     "Each element of x moves its sum by as much as it moves itself: the slope is 1. So which "
-    "element of g does it get, for axis=0, and which for axis=1?",
+    "element of g does it get, for `axis=0`, and which for `axis=1`?",
     "g goes back to every element that was added up. First give g the shape that y has with "
-    "keepdims=True: then NumPy can stretch it to the shape of x.",
-    "x.sum(axis=axis, keepdims=True).shape is the shape that g needs, for every axis. Then: "
-    "np.broadcast_to(g.reshape(this shape), x.shape).",
+    "`keepdims=True`: then NumPy can stretch it to the shape of x.",
+    "`x.sum(axis=axis, keepdims=True).shape` is the shape that g needs, for every axis. Then: "
+    "`np.broadcast_to(g.reshape(this shape), x.shape)`.",
 )
 
 

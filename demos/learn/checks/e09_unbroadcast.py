@@ -13,8 +13,8 @@ HINTS = (
     "Along which axes of g are there copies of one element?",
     "An element moves all its copies, so its gradient is the sum of theirs. Sum over the axes that "
     "are new, in front; then over those whose length was 1, and keep these with the length 1.",
-    "g.ndim - len(shape) axes are new: g.sum(axis=(0, 1, …)) without keepdims. Then "
-    "g.sum(axis=…, keepdims=True) over all axes where shape has another length than g has now.",
+    "`g.ndim - len(shape)` axes are new: `g.sum(axis=(0, 1, …))` without `keepdims`. Then "
+    "`g.sum(axis=…, keepdims=True)` over all axes where shape has another length than g has now.",
 )
 
 

@@ -11,8 +11,8 @@ HINTS = (
     "Aᵢₖ reaches row i of C, and element j there with Bₖⱼ. So ∂L/∂Aᵢₖ = Σⱼ Gᵢⱼ Bₖⱼ. Which product "
     "of two matrices is this sum, if j has to be the last axis of the left one and the first of "
     "the right one?",
-    "∂L/∂A = G Bᵀ and ∂L/∂B = Aᵀ G. In a stack, each matrix is transposed for itself: .mT swaps "
-    "the last two axes, and .T turns all axes round.",
+    "∂L/∂A = G Bᵀ and ∂L/∂B = Aᵀ G. In a stack, each matrix is transposed for itself: `.mT` swaps "
+    "the last two axes, and `.T` turns all axes round.",
 )
 
 

@@ -10,9 +10,10 @@ HINTS = (
     "In reshape, each element has one copy, at the same place in the order of all elements. So g "
     "has to go back to these places: what shape does it need?",
     "In pick, begin with zeros of the shape of x: what was not picked gets 0. What was picked gets "
-    "the gradients of all its copies. What does NumPy do in z[[2, 2]] += 1 with z = np.zeros(3)?",
-    "NumPy writes there once. np.add.at(z, [2, 2], 1) adds for each entry of the index in turn. "
-    "(For reshape: g.reshape(x.shape).)",
+    "the gradients of all its copies. What does NumPy do in `z[[2, 2]] += 1` with `z = "
+    "np.zeros(3)`?",
+    "NumPy writes there once. `np.add.at(z, [2, 2], 1)` adds for each entry of the index in turn. "
+    "(For reshape: `g.reshape(x.shape)`.)",
 )
 
 

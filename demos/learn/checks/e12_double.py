@@ -10,8 +10,8 @@ HINTS = (
     "array has no record, so to the engine it is a constant.",
     "The slope of the length is x / y, and it turns when x turns. So the VJP has to compute it "
     "from the x that the rule was given, and from the y that the VJP is given.",
-    "No line needs x.data: NumPy's functions and operators work on Tensors. Then the VJP is "
-    "lambda g, y: g * x / y.",
+    "No line needs `x.data`: NumPy's functions and operators work on Tensors. Then the VJP is "
+    "`lambda g, y: g * x / y`.",
 )
 
 

@@ -11,8 +11,8 @@ HINTS = (
     "needs a sum over the row, too. Which one?",
     "∂yᵢ/∂xⱼ is -yᵢ yⱼ, and if i = j there is a further yᵢ. Multiply by gᵢ and add up over i: one "
     "part is yⱼ gⱼ, the other is yⱼ times a number that is the same in the whole row.",
-    "This number is s = Σᵢ yᵢ gᵢ, along `axis` and with keepdims=True. ∂L/∂x = y ⊙ (g - s). "
-    "For large scores, subtract the largest of each row before exp: that changes no weight.",
+    "This number is s = Σᵢ yᵢ gᵢ, along `axis` and with `keepdims=True`. ∂L/∂x = y ⊙ (g - s). For "
+    "large scores, subtract the largest of each row before exp: that changes no weight.",
 )
 
 

@@ -13,7 +13,7 @@ HINTS = (
     "log_softmax: yᵢ moves with its own xᵢ by 1, and with each xⱼ by -exp(yⱼ). So the VJP has g, "
     "and the sum of g over the row. The loss is linear in log_softmax(logits): put its g into that "
     "VJP, and see what remains.",
-    "log_softmax: g - exp(y) Σ g, with the sum over the last axis, keepdims=True. cross_entropy: "
+    "log_softmax: g - exp(y) Σ g, with the sum over the last axis, `keepdims=True`. cross_entropy: "
     "(p - truth) / n, times the g that arrives. Against overflow, subtract the largest of a row.",
 )
 

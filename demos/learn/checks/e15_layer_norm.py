@@ -11,9 +11,9 @@ HINTS = (
     "over the rows. For x, go back in steps: the gradient of n is h = g ⊙ gain. What does n move "
     "with, if x moves by dx?",
     "dn = (dx - mean(dx) - n mean(n ⊙ dx))/σ: the direct way, the way through μ, and the way "
-    "through σ. As a matrix this is (I - 1 1ᵀ/d - n nᵀ/d)/σ, where 1 is a column of ones. It "
-    "is its own transpose, so h goes back by the same formula.",
-    "∂L/∂x = (h - mean(h) - n mean(n ⊙ h))/σ, each mean along the last axis, with keepdims=True.",
+    "through σ. As a matrix this is (I - 1 1ᵀ/d - n nᵀ/d)/σ, where 1 is a column of ones. It is "
+    "its own transpose, so h goes back by the same formula.",
+    "∂L/∂x = (h - mean(h) - n mean(n ⊙ h))/σ, each mean along the last axis, with `keepdims=True`.",
 )
 
 

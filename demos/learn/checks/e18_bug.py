@@ -9,7 +9,7 @@ HINTS = (
     "Print the shape of scores for one sequence and for a batch. Which axis are the keys in each?",
     "Axis 1 is the keys' axis as long as there are two axes. A batch axis in front makes it the "
     "queries' axis. From which end does the keys' axis have one number in both cases?",
-    "The keys are the last axis, axis=-1, both where the largest score is taken and in the sum.",
+    "The keys are the last axis, `axis=-1`, both where the largest score is taken and in the sum.",
 )
 
 

@@ -11,7 +11,7 @@ HINTS = (
     "the values. Write the shapes down first: they leave little choice.",
     "A score is the product of a query with a key, so the scores of all pairs are one product of "
     "matrices, in which the keys are transposed. d_k is the length of the last axis of q.",
-    "scores = q @ k.mT / np.sqrt(q.shape[-1]), then softmax(scores) @ v.",
+    "`scores = q @ k.mT / np.sqrt(q.shape[-1])`, then `softmax(scores) @ v`.",
 )
 
 

@@ -12,9 +12,8 @@ HINTS = (
     "If softmax gets a row of -∞, its weights are NaN, and so is its gradient, since 0 · NaN is "
     "NaN. A `where` around softmax replaces the first, and a `where` before it keeps out the "
     "second. A way without any NaN: decide before softmax what such a row gets instead.",
-    "Give softmax -∞ where the mask is False, but 0 in a row without keys: "
-    "~mask.any(axis=-1, keepdims=True) says which rows these are. After softmax, put 0 wherever "
-    "the mask is False.",
+    "Give softmax -∞ where the mask is False, but 0 in a row without keys: `~mask.any(axis=-1, "
+    "keepdims=True)` says which rows these are. After softmax, put 0 wherever the mask is False.",
 )
 MASK = np.array([[1, 0, 1, 0, 1], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1], [0, 0, 0, 1, 0]], bool)
 

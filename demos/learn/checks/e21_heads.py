@@ -11,8 +11,8 @@ HINTS = (
     "should have 0 1 and 4 5. What does it have?",
     "A reshape keeps the order in which the numbers are read, row by row. It can cut an axis in "
     "two, and it can never move one axis past another. Which word of NumPy's does that?",
-    "Cut the last axis first, reshape(*batch, T, num_heads, d_k), then swapaxes(-3, -2). To merge, "
-    "do the opposite in the opposite order.",
+    "Cut the last axis first, `reshape(*batch, T, num_heads, d_k)`, then `swapaxes(-3, -2)`. To "
+    "merge, do the opposite in the opposite order.",
 )
 
 

@@ -9,13 +9,13 @@ from minigrad import primitive, softmax
 CHAPTER = "11"
 HINTS = (
     "Go back in the opposite order, and write the shapes down. O = P V is a product of matrices: "
-    "it passes back to both factors, as in exercise 10. P = softmax(Z) is exercise 13. Then "
-    "Z = scale · Q Kᵀ is a product again.",
+    "it passes back to both factors, as in exercise 10. P = softmax(Z) is exercise 13. Then Z = "
+    "scale · Q Kᵀ is a product again.",
     "From O = P V come ∂L/∂P = G Vᵀ and ∂L/∂V = Pᵀ G. Softmax passes back to each score its weight "
     "times (its ∂L/∂P minus the row's average under the weights). Both factors of Q Kᵀ get the "
     "scale. Each gradient has the shape of what it belongs to.",
-    "dP = G @ V.mT, and ∂L/∂Z is P * (dP - (P * dP).sum(axis=-1, keepdims=True)). Then "
-    "dQ = scale * dZ @ K. In dK, dZ is transposed and Q takes the place of K. dV = P.mT @ G.",
+    "`dP = G @ V.mT`, and ∂L/∂Z is `P * (dP - (P * dP).sum(axis=-1, keepdims=True))`. Then `dQ = "
+    "scale * dZ @ K`. In dK, dZ is transposed and Q takes the place of K. `dV = P.mT @ G`.",
 )
 
 

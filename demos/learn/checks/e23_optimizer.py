@@ -12,8 +12,8 @@ HINTS = (
     "momentum the velocity is g, for Adam the corrected m is g and the corrected v is g².",
     "Momentum adds up gradients. Adam's means are not sums: each keeps b of itself and takes 1 - b "
     "of the new number. The correction is made for the step alone, not in what is returned.",
-    "m / (1 - b1**t) and v / (1 - b2**t) are the corrected means; np.sqrt(corrected_v) + eps is "
-    "below the line of the fraction.",
+    "`m / (1 - b1**t)` and `v / (1 - b2**t)` are the corrected means; `np.sqrt(corrected_v) + eps` "
+    "is below the line of the fraction.",
 )
 
 

@@ -27,10 +27,11 @@ HINTS = (
     "Write the shapes beside the lines: x (B, T, d), q (B, H, T, d / H), what attention returns, "
     "what merge returns. Each of the two halves of the block ends in the shape of x.",
     "In both halves the layer norm is inside: x itself is added at the end, untouched. In step, "
-    "x.grad holds the sum of all gradients since it was None, and x.data can be given a new array.",
-    "h = x + matmul(merge(attention(q, k, v, softmax)), p['w_o']), and the second half is built "
-    "alike. In step: x.grad = None for all, loss.backward(), and for each name "
-    "x.data, *means[name] = adam_step(x.data, x.grad, *means[name], t, lr).",
+    "`x.grad` holds the sum of all gradients since it was None, and `x.data` can be given a new "
+    "array.",
+    "`h = x + matmul(merge(attention(q, k, v, softmax)), p['w_o'])`, and the second half is built "
+    "alike. In step: `x.grad = None` for all, `loss.backward()`, and for each name `x.data, "
+    "*means[name] = adam_step(x.data, x.grad, *means[name], t, lr)`.",
 )
 T, V, D, HEADS, BATCH, STEPS = 5, 10, 16, 2, 32, 200
 

@@ -26,7 +26,8 @@ checks/NAME.py has CHAPTER, HINTS (three: where to look, the idea, nearly the li
 are not enough SECONDS, and check(answer), which returns if the module `answer` is right and raises
 `Unsolved` if it is not. What it can say is in demos/learn/_telling.py.
 
-Typical wrong answers, and what the check says of each, are in tests/demos/learn_answers.py.
+A typical mistake in each is in demos/learn/_mistakes.py; other wrong answers, and what the check
+says of all of them, are in tests/demos/learn_answers.py.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ tensors are minigrad's, so NumPy's words work (@, reshape, swapaxes, .mT for
 the transpose of the last two axes), and nothing has to be done for the
 gradient.
 
-    q       a Tensor (…, T, d_k): T queries; … are batch axes
-    k, v    Tensors (…, S, d_k) and (…, S, d_v): S keys and their values
-    softmax a function of a Tensor, along its last axis
+    q        a Tensor (…, T, d_k): T queries; … are batch axes
+    k, v     Tensors (…, S, d_k) and (…, S, d_v): S keys and their values
+    softmax  a function of a Tensor, along its last axis
     attention(q, k, v) → a Tensor (…, T, d_v)
 
 Chapter 11, attention/scaled_dot_product.py.

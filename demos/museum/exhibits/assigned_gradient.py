@@ -27,7 +27,7 @@ def repaired(root):
 
 
 def symptom(backward, rng):
-    """At a = 3 the gradient of a chain is right. Where a is used twice it is wrong."""
+    """At a = 3 the gradient of a chain is right. Where *a* is used twice it is wrong."""
     two, one = Value(2.0), Value(1.0)
     cases = {
         "2 · (a + 1), with the derivative 2": lambda a: two * (a + one),

@@ -1,0 +1,320 @@
+"""Site · Shows: the pages of the exercises, the museum, the demos, and the words of others.
+
+What they say is computed when they are written: messages by the exercises' checks, numbers by the
+museum's exhibits.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from pathlib import Path
+
+from demos import KINDS, files
+from demos.__main__ import said, seconds
+from demos.learn import EXERCISES, GROUPS, PATH
+from demos.learn._mistakes import MISTAKES, mistaken
+from demos.learn._running import judged
+from demos.learn.exercises import FOLDER, stub, title
+from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
+from demos.site._chapters import Book, _row
+from demos.site._notebooks import CELL
+from demos.site._source import Source, coloured, resolve
+from demos.site._templates import Page, formula, inline, plain
+from demos.site._words import ELSEWHERE
+from minigrad.functional import vocabulary
+
+DEMOS = Path(__file__).parents[1]
+PATHS = re.compile(r"(?<![`\w/])([\w/]+/\w+\.py|__+)(?!`)")  # not to be set as formulas
+Names = Sequence[tuple[str, str]]  # addresses and names of pages that follow one another
+
+
+def _page(
+    here: str, names: Names, place: int, title: str, sub: str, *body: str, facts: Sequence[str] = ()
+) -> Page:
+    """Return one of the pages of a kind, of which the first is their list."""
+    file, name = names[place]
+    above = f'<a href="{names[0][0]}">{here}</a> · {place} of {len(names) - 1}' if place else here
+    head = f'<p class="kicker">{above}</p><h1>{title}</h1><p class="sub">{sub}</p>'
+    head += f'<p class="facts">{"".join(f"<span>{x}</span>" for x in facts)}</p>' * bool(facts)
+    near = [(x, f"← {y}", "prev") for x, y in names[1:place][-1:]]
+    near += [(x, f"{y} →", "next") for x, y in names[place + 1 :][: min(place, 1)]]
+    turn = "".join(f'<a href="{x}" rel="{rel}">{y}</a>' for x, y, rel in near)
+    turn = f'<nav class="turn" aria-label="Before and after">{turn}</nav>' * bool(turn)
+    return Page(file, name, [head, *body, turn], plain(sub), here, "shows")
+
+
+def _tile(address: str, above: str, title: str, text: str) -> str:
+    link = f'<p class="kicker">{above}</p><h3><a href="{address}">{title}</a></h3>'
+    return f'<div class="tile">{link}<p>{text}</p></div>'
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"<tr>{''.join(f'<td>{x}</td>' for x in row)}</tr>" for row in rows]
+    lines.insert(0, f"<tr>{''.join(f'<th>{x}</th>' for x in names)}</tr>")
+    return f'<div class="wide" tabindex="0"><table class="data">{"".join(lines)}</table></div>'
+
+
+def _list(items: Iterable[str]) -> str:
+    return f'<ul class="list">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
+
+
+def _folded(title: str, inside: str) -> str:
+    return f'<details class="fold"><summary>{title}</summary>{inside}</details>'
+
+
+def _sentence(text: str) -> str:
+    return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}.")
+
+
+# ---------------------------------------------------------------- exercises
+
+
+def exercises(book: Book) -> list[Page]:
+    """Return the list of the exercises, and a page for each."""
+    called = {name: title(name).partition(": ")[::2] for name in EXERCISES}
+    names = [(f"exercise-{n}.html", f"{n} {called[x][0]}") for n, x in enumerate(EXERCISES, 1)]
+    names.insert(0, ("exercises.html", "Exercises"))
+    claim, how, *_ = said(files()["learn"]).split("\n\n")
+    stops = [
+        (f"exercise-{EXERCISES.index(x) + 1}.html", called[x][0], x[1:3].lstrip("0")) for x in PATH
+    ]
+    route = "".join(f'<li><a href="{x}"><b>{n}</b> {y}</a></li>' for x, y, n in stops)
+    init, check = "learn init ../exercises", "learn --in ../exercises --watch"
+    body = [
+        _row(
+            book.prose(f"{how}\n\n    python -m demos {init}\n    python -m demos {check}"),
+            _told("e13_softmax"),
+        ),
+        "<h2>★ Eight for a first contact</h2><p><code>--path</code> asks for these alone.</p>",
+        f'<ol class="route">{route}</ol>',
+    ]
+    for group, members in GROUPS.items():
+        body.append(f'<h2>{group.capitalize()}</h2><div class="tiles">')
+        for name in members:
+            place = EXERCISES.index(name) + 1
+            above = f"Exercise {place}{' ★' * (name in PATH)}"
+            body.append(_tile(names[place][0], above, called[name][0], _sentence(called[name][1])))
+        body.append("</div>")
+    pages = [_exercise(book, place, names) for place in range(1, len(names))]
+    return [_page("Exercises", names, 0, "Write it, and be answered", inline(claim), *body), *pages]
+
+
+def _exercise(book: Book, place: int, names: Names) -> Page:
+    name = EXERCISES[place - 1]
+    short, _, question = title(name).partition(": ")
+    file = Source(f"demos.learn.exercises.{name}", f"{name}.py", stub(name))
+    _, *task, letters, last = file.docstring.split("\n\n")
+    chapters = [book.chapters[x] for x in re.findall(r"hapter (\d+(?:\.\d+)?)", last)]
+    links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in chapters]
+    hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
+    left = [book.prose("\n\n".join(task)), _letters(letters)]
+    left += [_folded(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
+    code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
+    command = book.prose(f"    python -m demos learn {place} --in ../exercises")
+    right = f"<p>Your file <code>{name}.py</code>:</p>{code}<p>Is it right?</p>{command}"
+    book.index.append((names[place][1], "exercise", names[place][0]))
+    row, star = _row("".join(left), right + _told(name)), ["★ for a first contact"] * (name in PATH)
+    return _page("Exercises", names, place, short, _sentence(question), row, facts=[*links, *star])
+
+
+def _told(name: str) -> str:
+    """Return a typical mistake in an exercise, and what its check says of it."""
+    found = judged(FOLDER / f"{name}.py", name, mistaken(name))
+    mistake = escape(MISTAKES[name][1], quote=False)
+    words = escape(f"{found.kind}: {found.said}" if found.kind else found.said, quote=False)
+    return (
+        f"<p>Whoever writes <code>{mistake}</code> in exercise {name[1:3].lstrip('0')} is told:</p>"
+        f'<pre class="plain told" tabindex="0">{words}</pre>'
+    )
+
+
+def _letters(text: str) -> str:
+    """Return what the letters of an exercise mean: two columns, or a line as wide as both."""
+    lines = re.sub(r"\n     +", " ", text).split("\n")
+    rows = [list(map(inline, re.split(" {2,}", line.strip(), maxsplit=1))) for line in lines]
+    cells = [f"<td{' colspan=2' * (len(row) < 2)}>{'</td><td>'.join(row)}</td>" for row in rows]
+    return f'<table class="letters"><tr>{"</tr><tr>".join(cells)}</tr></table>'
+
+
+# ---------------------------------------------------------------- museum
+
+
+def museum(book: Book) -> list[Page]:
+    """Return the list of the exhibits, each by what it does, and a page for each."""
+    rooms = [exhibit(name) for name in NAMES]
+    names = [("museum.html", "Museum")]
+    names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
+    claim, why, *_ = said(files()["museum"]).split("\n\n")
+    body = [book.prose(why.removeprefix("Claim. ")), '<h2>The exhibits</h2><div class="tiles">']
+    for each in rooms:
+        meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
+        body.append(_tile(*names[each.number], inline(meant), _seen(each)))
+    pages = [_exhibit(book, each, names) for each in rooms]
+    title = "Sixteen mistakes, and no error"
+    return [_page("Museum", names, 0, title, inline(claim), *body, "</div>"), *pages]
+
+
+def _seen(each: Exhibit) -> str:
+    """Return what is seen of an exhibit's mistake."""
+    return inline(inspect.getdoc(each.module.symptom) or "")
+
+
+def marked(each: Exhibit) -> list[tuple[str, str]]:
+    """Return an exhibit's lines as HTML: - marks what is wrong, and + what repairs it."""
+    broken, repaired = source(each.module.broken), source(each.module.repaired)
+    ours, theirs = (iter(coloured("\n".join(lines), {})) for lines in (broken, repaired))
+    found = []
+    for mark in (f"{line}    "[3] for line in difference(broken, repaired)):
+        new = "" if mark == "-" else next(theirs)
+        found.append((mark, new if mark == "+" else next(ours)))
+    return found
+
+
+def puzzle(each: Exhibit) -> str:
+    """Return an exhibit's function, each line a button. Beside a missing line, both are right."""
+    lines, buttons = marked(each), []
+    marks = "".join(mark for mark, _ in lines)
+    for i, (mark, line) in enumerate(lines):
+        lacks = "-" not in marks and "+" in marks[max(i - 1, 0) : i + 2]
+        yes = f"Yes{', here a line is missing' * lacks}: {each.title}."
+        told = (
+            f'data-said="{escape(yes)}" data-right'
+            if lacks or mark == "-"
+            else 'data-said="No, not this line."'
+        )
+        if mark != "+" and line:
+            buttons.append(f'<button class="line" type="button" {told}>{line}</button>')
+    ask = "Click the line that is wrong." if "-" in marks else "Click where a line is missing."
+    return f'<div class="exhibit">{"".join(buttons)}</div><p class="said" role="status">{ask}</p>'
+
+
+def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
+    module, page = each.module, names[each.number][0]
+    file = Source(module.__name__, "", inspect.getsource(module))
+    check = file.defined["check"]
+    text = range(check.body[0].lineno, check.body[0].end_lineno + 1)
+    code = book.code(file, check.lineno, check.end_lineno, text)
+    both = [each.symptoms(f) for f in (module.broken, module.repaired)]
+    rows = [[inline(x), *(f"<pre>{escape(shown(y[x]))}</pre>" for y in both)] for x in both[0]]
+    caught = [("broken", each.caught(module.broken)), ("repaired", each.caught(module.repaired))]
+    caught += [("minigrad", each.refused())] * bool(each.refused())
+    verdicts = [
+        (x, re.sub("`(.+?)`", r"<code>\1</code>", escape(y or "passes"))) for x, y in caught
+    ]
+    kinds = {"-": "taken", "+": "given", " ": ""}
+    lines = [f'<div class="{kinds[mark]}">{mark} {line}</div>' for mark, line in marked(each)]
+    body = [
+        _row(_table(["measured", "what it does"], [row[:2] for row in rows]), puzzle(each)),
+        '<details class="later" id="mistake">',
+        "<summary>Find it: the mistake, the check that catches it, and the repair</summary>",
+        _row(
+            f"<h2>{_sentence(each.title)}</h2>{book.prose(each.story)}",
+            f'<div class="diff" tabindex="0">{"".join(lines)}</div>',
+        ),
+        _row("<h2>What both do</h2>", _table(["measured", "broken", "repaired"], rows)),
+        _row(f"<h2>The check</h2>{book.prose(inspect.getdoc(module.check) or '')}", code),
+        _row("<h2>The verdict</h2>", _table(["version", "what is said of it"], verdicts)),
+        _row(f"<h2>The repair</h2>{book.prose(module.REPAIR)}"),
+        "</details>",
+    ]
+    book.index.append((each.title, f"museum, exhibit {each.number}", page))
+    return _page("Museum", names, each.number, names[each.number][1], _seen(each), *body)
+
+
+# ---------------------------------------------------------------- demos
+
+
+def demos(book: Book, folder: Path) -> list[Page]:
+    """Return the list of the demos, and a page for each. `folder` has the pages of those run."""
+    known = files()
+    names = [("demos.html", "Demos"), *((f"demo-{name}.html", name) for name in known)]
+    body = []
+    for kind in KINDS:
+        about = said(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
+        body.append(f'<h2>{about[0]}</h2><p>{_sentence(about[2])}</p><div class="cards">')
+        body += [_card(path, folder) for path in known.values() if path.parent.name == kind]
+        body.append("</div>")
+    sub = "Each demo states a claim, runs it, and shows what it saw."
+    pages = [_demo(book, place, names) for place in range(1, len(names))]
+    return [_page("Demos", names, 0, "Claims that run", sub, *body), *pages]
+
+
+def _picture(name: str) -> str:
+    """Return a demo's small picture, if it has one."""
+    image = f'<img src="pictures/small/{name}.svg" alt="" width="240" height="150">'
+    return image * (DEMOS / "pictures" / "small" / f"{name}.svg").exists()
+
+
+def _card(path: Path, folder: Path) -> str:
+    name, text = path.stem, said(path)
+    run = f"<code>python -m demos {name}</code> · {seconds(text)} s"
+    if (folder / "demos" / name / "index.html").exists():
+        run += f'<br><a href="demos/{name}/index.html">What it showed</a>'
+    image = f'<a class="picture" href="demo-{name}.html" aria-hidden="true" tabindex="-1">'
+    image = f"{image}{_picture(name)}</a>" * bool(_picture(name))
+    link = f'<h3><a href="demo-{name}.html">{name}</a></h3><p>{inline(text.splitlines()[0])}</p>'
+    return f'<div class="card">{image}{link}<p>{run}</p></div>'
+
+
+def _demo(book: Book, place: int, names: Names) -> Page:
+    page, name = names[place]
+    path = files()[name]
+    where = path.relative_to(DEMOS.parent)
+    file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
+    claim, _, text = file.docstring.partition("\n")
+    prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
+    body = [_row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
+    for cell in CELL.finditer(file.text):
+        first, count = file.text.count("\n", 0, cell.start(3)) + 1, cell[3].count("\n")
+        code = book.code(file, first, first + count - 1)
+        code = _folded(f"{count} lines", code) if cell[1].strip() == "Set-up" else code
+        heading = inline(PATHS.sub(r"`\1`", cell[1].strip()))
+        comment = prose(re.sub("^# ?", "", cell[2], flags=re.MULTILINE))
+        body.append(_row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
+    facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>", book.notebook(name)]
+    book.index.append((name, "demo", page))
+    return _page("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)
+
+
+# ---------------------------------------------------------------- words
+
+
+def words(book: Book) -> Page:
+    """Return the page of PyTorch's and NumPy's words, and of all names of this project."""
+    name_of, rows = vocabulary._name, [list(map(inline, row)) for row in ELSEWHERE]
+    code = lambda text: f"<code>{escape(text, quote=False)}</code>"
+
+    def link(shown: str, module: str, name: str) -> str:
+        found = resolve(book.files, module, name)
+        there = book.address(*found) if found and found[1] else ""
+        return f'<a href="{there}">{code(shown)}</a>' if there else code(shown)
+
+    def public(package: str) -> Iterator[str]:
+        for name in importlib.import_module(package).__all__:
+            file, inner = resolve(book.files, package, name)
+            line = (ast.get_docstring(file.defined[inner]) or "").partition("\n")[0]
+            yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
+
+    taken = sorted((name_of(f), ours) for f, ours in vocabulary.NUMPY.items())
+    body = [
+        '<h2 id="pytorch">PyTorch’s words for what a Tensor has</h2>',
+        _list(f"{code(f't.{x}')}<br>{code(y)}" for x, y in vocabulary.OTHER_WORDS.items()),
+        '<h2 id="elsewhere">Words that mean something else here</h2>',
+        _table(["in PyTorch", "the same here", "what the word does here"], rows),
+        '<h2 id="numpy">NumPy’s functions that take Tensors</h2><p class="names">',
+        *(link(shown, f.__module__, f.__name__) for shown, f in taken),
+        '</p><h3>Without a derivative: they give arrays</h3><p class="names">',
+        *(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
+        "</p><h3>Without a rule: what to write instead</h3>",
+        _list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),
+    ]
+    for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
+        body += [f'<h2 id="{package}">All names of {code(package)}</h2>', _list(public(package))]
+    book.index.append(("Words", "of PyTorch and NumPy", "words.html"))
+    sub = "PyTorch’s words, NumPy’s, and all names."
+    return _page("Book", [("words.html", "Words")], 0, "What is it called here?", sub, *body)

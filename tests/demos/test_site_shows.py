@@ -1,0 +1,143 @@
+"""The site's exercises, exhibits and demos: each has its page, and none tells the answer."""
+
+import importlib
+import itertools
+import re
+from html import unescape
+
+import pytest
+
+from demos import files
+from demos.learn import EXERCISES
+from demos.learn._running import Answer
+from demos.learn.exercises import number, solution, stub
+from demos.museum.exhibits import NAMES, difference, exhibit, source
+from demos.site import _shows, _small
+from demos.site._chapters import Book
+from demos.site._contents import book
+from tests.demos.running import ROOT
+
+SMALL = ROOT / "demos" / "pictures" / "small"
+
+
+@pytest.fixture(scope="module")
+def contents():
+    """The book that the pages lead to."""
+    return Book(*book())
+
+
+@pytest.fixture(scope="module")
+def pages(contents, tmp_path_factory):
+    """The text of every page, by its file."""
+    return made(contents, tmp_path_factory.mktemp("site"))
+
+
+def made(contents, folder):
+    found = [*_shows.exercises(contents), *_shows.museum(contents)]
+    found += [*_shows.demos(contents, folder), _shows.words(contents)]
+    return {page.file: page.document("") for page in found}
+
+
+def plain(shown):
+    """A page's words, without its tags."""
+    return unescape(re.sub("<[^>]*>", "", shown))
+
+
+def test_every_exercise_exhibit_and_demo_has_a_page_to_which_its_list_leads(pages):
+    found = {
+        "exercises.html": [f"exercise-{number(name)}.html" for name in EXERCISES],
+        "museum.html": [f"exhibit-{exhibit(name).number}.html" for name in NAMES],
+        "demos.html": [f"demo-{name}.html" for name in files()],
+    }
+    for listed, names in found.items():
+        assert all(f'href="{name}"' in pages[listed] for name in names)
+        for before, name, after in zip([None, *names], names, [*names[1:], None], strict=False):
+            links = re.findall('<a href="([^"]*)" rel="(?:prev|next)"', pages[name])
+            assert links == [x for x in (before, after) if x], name
+    assert set(pages) == {*found, *itertools.chain(*found.values()), "words.html"}
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_exercise_has_each_hint_once_and_folded_and_no_line_of_ours(pages, contents, name):
+    page = pages[f"exercise-{number(name)}.html"]
+    hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
+    for i, hint in enumerate(hints, 1):
+        shown = f"<summary>Hint {i} of 3</summary>{contents.prose(hint)}</details>"
+        assert page.count(shown) == 1
+    given = {line.strip() for line in stub(name).splitlines()}
+    ours = {line.strip() for line in solution(name).splitlines()} - given - {"return (", ")"}
+    words = plain(re.sub('<details class="fold">.*?</details>', "", page))
+    assert ours and not {line for line in ours if line in words}
+    assert all(line in words for line in stub(name).partition('\n"""\n')[2].splitlines())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_lines_of_an_exhibit_that_are_wrong_are_those_that_differ(pages, name):
+    each = exhibit(name)
+    broken, repaired = source(each.module.broken), source(each.module.repaired)
+    changed = difference(broken, repaired)
+    page = pages[f"exhibit-{each.number}.html"]
+    before = page.partition('<details class="later"')[0]
+    buttons = re.findall('<button class="line" type="button" (.*?)>(.*?)</button>', before)
+    assert [plain(line) for _, line in buttons] == [line for line in broken if line]
+    right = {plain(line) for what, line in buttons if what.endswith(" data-right")}
+    wrong = {line[5:] for line in changed if line[3:4] == "-"}
+    if not wrong:  # a line is missing, between these two
+        (at,) = (i for i, line in enumerate(changed) if line[3:4] == "+")
+        wrong = {changed[at - 1][5:], changed[at + 1][5:]}
+    assert right == wrong
+    after = plain(page.removeprefix(before))
+    assert all(line[5:] in after for line in changed)
+    assert each.title not in plain(re.sub('data-said="[^"]*"', "", before))
+    assert each.title not in plain(pages["museum.html"])
+
+
+def test_what_a_check_says_is_shown_as_text(contents, monkeypatch):
+    said = "</script><b>&amp;\n  </pre>"
+    monkeypatch.setattr(_shows, "judged", lambda *_: Answer(False, said, "law"))
+    page = _shows.exercises(contents)[13].document("")
+    assert "law: &lt;/script&gt;&lt;b&gt;&amp;amp;\n  &lt;/pre&gt;</pre>" in page
+
+
+def test_two_builds_give_the_same_bytes(contents, pages, tmp_path):
+    assert made(contents, tmp_path) == pages
+
+
+def test_a_demo_that_was_run_has_a_link_to_its_page(contents, pages, tmp_path):
+    assert "demos/reverse/index.html" not in pages["demos.html"]
+    (tmp_path / "demos" / "reverse").mkdir(parents=True)
+    (tmp_path / "demos" / "reverse" / "index.html").write_text("", encoding="utf-8")
+    listed = _shows.demos(contents, tmp_path)[0].document("")
+    assert listed.count('<a href="demos/reverse/index.html">') == 1
+
+
+def test_every_demo_has_a_small_picture_without_text():
+    assert {path.stem for path in SMALL.iterdir()} == set(files()) - {"site"}
+    for path in SMALL.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert len(text) <= 6000 and set(re.findall(r"<(\w+)", text)) == {"svg", "style", "path"}
+
+
+def test_a_small_picture_keeps_lines_and_cells_in_our_colours_and_no_text(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    figure, (line, cells) = pyplot.subplots(1, 2)
+    line.plot([0, 1, 2], [0, 2, 1], color="#d9690f")
+    line.set_title("a title")
+    cells.imshow([[0.0, 1.0], [1.0, 0.0]], cmap="Blues")
+    figure.savefig(tmp_path / "figure.svg")
+    pyplot.close(figure)
+    text = _small.written(
+        [_small.panel(tmp_path.parent, f"{tmp_path.name}/figure/{i}") for i in "12"]
+    )
+    ((line,), (cells,)) = (
+        re.findall(f'<path class="{x}" .*? d="(.*?)"', text) for x in ("b l", "f")
+    )
+    assert line.count("L") == 2 and cells.count("z") == 2 and "title" not in text
+
+
+def test_the_words_are_those_of_the_vocabulary_and_all_public_names(pages):
+    page = pages["words.html"]
+    for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
+        part = page.partition(f'<h2 id="{package}">')[2].partition("<h2")[0]
+        names = importlib.import_module(package).__all__
+        assert re.findall(r"<li><a href=[^>]*><code>(\w+)</code>", part) == list(names)
