@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import NoReturn
 
 KINDS = (
-    "site",
     "first",
     "learn",
     "laboratory",
@@ -35,6 +34,7 @@ KINDS = (
     "texts",
     "museum",
     "speed",
+    "site",
 )  # the folders, in the order of the list
 running: argparse.Namespace | None = None  # the demo of this process: what `options` returned
 

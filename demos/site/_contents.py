@@ -118,7 +118,7 @@ PICTURES = {  # of demos/pictures/, with what it says
         "with 5 keys at d_k = 512.",
     ),
     "13": ("layer", "A layer of three heads by its steps, coloured by the gradient."),
-    "14": ("map", "A head that has learned to write backwards: each place looks at its mirror image."),
+    "14": ("map", "A head that has learned to write backwards: places look at their mirror image."),
     "15.3": ("gpt", "GPT-2 with twelve blocks: equal blocks are drawn once."),
 }
 
@@ -162,11 +162,16 @@ class Chapter:
 
     @cached_property
     def minutes(self) -> int:
-        """Words / 200 and other lines / 10, up to the line where a first reading may stop."""
+        """Words / 200 and other lines / 10, up to the line where a reading may stop.
+
+        Imports are not read, and neither are empty lines.
+        """
         lesson = self.source.text.partition(STOP)[0]
         prose = " ".join(re.findall(r'"""(.*?)"""', lesson, re.DOTALL))
-        code = re.sub(r'""".*?"""', "", lesson, flags=re.DOTALL).split("\n")
-        return round(len(prose.split()) / 200 + sum(map(bool, map(str.strip, code))) / 10) or 1
+        code = re.sub(r'""".*?"""', "", lesson, flags=re.DOTALL)
+        code = re.sub(r"^(from|import) .*?(\(\n[^)]*\))?$", "", code, flags=re.MULTILINE)
+        lines = sum(map(bool, map(str.strip, code.split("\n"))))
+        return round(len(prose.split()) / 200 + lines / 10) or 1
 
 
 def book() -> tuple[dict[str, Chapter], dict[str, Source]]:

@@ -21,7 +21,7 @@ from demos import files
 from demos.__main__ import said, seconds
 from demos.laboratory import explorable
 from demos.site._chapters import Book
-from demos.site._landing import _bars
+from demos.site._landing import bars
 from demos.site._templates import Page, formula, inline, markdown
 from minigrad import Steps, Tensor, gradients, softmax
 from minigrad.runs.saving import write_whole
@@ -131,7 +131,7 @@ def write_explorables(folder: Path) -> None:
 def explore(book: Book, folder: Path) -> list[Page]:
     """Return the pages of Explore; the site's folder says which demos have run."""
     cases = {name: measured(*case) for name, case in CASES.items()}
-    found = {"bars": _bars(), "lines": lines(), "learns": learns(folder)}
+    found = {"bars": bars(), "lines": lines(), "learns": learns(folder)}
     found["belongs"] = book.links("chapters 3.6, 11 and 16")
     found |= {"still": still(cases["extreme"]), "explorable": explorable.parts(0)[0]}
     found["cases"] = data([case["given"] for case in cases.values()])

@@ -50,7 +50,7 @@ def landing(book: Book, exhibit: str) -> Page:
         loop=book.code(idea, loop.lineno, loop.end_lineno or 0, skip),
         formula=formula("∂L/∂x = y ⊙ (g - ⟨y, g⟩)"),
         rule=escape(rule, quote=False),
-        bars=_bars(),
+        bars=bars(),
         told=escape("\n\n".join(_told()), quote=False),
         evening="".join(stations),
         exhibit=exhibit,
@@ -76,20 +76,20 @@ def _told() -> list[str]:
     raise AssertionError("a wrong rule was not found")
 
 
-def _bars() -> str:
-    """Return the weights of one query, above, and the gradient at its scores, below."""
+def bars() -> str:
+    """Return a picture: the weights of a query above, and the gradient at its scores below."""
     q, k, v, g = typical_query(512, keys=5, rng=np.random.default_rng(0))
     scores = Tensor((q @ k.T / np.sqrt(512)).ravel(), requires_grad=True)
     weights = softmax(scores)
     (back,) = gradients(weights, [scores], (g @ v.T).ravel())
-    bars = []
+    shown = []
     for i, (weight, gradient) in enumerate(zip(weights.data, back, strict=True)):
         up, down = 130 * weight, 130 * abs(gradient)
         x, top = 10 + 46 * i, 95 - down if gradient > 0 else 95
-        bars.append(
+        shown.append(
             f'<rect class="forward" x="{x}" y="{60 - up:.1f}" width="36" height="{up:.1f}"/>'
         )
-        bars.append(
+        shown.append(
             f'<rect class="backward" x="{x}" y="{top:.1f}" width="36" height="{down:.1f}"/>'
         )
-    return "".join(bars)
+    return f'<svg viewBox="0 0 240 150" aria-hidden="true">{"".join(shown)}</svg>'
