@@ -10,13 +10,14 @@ from string import Template
 import numpy as np
 
 from attention.scaling import typical_query
+from demos import files
 from demos.site._chapters import Book
 from demos.site._contents import PICTURES
 from demos.site._templates import Page, formula, inline
 from minigrad import GradientError, Tensor, gradcheck, gradients, primitive, softmax
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
-    "Softmax of scores that far apart puts nearly all weight on one key.",
+    "A score q·k is a sum of d_k terms of mean 0 and variance 1, so Var(q·k) = d_k.",
     "At d_k = 64, the width of the paper's heads, a typical gradient is *larger* without the "
     "scale, except with a handful of keys.",
     "With it a head of any width starts at the same place, and the gradients of its queries are "
@@ -44,6 +45,7 @@ def landing(book: Book, exhibit: str) -> Page:
         softmax=chapters["3.6"].page,
         why=chapters["16"].page,
         chapters=len(chapters),
+        demos=len(files()),
         stars=len(evening),
         minutes=sum(x.minutes for x in evening),
         alt=escape(PICTURES["11"][1]),
