@@ -167,19 +167,28 @@ def visit(tabs):
 
 
 @pytest.fixture
-def serious():
-    """Give serious(page): axe's findings that are serious or critical, but for pages inside it.
+def findings():
+    """findings(page): what axe finds on it, but for pages inside it."""
+
+    def findings(page):
+        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+        options = {"iframes": False, "resultTypes": ["violations"], "preload": False}
+        return axe.Axe().run(page, options=options).response["violations"]
+
+    return findings
+
+
+@pytest.fixture
+def serious(findings):
+    """serious(page): what axe finds on it that is serious or critical.
 
     `drawn=False` leaves out what is inside of pictures, which have thousands of parts.
     """
 
     def serious(page, drawn=True):
-        axe = pytest.importorskip("axe_playwright_python.sync_playwright")
         if not drawn:
             page.evaluate("document.querySelectorAll('svg').forEach(svg => svg.innerHTML = '')")
-        options = {"iframes": False, "resultTypes": ["violations"]}
-        found = axe.Axe().run(page, options=options).response["violations"]
-        found = [f for f in found if f["impact"] in ("serious", "critical")]
+        found = [f for f in findings(page) if f["impact"] in ("serious", "critical")]
         return [(f["id"], f["nodes"][0]["html"][:120]) for f in found]
 
     return serious

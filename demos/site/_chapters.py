@@ -401,7 +401,7 @@ class Book:
         said = ast.get_docstring(node) or ""
         skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
         self.index.append((name, source.path, self.address(source, name)))
-        head = f'<h3 id="{name}"><code>{name}</code>{_self(name)}</h3>'
+        head = f'<h2 class="name" id="{name}"><code>{name}</code>{_self(name)}</h2>'
         parts = self.parts(source, said)
         texts = "\n\n".join(what for kind, what in parts if kind == "text").split("\n\n")
         shown = [self.console(source, what) for kind, what in parts if kind == "examples"]

@@ -60,7 +60,7 @@ for (const exhibit of all(".exhibit")) {
 // ---- Find: names, chapters, terms. The index is a script, since a page from a file may not fetch.
 
 const opener = document.querySelector("button.find");
-const input = make("input", { type: "search", placeholder: "a name, a chapter, a term" });
+const input = make("input", { type: "text", placeholder: "a name, a chapter, a term" });
 input.setAttribute("aria-label", "Find a name, a chapter or a term");
 input.setAttribute("role", "combobox");
 input.setAttribute("aria-controls", "found");
@@ -80,7 +80,7 @@ function score(name, word) {
   const text = name.toLowerCase();
   if (text === word) return 0;
   if (text.startsWith(word)) return 1;
-  if (new RegExp("(^|[^a-z])" + word.replace(/[^\p{L}\p{N}_]/gu, "\\$&"), "u").test(text)) return 2;
+  if (text.split(/[^\p{L}\p{N}]+/u).some((part) => part.startsWith(word))) return 2;
   return text.includes(word) ? 3 : 9;
 }
 

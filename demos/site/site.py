@@ -102,7 +102,9 @@ footer = f"{version()}. {made}"
 for page in pages:
     head = shared(chosen.base, page) if chosen.base else ""
     write_whole(chosen.out / page.file, page.document(footer, head=head).encode())
-index = json.dumps(sorted(contents.index), ensure_ascii=False, separators=(",", ":"))
+# (Of equal names that of chapter 0 is last.)
+known = sorted(contents.index, key=lambda each: (each[2].startswith("0-"), each))
+index = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
 write_whole(chosen.out / "find.js", f"window.FIND={index};\n".encode())
 for name in ("site.css", "site.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)

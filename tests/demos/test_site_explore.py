@@ -252,13 +252,10 @@ def test_no_page_scrolls_sideways(visit, file, width):
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(visit, file, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing(visit, findings, file, scheme):
     page = visit(file, color_scheme=scheme)
     if file == "why_half.html":
         page.click("#skip")
     for case in (0, 1) if file == "softmax.html" else ():
         guess(page, 1, case)
-    options = {"iframes": False, "resultTypes": ["violations"], "preload": False}
-    found = axe.Axe().run(page, options=options).response["violations"]
-    assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in found] == []
+    assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in findings(page)] == []
