@@ -126,17 +126,17 @@ class MultiHeadAttention(Module):
     This is `multi_head_attention` with its parameters, and with options:
 
     num_kv_heads  how many heads of keys and values there are; each serves num_heads/num_kv_heads
-              query heads (Ainslie et al. 2023; with 1, Shazeer 2019), which saves parameters and
-              cache. None means as many as num_heads
-    d_k, d_v  features of a head; d_model / num_heads if not given
-    bias      whether the four projections add a bias
-    scale     as for `attention`; a Tensor that requires a gradient becomes a parameter
-    dropout   the probability with which a weight is dropped while training
-    rotate    a function of (q or k, first position), such as `rotary` (chapter 14)
-    attend    the function that each head computes, called with mask=, score_bias=, scale= and
-              drop=. None means chapter 12's `fused_attention`, whose results are those of chapter
-              11's `attention`, but for rounding. It may be set later
-    rng       where the initial weights come from (Xavier uniform; see `Linear`)
+                  query heads (Ainslie et al. 2023; with 1, Shazeer 2019), which saves parameters
+                  and cache. None means as many as num_heads
+    d_k, d_v      features of a head; d_model / num_heads if not given
+    bias          whether the four projections add a bias
+    scale         as for `attention`; a Tensor that requires a gradient becomes a parameter
+    dropout       the probability with which a weight is dropped while training
+    rotate        a function of (q or k, first position), such as `rotary` (chapter 14)
+    attend        the function that each head computes, called with mask=, score_bias=, scale= and
+                  drop=. None means chapter 12's `fused_attention`, whose results are those of
+                  chapter 11's `attention`, but for rounding. It may be set later
+    rng           where the initial weights come from (Xavier uniform; see `Linear`)
 
     The layer keeps nothing of what it computes: `weights` computes the attention weights. To look
     at the scores of each head, or at their gradient, set `attend`. The result must be computed from

@@ -51,17 +51,17 @@ class Row:
 class Box:
     """One box of a drawing.
 
-    kind      that of its vertex, or "module", a closed layer, or "repeat", copies of what is drawn
-              before it
-    title     its name, in bold: the tensor's, the layer's, or that of its operation
-    frame     the layers around it, the outermost first
-    vertices  the numbers of all tensors that the box stands for
-    operation the operation, with its options beside; "" where there is none
-    detail    of a constant or a leaf a few values, of a layer its class and its size
-    rows      the parameters and constants inside
-    grad      the RMS of the gradient at its result; of a closed layer the largest inside
-    norm      √Σg² as well, where the result is averaged next, which makes the RMS small
-    strip     of a repeat: the name of each copy, and the RMS of the gradient at its output
+    kind       that of its vertex, or "module", a closed layer, or "repeat", copies of what is drawn
+               before it
+    title      its name, in bold: the tensor's, the layer's, or that of its operation
+    frame      the layers around it, the outermost first
+    vertices   the numbers of all tensors that the box stands for
+    operation  the operation, with its options beside; "" where there is none
+    detail     of a constant or a leaf a few values, of a layer its class and its size
+    rows       the parameters and constants inside
+    grad       the RMS of the gradient at its result; of a closed layer the largest inside
+    norm       √Σg² as well, where the result is averaged next, which makes the RMS small
+    strip      of a repeat: the name of each copy, and the RMS of the gradient at its output
     """
 
     id: str

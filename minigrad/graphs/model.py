@@ -45,23 +45,23 @@ class Scope(NamedTuple):
 class Vertex:
     """One tensor of a record: a leaf, a constant, or the result of an operation.
 
-    kind      "leaf" (one that requires a gradient), "constant" or "operation"
-    title     the name its owner gave it, the operation's name, or a small constant's values
-    operation the operation's name, "" for leaves and constants
-    options   the options the operation was called with, as text; not those with the usual value
-    inputs    the numbers of the tensors it was computed from, one for each use
-    value     a summary of its array
-    gradient  a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
-    named     whether the title is a name that somebody gave
-    parameter whether it is a leaf that a layer holds
-    modules   the modules that were being called when it was computed, the outermost first
-    line      the line of source that computed it, "demos/one.py, line 12"
-              (modules and line are known from `Steps` alone)
-    formula   the first line of the operation's docstring, `displayed` the formulas that the
-              docstring sets apart, and `letters` the names that both have for the inputs
-    fused     whether the operation does several steps at once, which `unfused()` shows
-    facts     the operation's entry in the table of operations
-    likeness  equal for operations with equal options, also where the text is shortened
+    kind       "leaf" (one that requires a gradient), "constant" or "operation"
+    title      the name its owner gave it, the operation's name, or a small constant's values
+    operation  the operation's name, "" for leaves and constants
+    options    the options the operation was called with, as text; not those with the usual value
+    inputs     the numbers of the tensors it was computed from, one for each use
+    value      a summary of its array
+    gradient   a summary of ∂L/∂(this tensor); None if none was asked for or none reaches it
+    named      whether the title is a name that somebody gave
+    parameter  whether it is a leaf that a layer holds
+    modules    the modules that were being called when it was computed, the outermost first
+    line       the line of source that computed it, "demos/one.py, line 12"
+               (modules and line are known from `Steps` alone)
+    formula    the first line of the operation's docstring, `displayed` the formulas that the
+               docstring sets apart, and `letters` the names that both have for the inputs
+    fused      whether the operation does several steps at once, which `unfused()` shows
+    facts      the operation's entry in the table of operations
+    likeness   equal for operations with equal options, also where the text is shortened
     """
 
     number: int

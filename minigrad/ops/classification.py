@@ -32,8 +32,8 @@ def cross_entropy(
 ) -> Tensor:
     """-Σ t ⊙ log softmax(z), the mean over rows: the usual loss of a classifier.   (…, C), (…) → ()
 
-    logits   z, the scores of C classes, before any softmax
-    targets  the true class of each row, an integer from 0 to C - 1; or (…, C) probabilities
+    logits           z, the scores of C classes, before any softmax
+    targets          the class of each row, an integer from 0 to C - 1; or (…, C) probabilities
     ignore_index     a target that counts for nothing, such as a sentence's padding
     label_smoothing  ε: the truth is the target with probability 1 - ε, else any class, evenly.
                      No logit is then driven to infinity (Szegedy et al. 2015, section 7; Vaswani
