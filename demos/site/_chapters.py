@@ -261,7 +261,7 @@ class Book:
             '<p class="kicker">A tool, to be used and not read</p>',
             f"<h1><code>{source.name}</code></h1>",
             f'<p class="sub">{inline(said, self.links)}</p>',
-            f'<p class="facts"><span><code>{source.path}</code>, {len(source.lines)} lines</span></p>',
+            f'<p class="kicker"><code>{source.path}</code>, {len(source.lines)} lines</p>',
             *self.rows(source),
         ]
         return Page(self.pages[source.name], source.name, body, plain(said), "Book", "chapter")

@@ -13,7 +13,7 @@ from demos.site import _checking, _source, _templates
 from demos.site._chapters import Book
 from demos.site._contents import ROOT, STOP, book
 from demos.site._landing import FINDINGS
-from demos.site._templates import Page, display, formula, inline, markdown
+from demos.site._templates import Page, columns, display, formula, inline, markdown
 
 BOOK = Book(*book())
 CHAPTERS = list(BOOK.chapters.values())
@@ -138,6 +138,16 @@ def doctest_lines(example):
     """The lines of an example as they stand, with their prompts."""
     first, *more = example.source.rstrip("\n").split("\n")
     return [f">>> {first}", *(f"... {line}" for line in more)]
+
+
+@pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
+def test_columns_that_are_made_with_blanks_are_set_as_a_table(source, page):
+    for node in documented(source):
+        for part in re.split(r"\n\s*\n", ast.get_docstring(node) or ""):
+            lines = part.split("\n")
+            wide = sum(bool(re.search(r"[^ \n] {3,}[^ ]", line)) for line in lines)
+            if wide > 1 and ">>>" not in part and not part.startswith("    "):
+                assert len(columns(lines)) > 2, part
 
 
 @pytest.mark.parametrize(("source", "page"), PAGES, ids=IDS)
