@@ -112,16 +112,15 @@ class Book:
         found = {}
         for node in ast.walk(source.tree):
             first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
-            if (
-                isinstance(node, ast.If)
-                and isinstance(node.body[-1], ast.Raise)
-                and not node.orelse
-            ):
+            marks = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
+            targets = {getattr(each, "id", "") for each in getattr(node, "targets", ())}
+            raises = isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise)
+            if raises and not node.orelse:
                 said = "a refusal"
-            elif isinstance(node, ast.FunctionDef) and any(
-                getattr(d, "id", "") == "overload" for d in node.decorator_list
-            ):
-                first, said = node.decorator_list[0].lineno, "a type"
+            elif "overload" in marks:
+                first, said = first - 1, "a type"
+            elif "__all__" in targets:
+                said = "the public names"
             else:
                 continue
             found.update((n, (first, last, said)) for n in range(first, last + 1) if n not in found)
