@@ -29,7 +29,7 @@ WIDE = {
     "labels": """
  24  34 big        Without 1/√d_k gradients grow or vanish, and become far more unequal
  24  57 soft Median gradient of {n} random queries without 1/√d_k, divided by the median with it
- 24 101 key        Bars at q: how unequal|8 of 10 queries are
+ 24 101 key        Bars at q: the middle 8|of 10, longest ÷ shortest
 441  85 fore.mid   ÷ √d_k or not
 552  85 fore.mid   softmax
 388 141 back.key.mid gradient
@@ -70,7 +70,7 @@ NARROW = {  # with L at the top
 173 333 bad.s2     nothing divides|by {R[root]}
 299 389 bad.key.s3.end usual: {U[keys]}
 176 408 bad.key.s3 extreme: {R[keys]}
- 12 454 key        At q. Bars: how unequal 8 of 10 queries are
+ 12 454 key        At q. Bars: the middle 8 of 10, longest ÷ shortest
  12 478 bad.key.s3 {U[keys]}, {U[d_k]}:
 150 478 bad.big.s3 {U[end]}
  12 499 with       with

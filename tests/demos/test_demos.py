@@ -133,9 +133,9 @@ def test_the_readme_says_the_numbers_of_its_first_picture():
     cases = drawn(ROOT / "demos" / "pictures" / "hero.svg")["cases"]
     at_q, rare_at_q = (case["line"][0] for case in cases)
     usual, rare = (f"{case['keys']} keys at d_k = {case['d_k']}" for case in cases)
-    times, smaller = f"{at_q:.1f}", f"{float(f'{1 / rare_at_q:.1g}'):,.0f}"
-    readme = " ".join(README.split())
-    assert f"{times} times larger with {usual}, but {smaller} times smaller with {rare}." in readme
+    smaller, readme = f"{float(f'{1 / rare_at_q:.1g}'):,.0f}", " ".join(README.split())
+    assert f"about {at_q:.0f} times larger than with it for {usual}, and" in readme
+    assert f"and about {smaller} times smaller for {rare}." in readme
 
 
 SHOWN = {"draw", "first_gradient", "scaling"}  # above
