@@ -3,7 +3,7 @@
 What is around attention in a Transformer? Attention moves information between positions; a
 feed-forward network works within each position and moves nothing. A block is one after the other,
 each with a sum and a normalisation (LN, layer norm) around it. In its simplest form a block is the
-two lines below that begin with x = x:
+two lines below that begin with `x = x`:
 
     >>> rng = np.random.default_rng(0)
     >>> norm_1, norm_2 = LayerNorm(6), LayerNorm(6)

@@ -11,7 +11,7 @@ exp(zⱼ - m) instead of exp(zⱼ - m′). All terms need the same correction fa
 
     exp(zⱼ - m′) = exp(zⱼ - m) exp(m - m′)
 
-So l and a are multiplied by exp(m - m′) before the block is added. (Before the first key m = -∞,
+So l and *a* are multiplied by exp(m - m′) before the block is added. (Before the first key m = -∞,
 and that factor is 0.) At the end y = a/l. Two numbers per query are saved for the backward pass, m
 and l, so that each weight is pⱼ = exp(zⱼ - m)/l.
 

@@ -54,7 +54,7 @@ None of this is numerical stability, which chapter 3.6's subtraction of the maxi
 every scale. All of it is at the start of a training; the demo `recall` trains one head with and
 without the scale. The laboratory has further measurements.
 
-The scale is written as d_k^-a: the exponent a is ½ for the paper's 1/√d_k and 0 for no scale.
+The scale is written as d_k^-a: the exponent *a* is ½ for the paper's 1/√d_k and 0 for no scale.
 
     >>> from attention.scaling import ratios, sweep
     >>> for cell in ratios(sweep((64, 512), keys=(5, 64), repeats=3)):
@@ -93,7 +93,7 @@ def power(a: Exponent) -> Callable[[int], float]:
 
 
 def named(a: Exponent) -> float | str:
-    """Return a as a row of results has it: the number, or the name of the function."""
+    """Return *a* as a row of results has it: the number, or the name of the function."""
     return str(getattr(a, "__name__", a)) if callable(a) else float(a)
 
 

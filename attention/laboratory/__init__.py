@@ -27,7 +27,7 @@ Each has a chapter, functions that measure one setting and return plain numbers,
 Two tools: `sweeps` measures many settings (`sweep`), also on many computers (`workers`), and
 `figures` draws what chapters 16.5 and 16.6 have found.
 
-A measurement takes d_k and the exponent a of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
+A measurement takes d_k and the exponent *a* of the scale d_k^-a (½ is the paper's, 0 no scale, 1 is
 1/d_k; a function of d_k is the scale itself), sizes, and `rng`. `summary` of chapter 16 turns the
 results of several generators into means and spreads.
 """

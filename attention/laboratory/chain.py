@@ -29,7 +29,7 @@ V acts alike on both. J shortens the scaled gradient 11 times and the raw one 27
 scale shortens the first again, √512 = 23 times, and Kᵀ lengthens each of them about as much. So the
 scale costs nothing in the end, and with it J does not become small.
 
-One query proves little. `factors` measures many, for any exponent a of the scale d_k^-a. Here are
+One query proves little. `factors` measures many, for any exponent *a* of the scale d_k^-a. Here are
 the medians over 512 queries of the four gains, and of their product ‖∂L/∂q‖/‖g‖, with n = 64 keys.
 
     >>> from attention.laboratory import factors

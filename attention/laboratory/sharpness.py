@@ -152,7 +152,7 @@ def head_sharpness(
 
 
 def slope(d_ks: Sequence[int], values: Any) -> tuple[float, float]:
-    """Return the slope of log values (R, len(d_ks)) over log d_k, and its standard error.
+    """Return the slope of log values `(R, len(d_ks))` over log d_k, and its standard error.
 
     Each repeat gives a slope by least squares. The standard error is that of their mean.
 
@@ -218,8 +218,8 @@ def largest_eigenvalue(
 ) -> Largest:
     """Run Lanczos's method for `apply`, v ↦ H v with a symmetric H of size × size.
 
-    It stops when ‖Hv - λv‖ is at most `tolerance` times |λ|, or after `most` products. The error of
-    λ is then much smaller, about residual² over the distance to the next eigenvalue.
+    It stops when ‖H v - λ v‖ is at most `tolerance` times |λ|, or after `most` products. The error
+    of λ is then much smaller, about residual² over the distance to the next eigenvalue.
 
     In exact arithmetic H qⱼ needs to be made orthogonal to qⱼ and qⱼ₋₁ only. With rounding, the
     basis loses its orthogonality as soon as an eigenvalue has been found, and then finds copies of

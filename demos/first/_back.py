@@ -71,7 +71,8 @@ def alt(usual, rare):
     """Return the picture in words."""
     cases = (
         f"{each['keys']}, {each['d_k']}: softmax passes on {each['passed']}, and at q it is "
-        f"{each['end']}; the middle 8 of 10 differ {each['without']}, with the scale {each['with']}."
+        f"{each['end']}; the middle 8 of 10 differ {each['without']}, with the scale "
+        f"{each['with']}."
         for each in map(facts, (usual, rare))
     )
     what = "The gradient without 1/√d_k, divided by the gradient with it, from L back to q"

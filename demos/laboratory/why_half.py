@@ -1,7 +1,7 @@
 """Why ½: guess first, then move d_k and the exponent of the scale until the line is flat.
 
 Claim. Attention multiplies its scores by d_k^-a, with a = ½ in the paper. If the entries of q and k
-are independent and have variance 1, then d_k and a matter through s = d_k^(½-a) alone, the spread
+are independent and have variance 1, then d_k and *a* matter through s = d_k^(½-a) alone, the spread
 of the scores. So only a = ½ can give a typical query the same gradient at every width. That is
 algebra. The measurement tests the code and the assumption: from d_k = 16 to 1024 the medians at ½
 must be equal, and they are, to 11 %.
@@ -204,7 +204,7 @@ page.say(
         "scale it is s = d_k<sup>½-a</sup>. The gradient is ∂L/∂q = d_k<sup>-a</sup> · Kᵀ J g, "
         "where g = ∂L/∂p, and J = diag(p) - p pᵀ comes from softmax. The keys have length √d_k, "
         "so d_k<sup>-a</sup> Kᵀ makes J g about d_k<sup>-a</sup> √d_k = s times as long. And J "
-        "depends on nothing but the scores. So d_k and a matter through s alone."
+        "depends on nothing but the scores. So d_k and *a* matter through s alone."
     ),
     "Over s the median is a hill. For small s the weights are nearly equal, J hardly changes, and "
     "the gradient grows like s. Near s = 6 is the top. Beyond it softmax puts nearly all weight "

@@ -1,1 +1,1 @@
-"""Site · The project as a site of linked pages: `python -m demos site`."""
+"""Demos · Site: the project as linked pages."""

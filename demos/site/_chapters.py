@@ -17,7 +17,7 @@ from demos.site._templates import Page, formula, inline, markdown, plain
 SAYS = """<p>The pages are the source files: prose at the left, code at the right. Those with a
 <span class="star">★</span> make an evening. They need Python, the chain rule and products of
 matrices, and chapters 11 and 16 the variance of a sum. What a first reading may leave out is
-folded, and the minutes are for what is not.</p>"""
+folded, and not in the minutes. (Some numbers are not used.)</p>"""
 EXAMPLES = doctest.DocTestParser()
 
 
@@ -135,10 +135,8 @@ class Book:
             for i, line in enumerate(_source.coloured(each.source.rstrip("\n"), links)):
                 prompt = "... " if i else ">>> "
                 rows.append(f'<div class="in"><span class="ps">{escape(prompt)}</span>{line}</div>')
-            rows += [
-                f'<div class="out">{escape(x, quote=False) or " "}</div>'
-                for x in each.want.splitlines()
-            ]
+            for line in each.want.replace("<BLANKLINE>", " ").splitlines():
+                rows.append(f'<div class="out">{escape(line, quote=False) or " "}</div>')
         return f'<div class="code console" tabindex="0">{"".join(rows)}</div>'
 
     def parts(self, source: Source, docstring: str) -> list[tuple[str, Any]]:
@@ -174,12 +172,12 @@ class Book:
         ]
         head = [
             f'<p class="kicker">Chapter {chapter.number} · {chapter.part}</p><h1>{title}</h1>',
-            f'<p class="sub">{inline(says, self.links)}.</p>',
+            f'<p class="sub">{inline(says, self.links)}{"." * (says[-1] != "?")}</p>',
             f'<div class="facts">{"".join(f"<div>{fact}</div>" for fact in facts)}</div>',
         ]
         if chapter.number in PICTURES:
             name, says = PICTURES[chapter.number]
-            head.append(f'<figure><img src="pictures/{name}.svg" alt="{says}"></figure>')
+            head.append(_figure(name, says))
         turns = [
             f'<a href="{x.page}" rel="{rel}">{before}{x.number} {formula(x.title)}{after}</a>'
             for found, rel, before, after in (
@@ -235,7 +233,7 @@ class Book:
                 part = each.part
             star = ' <span class="star" title="of the evening">★</span>' * each.star
             shown.append(
-                f'<li><a href="{each.page}"><b>{each.number}</b> {formula(each.title)}</a>{star} '
+                f'<li><b>{each.number}</b> <a href="{each.page}">{formula(each.title)}</a>{star} '
                 f"<small>{each.minutes} min</small><br>{inline(each.after, self.links)}</li>"
             )
         tools = "".join(
@@ -441,6 +439,15 @@ def _many(said: str, found: list[Chapter], linked: Callable[[list[Chapter]], str
     if len(found) <= 6:
         return f"{said} {linked(found)}"
     return f"<details><summary>{said} {len(found)} chapters</summary>{linked(found)}</details>"
+
+
+def _figure(name: str, says: str) -> str:
+    """Return a picture that leads to itself; a phone gets the narrow one if there is one."""
+    narrow = '<source media="(max-width: 500px)" srcset="pictures/hero_narrow.svg">'
+    return (
+        f'<figure><a href="pictures/{name}.svg"><picture>{narrow * (name == "hero")}'
+        f'<img src="pictures/{name}.svg" alt="{says}"></picture></a></figure>'
+    )
 
 
 def _self(place: str) -> str:

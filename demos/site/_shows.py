@@ -90,7 +90,8 @@ def exercises(book: Book) -> list[Page]:
             book.prose(f"{how}\n\n    python -m demos {init}\n    python -m demos {check}"),
             _told("e13_softmax"),
         ),
-        "<h2>★ Eight for a first contact</h2><p><code>--path</code> asks for these alone.</p>",
+        "<h2>★ Eight for a first contact</h2>",
+        "<p>With <code>--path</code> you are asked for these eight.</p>",
         f'<ol class="route">{route}</ol>',
     ]
     for group, members in GROUPS.items():
@@ -202,7 +203,7 @@ def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
     both = [each.symptoms(f) for f in (module.broken, module.repaired)]
     rows = [[inline(x), *(f"<pre>{escape(shown(y[x]))}</pre>" for y in both)] for x in both[0]]
     caught = [("broken", each.caught(module.broken)), ("repaired", each.caught(module.repaired))]
-    caught += [("minigrad", each.refused())] * bool(each.refused())
+    caught += [("in minigrad", each.refused())] * bool(each.refused())
     verdicts = [
         (x, re.sub("`(.+?)`", r"<code>\1</code>", escape(y or "passes"))) for x, y in caught
     ]
@@ -239,7 +240,9 @@ def demos(book: Book, folder: Path) -> list[Page]:
         body.append(f'<h2>{about[0]}</h2><p>{_sentence(about[2])}</p><div class="cards">')
         body += [_card(path, folder) for path in known.values() if path.parent.name == kind]
         body.append("</div>")
-    sub = "Each demo states a claim, runs it, and shows what it saw."
+    sub = (
+        "Each demo states a claim and runs it. One that has been run here leads to what it showed."
+    )
     pages = [_demo(book, place, names) for place in range(1, len(names))]
     return [_page("Demos", names, 0, "Claims that run", sub, *body), *pages]
 
@@ -316,5 +319,5 @@ def words(book: Book) -> Page:
     for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
         body += [f'<h2 id="{package}">All names of {code(package)}</h2>', _list(public(package))]
     book.index.append(("Words", "of PyTorch and NumPy", "words.html"))
-    sub = "PyTorch’s words, NumPy’s, and all names."
+    sub = "PyTorch’s names, NumPy’s, and all of ours."
     return _page("Book", [("words.html", "Words")], 0, "What is it called here?", sub, *body)

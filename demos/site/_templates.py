@@ -30,12 +30,13 @@ GREEK = "αβγδεθλμνπρστφωΦ"
 SIGNS = "ΔΣ∫∂∇√∛∞±×·⊙∘≤≥≠≈∝∈ℝ→←↦⟨⟩‖′″½¼¾…–’“”−µ─│└▶éäöüè"
 OPERATORS = "=+-−·⊙×∘/<>≤≥≠≈∝∈^"
 ITEM = re.compile(
-    r"(?P<whole>e\.g\.|i\.e\.|['’]s\b|\de[-+]?\d+|[A-Za-z]{2,}_\w{2,})"  # also a name of code
-    rf"|(?P<word>[A-Za-zéäöüè]+(?:['’]s)?|[{GREEK}])"
+    # An abbreviation, the end of a word, a number; and a name of code, but not a variable's.
+    r"(?P<whole>e\.g\.|i\.e\.|['’]s\b|\de[-+]?\d+|(?!head_)[A-Za-z]{2,}_\w+(?:=\w*|\(\))?)"
+    rf"|(?P<word>[A-Za-zéäöüèµ]+(?:['’]s)?|[{GREEK}])"
     rf"(?P<index>(?:_[A-Za-z0-9]+)*[{''.join(LOW)}]*)"
     rf"|(?P<low>[{''.join(LOW)}]+)|(?P<high>[{''.join(HIGH)}]+)"
     r"|\^(?P<power>\((?:[^()]|\([^()]*\))*\)|[-−]?[\w½.]*[\w½])"
-    r"|(?P<minus>(?<![\w)\]’])-(?=[\w.√∂½¼¾∞(⟨‖ΣΔ])|(?<= )-(?= ))"
+    r"|(?P<minus>(?<![\w)\]’=\[])-(?=[\w.√∂½¼¾∞(⟨‖ΣΔ])|(?<= )-(?= ))"
 )
 Links = Callable[[str], str]  # a text, as HTML whose chapters and exercises are links
 
@@ -76,7 +77,7 @@ def _item(m: re.Match[str]) -> str:
     word, mark, owner = re.fullmatch(r"([^'’]+)(['’]?)(s?)", m["word"]).groups()
     names = [_letters(name) for name in re.findall("_([A-Za-z0-9]+)", m["index"])]
     index = "".join([*names, *map(_letters, m["index"].lstrip(ASCII).translate(PLAIN))])
-    if re.fullmatch("d[a-np-zA-Z]", word):  # a differential: dx
+    if re.fullmatch("d[a-df-np-tv-zA-Z]", word):  # a differential: dx
         word = f"<var>{word}</var>"
     if len(word) == 1 and (index or mark or not _is_word(m.string, word, m.start(), m.end())):
         word = f"<var>{word}</var>"
@@ -86,14 +87,20 @@ def _item(m: re.Match[str]) -> str:
 def _is_word(text: str, letter: str, start: int, end: int) -> bool:
     """Whether a single letter is a word: T of T5, or an a, A or I that nothing touches."""
     before, after = text[:start].rstrip(" ")[-1:], text[end:]
-    if letter not in "aAI" or re.match(r"\.\d", after):
-        return bool(re.match(r"\.?\d", after, re.ASCII))
-    if letter == "A" and before not in {"", *'.?!:("“”'}:  # (a sentence does not begin here)
-        return False
-    signs = {*OPERATORS, *"√∂⟨⟩‖@"}
-    touched = before in signs or after.lstrip(" ")[:1] in signs or text[:start][-1:].isdecimal()
-    product = re.match(rf" (cos|sin|exp|log|[a-z{GREEK}][{''.join(LOW)}]|[A-Z] =)(?![a-z])", after)
-    return not (touched or product or after[:1] in {"", *"([.,)]:;", *HIGH, "′"})
+    if letter not in "aAI" or re.match(r"\.\d", after):  # T5, section A.1, the C library, J.S
+        initial = re.search(r"\w\.$", text[:start])
+        return bool(initial or re.match(r"\.?\d| library", after, re.ASCII))
+    near = after.lstrip(" ")[:1] in {*OPERATORS, *"⟩‖@"}
+    if letter == "A":
+        if before in {"", *'.?!:()"“”'} or (before == "·" and re.match(" [a-z]{2}", after)):
+            return not (near or re.match(" [A-Z] =", after))
+        return False  # (a sentence does not begin here)
+    function = before in {*"(,+-−="} and re.match(" (cos|sin|exp|log)\\b", after)
+    product = re.match(rf" [a-z{GREEK}][{''.join(LOW)}]", after)
+    touched = before in {*OPERATORS, *"√∂⟨⟩‖@"} or text[:start][-1:].isdecimal()
+    return not (
+        function or product or touched or near or after[:1] in {"", *"([.,)]:;", *HIGH, "′"}
+    )
 
 
 def _letters(text: str) -> str:
@@ -108,7 +115,8 @@ def inline(text: str, links: Links = formula) -> str:
         if token.type == "code_inline":
             out.append(f"<code>{escape(token.content, quote=False)}</code>")
         elif token.type == "text":
-            out.append(links(token.content))
+            plural = bool(out and out[-1].endswith("</code>") and re.match(r"s\b", token.content))
+            out.append("s" * plural + links(token.content[plural:]))
         else:
             out.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
     return re.sub(r"<em>([aAI])</em>", r"<var>\1</var>", "".join(out))
@@ -134,7 +142,9 @@ def display(text: str, links: Links = formula) -> str:
             rows[-1] = [" ".join(filter(None, pair)) for pair in zip(rows[-1], cells, strict=True)]
         else:
             rows.append(cells)
-    shown = ["".join(f"<td{_side(x)}>{inline(x, links)}</td>" for x in cells) for cells in rows]
+    if not text.startswith(" "):  # parameters, and what they mean
+        rows = [[re.sub(r"([*\w]+)", r"`\1`", first), *more] for first, *more in rows]
+    shown = ["".join(f"<td{_kind(x)}>{inline(x, links)}</td>" for x in cells) for cells in rows]
     body = "".join(f"<tr>{cells}</tr>" for cells in shown)
     return f'<div class="formula" tabindex="0"><table>{body}</table></div>'
 
@@ -153,8 +163,10 @@ def columns(lines: Sequence[str]) -> list[int]:
     return [0, *(cuts if table else []), width]
 
 
-def _side(cell: str) -> str:
-    return ' class="number"' if re.fullmatch(r"[-−]?[\d.,e-]+", cell) else ""
+def _kind(cell: str) -> str:
+    """Return the class of a table's cell: a number, or a text that is short enough for a line."""
+    number = re.fullmatch(r"[-−]?[\d.,]+(e-?\d+)?", cell)
+    return ' class="number"' if number else ' class="short"' * (len(cell) < 18)
 
 
 def markdown(text: str, links: Links = formula) -> str:

@@ -21,6 +21,13 @@ addEventListener("hashchange", reveal);
 reveal();
 addEventListener("beforeprint", () => all("details").forEach((e) => { e.open = true; }));
 
+// ---- Code stays beside its prose. What is taller than the window scrolls to its end first.
+
+const beside = new ResizeObserver((seen) => seen.forEach(({ target }) => {
+  target.style.top = `${Math.min(67, innerHeight - target.offsetHeight - 16)}px`;
+}));
+all(".beside").forEach((each) => beside.observe(each));
+
 // ---- Code is copied without line numbers, prompts and results.
 
 for (const block of all(".code")) {
@@ -92,7 +99,7 @@ function search() {
       rank: Math.max(...words.map((word) => Math.min(score(name, word), 4 + score(kind, word)))),
     }))
     .filter((each) => words.length && each.rank < 8)
-    .sort((a, b) => a.rank - b.rank || a.name.length - b.name.length);
+    .sort((a, b) => a.rank - b.rank);
   chosen = 0;
   list.replaceChildren(...found.slice(0, 12).map((each, i) => {
     const link = make("a", { href: each.address, tabIndex: -1 },

@@ -102,8 +102,11 @@ footer = f"{version()}. {made}"
 for page in pages:
     head = shared(chosen.base, page) if chosen.base else ""
     write_whole(chosen.out / page.file, page.document(footer, head=head).encode())
-# (Of equal names that of chapter 0 is last.)
-known = sorted(contents.index, key=lambda each: (each[2].startswith("0-"), each))
+order = ("chapter", "term", "minigrad/", "attention/")  # of names that Find finds equally well
+place = lambda each: next((i for i, x in enumerate(order) if each[1].startswith(x)), len(order))
+tools = {page for name, page in contents.pages.items() if page == f"{name}.html"}
+late = lambda each: each[2].startswith("0-") or each[2].partition("#")[0] in tools
+known = sorted(contents.index, key=lambda each: (late(each), place(each), len(each[0]), each))
 index = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
 write_whole(chosen.out / "find.js", f"window.FIND={index};\n".encode())
 for name in ("site.css", "site.js", "softmax.js"):

@@ -28,7 +28,7 @@ function number(value, digits) {
 }
 const two = (value) => Number(value.toPrecision(2)).toLocaleString("en");
 function compared(ratio) {
-  if (Math.abs(ratio - 1) < 0.005) return "as large as";
+  if (Math.abs(ratio - 1) < 0.045) return "as large as";
   return ratio > 1 ? `${two(ratio)} times that` : `${ratio > 0.095 ? two(ratio) : `1/${two(1 / ratio)}`} of that`;
 }
 
@@ -85,7 +85,7 @@ function guess(question, button) {
   button.setAttribute("aria-pressed", "true");
   const told = find(".told", question), right = "right" in button.dataset;
   told.textContent = `${right ? "As you guessed" : "Not as you guessed"}: ${told.dataset.said}`;
-  find(".after").hidden = false;
+  find(".after").hidden = questions.some((each) => !find("[aria-pressed]", each));
   choose(now);
   go(1);
 }

@@ -1,1 +1,1 @@
-"""Demos · Tasks: toy tasks, each trained to its pass mark beside an ablation."""
+"""Demos · Tasks: toy tasks, each trained to pass, beside a version with one part taken out."""

@@ -72,7 +72,7 @@ def slopes(
 
     Ridders (1982) does better than any single step. Take a ladder of steps, each half the one
     before. By Taylor's series the error of a central difference D(h) is c₂h² + c₄h⁴ + … (In
-    φ(x + hu) - φ(x - hu) all even powers of h cancel. The division by 2h makes even powers of the
+    φ(x + h u) - φ(x - h u) all even powers of h cancel. The division by 2h makes even powers of the
     odd ones.) Half the step divides the first term by 4, so (4 D(h/2) - D(h)) / 3 has no c₂. It
     divides the second term by 16. So from two estimates without c₂ comes one that has no c₄
     either, (16 × the one of smaller steps - the other) / 15, and so on. For exp at 1, the errors

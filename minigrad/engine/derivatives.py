@@ -176,7 +176,7 @@ def jvp(f: Callable[..., Any], xs: Any, us: Any) -> tuple[Any, Any]:
 
 
 def jacobian(f: Callable[..., Any], argnums: int = 0) -> Callable[..., Any]:
-    """∂y/∂x as a function: an array of shape y.shape + x.shape, one replay for each element of y.
+    """∂y/∂x as a function: an array of shape `y.shape + x.shape`, one replay for each element of y.
 
     >>> jacobian(lambda x: x * x)([1.0, 2.0])
     array([[2., 0.],

@@ -19,8 +19,8 @@ million parameters.
 If x is used twice, as in x · x, moving x by ε moves the left factor by ε and the right one by ε,
 and L changes by both. Each use of x sends a **contribution**, and the gradient of x is their sum.
 The same holds for an element that NumPy copies to many places: in x + b with x of shape (2, 3) and
-b of shape (3,), g has the shape (2, 3), and ∂L/∂b = g.sum(axis=0). This is **un-broadcasting**, in
-the function `_fitted` below.
+b of shape (3,), g has the shape (2, 3), and ∂L/∂b = `g.sum(axis=0)`. This is **un-broadcasting**,
+in the function `_fitted` below.
 
 That decides the order. A result may pass its gradient on only when the gradient is complete, that
 is, when everything computed from this result has sent its contribution. A result is newer than

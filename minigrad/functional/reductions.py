@@ -106,7 +106,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, *, keepdims: bool = False) -
 
 
 def dot(a: Any, b: Any) -> Tensor:
-    """Multiply as NumPy's `dot`: the last axis of a against the last but one of b. Matrices: a @ b.
+    """Multiply as NumPy's `dot`: the last axis of *a* and the last but one of b. Matrices: a @ b.
 
     >>> dot([1, 2], [3, 4])
     array(11)
@@ -119,7 +119,7 @@ def dot(a: Any, b: Any) -> Tensor:
 
 
 def outer(a: Any, b: Any) -> Tensor:
-    """Multiply every element of a by every element of b. (n,), (m,) → (n, m)
+    """Multiply every element of *a* by every element of b. (n,), (m,) → (n, m)
 
     >>> outer([1, 2], [3, 4])
     array([[3, 4],

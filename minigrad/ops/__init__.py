@@ -22,7 +22,7 @@ gradient of one input. Capitals in docstrings are the matrices of the lower-case
 and G = ∂L/∂C for an output C. The signs:
 
     a ⊙ b     elementwise product             ⟨a, b⟩    Σᵢ aᵢ bᵢ
-    δᵢⱼ       1 if i = j, else 0              diag(a)   a on the diagonal, else 0
+    δᵢⱼ       1 if i = j, else 0              diag(a)   *a* on the diagonal, else 0
     [i = j]   1 if the bracket holds, else 0  ‖a‖       √⟨a, a⟩
 
     >>> from minigrad import softmax

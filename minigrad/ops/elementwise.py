@@ -13,7 +13,7 @@ to derive is the ordinary derivative f′, and that is what the docstrings below
 shorter when it is written with the output y, as for y = exp(x), the rule uses y, which the engine
 passes to the VJP. Then nothing is computed twice, and the closure holds no array.
 
-If broadcasting stretched a or b to the output's shape, its VJP returns a gradient of that shape.
+If broadcasting stretched *a* or b to the output's shape, its VJP returns a gradient of that shape.
 The engine sums it back to the input's shape (chapter 2.1), so the rules below ignore broadcasting.
 
 Exercise 7 of `python -m demos learn`: write the rule of exp, your first.
@@ -107,7 +107,7 @@ def tanh(x, /):
 def maximum(a, b, /):
     """y = max(a, b): the larger input is copied, so it gets the gradient and the other gets 0.
 
-    At a tie, moving a up counts fully and moving it down not at all: the slope used is the mean
+    At a tie, moving *a* up counts fully and moving it down not at all: the slope used is the mean
     of the two, ½ for each input. The two gradients then still sum to g. So `maximum(x, 0)` has
     slope ½ at exactly 0. (The `relu` of chapter 6.1 has the same values, and the slope 0 there.)
     """

@@ -296,8 +296,7 @@ def rotate_pairs(x, /, cos, sin, pairs="neighbours"):
 
     A turn by θ is a matrix whose transpose is the turn by -θ, so g is turned back:
 
-        ( cos θ  -sin θ )ᵀ    (  cos θ  sin θ )
-        ( sin θ   cos θ )  =  ( -sin θ  cos θ )
+        [[cos θ, -sin θ], [sin θ, cos θ]]ᵀ = [[cos θ, sin θ], [-sin θ, cos θ]]
 
     >>> rotate_pairs([1.0, 2.0, 3.0, 4.0], 0.0, 1.0)        # by 90°
     array([-2.,  1., -4.,  3.])

@@ -66,7 +66,7 @@ def solve(a: Any, b: Any) -> Tensor:
         dA X + A dX = dB        dX = A⁻¹ (dB - dA X)
 
     B moves X through A⁻¹, so its gradient comes back through the transpose of that, which is
-    again the solution of a system. A moves X as a change of B by -dA X would:
+    again the solution of a system. *A* moves X as a change of B by -dA X would:
 
         ∂L/∂B = A⁻ᵀ G        ∂L/∂A = -(∂L/∂B) Xᵀ
 

@@ -74,7 +74,7 @@ def _matmul(a, b, /):
 
 
 def _of_a_vector(a: Any, b: Any) -> Tensor:
-    """Return the product where a or b is a vector, which is taken for a row or a column."""
+    """Return the product where *a* or b is a vector, which is taken for a row or a column."""
     _refuse_shapes(a, b)
     if b.ndim == 1:
         c = matmul(a, b.reshape(-1, 1))
@@ -85,7 +85,7 @@ def _of_a_vector(a: Any, b: Any) -> Tensor:
 
 @primitive(name="matmul")
 def _rows_matmul(a, b, /):
-    """Multiply a stack a by one matrix b: all rows of a's matrices form one large matrix.
+    """Multiply a stack *a* by one matrix b: all rows of a's matrices form one large matrix.
 
     One large product is several times faster than many small ones. Aᵀ G of the large matrices is
     already the sum over the stack; otherwise the engine would add up one gradient for each matrix.

@@ -118,7 +118,7 @@ def test_a_page_has_every_paragraph_and_every_example_once_and_in_order(source, 
                 texts.append(re.sub(r"^In chapter 0: .*$", "", part, flags=re.MULTILINE))
             else:
                 examples += [x[4:] for x in doctest_lines(part)]
-                examples += part.want.splitlines()
+                examples += part.want.replace("<BLANKLINE>", "").splitlines()
     shown = [re.sub(r"^(>>> |\.\.\. )", "", line) for line in read.console]
     assert [x.rstrip() for x in shown] == [x.rstrip() for x in examples]
     follows = "".join(m[1] for m in re.finditer(r"# -* ?(A first reading.*)\n", source.text))

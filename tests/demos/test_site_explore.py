@@ -186,13 +186,13 @@ def test_it_asks_before_it_shows(visit):
     assert page.inner_text(".told >> visible=true").startswith(
         "Not as you guessed: it becomes 30,000"
     )
-    assert page.input_value("#c") == "1" and page.is_visible(".after")
+    assert page.input_value("#c") == "1" and not page.is_visible(".after")
     assert page.inner_text("#rms_x_times") == "1/30,000 of that"
     guess(page, 3)  # the first guess stays
     assert page.get_attribute(".question:not([hidden]) [data-right]", "aria-pressed") is None
     guess(page, 2, case=1)
     assert page.inner_text(".told >> visible=true").startswith("As you guessed: 0.62")
-    assert page.inner_text("#rms_q_times") == "4.6 times that"
+    assert page.inner_text("#rms_q_times") == "4.6 times that" and page.is_visible(".after")
 
 
 @pytest.mark.parametrize(

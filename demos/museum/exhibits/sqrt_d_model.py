@@ -11,7 +11,7 @@ import numpy as np
 from attention import split_heads
 from minigrad import Tensor, softmax
 
-REPAIR = "Take d_k from the tensors that are multiplied, q.shape[-1], and not from a configuration."
+REPAIR = "Take d_k from the tensors that are multiplied, `q.shape[-1]`, not from a configuration."
 
 
 def broken(x, w_q, w_k, num_heads):

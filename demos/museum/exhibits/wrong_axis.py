@@ -11,7 +11,7 @@ import numpy as np
 from attention import causal_mask
 from minigrad import Tensor, gradients, softmax, where
 
-REPAIR = "Count the axis from the end, where the keys are: axis=-1 is right for any batch axes."
+REPAIR = "Count the axis from the end, where the keys are: `axis=-1` is right for any batch axes."
 
 
 def broken(q, k, mask):
