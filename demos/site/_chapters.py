@@ -316,7 +316,8 @@ class Book:
                 lesson = False
             if kind == "text":
                 paragraphs = what.split("\n\n")
-                beside = following == "examples" and max(len(paragraphs) - 2, 0)
+                two = len(paragraphs) > 1 and not paragraphs[-2].startswith("    ")
+                beside = len(paragraphs) - 1 - two
                 alone = paragraphs[:beside] if following == "examples" else paragraphs
                 rows.append(_row(self.prose("\n\n".join(alone))))
                 if following == "examples":
