@@ -5,20 +5,33 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from demos.site import _source
 from demos.site._contents import PICTURES, STOP, Chapter
 from demos.site._source import DEFINITIONS, Source
-from demos.site._templates import Page, formula, inline, markdown, plain
+from demos.site._templates import (
+    Page,
+    fill,
+    fold,
+    formula,
+    inline,
+    markdown,
+    plain,
+    row,
+    sentence,
+    slug,
+    top,
+    turn,
+)
 
-SAYS = """<p>The pages are the source files: prose at the left, code at the right. Those with a
-<span class="star">★</span> make an evening. They need Python, the chain rule and products of
-matrices, and chapters 11 and 16 the variance of a sum. What a first reading may leave out is
-folded, and not in the minutes. (Some numbers are not used.)</p>"""
 EXAMPLES = doctest.DocTestParser()
+NUMBER = r"\d+(?:\.\d+)*"
+NUMBERED = rf"(?:[Cc]hapter|[Ee]xercise)s?\s+{NUMBER}(?:(?:, and|,| and| or| to)\s+{NUMBER})*"
+Part = str | list[doctest.Example]  # of a docstring
 
 
 class Book:
@@ -27,16 +40,10 @@ class Book:
     def __init__(self, chapters: dict[str, Chapter], files: dict[str, Source]) -> None:
         self.chapters, self.files = chapters, files
         self.pages = {each.source.name: each.page for each in chapters.values()}
-        for name in files.keys() - self.pages.keys():
-            self.pages[name] = f"{name}.html"
+        self.tools = [each for name, each in files.items() if name not in self.pages]
+        self.pages |= {each.name: f"{each.name}.html" for each in self.tools}
         self.index: list[tuple[str, str, str]] = []  # of Find: a name, what it is, its address
         self._cache: dict[Source, list[str]] = {}
-
-    @property
-    def tools(self) -> list[Source]:
-        """The files that are not chapters."""
-        known = {each.source for each in self.chapters.values()}
-        return [each for each in self.files.values() if each not in known]
 
     def address(self, source: Source, name: str) -> str:
         """Return where a definition is shown; no name stands for the file, "" for nowhere."""
@@ -49,15 +56,12 @@ class Book:
 
     def links(self, text: str) -> str:
         """Return a text as HTML whose chapters and exercises are links."""
-        out, last = [], 0
-        number = r"\d+(?:\.\d+)*"
-        joined = rf"(?:[Cc]hapter|[Ee]xercise)s?\s+{number}(?:(?:, and|,| and| or| to)\s+{number})*"
-        for m in re.finditer(joined, text):
-            out.append(formula(text[last : m.start()]))
-            page = self._exercise if m[0][0] in "eE" else self._chapter
-            out.append(re.sub(number, lambda n, page=page: page(n[0]), m[0]))
-            last = m.end()
-        return "".join([*out, formula(text[last:])])
+        shown = []
+        for i, part in enumerate(re.split(f"({NUMBERED})", text)):
+            page = self._exercise if part[:1] in ("e", "E") else self._chapter
+            numbered = lambda m, page=page: page(m[0])
+            shown.append(re.sub(NUMBER, numbered, part) if i % 2 else formula(part))
+        return "".join(shown)
 
     def _chapter(self, number: str) -> str:
         inside = [n for n in self.chapters if n == number or n.startswith(f"{number}.")]
@@ -139,57 +143,29 @@ class Book:
                 rows.append(f'<div class="out">{escape(line, quote=False) or " "}</div>')
         return f'<div class="code console" tabindex="0">{"".join(rows)}</div>'
 
-    def parts(self, source: Source, docstring: str) -> list[tuple[str, Any]]:
-        """Split a docstring into its texts and its blocks of examples, in order."""
-        found: list[tuple[str, Any]] = []
-        for part in EXAMPLES.parse(docstring):
-            if isinstance(part, str):
-                text = "\n".join(x if x.strip() else "" for x in part.split("\n")).strip("\n")
-                if text.strip():
-                    found.append(("text", text))
-            elif found and found[-1][0] == "examples":
-                found[-1][1].append(part)
-            else:
-                found.append(("examples", [part]))
-        return found
-
     # ------------------------------------------------------------ pages
 
     def chapter(self, chapter: Chapter) -> Page:
         """Return a chapter's page."""
         source, order = chapter.source, list(self.chapters.values())
-        place = order.index(chapter)
-        title, says = formula(chapter.title), chapter.says[:1].upper() + chapter.says[1:]
-        linked = lambda found: ", ".join(
-            f'<a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in found
-        )
+        linked = lambda found: ", ".join(f'<a href="{x.page}">{_named(x)}</a>' for x in found)
         facts = [f"{chapter.minutes} min{' · ★ of the evening' * chapter.star}"]
-        facts += [f"needs {linked(chapter.needs)}"] * bool(chapter.needs)
-        facts += [_many("leads to", chapter.leads, linked)] * bool(chapter.leads)
-        facts += [
-            f"<code>{source.path}</code>, {len(source.lines)} lines",
-            self.notebook(chapter.number),
-        ]
-        head = [
-            f'<p class="kicker">Chapter {chapter.number} · {chapter.part}</p><h1>{title}</h1>',
-            f'<p class="sub">{inline(says, self.links)}{"." * (says[-1] != "?")}</p>',
-            f'<div class="facts">{"".join(f"<div>{fact}</div>" for fact in facts)}</div>',
-        ]
+        if chapter.needs:
+            facts.append(f"needs {linked(chapter.needs)}")
+        if len(chapter.leads) > 6:
+            summary = f"leads to {len(chapter.leads)} chapters"
+            facts.append(fold(summary, linked(chapter.leads)))
+        elif chapter.leads:
+            facts.append(f"leads to {linked(chapter.leads)}")
+        facts += [_size(source), notebook(chapter.number)]
+        kicker = f"Chapter {chapter.number} · {chapter.part}"
+        sub = sentence(chapter.says, self.links)
+        body = [self.contents(chapter), top(kicker, formula(chapter.title), sub, facts)]
         if chapter.number in PICTURES:
-            name, says = PICTURES[chapter.number]
-            head.append(_figure(name, says))
-        turns = [
-            f'<a href="{x.page}" rel="{rel}">{before}{x.number} {formula(x.title)}{after}</a>'
-            for found, rel, before, after in (
-                (order[place - 1 : place] if place else [], "prev", "← ", ""),
-                (order[place + 1 : place + 2], "next", "", " →"),
-            )
-            for x in found
-        ]
-        side = self.contents(chapter)
-        turn = f'<nav class="turn" aria-label="Chapters before and after">{"".join(turns)}</nav>'
-        body = [side, *head, *self.rows(source), turn]
-        name = f"{chapter.number} {plain(title)}"
+            body.append(_figure(*PICTURES[chapter.number]))
+        pages = [(each.page, _named(each)) for each in order]
+        body += [*self.rows(source), turn(pages, order.index(chapter))]
+        name = plain(_named(chapter))
         self.index.append((name, "chapter", chapter.page))
         body = [re.sub("<strong>(.+?)</strong>", self._term(chapter), part) for part in body]
         return Page(chapter.page, name, body, plain(chapter.says), "Book", "chapter")
@@ -200,7 +176,7 @@ class Book:
 
         def marked(m: re.Match[str]) -> str:
             word = plain(m[1]).rstrip(".?")
-            if (place := f"term-{_slug(word)}") in known or not _slug(word):
+            if (place := f"term-{slug(word)}") in known or not slug(word):
                 return m[0]
             known.add(place)
             self.index.append((word, f"term, chapter {chapter.number}", f"{chapter.page}#{place}"))
@@ -208,95 +184,72 @@ class Book:
 
         return marked
 
+    def parts(self, shown: Callable[[Chapter], str], around: str) -> str:
+        """Return each part's name and its chapters as `shown`, put into `around`."""
+        groups = groupby(self.chapters.values(), key=lambda each: each.part)
+        return "".join(around.format(part, "".join(map(shown, each))) for part, each in groups)
+
     def contents(self, now: Chapter | None = None) -> str:
-        """Return the list of all chapters, by parts."""
-        shown, part = [], ""
-        for each in self.chapters.values():
-            if each.part != part:
-                part = each.part
-                shown.append(f"<b>{part}</b>")
-            here = ' aria-current="page"' if each is now else ""
+        """Return the folded list of all chapters."""
+
+        def shown(each: Chapter) -> str:
+            here = ' aria-current="page"' * (each is now)
             star = ' <span class="star" aria-label="of the evening">★</span>' * each.star
-            shown.append(
-                f'<a href="{each.page}"{here}>{each.number} {formula(each.title)}{star}</a>'
-            )
-        nav = f'<nav aria-label="Chapters">{"".join(shown)}</nav>'
+            return f'<a href="{each.page}"{here}>{_named(each)}{star}</a>'
+
+        nav = f'<nav aria-label="Chapters">{self.parts(shown, "<b>{}</b>{}")}</nav>'
         return f'<details class="contents"><summary>All chapters</summary>{nav}</details>'
 
     def page(self) -> Page:
         """Return the list of all chapters, with what you know after each."""
-        shown, part = ["<h1>The book</h1>", SAYS, '<div class="parts">'], ""
-        for each in self.chapters.values():
-            if each.part != part:
-                shown += ["</ol></section>"] * bool(part)
-                shown += [f"<section><h2>{each.part}</h2>", '<ol class="list">']
-                part = each.part
+
+        def shown(each: Chapter) -> str:
             star = ' <span class="star" title="of the evening">★</span>' * each.star
-            shown.append(
+            return (
                 f'<li><b>{each.number}</b> <a href="{each.page}">{formula(each.title)}</a>{star} '
                 f"<small>{each.minutes} min</small><br>{inline(each.after, self.links)}</li>"
             )
+
+        around = '<section><h2>{}</h2><ol class="list">{}</ol></section>'
         tools = "".join(
             f'<li><a href="{self.pages[each.name]}"><code>{each.name}</code></a><br>'
             f"{inline(each.docstring.partition(chr(10))[0], self.links)}</li>"
             for each in self.tools
         )
-        shown += ["</ol></section></div><h2>Tools, to be used and not read</h2>"]
-        shown += [f'<ul class="list">{tools}</ul>']
-        return Page("book.html", "The book", shown, "All chapters in their order.", "Book")
-
-    def notebook(self, name: str) -> str:
-        """Return the link to a notebook."""
-        return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
+        body = fill("book", parts=self.parts(shown, around), tools=tools)
+        return Page("book.html", "The book", [body], "All chapters in their order.", "Book")
 
     def tool(self, source: Source) -> Page:
         """Return a tool's page of reference."""
-        said = source.docstring.partition("\n")[0]
-        self.index.append((source.name, "a tool", self.pages[source.name]))
-        body = [
-            self.contents(),
-            '<p class="kicker">A tool, to be used and not read</p>',
-            f"<h1><code>{source.name}</code></h1>",
-            f'<p class="sub">{inline(said, self.links)}</p>',
-            f'<p class="kicker"><code>{source.path}</code>, {len(source.lines)} lines</p>',
-            *self.rows(source),
-        ]
-        return Page(self.pages[source.name], source.name, body, plain(said), "Book", "chapter")
+        said, page = source.docstring.partition("\n")[0], self.pages[source.name]
+        self.index.append((source.name, "a tool", page))
+        kicker, title = "A tool, to be used and not read", f"<code>{source.name}</code>"
+        head = top(kicker, title, inline(said, self.links), [_size(source)])
+        body = [self.contents(), head, *self.rows(source)]
+        return Page(page, source.name, body, plain(said), "Book", "chapter")
 
     # ------------------------------------------------------------ rows
 
     def rows(self, source: Source) -> list[str]:
         """Return a file as rows: the module's docstring, then every statement in order."""
-        first, *body = source.tree.body
-        shown = [self._opening(source)]
-        later = STOP in source.docstring
-        imports = [x for x in body if isinstance(x, ast.Import | ast.ImportFrom)]
-        start = first.end_lineno or 1
+        start = source.tree.body[0].end_lineno or 1
+        shown, later = [self._opening(source)], STOP in source.docstring
+        imports = [x for x in source.tree.body if isinstance(x, ast.Import | ast.ImportFrom)]
         if imports:
-            end = imports[-1].end_lineno or 1
-            modules = sorted(
-                {x.module or "" for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
-            )
-            said = f"Imports{': ' * bool(modules)}{', '.join(modules)}"
-            inside = self.code(source, start + 1, end)
-            shown.append(
-                _row(
-                    "", f'<details class="fold imports"><summary>{said}</summary>{inside}</details>'
-                )
-            )
-            start = end
-        for kind, *what in self._items(
-            source, [x for x in body if x.lineno > start], start, len(source.lines)
-        ):
+            first, start = start + 1, imports[-1].end_lineno or 1
+            names = {x.module for x in imports if isinstance(x, ast.ImportFrom)} - {"__future__"}
+            said = ": ".join(filter(None, ["Imports", ", ".join(sorted(names))]))
+            shown.append(row("", fold(said, self.code(source, first, start), "fold imports")))
+        for kind, *what in _items(source, start + 1):
             if kind == "head":
-                place = _slug(what[0])
+                place = slug(what[0])
                 shown.append(f'<h2 id="{place}">{inline(what[0], self.links)}{_self(place)}</h2>')
             elif kind == "stop":
                 summary, _, more = what[0].partition("\n\n")
-                shown += [_later(inline(summary, self.links)), _row(self.prose(more))]
+                shown += [_later(inline(summary, self.links)), row(self.prose(more))]
                 later = True
             elif kind == "code":
-                shown.append(_row("", self.code(source, *what)))
+                shown.append(row("", self.code(source, *what)))
             else:
                 shown.append(self._definition(source, *what))
         return [*filter(None, shown), *["</details>"] * later]
@@ -307,22 +260,21 @@ class Book:
         replaced = re.search(r"^In chapter 0: `(.+?)`\.$", text, re.MULTILINE)
         right = [self._replaces(replaced[1])] if replaced else []
         text = text.replace(replaced[0], "") if replaced else text
-        rows, lesson = [], True
-        parts = self.parts(source, text)
-        for (kind, what), (following, examples) in zip(parts, [*parts[1:], ("", [])], strict=False):
-            if kind == "text" and STOP in what and lesson:
-                before, _, what = what.partition(STOP)
-                rows += [_row(self.prose(before)), _later(STOP)]
+        rows, lesson, parts = [], True, _parts(text)
+        for part, following in zip(parts, [*parts[1:], ""], strict=False):
+            if not isinstance(part, str):
+                continue
+            if STOP in part and lesson:
+                before, _, part = part.partition(STOP)
+                rows += [row(self.prose(before)), _later(STOP)]
                 lesson = False
-            if kind == "text":
-                paragraphs = what.split("\n\n")
-                two = len(paragraphs) > 1 and not paragraphs[-2].startswith("    ")
-                beside = len(paragraphs) - 1 - two
-                alone = paragraphs[:beside] if following == "examples" else paragraphs
-                rows.append(_row(self.prose("\n\n".join(alone))))
-                if following == "examples":
-                    left = self.prose("\n\n".join(paragraphs[beside:]))
-                    rows.append(_row(left, self.console(source, examples)))
+            paragraphs, beside = part.split("\n\n"), None
+            if not isinstance(following, str):  # a display stands with the sentence above it
+                beside = -2 if paragraphs[-2:-1] and not paragraphs[-2].startswith("    ") else -1
+            rows.append(row(self.prose("\n\n".join(paragraphs[:beside]))))
+            if beside:
+                left = self.prose("\n\n".join(paragraphs[beside:]))
+                rows.append(row(left, self.console(source, following)))
         return "".join([*right, *rows])
 
     def _replaces(self, code: str) -> str:
@@ -336,84 +288,80 @@ class Book:
             f'<div class="code" tabindex="0"><div class="ln">{line}</div></div></div>'
         )
 
-    def _items(
-        self, source: Source, body: list[Any], start: int, end: int
-    ) -> list[tuple[Any, ...]]:
-        """Return headings, the stop line, code, and definitions, with their lines."""
-        found: list[tuple[Any, ...]] = []
-        for node in [*body, None]:
-            first = end + 1
-            if node is not None:
-                first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-            first = self._gap(source, found, start + 1, first, node)
-            if node is None:
-                break
-            start = node.end_lineno
-            methods = [x for x in getattr(node, "body", ()) if isinstance(x, ast.FunctionDef)]
-            if isinstance(node, ast.ClassDef) and any(map(ast.get_docstring, methods)):
-                head = min([methods[0].lineno, *(d.lineno for d in methods[0].decorator_list)]) - 1
-                inner = node.body[node.body.index(methods[0]) :]
-                while (
-                    source.lines[head - 1].lstrip().startswith(("#", "@"))
-                    or not source.lines[head - 1].strip()
-                ):
-                    head -= 1
-                found.append(("definition", node, first, head, node.name))
-                for item in self._items(source, inner, head, node.end_lineno):
-                    if item[0] == "definition":
-                        item = (*item[:4], f"{node.name}.{item[4]}")
-                    found.append(item)
-            elif isinstance(node, DEFINITIONS) and ast.get_docstring(node):
-                found.append(("definition", node, first, start, node.name))
-            elif found and found[-1][0] == "code" and found[-1][2] >= first - 2:
-                found[-1] = ("code", found[-1][1], start)
-            else:
-                found.append(("code", first, start))
-        return found
-
-    def _gap(self, source: Source, found: list[Any], first: int, last: int, node: Any) -> int:
-        """Handle the comments between two statements; return where the next one's lines begin."""
-        n = first
-        while n < last:
-            line = source.lines[n - 1].strip()
-            if STOP in line:
-                said = []
-                while n < last and source.lines[n].strip().startswith("#"):
-                    said.append(source.lines[n].strip().removeprefix("#").strip())
-                    n += 1
-                found.append(("stop", "\n".join([STOP, *said])))
-            elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
-                found.append(("head", m[1]))
-            elif line.startswith("#"):
-                end = n
-                while end < last and source.lines[end - 1].strip().startswith("#"):
-                    end += 1
-                if end == last and node is not None:
-                    return n
-                found.append(("code", n, end - 1))
-                n = end
-            n += 1
-        return last
-
     def _definition(self, source: Source, node: Any, first: int, last: int, name: str) -> str:
         said = ast.get_docstring(node) or ""
         skip = range(node.body[0].lineno, node.body[0].end_lineno + 1) if said else range(0)
         self.index.append((name, source.path, self.address(source, name)))
         head = f'<h2 class="name" id="{name}"><code>{name}</code>{_self(name)}</h2>'
-        parts = self.parts(source, said)
-        texts = "\n\n".join(what for kind, what in parts if kind == "text").split("\n\n")
-        shown = [self.console(source, what) for kind, what in parts if kind == "examples"]
+        parts = _parts(said)
+        texts = "\n\n".join(x for x in parts if isinstance(x, str)).split("\n\n")
+        shown = "".join(self.console(source, x) for x in parts if not isinstance(x, str))
         cut = next((i for i, text in enumerate(texts) if "∂" in text), 0)
         value = _value(node)
-        if cut and value and last > value:
-            top = head + self.prose("\n\n".join(texts[:cut]))
-            rest = self.prose("\n\n".join(texts[cut:]))
-            code = self.code(source, value + 1, last, skip)
-            return _row(top, self.code(source, first, value, skip), "rule") + _row(
-                rest, "".join([code, *shown])
-            )
-        code = self.code(source, first, last, skip)
-        return _row(head + self.prose("\n\n".join(texts)), "".join([code, *shown]), "rule")
+        if not (cut and value and last > value):
+            left = head + self.prose("\n\n".join(texts))
+            return row(left, self.code(source, first, last, skip) + shown, "rule")
+        left = head + self.prose("\n\n".join(texts[:cut]))
+        above = row(left, self.code(source, first, value, skip), "rule")
+        rest = self.prose("\n\n".join(texts[cut:]))
+        return above + row(rest, self.code(source, value + 1, last, skip) + shown)
+
+
+def _parts(docstring: str) -> list[Part]:
+    """Split a docstring into its texts and its blocks of examples, in order."""
+    found = (x for x in EXAMPLES.parse(docstring) if not isinstance(x, str) or x.strip())
+    blocks = (list(each) for _, each in groupby(found, key=type))
+    return [x[0].strip("\n") if isinstance(x[0], str) else x for x in blocks]
+
+
+def _documented(body: list[Any], lines: list[str], inside: str = "") -> Iterator[Any]:
+    """Yield each definition that has text: its first line, itself, its last line and its name.
+
+    A class whose methods have text ends where they begin.
+    """
+    for node in (each for each in body if isinstance(each, DEFINITIONS)):
+        first, last = _first(node), node.end_lineno
+        methods = [x for x in node.body if isinstance(x, ast.FunctionDef)]
+        if isinstance(node, ast.ClassDef) and any(map(ast.get_docstring, methods)):
+            last = _first(methods[0]) - 1
+            while not lines[last - 1] or lines[last - 1].startswith("#"):
+                last -= 1
+            yield first, (node, last, inside + node.name)
+            yield from _documented(node.body, lines, f"{inside}{node.name}.")
+        elif ast.get_docstring(node):
+            yield first, (node, last, inside + node.name)
+
+
+def _first(node: Any) -> int:
+    """Return the first line of a definition: that of its decorators, if it has some."""
+    return min(each.lineno for each in [node, *node.decorator_list])
+
+
+def _items(source: Source, first: int) -> list[tuple[Any, ...]]:
+    """Return what follows a line: headings, the stop, definitions with text, and other code."""
+    lines = [*map(str.strip, source.lines), ""]
+    definitions = dict(_documented(source.tree.body, lines))
+    found: list[tuple[Any, ...]] = []
+    n = first
+    while n < len(lines):
+        line = lines[n - 1]
+        below = next(i for i in range(n, len(lines) + 1) if not lines[i - 1].startswith("#"))
+        if STOP in line:
+            said = [x.removeprefix("#").strip() for x in lines[n : below - 1]]
+            found.append(("stop", "\n".join([STOP, *said])))
+            n = below - 1
+        elif m := re.fullmatch(r"# -{5,} ?(.*)", line):
+            found.append(("head", m[1]))
+        elif below in definitions:
+            node, last, name = definitions[below]
+            found.append(("definition", node, n, last, name))
+            n = last
+        elif line and found and found[-1][0] == "code" and found[-1][2] >= n - 2:
+            found[-1] = ("code", found[-1][1], n)
+        elif line:
+            found.append(("code", n, n))
+        n += 1
+    return found
 
 
 def _value(node: Any) -> int | None:
@@ -426,20 +374,17 @@ def _value(node: Any) -> int | None:
     return value.end_lineno if lines and min(lines) > (value.end_lineno or 0) else None
 
 
-def _row(left: str, right: str = "", kind: str = "") -> str:
-    if not right:
-        return f'<div class="prose {kind}">{left}</div>' if left else ""
-    return (
-        f'<div class="row {kind}"><div class="prose">{left}</div>'
-        f'<div class="beside">{right}</div></div>'
-    )
+def notebook(name: str) -> str:
+    """Return the link to a notebook."""
+    return f'<a href="notebooks/{name}.ipynb" download>as a notebook</a>'
 
 
-def _many(said: str, found: list[Chapter], linked: Callable[[list[Chapter]], str]) -> str:
-    """Return links to chapters, folded if they are more than six."""
-    if len(found) <= 6:
-        return f"{said} {linked(found)}"
-    return f"<details><summary>{said} {len(found)} chapters</summary>{linked(found)}</details>"
+def _named(chapter: Chapter) -> str:
+    return f"{chapter.number} {formula(chapter.title)}"
+
+
+def _size(source: Source) -> str:
+    return f"<code>{source.path}</code>, {len(source.lines)} lines"
 
 
 def _figure(name: str, says: str) -> str:
@@ -457,7 +402,3 @@ def _self(place: str) -> str:
 
 def _later(said: str) -> str:
     return f'<details class="later" id="later"><summary>{said}</summary>'
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")

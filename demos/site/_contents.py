@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from demos.site._source import Source, sources
+from demos.site._templates import slug
 
 ROOT = Path(__file__).parents[2]
 PRELUDE = """import numpy as np
@@ -19,96 +20,69 @@ from minigrad.nn import *
 from minigrad.optim import *
 from attention import *"""  # what every example may use
 STOP = "A first reading may stop here."
-PARTS = (  # name and folder; of each file: ★ if it is of the evening, and what you know afterwards
-    ("The idea", "minigrad", (("idea", "★", "backpropagation through attention, on one screen"),)),
-    (
-        *("The engine", "minigrad/engine"),
-        (
-            ("tensor", "★", "what a tensor holds, and what it refuses to keep every gradient"),
-            ("record", "★", "what an operation leaves behind, and how to compute without a trace"),
-            ("rules", "★", "how a value and its derivatives become an operation, yours too"),
-            ("words", "", "how operators, methods and NumPy's own functions come to record"),
-            ("replay", "★", "why reverse mode, in what order, and why gradients add up"),
-            ("autograd", "", "`backward` and `gradients`, as arrays or to differentiate again"),
-            ("derivatives", "", "`grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`"),
-            ("recomputing", "", "how to pay for memory with time"),
-        ),
-    ),
-    (
-        *("Primitives", "minigrad/ops"),
-        (
-            ("__init__", "★", "which functions are differentiated by hand, how to read a rule"),
-            ("elementwise", "★", "why a diagonal Jacobian is only a product"),
-            ("shape", "", "what a derivative is where nothing is computed: the way back"),
-            ("indexing", "", "where the gradient of `x[2]` goes, and why it is added there"),
-            ("reduce", "★", "how one gradient is shared among many inputs"),
-            ("linalg", "★", "where the transposes in G Bᵀ and Aᵀ G come from"),
-            ("softmaxes", "★", "softmax's Jacobian, and the moment when attention stops learning"),
-            ("fused", "", "what layer normalisation costs, and its derivative in one line"),
-            ("products", "", "how `einsum` does without transposes, forward and backward"),
-            ("inverses", "", "how to differentiate the solution of an equation: A⁻¹, A⁻¹ B"),
-            ("classification", "", "what a classifier learns from: prediction minus truth"),
-        ),
-    ),
-    (
-        *("Checks", "minigrad/checks"),
-        (
-            ("differences", "★", "how far to believe a numerical derivative"),
-            ("claims", "", "what exactly is compared with a finite difference"),
-            ("checking", "", "how one random direction tests a million derivatives"),
-        ),
-    ),
-    ("Graphs", "minigrad/graphs", (("__init__", "", "how to see a record, with its gradients"),)),
-    (
-        *("Functions", "minigrad/functional"),
-        (
-            ("__init__", "", "how few operations need a derivative of their own"),
-            ("curves", "", "why the computer gets another formula than the blackboard"),
-            ("reductions", "", "what to do where a right formula divides 0 by 0"),
-            ("learning", "", "why a loss takes logits, and what padding and dropout do"),
-        ),
-    ),
-    (
-        *("Layers", "minigrad/nn"),
-        (
-            ("module", "", "how parameters are found, named, frozen, saved and loaded"),
-            ("layers", "", "the layers every model is built of, a few lines each"),
-        ),
-    ),
-    ("Training", "minigrad", (("optim", "", "what to do with a gradient: from SGD to AdamW"),)),
-    (
-        *("Attention", "attention"),
-        (
-            ("scaled_dot_product", "★", "attention, and the way back through it, with numbers"),
-            ("masks", "", "what True means in a mask, and how to build the usual ones"),
-            ("additive", "", "what came before the product, and where its scale was hidden"),
-            ("fused", "", "how softmax is summed up online, both ways without T² numbers"),
-            ("multi_head", "★", "what is split among heads, and what is not"),
-            ("positions", "", "why attention knows no order, and three places to put it in"),
-        ),
-    ),
-    (
-        *("Transformers", "attention"),
-        (
-            ("blocks", "", "what stands around attention, and where the normalisation goes"),
-            ("transformer", "", "encoder, decoder, and the paper's model of both"),
-            ("models", "", "what GPT-2 and Llama changed, part by part"),
-            ("generation", "", "greedy, top-k, top-p and beams, and what a cache saves"),
-        ),
-    ),
-    ("The scale", "attention", (("scaling", "★", "what is true about √d_k, what is folklore"),)),
-    (
-        *("The laboratory", "attention/laboratory"),
-        (
-            ("chain", "", "which factor of ∂L/∂q makes it short or long"),
-            ("freezing", "", "what the number of keys changes"),
-            ("sharpness", "", "how curved the loss is where a training begins"),
-            ("basin", "", "which learning rates work at which width"),
-            ("trained", "", "what a trained model loses with its scale"),
-            ("neighbours", "", "what other models do instead of √d_k, all measured alike"),
-        ),
-    ),
-)
+# Of each part: its name and its folder; of each file: ★ if it is of the evening, and what a reader
+# knows afterwards.
+CONTENTS = """The idea, minigrad
+    idea               ★ backpropagation through attention, on one screen
+The engine, minigrad/engine
+    tensor             ★ what a tensor holds, and what it refuses to keep every gradient
+    record             ★ what an operation leaves behind, and how to compute without a trace
+    rules              ★ how a value and its derivatives become an operation, yours too
+    words                how operators, methods and NumPy's own functions come to record
+    replay             ★ why reverse mode, in what order, and why gradients add up
+    autograd             `backward` and `gradients`, as arrays or to differentiate again
+    derivatives          `grad`, `vjp`, `jvp`, `jacobian`, `hessian`, `hvp`
+    recomputing          how to pay for memory with time
+Primitives, minigrad/ops
+    __init__           ★ which functions are differentiated by hand, how to read a rule
+    elementwise        ★ why a diagonal Jacobian is only a product
+    shape                what a derivative is where nothing is computed: the way back
+    indexing             where the gradient of `x[2]` goes, and why it is added there
+    reduce             ★ how one gradient is shared among many inputs
+    linalg             ★ where the transposes in G Bᵀ and Aᵀ G come from
+    softmaxes          ★ softmax's Jacobian, and the moment when attention stops learning
+    fused                what layer normalisation costs, and its derivative in one line
+    products             how `einsum` does without transposes, forward and backward
+    inverses             how to differentiate the solution of an equation: A⁻¹, A⁻¹ B
+    classification       what a classifier learns from: prediction minus truth
+Checks, minigrad/checks
+    differences        ★ how far to believe a numerical derivative
+    claims               what exactly is compared with a finite difference
+    checking             how one random direction tests a million derivatives
+Graphs, minigrad/graphs
+    __init__             how to see a record, with its gradients
+Functions, minigrad/functional
+    __init__             how few operations need a derivative of their own
+    curves               why the computer gets another formula than the blackboard
+    reductions           what to do where a right formula divides 0 by 0
+    learning             why a loss takes logits, and what padding and dropout do
+Layers, minigrad/nn
+    module               how parameters are found, named, frozen, saved and loaded
+    layers               the layers every model is built of, a few lines each
+Training, minigrad
+    optim                what to do with a gradient: from SGD to AdamW
+Attention, attention
+    scaled_dot_product ★ attention, and the way back through it, with numbers
+    masks                what True means in a mask, and how to build the usual ones
+    additive             what came before the product, and where its scale was hidden
+    fused                how softmax is summed up online, both ways without T² numbers
+    multi_head         ★ what is split among heads, and what is not
+    positions            why attention knows no order, and three places to put it in
+Transformers, attention
+    blocks               what stands around attention, and where the normalisation goes
+    transformer          encoder, decoder, and the paper's model of both
+    models               what GPT-2 and Llama changed, part by part
+    generation           greedy, top-k, top-p and beams, and what a cache saves
+The scale, attention
+    scaling            ★ what is true about √d_k, what is folklore
+The laboratory, attention/laboratory
+    chain                which factor of ∂L/∂q makes it short or long
+    freezing             what the number of keys changes
+    sharpness            how curved the loss is where a training begins
+    basin                which learning rates work at which width
+    trained              what a trained model loses with its scale
+    neighbours           what other models do instead of √d_k, all measured alike
+"""
 PICTURES = {  # of demos/pictures/, with what it says
     "0": ("first", "The graph of README's program: q and k, and the gradient at each box."),
     "11": (
@@ -131,34 +105,21 @@ class Chapter:
     part: str
     star: bool
     after: str
+    number: str = ""  # 3.6
+    title: str = ""
+    says: str = ""  # what the first line says after the title
     needs: list[Chapter] = field(default_factory=list)
     leads: list[Chapter] = field(default_factory=list)
 
-    @cached_property
-    def _first(self) -> tuple[str, str, str]:
-        line = self.source.docstring.partition("\n")[0]
-        number, title, says = re.fullmatch(r"([\d.]+) · ([^:]+): (.+)", line).groups()
-        return number, title, says.rstrip(".")
-
-    @property
-    def number(self) -> str:
-        """The number, "3.6"."""
-        return self._first[0]
-
-    @property
-    def title(self) -> str:
-        """The title, "Softmax"."""
-        return self._first[1]
-
-    @property
-    def says(self) -> str:
-        """What the first line says after the title."""
-        return self._first[2]
+    def __post_init__(self) -> None:
+        line = self.source.docstring.partition("\n")[0].rstrip(".")
+        found = re.fullmatch(r"([\d.]+) · ([^:]+): (.+)", line)
+        self.number, self.title, self.says = found.groups()
 
     @property
     def page(self) -> str:
         """The file name of its page."""
-        return f"{self.number}-{re.sub(r'[^a-z0-9]+', '-', self.title.lower()).strip('-')}.html"
+        return f"{self.number}-{slug(self.title)}.html"
 
     @cached_property
     def minutes(self) -> int:
@@ -178,11 +139,14 @@ def book() -> tuple[dict[str, Chapter], dict[str, Source]]:
     """Return the chapters by number, in order, and all files of the two packages by module."""
     found = sources(ROOT, ("minigrad", "attention"))
     chapters = {}
-    for part, folder, rows in PARTS:
-        for stem, star, after in rows:
-            name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
-            chapter = Chapter(found[name], part, bool(star), after)
-            chapters[chapter.number] = chapter
+    for line in CONTENTS.splitlines():
+        if line[0] != " ":
+            part, folder = line.split(", ")
+            continue
+        stem, star, after = re.fullmatch(r" +(\w+) +(★?) +(.+)", line).groups()
+        name = f"{folder}/{stem}".replace("/", ".").removesuffix(".__init__")
+        chapter = Chapter(found[name], part, bool(star), after)
+        chapters[chapter.number] = chapter
     for chapter in chapters.values():  # (a package leads to what it gathers)
         names = chapter.source.imported(found) - {chapter.source.name}
         for other in chapters.values():

@@ -21,10 +21,10 @@ from demos.learn._mistakes import MISTAKES, mistaken
 from demos.learn._running import judged
 from demos.learn.exercises import FOLDER, stub, title
 from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
-from demos.site._chapters import Book, _row
+from demos.site._chapters import Book, notebook
 from demos.site._notebooks import CELL
 from demos.site._source import Source, coloured, resolve
-from demos.site._templates import Page, formula, inline, plain
+from demos.site._templates import Page, fold, formula, inline, plain, row, sentence, top, turn
 from demos.site._words import ELSEWHERE
 from minigrad.functional import vocabulary
 
@@ -39,13 +39,10 @@ def _page(
     """Return one of the pages of a kind, of which the first is their list."""
     file, name = names[place]
     above = f'<a href="{names[0][0]}">{here}</a> · {place} of {len(names) - 1}' if place else here
-    head = f'<p class="kicker">{above}</p><h1>{title}</h1><p class="sub">{sub}</p>'
-    head += f'<p class="facts">{"".join(f"<span>{x}</span>" for x in facts)}</p>' * bool(facts)
-    near = [(x, f"← {y}", "prev") for x, y in names[1:place][-1:]]
-    near += [(x, f"{y} →", "next") for x, y in names[place + 1 :][: min(place, 1)]]
-    turn = "".join(f'<a href="{x}" rel="{rel}">{y}</a>' for x, y, rel in near)
-    turn = f'<nav class="turn" aria-label="Before and after">{turn}</nav>' * bool(turn)
-    return Page(file, name, [head, *body, turn], plain(sub), here, "shows")
+    near = [turn(names[1:], place - 1)] * bool(place)
+    return Page(
+        file, name, [top(above, title, sub, facts), *body, *near], plain(sub), here, "shows"
+    )
 
 
 def _tile(address: str, above: str, title: str, text: str) -> str:
@@ -63,14 +60,6 @@ def _list(items: Iterable[str]) -> str:
     return f'<ul class="list">{"".join(f"<li>{item}</li>" for item in items)}</ul>'
 
 
-def _folded(title: str, inside: str) -> str:
-    return f'<details class="fold"><summary>{title}</summary>{inside}</details>'
-
-
-def _sentence(text: str) -> str:
-    return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}.")
-
-
 # ---------------------------------------------------------------- exercises
 
 
@@ -86,7 +75,7 @@ def exercises(book: Book) -> list[Page]:
     route = "".join(f'<li><a href="{x}"><b>{n}</b> {y}</a></li>' for x, y, n in stops)
     init, check = "learn init ../exercises", "learn --in ../exercises --watch"
     body = [
-        _row(
+        row(
             book.prose(f"{how}\n\n    python -m demos {init}\n    python -m demos {check}"),
             _told("e13_softmax"),
         ),
@@ -99,7 +88,7 @@ def exercises(book: Book) -> list[Page]:
         for name in members:
             place = EXERCISES.index(name) + 1
             above = f"Exercise {place}{' ★' * (name in PATH)}"
-            body.append(_tile(names[place][0], above, called[name][0], _sentence(called[name][1])))
+            body.append(_tile(names[place][0], above, called[name][0], sentence(called[name][1])))
         body.append("</div>")
     pages = [_exercise(book, place, names) for place in range(1, len(names))]
     return [_page("Exercises", names, 0, "Write it, and be answered", inline(claim), *body), *pages]
@@ -114,13 +103,13 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     links = [f'chapter <a href="{x.page}">{x.number} {formula(x.title)}</a>' for x in chapters]
     hints = importlib.import_module(f"demos.learn.checks.{name}").HINTS
     left = [book.prose("\n\n".join(task)), _letters(letters)]
-    left += [_folded(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
+    left += [fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
     code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
     command = book.prose(f"    python -m demos learn {place} --in ../exercises")
     right = f"<p>Your file <code>{name}.py</code>:</p>{code}<p>Is it right?</p>{command}"
     book.index.append((names[place][1], "exercise", names[place][0]))
-    row, star = _row("".join(left), right + _told(name)), ["★ for a first contact"] * (name in PATH)
-    return _page("Exercises", names, place, short, _sentence(question), row, facts=[*links, *star])
+    body, star = row("".join(left), right + _told(name)), ["★ for a first contact"] * (name in PATH)
+    return _page("Exercises", names, place, short, sentence(question), body, facts=[*links, *star])
 
 
 def _told(name: str) -> str:
@@ -210,17 +199,17 @@ def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
     kinds = {"-": "taken", "+": "given", " ": ""}
     lines = [f'<div class="{kinds[mark]}">{mark} {line}</div>' for mark, line in marked(each)]
     body = [
-        _row(_table(["measured", "what it does"], [row[:2] for row in rows]), puzzle(each)),
+        row(_table(["measured", "what it does"], [row[:2] for row in rows]), puzzle(each)),
         '<details class="later" id="mistake">',
         "<summary>Find it: the mistake, the check that catches it, and the repair</summary>",
-        _row(
-            f"<h2>{_sentence(each.title)}</h2>{book.prose(each.story)}",
+        row(
+            f"<h2>{sentence(each.title)}</h2>{book.prose(each.story)}",
             f'<div class="diff" tabindex="0">{"".join(lines)}</div>',
         ),
-        _row("<h2>What both do</h2>", _table(["measured", "broken", "repaired"], rows)),
-        _row(f"<h2>The check</h2>{book.prose(inspect.getdoc(module.check) or '')}", code),
-        _row("<h2>The verdict</h2>", _table(["version", "what is said of it"], verdicts)),
-        _row(f"<h2>The repair</h2>{book.prose(module.REPAIR)}"),
+        row("<h2>What both do</h2>", _table(["measured", "broken", "repaired"], rows)),
+        row(f"<h2>The check</h2>{book.prose(inspect.getdoc(module.check) or '')}", code),
+        row("<h2>The verdict</h2>", _table(["version", "what is said of it"], verdicts)),
+        row(f"<h2>The repair</h2>{book.prose(module.REPAIR)}"),
         "</details>",
     ]
     book.index.append((each.title, f"museum, exhibit {each.number}", page))
@@ -237,7 +226,7 @@ def demos(book: Book, folder: Path) -> list[Page]:
     body = []
     for kind in KINDS:
         about = said(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
-        body.append(f'<h2>{about[0]}</h2><p>{_sentence(about[2])}</p><div class="cards">')
+        body.append(f'<h2>{about[0]}</h2><p>{sentence(about[2])}</p><div class="cards">')
         body += [_card(path, folder) for path in known.values() if path.parent.name == kind]
         body.append("</div>")
     sub = (
@@ -271,15 +260,15 @@ def _demo(book: Book, place: int, names: Names) -> Page:
     file = Source(".".join(where.with_suffix("").parts), where.as_posix(), path.read_text("utf-8"))
     claim, _, text = file.docstring.partition("\n")
     prose = lambda text: book.prose(PATHS.sub(r"`\1`", text))
-    body = [_row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
+    body = [row(prose(text), f"<figure>{_picture(name)}</figure>" * bool(_picture(name)))]
     for cell in CELL.finditer(file.text):
         first, count = file.text.count("\n", 0, cell.start(3)) + 1, cell[3].count("\n")
         code = book.code(file, first, first + count - 1)
-        code = _folded(f"{count} lines", code) if cell[1].strip() == "Set-up" else code
+        code = fold(f"{count} lines", code) if cell[1].strip() == "Set-up" else code
         heading = inline(PATHS.sub(r"`\1`", cell[1].strip()))
         comment = prose(re.sub("^# ?", "", cell[2], flags=re.MULTILINE))
-        body.append(_row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
-    facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>", book.notebook(name)]
+        body.append(row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
+    facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>", notebook(name)]
     book.index.append((name, "demo", page))
     return _page("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)
 

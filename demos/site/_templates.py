@@ -1,13 +1,11 @@
 """Site · Templates: the file around a page, Markdown, and formulas set from Unicode.
 
-A page asks for nothing from outside: its style and its script are files beside it. Its policy
-allows these and, by their hashes, the scripts inside of it. All text is escaped.
+A page asks for nothing from outside: its style and its scripts are files beside it. Its policy
+allows these and no script inside of it. All text is escaped.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from markdown_it import MarkdownIt
 
 from demos._list import PAGE
 
+FOLDER = Path(__file__).parent
 MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
@@ -184,16 +183,7 @@ def markdown(text: str, links: Links = formula) -> str:
     return "\n".join(out)
 
 
-# ---------------------------------------------------------------- the file
-
-PAGE_HTML = Template((Path(__file__).parent / "page.html").read_text("utf-8"))
-HEADER = (
-    ("Book", "book.html"),
-    ("Explore", "explore.html"),
-    ("Exercises", "exercises.html"),
-    ("Museum", "museum.html"),
-    ("Demos", "demos.html"),
-)
+# ---------------------------------------------------------------- parts of a page
 
 
 def plain(shown: str) -> str:
@@ -201,9 +191,57 @@ def plain(shown: str) -> str:
     return re.sub("<[^>]*>", "", shown)
 
 
-def hash_of(script: str) -> str:
-    """Return a script's name in a content security policy."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+def slug(text: str) -> str:
+    """Return a text as an address."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def sentence(text: str, links: Links = formula) -> str:
+    """Return a line of a docstring as a sentence."""
+    return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}{'.' * (text[-1:] != '?')}", links)
+
+
+def fill(name: str, **values: object) -> str:
+    """Return a template of this folder with its values."""
+    return Template((FOLDER / f"{name}.html").read_text("utf-8")).substitute(values)
+
+
+def row(left: str, right: str = "", kind: str = "") -> str:
+    """Return prose, and what stands beside it."""
+    if not right:
+        return f'<div class="prose {kind}">{left}</div>' if left else ""
+    left = f'<div class="prose">{left}</div>'
+    return f'<div class="row {kind}">{left}<div class="beside">{right}</div></div>'
+
+
+def fold(title: str, inside: str, kind: str = "fold") -> str:
+    """Return what a reader opens by its title."""
+    return f'<details class="{kind}"><summary>{title}</summary>{inside}</details>'
+
+
+def top(kicker: str, title: str, sub: str, facts: Sequence[str] = ()) -> str:
+    """Return the top of a page: the line above the title, the title, a sentence and facts."""
+    shown = f'<p class="kicker">{kicker}</p><h1>{title}</h1><p class="sub">{sub}</p>'
+    listed = "".join(f"<div>{fact}</div>" for fact in facts)
+    return shown + f'<div class="facts">{listed}</div>' * bool(facts)
+
+
+def turn(pages: Sequence[tuple[str, str]], place: int) -> str:
+    """Return links to the pages before and after one; of each page: its address and its name."""
+    near = [f'<a href="{x}" rel="prev">← {y}</a>' for x, y in pages[:place][-1:]]
+    near += [f'<a href="{x}" rel="next">{y} →</a>' for x, y in pages[place + 1 :][:1]]
+    return f'<nav class="turn" aria-label="Before and after">{"".join(near)}</nav>'
+
+
+# ---------------------------------------------------------------- the file
+
+HEADER = (
+    ("Book", "book.html"),
+    ("Explore", "explore.html"),
+    ("Exercises", "exercises.html"),
+    ("Museum", "museum.html"),
+    ("Demos", "demos.html"),
+)
 
 
 @dataclass
@@ -216,20 +254,18 @@ class Page:
     description: str
     here: str = ""
     kind: str = ""  # a class of the body, for the style sheet
-    scripts: Sequence[str] = ()
 
     def document(self, footer: str, *, head: str = "") -> str:
         """Return the whole file: the header, the body and the footer."""
         now = lambda name: ' aria-current="page"' if name == self.here else ""
-        return PAGE_HTML.substitute(
+        return fill(
+            "page",
             title=escape(self.title),
             description=escape(self.description),
             generator=PAGE,
-            hashes="".join(f" {hash_of(script)}" for script in self.scripts),
             head=head,
             kind=self.kind,
             nav="".join(f'<a href="{file}"{now(name)}>{name}</a>' for name, file in HEADER),
             body="\n".join(self.body),
             footer=footer,
-            scripts="".join(f"<script>{script}</script>" for script in self.scripts),
         )
