@@ -19,13 +19,12 @@ from demos.__main__ import said, seconds
 from demos.learn import EXERCISES, GROUPS, PATH
 from demos.learn._mistakes import MISTAKES, mistaken
 from demos.learn._running import judged
-from demos.learn.exercises import FOLDER, stub, title
+from demos.learn.exercises import FOLDER, number, stub, title
 from demos.museum.exhibits import NAMES, Exhibit, difference, exhibit, shown, source
 from demos.site._chapters import Book, notebook
 from demos.site._notebooks import CELL
 from demos.site._source import Source, coloured, resolve
-from demos.site._templates import Page, fold, formula, inline, plain, row, sentence, top, turn
-from demos.site._words import ELSEWHERE
+from demos.site._templates import Page, fill, fold, formula, inline, plain, row, sentence, top, turn
 from minigrad.functional import vocabulary
 
 DEMOS = Path(__file__).parents[1]
@@ -65,33 +64,27 @@ def _list(items: Iterable[str]) -> str:
 
 def exercises(book: Book) -> list[Page]:
     """Return the list of the exercises, and a page for each."""
-    called = {name: title(name).partition(": ")[::2] for name in EXERCISES}
-    names = [(f"exercise-{n}.html", f"{n} {called[x][0]}") for n, x in enumerate(EXERCISES, 1)]
-    names.insert(0, ("exercises.html", "Exercises"))
+    called = {name: title(name).partition(": ") for name in EXERCISES}
+    address = {name: f"exercise-{number(name)}.html" for name in EXERCISES}
+    names = [("exercises.html", "Exercises")]
+    names += [(address[x], f"{number(x)} {called[x][0]}") for x in EXERCISES]
     claim, how, *_ = said(files()["learn"]).split("\n\n")
-    stops = [
-        (f"exercise-{EXERCISES.index(x) + 1}.html", called[x][0], x[1:3].lstrip("0")) for x in PATH
-    ]
-    route = "".join(f'<li><a href="{x}"><b>{n}</b> {y}</a></li>' for x, y, n in stops)
-    init, check = "learn init ../exercises", "learn --in ../exercises --watch"
-    body = [
-        row(
-            book.prose(f"{how}\n\n    python -m demos {init}\n    python -m demos {check}"),
-            _told("e13_softmax"),
-        ),
-        "<h2>★ Eight for a first contact</h2>",
-        "<p>With <code>--path</code> you are asked for these eight.</p>",
-        f'<ol class="route">{route}</ol>',
-    ]
+    stop = '<li><a href="{}"><b>{}</b> {}</a></li>'
+    route = "".join(stop.format(address[x], number(x), called[x][0]) for x in PATH)
+    groups = ""
     for group, members in GROUPS.items():
-        body.append(f'<h2>{group.capitalize()}</h2><div class="tiles">')
-        for name in members:
-            place = EXERCISES.index(name) + 1
-            above = f"Exercise {place}{' ★' * (name in PATH)}"
-            body.append(_tile(names[place][0], above, called[name][0], sentence(called[name][1])))
-        body.append("</div>")
+        tiles = (
+            _tile(
+                *(address[x], f"Exercise {number(x)}{' ★' * (x in PATH)}"),
+                *(called[x][0], sentence(called[x][2])),
+            )
+            for x in members
+        )
+        groups += f'<h2>{group.capitalize()}</h2><div class="tiles">{"".join(tiles)}</div>'
+    told = _told("e13_softmax")
+    body = fill("exercises", how=book.prose(how), told=told, route=route, groups=groups)
     pages = [_exercise(book, place, names) for place in range(1, len(names))]
-    return [_page("Exercises", names, 0, "Write it, and be answered", inline(claim), *body), *pages]
+    return [_page("Exercises", names, 0, "Write it, and be answered", inline(claim), body), *pages]
 
 
 def _exercise(book: Book, place: int, names: Names) -> Page:
@@ -105,11 +98,11 @@ def _exercise(book: Book, place: int, names: Names) -> Page:
     left = [book.prose("\n\n".join(task)), _letters(letters)]
     left += [fold(f"Hint {i} of 3", book.prose(hint)) for i, hint in enumerate(hints, 1)]
     code = book.code(file, (file.tree.body[0].end_lineno or 0) + 1, len(file.lines))
-    command = book.prose(f"    python -m demos learn {place} --in ../exercises")
-    right = f"<p>Your file <code>{name}.py</code>:</p>{code}<p>Is it right?</p>{command}"
+    shown = {"name": name, "place": place, "code": code, "told": _told(name)}
+    body = fill("exercise", left="".join(left), **shown)
     book.index.append((names[place][1], "exercise", names[place][0]))
-    body, star = row("".join(left), right + _told(name)), ["★ for a first contact"] * (name in PATH)
-    return _page("Exercises", names, place, short, sentence(question), body, facts=[*links, *star])
+    facts = [*links, *["★ for a first contact"] * (name in PATH)]
+    return _page("Exercises", names, place, short, sentence(question), body, facts=facts)
 
 
 def _told(name: str) -> str:
@@ -140,13 +133,17 @@ def museum(book: Book) -> list[Page]:
     names = [("museum.html", "Museum")]
     names += [(f"exhibit-{each.number}.html", f"Exhibit {each.number}") for each in rooms]
     claim, why, *_ = said(files()["museum"]).split("\n\n")
-    body = [book.prose(why.removeprefix("Claim. ")), '<h2>The exhibits</h2><div class="tiles">']
+    tiles = ""
     for each in rooms:
         meant = (inspect.getdoc(each.module.broken) or "").partition("   ")[0]
-        body.append(_tile(*names[each.number], inline(meant), _seen(each)))
+        tiles += _tile(*names[each.number], inline(meant), _seen(each))
+    body = book.prose(why.removeprefix("Claim. "))
+    body += f'<h2>The exhibits</h2><div class="tiles">{tiles}</div>'
     pages = [_exhibit(book, each, names) for each in rooms]
-    title = "Sixteen mistakes, and no error"
-    return [_page("Museum", names, 0, title, inline(claim), *body, "</div>"), *pages]
+    return [
+        _page("Museum", names, 0, "Sixteen mistakes, and no error", inline(claim), body),
+        *pages,
+    ]
 
 
 def _seen(each: Exhibit) -> str:
@@ -198,22 +195,21 @@ def _exhibit(book: Book, each: Exhibit, names: Names) -> Page:
     ]
     kinds = {"-": "taken", "+": "given", " ": ""}
     lines = [f'<div class="{kinds[mark]}">{mark} {line}</div>' for mark, line in marked(each)]
-    body = [
-        row(_table(["measured", "what it does"], [row[:2] for row in rows]), puzzle(each)),
-        '<details class="later" id="mistake">',
-        "<summary>Find it: the mistake, the check that catches it, and the repair</summary>",
-        row(
-            f"<h2>{sentence(each.title)}</h2>{book.prose(each.story)}",
-            f'<div class="diff" tabindex="0">{"".join(lines)}</div>',
-        ),
-        row("<h2>What both do</h2>", _table(["measured", "broken", "repaired"], rows)),
-        row(f"<h2>The check</h2>{book.prose(inspect.getdoc(module.check) or '')}", code),
-        row("<h2>The verdict</h2>", _table(["version", "what is said of it"], verdicts)),
-        row(f"<h2>The repair</h2>{book.prose(module.REPAIR)}"),
-        "</details>",
-    ]
+    body = fill(
+        "exhibit",
+        seen=_table(["measured", "what it does"], [row[:2] for row in rows]),
+        puzzle=puzzle(each),
+        title=sentence(each.title),
+        story=book.prose(each.story),
+        lines="".join(lines),
+        both=_table(["measured", "broken", "repaired"], rows),
+        says=book.prose(inspect.getdoc(module.check) or ""),
+        code=code,
+        verdicts=_table(["version", "what is said of it"], verdicts),
+        repair=book.prose(module.REPAIR),
+    )
     book.index.append((each.title, f"museum, exhibit {each.number}", page))
-    return _page("Museum", names, each.number, names[each.number][1], _seen(each), *body)
+    return _page("Museum", names, each.number, names[each.number][1], _seen(each), body)
 
 
 # ---------------------------------------------------------------- demos
@@ -223,17 +219,16 @@ def demos(book: Book, folder: Path) -> list[Page]:
     """Return the list of the demos, and a page for each. `folder` has the pages of those run."""
     known = files()
     names = [("demos.html", "Demos"), *((f"demo-{name}.html", name) for name in known)]
-    body = []
+    body = ""
     for kind in KINDS:
-        about = said(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
-        body.append(f'<h2>{about[0]}</h2><p>{sentence(about[2])}</p><div class="cards">')
-        body += [_card(path, folder) for path in known.values() if path.parent.name == kind]
-        body.append("</div>")
+        heading, _, about = said(DEMOS / kind / "__init__.py").partition(" · ")[2].partition(": ")
+        cards = "".join(_card(path, folder) for path in known.values() if path.parent.name == kind)
+        body += f'<h2>{heading}</h2><p>{sentence(about)}</p><div class="cards">{cards}</div>'
     sub = (
         "Each demo states a claim and runs it. One that has been run here leads to what it showed."
     )
     pages = [_demo(book, place, names) for place in range(1, len(names))]
-    return [_page("Demos", names, 0, "Claims that run", sub, *body), *pages]
+    return [_page("Demos", names, 0, "Claims that run", sub, body), *pages]
 
 
 def _picture(name: str) -> str:
@@ -278,7 +273,7 @@ def _demo(book: Book, place: int, names: Names) -> Page:
 
 def words(book: Book) -> Page:
     """Return the page of PyTorch's and NumPy's words, and of all names of this project."""
-    name_of, rows = vocabulary._name, [list(map(inline, row)) for row in ELSEWHERE]
+    name_of = vocabulary._name
     code = lambda text: f"<code>{escape(text, quote=False)}</code>"
 
     def link(shown: str, module: str, name: str) -> str:
@@ -293,20 +288,15 @@ def words(book: Book) -> Page:
             yield f"{link(name, package, name)}<br>{inline(line, book.links)}"
 
     taken = sorted((name_of(f), ours) for f, ours in vocabulary.NUMPY.items())
-    body = [
-        '<h2 id="pytorch">PyTorch’s words for what a Tensor has</h2>',
-        _list(f"{code(f't.{x}')}<br>{code(y)}" for x, y in vocabulary.OTHER_WORDS.items()),
-        '<h2 id="elsewhere">Words that mean something else here</h2>',
-        _table(["in PyTorch", "the same here", "what the word does here"], rows),
-        '<h2 id="numpy">NumPy’s functions that take Tensors</h2><p class="names">',
-        *(link(shown, f.__module__, f.__name__) for shown, f in taken),
-        '</p><h3>Without a derivative: they give arrays</h3><p class="names">',
-        *(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
-        "</p><h3>Without a rule: what to write instead</h3>",
-        _list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),
-    ]
+    body = fill(
+        "words",
+        others=_list(f"{code(f't.{x}')}<br>{code(y)}" for x, y in vocabulary.OTHER_WORDS.items()),
+        taken="".join(link(shown, f.__module__, f.__name__) for shown, f in taken),
+        plain="".join(code(name_of(f)) for f in sorted(vocabulary.PLAIN, key=name_of)),
+        instead=_list(f"{code(name_of(f))}<br>{code(x)}" for f, x in vocabulary.INSTEAD.items()),
+    )
     for package in ("minigrad", "minigrad.nn", "minigrad.optim", "attention"):
-        body += [f'<h2 id="{package}">All names of {code(package)}</h2>', _list(public(package))]
+        body += f'<h2 id="{package}">All names of {code(package)}</h2>{_list(public(package))}'
     book.index.append(("Words", "of PyTorch and NumPy", "words.html"))
     sub = "PyTorch’s names, NumPy’s, and all of ours."
-    return _page("Book", [("words.html", "Words")], 0, "What is it called here?", sub, *body)
+    return _page("Book", [("words.html", "Words")], 0, "What is it called here?", sub, body)

@@ -201,17 +201,18 @@ def sentence(text: str, links: Links = formula) -> str:
     return inline(f"{text[:1].upper()}{text[1:].rstrip('.')}{'.' * (text[-1:] != '?')}", links)
 
 
-def fill(name: str, **values: object) -> str:
+def fill(name: str, /, **values: object) -> str:
     """Return a template of this folder with its values."""
     return Template((FOLDER / f"{name}.html").read_text("utf-8")).substitute(values)
 
 
 def row(left: str, right: str = "", kind: str = "") -> str:
     """Return prose, and what stands beside it."""
+    kind = f" {kind}" * bool(kind)
     if not right:
-        return f'<div class="prose {kind}">{left}</div>' if left else ""
+        return f'<div class="prose{kind}">{left}</div>' if left else ""
     left = f'<div class="prose">{left}</div>'
-    return f'<div class="row {kind}">{left}<div class="beside">{right}</div></div>'
+    return f'<div class="row{kind}">{left}<div class="beside">{right}</div></div>'
 
 
 def fold(title: str, inside: str, kind: str = "fold") -> str:
