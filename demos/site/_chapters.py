@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import re
 from collections.abc import Callable, Iterator
 from html import escape
@@ -73,6 +74,21 @@ class Book:
         if not 1 <= int(number) <= 24:
             raise ValueError(f"there is no exercise {number}")
         return f'<a href="exercise-{number}.html">{number}</a>'
+
+    def found(self) -> str:
+        """Return the script with what Find finds; of what it finds equally well, chapters first."""
+        kinds = ("chapter", "term", "minigrad/", "attention/")
+        tools = {self.pages[each.name] for each in self.tools}
+
+        def order(each: tuple[str, str, str]) -> tuple[Any, ...]:
+            name, kind, address = each
+            late = address.startswith("0-") or address.partition("#")[0] in tools
+            place = next((i for i, x in enumerate(kinds) if kind.startswith(x)), len(kinds))
+            return late, place, len(name), each
+
+        index = sorted(self.index, key=order)
+        listed = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+        return f"window.FIND={listed};\n"
 
     def prose(self, text: str) -> str:
         """Return a docstring's paragraphs as HTML."""

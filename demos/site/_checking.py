@@ -18,9 +18,8 @@ def version() -> str:
     """Return the version, and where there is a repository its commit and the commit's date."""
     said = ["git", "-C", str(ROOT), "log", "-1", "--format=commit %h of %cs"]
     done = subprocess.run(said, capture_output=True, text=True, check=False)
-    return (
-        f"minigrad {metadata.version('minigrad-attention')}, {done.stdout.strip() or 'no commit'}"
-    )
+    number = metadata.version("minigrad-attention")
+    return f"minigrad {number}, {done.stdout.strip() or 'no commit'}"
 
 
 def failures(names: list[str]) -> str:
@@ -66,11 +65,9 @@ def wrong_links(folder: Path, pages: list[Page]) -> list[str]:
         for link in page.links:
             parts = urlsplit(link)
             target = unquote(parts.path) or file
-            ids = found[target].ids if target in found else None
-            if parts.scheme in ("http", "https", "data"):
-                continue
-            if not (folder / target).exists() or (
-                parts.fragment and ids is not None and parts.fragment not in ids
-            ):
+            there = (folder / target).exists()
+            if there and parts.fragment and target in found:
+                there = parts.fragment in found[target].ids
+            if not (there or parts.scheme in ("http", "https", "data")):
                 wrong.append(f"{file}: {link}")
     return wrong

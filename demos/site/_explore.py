@@ -22,11 +22,10 @@ from demos.__main__ import said, seconds
 from demos.laboratory import explorable
 from demos.site._chapters import Book
 from demos.site._landing import bars
-from demos.site._templates import Page, formula, inline, markdown
+from demos.site._templates import FOLDER, Page, fill, formula, inline, markdown
 from minigrad import Steps, Tensor, gradients, softmax
 from minigrad.runs.saving import write_whole
 
-FOLDER = Path(__file__).parent
 CASES = {"extreme": (512, 5, 0), "usual": (64, 64, 21)}  # d_k, keys, and the seed of a query
 SETTINGS = np.linspace(0, 1, 101)  # of the slider; the scale is d_k^(setting - 1)
 SCALES = {"1/d_k": 0, "1/√d_k": 50, "1, no scale": 100}  # and their places among the settings
@@ -80,17 +79,16 @@ def still(found: dict[str, Any]) -> str:
 
 def lines() -> str:
     """Return the median of ‖∂L/∂q‖ over d_k at three exponents of the scale, as a picture."""
-    drawn, shown = explorable.draws(0), []
+    drawn, shown = explorable.draws(0), ""
     for name, a, colour in LINES:
         medians = [explorable.measure(drawn, d_k, a).median for d_k in explorable.D_KS[::2]]
-        points = [(15 + 48 * i, 8 - 46 * math.log10(x)) for i, x in enumerate(medians)]
-        way = " ".join(f"{x},{y:.1f}" for x, y in points)
-        shown.append(
-            f'<polyline points="{way}" fill="none" stroke="var(--{colour})" stroke-width="3"/>'
-            f'<text x="215" y="{points[-1][1] + 4:.1f}" fill="var(--{colour})">'
-            f'<tspan font-style="italic">a</tspan> = {name}</text>'
-        )
-    return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{"".join(shown)}</svg>'
+        heights = [8 - 46 * math.log10(x) for x in medians]
+        way = " ".join(f"{15 + 48 * i},{y:.1f}" for i, y in enumerate(heights))
+        ink = f"var(--{colour})"
+        shown += f'<polyline points="{way}" fill="none" stroke="{ink}" stroke-width="3"/>'
+        shown += f'<text x="215" y="{heights[-1] + 4:.1f}" fill="{ink}">'
+        shown += f'<tspan font-style="italic">a</tspan> = {name}</text>'
+    return f'<svg class="lines" viewBox="0 0 260 140" aria-hidden="true">{shown}</svg>'
 
 
 def learns(folder: Path) -> str:
@@ -131,10 +129,15 @@ def write_explorables(folder: Path) -> None:
 def explore(book: Book, folder: Path) -> list[Page]:
     """Return the pages of Explore; the site's folder says which demos have run."""
     cases = {name: measured(*case) for name, case in CASES.items()}
-    found = {"bars": bars(), "lines": lines(), "learns": learns(folder)}
-    found["belongs"] = book.links("chapters 3.6, 11 and 16")
-    found |= {"still": still(cases["extreme"]), "explorable": explorable.parts(0)[0]}
-    found["cases"] = data([case["given"] for case in cases.values()])
+    found = {
+        "bars": bars(),
+        "lines": lines(),
+        "learns": learns(folder),
+        "belongs": book.links("chapters 3.6, 11 and 16"),
+        "still": still(cases["extreme"]),
+        "explorable": explorable.parts(0)[0],
+        "cases": data([case["given"] for case in cases.values()]),
+    }
     for name, case in cases.items():
         (x, raw_x), (q, raw_q) = (size[[50, 100]] for size in case["sizes"])
         found |= {f"{name}_x": times(raw_x / x), f"{name}_q": times(raw_q / q)}
@@ -143,9 +146,8 @@ def explore(book: Book, folder: Path) -> list[Page]:
     text = Template((FOLDER / "explore.md").read_text(encoding="utf-8")).substitute(found)
     parts = re.split(r"^# (\w+)\n", text, flags=re.MULTILINE)[1:]
     found |= {k: markdown(v, book.links) for k, v in zip(parts[::2], parts[1::2], strict=True)}
-    html = Template((FOLDER / "explore.html").read_text(encoding="utf-8")).substitute(found)
-    pages = iter(re.split(r"<!-- (\S+) · (.+?) · (.+) -->\n", html)[1:])
+    parts = iter(re.split(r"<!-- (\S+)\.html · (.+?) · (.+) -->\n", fill("explore", **found))[1:])
     return [
-        Page(file, title, [body], says, "Explore", f"explore {file.partition('.')[0]}")
-        for file, title, says, body in zip(pages, pages, pages, pages, strict=True)
+        Page(f"{name}.html", title, [body], says, "Explore", f"explore {name}")
+        for name, title, says, body in zip(parts, parts, parts, parts, strict=True)
     ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 from html import escape
-from pathlib import Path
-from string import Template
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from attention.scaling import typical_query
 from demos import files
 from demos.site._chapters import Book
 from demos.site._contents import PICTURES
-from demos.site._templates import Page, formula, inline
+from demos.site._templates import Page, fill, formula, inline
 from minigrad import GradientError, Tensor, gradcheck, gradients, primitive, softmax
 
 FINDINGS = (  # sentences of chapter 16, where a test finds them
@@ -30,16 +28,13 @@ def landing(book: Book, exhibit: str) -> Page:
     chapters = book.chapters
     evening = [each for each in chapters.values() if each.star]
     idea, rules = book.files["minigrad.idea"], book.files["minigrad.ops.softmaxes"]
-    loop = idea.defined["backward"]
-    assert isinstance(loop, ast.FunctionDef)
-    skip = range(loop.body[0].lineno, (loop.body[0].end_lineno or 0) + 1)
+    loop: Any = idea.defined["backward"]
+    skip = range(loop.body[0].lineno, loop.body[0].end_lineno + 1)
     rule = next(line.strip() for line in rules.lines if "lambda g, y: y * (g" in line)
-    stations = (
-        f'<li><a href="{x.page}"><b>{x.number}</b> {formula(x.title)}</a> '
-        f"<small>{x.minutes} min</small></li>"
-        for x in evening
-    )
-    text = Template((Path(__file__).parent / "landing.html").read_text("utf-8")).substitute(
+    stop = '<li><a href="{}"><b>{}</b> {}</a> <small>{} min</small></li>'
+    stations = (stop.format(x.page, x.number, formula(x.title), x.minutes) for x in evening)
+    text = fill(
+        "landing",
         idea=chapters["0"].page,
         attention=chapters["11"].page,
         softmax=chapters["3.6"].page,
@@ -49,7 +44,7 @@ def landing(book: Book, exhibit: str) -> Page:
         stars=len(evening),
         minutes=sum(x.minutes for x in evening),
         alt=escape(PICTURES["11"][1]),
-        loop=book.code(idea, loop.lineno, loop.end_lineno or 0, skip),
+        loop=book.code(idea, loop.lineno, loop.end_lineno, skip),
         formula=formula("∂L/∂x = y ⊙ (g - ⟨y, g⟩)"),
         rule=escape(rule, quote=False),
         bars=bars(),
@@ -84,14 +79,9 @@ def bars() -> str:
     scores = Tensor((q @ k.T / np.sqrt(512)).ravel(), requires_grad=True)
     weights = softmax(scores)
     (back,) = gradients(weights, [scores], (g @ v.T).ravel())
-    shown = []
-    for i, (weight, gradient) in enumerate(zip(weights.data, back, strict=True)):
-        up, down = 130 * weight, 130 * abs(gradient)
-        x, top = 10 + 46 * i, 95 - down if gradient > 0 else 95
-        shown.append(
-            f'<rect class="forward" x="{x}" y="{60 - up:.1f}" width="36" height="{up:.1f}"/>'
-        )
-        shown.append(
-            f'<rect class="backward" x="{x}" y="{top:.1f}" width="36" height="{down:.1f}"/>'
-        )
-    return f'<svg viewBox="0 0 240 150" aria-hidden="true">{"".join(shown)}</svg>'
+    bar = '<rect class="{}" x="{}" y="{:.1f}" width="36" height="{:.1f}"/>'
+    shown = ""
+    for i, (weight, gradient) in enumerate(zip(130 * weights.data, 130 * back, strict=True)):
+        shown += bar.format("forward", 10 + 46 * i, 60 - weight, weight)
+        shown += bar.format("backward", 10 + 46 * i, 95 - max(gradient, 0), abs(gradient))
+    return f'<svg viewBox="0 0 240 150" aria-hidden="true">{shown}</svg>'

@@ -31,33 +31,22 @@ class Source:
     path: str  # minigrad/ops/softmaxes.py
     text: str
 
-    @cached_property
-    def tree(self) -> ast.Module:
-        """The parsed file."""
-        return ast.parse(self.text)
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines of the file."""
-        return self.text.splitlines()
-
-    @cached_property
-    def docstring(self) -> str:
-        """The module's docstring."""
-        return ast.get_docstring(self.tree) or ""
+    def __post_init__(self) -> None:
+        self.tree = ast.parse(self.text)
+        self.lines = self.text.splitlines()
+        self.docstring = ast.get_docstring(self.tree) or ""
 
     @cached_property
     def imports(self) -> dict[str, tuple[str, str]]:
         """The names that the file imports: the module, and the name there or "" for all of it."""
         found = {}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.ImportFrom):
-                for each in node.names:
-                    key = f"*{node.module}" if each.name == "*" else each.asname or each.name
-                    found[key] = (node.module or "", each.name)
-            elif isinstance(node, ast.Import):
-                for each in node.names:
-                    found[each.asname or each.name.partition(".")[0]] = (each.name, "")
+        nodes = (x for x in ast.walk(self.tree) if isinstance(x, ast.Import | ast.ImportFrom))
+        for node, each in [(x, each) for x in nodes for each in x.names]:
+            if isinstance(node, ast.Import):
+                found[each.asname or each.name.partition(".")[0]] = (each.name, "")
+            else:
+                key = f"*{node.module}" if each.name == "*" else each.asname or each.name
+                found[key] = (node.module or "", each.name)
         return found
 
     @cached_property
@@ -114,11 +103,9 @@ def places(
 
     def visit(node: ast.AST, hidden: frozenset[str]) -> None:
         if isinstance(node, SCOPES):
-            inside = hidden | _variables(node)
-            outer = [*getattr(node, "decorator_list", ())]
-            for each in outer:
+            for each in getattr(node, "decorator_list", ()):
                 visit(each, hidden)
-            hidden = inside
+            hidden |= _variables(node)
         if isinstance(node, ast.Name) and node.id not in hidden:
             put(node.lineno, node.col_offset, resolve(files, home.name, node.id))
         elif isinstance(node, ast.ImportFrom):
@@ -140,31 +127,27 @@ def places(
 
 def _variables(scope: ast.AST) -> set[str]:
     """Return the names that a function or comprehension binds itself."""
-    found = set()
-    for node in ast.walk(scope):
-        if isinstance(node, ast.arg):
-            found.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, DEFINITIONS) and node is not scope:
-            found.add(node.name)
-    return found
+    nodes = [node for node in ast.walk(scope) if node is not scope]
+    found = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    found |= {node.name for node in nodes if isinstance(node, DEFINITIONS)}
+    stored = (node for node in nodes if isinstance(node, ast.Name))
+    return found | {node.id for node in stored if isinstance(node.ctx, ast.Store)}
 
 
 def coloured(text: str, links: Mapping[tuple[int, int], str]) -> list[str]:
     """Return the lines of Python code as HTML: colours by kind of token, and names as links."""
-    lines, line, column = [""], 1, 0
+    lines, column = [""], 0
     for _, kind, value in PythonLexer(stripnl=False).get_tokens_unprocessed(text):
         mark = STANDARD_TYPES.get(kind, "")[:1]
-        for i, part in enumerate(re.split("\n", value)):
-            if i:
+        for part in re.findall(r"\n|[^\n]+", value):
+            if part == "\n":
                 lines.append("")
-                line, column = line + 1, 0
-            if part:
-                shown = escape(part, quote=False)
-                if address := links.get((line, column)):
-                    shown = f'<a href="{escape(address)}">{shown}</a>'
-                inked = mark in "kscm" and mark and part.strip()
-                lines[-1] += f'<span class="{mark}">{shown}</span>' if inked else shown
-                column += len(part)
+                column = 0
+                continue
+            shown = escape(part, quote=False)
+            if address := links.get((len(lines), column)):
+                shown = f'<a href="{escape(address)}">{shown}</a>'
+            inked = mark in "kscm" and mark and part.strip()
+            lines[-1] += f'<span class="{mark}">{shown}</span>' if inked else shown
+            column += len(part)
     return lines

@@ -18,14 +18,12 @@ Markdown file for each page. pycco sets comments beside code, and not docstrings
 # %% Set-up
 
 import argparse
-import json
 import shutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from html import escape
-from pathlib import Path
 
 from demos import files, options, stop
 from demos._list import renew_list
@@ -37,24 +35,16 @@ from demos.site._contents import ROOT, book
 from demos.site._explore import explore, write_explorables
 from demos.site._landing import landing
 from demos.site._notebooks import of_chapter, of_demo
-from demos.site._templates import Page
+from demos.site._templates import FOLDER
 from minigrad.runs.saving import write_whole
 
-FOLDER = Path(__file__).parent
-
-
 LEFT_OUT = ("site", "learn", "benchmark")  # of --all
+SHARED = '<link rel="canonical" href="{0}/{1}"><meta property="og:image" content="{0}/{2}">'
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 {}
 </urlset>
 """
-
-
-def shared(base: str, page: Page) -> str:
-    """Return what a page says of itself to who links to it: its address, and a picture."""
-    address = f'<link rel="canonical" href="{escape(base)}/{page.file}">'
-    return f'{address}<meta property="og:image" content="{escape(base)}/pictures/hero.png">'
 
 
 def more(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +54,7 @@ def more(parser: argparse.ArgumentParser) -> None:
 
 
 chosen = options("site", __doc__.splitlines()[0], add=more)
-chosen.base = chosen.base.rstrip("/")
+base = escape(chosen.base.rstrip("/"))
 began = time.perf_counter()
 
 # %% Examples
@@ -99,30 +89,25 @@ pages += _shows.demos(contents, chosen.out)
 
 made = "Every page is made from the files that it shows: <code>python -m demos site</code>."
 footer = f"{version()}. {made}"
+written = {}
 for page in pages:
-    head = shared(chosen.base, page) if chosen.base else ""
-    write_whole(chosen.out / page.file, page.document(footer, head=head).encode())
-order = ("chapter", "term", "minigrad/", "attention/")  # of names that Find finds equally well
-place = lambda each: next((i for i, x in enumerate(order) if each[1].startswith(x)), len(order))
-tools = {page for name, page in contents.pages.items() if page == f"{name}.html"}
-late = lambda each: each[2].startswith("0-") or each[2].partition("#")[0] in tools
-known = sorted(contents.index, key=lambda each: (late(each), place(each), len(each[0]), each))
-index = json.dumps(known, ensure_ascii=False, separators=(",", ":"))
-write_whole(chosen.out / "find.js", f"window.FIND={index};\n".encode())
+    head = SHARED.format(base, page.file, "pictures/hero.png") if base else ""
+    written[page.file] = page.document(footer, head=head)
+written["find.js"] = contents.found()
+for number, chapter in contents.chapters.items():
+    written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
+for name, path in files().items():
+    written[f"notebooks/{name}.ipynb"] = of_demo(path)
+if base:
+    listed = "\n".join(f"<url><loc>{base}/{page.file}</loc></url>" for page in pages)
+    written["sitemap.xml"] = SITEMAP.format(listed)
+(chosen.out / "notebooks").mkdir(exist_ok=True)
+for name, text in written.items():
+    write_whole(chosen.out / name, text.encode())
 for name in ("site.css", "site.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)
 shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
 write_explorables(chosen.out)
-(chosen.out / "notebooks").mkdir(exist_ok=True)
-for number, chapter in contents.chapters.items():
-    text = of_chapter(ROOT / chapter.source.path)
-    write_whole(chosen.out / "notebooks" / f"{number}.ipynb", text.encode())
-for name, path in files().items():
-    write_whole(chosen.out / "notebooks" / f"{name}.ipynb", of_demo(path).encode())
-if chosen.base:
-    places = (f"<url><loc>{escape(chosen.base)}/{page.file}</loc></url>" for page in pages)
-    listed = "\n".join(places)
-    write_whole(chosen.out / "sitemap.xml", SITEMAP.format(listed).encode())
 
 # %% Checks
 
