@@ -53,33 +53,18 @@ for (const block of all(".code")) {
 
 // ---- An exhibit: which line is wrong?
 
-for (const exhibit of all(".exhibit")) {
-  const said = exhibit.parentElement.querySelector(".said");
-  for (const line of all("button", exhibit)) {
-    line.addEventListener("click", () => {
-      all("button", exhibit).forEach((other) => other.classList.remove("good", "bad"));
-      line.classList.add("right" in line.dataset ? "good" : "bad");
-      said.textContent = line.dataset.said;
-    });
-  }
+for (const line of all(".exhibit button")) {
+  line.addEventListener("click", () => {
+    all("button", line.parentElement).forEach((other) => other.classList.remove("good", "bad"));
+    line.classList.add("right" in line.dataset ? "good" : "bad");
+    line.parentElement.nextElementSibling.textContent = line.dataset.said;
+  });
 }
 
 // ---- Find: names, chapters, terms. The index is a script, since a page from a file may not fetch.
 
-const opener = document.querySelector("button.find");
-const input = make("input", { type: "text", placeholder: "a name, a chapter, a term" });
-input.setAttribute("aria-label", "Find a name, a chapter or a term");
-input.setAttribute("role", "combobox");
-input.setAttribute("aria-controls", "found");
-input.setAttribute("aria-expanded", "true");
-const list = make("ul", { id: "found" });
-list.setAttribute("role", "listbox");
-list.setAttribute("aria-label", "Results");
-const count = make("p", { className: "count" });
-count.setAttribute("role", "status");
-const dialog = make("dialog", { className: "finder" }, input, list, count);
-dialog.setAttribute("aria-label", "Find");
-document.body.append(dialog);
+const opener = document.querySelector("button.find"), dialog = document.querySelector(".finder");
+const [input, list, count] = dialog.children;
 opener.hidden = false;
 let chosen = 0;
 
@@ -92,23 +77,20 @@ function score(name, word) {
 }
 
 function search() {
-  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const rank = (name, kind) =>
+    Math.max(...typed.map((word) => Math.min(score(name, word), 4 + score(kind, word))));
   const found = (window.FIND || [])
-    .map(([name, kind, address]) => ({
-      name, kind, address,
-      rank: Math.max(...words.map((word) => Math.min(score(name, word), 4 + score(kind, word)))),
-    }))
-    .filter((each) => words.length && each.rank < 8)
+    .map(([name, kind, address]) => ({ name, kind, address, rank: rank(name, kind) }))
+    .filter((each) => typed.length && each.rank < 8)
     .sort((a, b) => a.rank - b.rank);
   chosen = 0;
-  list.replaceChildren(...found.slice(0, 12).map((each, i) => {
-    const link = make("a", { href: each.address, tabIndex: -1 },
-      make("b", { textContent: each.name }), " ", make("span", { textContent: each.kind }));
-    const item = make("li", { id: "found-" + i }, link);
-    item.setAttribute("role", "option");
-    return item;
+  list.replaceChildren(...found.slice(0, 12).map(({ name, kind, address }, i) => {
+    const words = [make("b", { textContent: name }), " ", make("span", { textContent: kind })];
+    const link = make("a", { href: address, tabIndex: -1 }, ...words);
+    return make("li", { id: `found-${i}`, role: "option" }, link);
   }));
-  count.textContent = !words.length ? "" : found.length ? `${found.length} found` : "Nothing found";
+  count.textContent = !typed.length ? "" : found.length ? `${found.length} found` : "Nothing found";
   choose(0);
 }
 

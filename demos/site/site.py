@@ -39,7 +39,8 @@ from demos.site._templates import FOLDER
 from minigrad.runs.saving import write_whole
 
 LEFT_OUT = ("site", "learn", "benchmark")  # of --all
-SHARED = '<link rel="canonical" href="{0}/{1}"><meta property="og:image" content="{0}/{2}">'
+SHARED = """<link rel="canonical" href="{0}/{1}">
+<meta property="og:image" content="{0}/pictures/hero.png">"""
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
 {}
@@ -91,7 +92,7 @@ made = "Every page is made from the files that it shows: <code>python -m demos s
 footer = f"{version()}. {made}"
 written = {}
 for page in pages:
-    head = SHARED.format(base, page.file, "pictures/hero.png") if base else ""
+    head = SHARED.format(base, page.file) if base else ""
     written[page.file] = page.document(footer, head=head)
 written["find.js"] = contents.found()
 for number, chapter in contents.chapters.items():

@@ -1,8 +1,8 @@
 "use strict";
 // Softmax, moved by hand. A query is given by its products with its keys, and by g = ∂L/∂y, the
-// gradient at its weights. Both passes are computed here, at each move.
+// gradient at its weights. Both passes are computed here, at each move. (`all` and `make` are those
+// of site.js.)
 {
-const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 const find = (selector, root = document) => root.querySelector(selector);
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 const cases = JSON.parse(find("#cases").textContent);
@@ -39,8 +39,8 @@ function show() {
     const values = found[row.dataset.row], cells = find(".cells", row);
     row.style.cssText = `${cases[now].styles[row.dataset.row]};--mean:${found.mean}`;
     cells.replaceChildren(...values.map((value, i) => {
-      const textContent = count > 9 ? "" : number(value), className = found.y[i] === top ? "winner" : "";
-      const cell = Object.assign(document.createElement("data"), { value, textContent, className });
+      const textContent = count > 9 ? "" : number(value), winner = found.y[i] === top;
+      const cell = make("data", { value, textContent, className: winner ? "winner" : "" });
       cell.style.setProperty("--v", value);
       return cell;
     }));

@@ -4,40 +4,35 @@ import json
 import re
 import shutil
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attention import attention, attention_weights
 from attention.scaling import typical_query
-from demos.site import _explore
 from demos.site._chapters import Book
 from demos.site._contents import book
 from demos.site._explore import CASES, data, explore, learns, write_explorables
+from demos.site._templates import FOLDER
 from minigrad import Tensor, gradients
 
-PICTURES = Path(_explore.FOLDER).parent / "pictures"
+PICTURES = FOLDER.parent / "pictures"
 FILES = ["explore.html", "softmax.html", "way-back.html", "why_half.html", "gpt.html"]
 SETTINGS = {0.0: 1.0, 0.5: 0.5, 1.0: 0.0}  # of the slider, and the exponent a of d_k^-a
 
 
-def built(folder):
-    """Write the pages, and what the site puts beside them."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The pages, and what the site puts beside them."""
+    folder = tmp_path_factory.mktemp("site")
     pages = explore(Book(*book()), folder)
+    assert [page.file for page in pages] == FILES
     write_explorables(folder)
     for page in pages:
         (folder / page.file).write_text(page.document("a footer"), encoding="utf-8")
     for name in ("site.css", "site.js", "softmax.js"):
-        shutil.copyfile(_explore.FOLDER / name, folder / name)
+        shutil.copyfile(FOLDER / name, folder / name)
     shutil.copytree(PICTURES, folder / "pictures")
-    return pages
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("site")
-    assert [page.file for page in built(folder)] == FILES
     return folder
 
 
@@ -58,25 +53,9 @@ def by_minigrad(case, a):
 # ------------------------------------------------------------------ what is written
 
 
-def test_the_same_bytes_are_written_twice(folder, tmp_path):
-    built(tmp_path)
-    names = sorted(p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
-    assert names == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
-    assert all((folder / name).read_bytes() == (tmp_path / name).read_bytes() for name in names)
-
-
 def test_nothing_in_the_data_ends_its_element():
     hard = {"</script>": ["<!--", "<script>", 0.1]}
     assert "<" not in data(hard) and json.loads(data(hard)) == hard
-
-
-def test_what_a_page_asks_for_is_there(folder):
-    for name in FILES:
-        text = (folder / name).read_text(encoding="utf-8")
-        asked = set(re.findall(r'(?:src|href)="([^"#]+)', text)) - {"index.html"}
-        others = {"book.html", "exercises.html", "museum.html", "demos.html"}  # of the header
-        missing = {x for x in asked - others if not (folder / x).exists()}
-        assert all(re.fullmatch(r"\d[\d.]*-[a-z-]+\.html", x) for x in missing), (name, missing)
 
 
 def test_a_training_that_has_not_run_is_a_command_and_no_link(tmp_path):
