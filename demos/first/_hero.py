@@ -16,10 +16,13 @@ from demos.first._back import CASES, QUERIES, STATIONS, alt, facts, measure
 
 CSS = re.sub(r"\s+", " ", Path(__file__).with_name("hero.css").read_text("utf-8"))
 DECADES = range(-5, 2)  # what is smaller leaves the picture
-# Places along the way from q to L, and across it: the stations with half of their boxes; all boxes
-# with half of their size, the orange arrow, and the ratios 1 and 10; both ends of the grid's lines;
-# the bars with and without of both cases. Labels: x, y, classes of hero.css, and the text, in which
-# | begins another line, and U and R are the facts of the usual case and of the extreme one.
+# The places of a file:
+#   stations  along the way from q to L: each station, and half the length of its box
+#   across    across the way: the boxes and half their width, the orange arrow, the ratios 1 and 10
+#   grid      both ends of the grid's lines, along the way and across it
+#   bars      along the way, of each case: its bar with the scale, and its bar without it
+#   labels    x, y, classes of hero.css and the text. | begins another line. U and R are the facts
+#             of the usual case and of the extreme one
 WIDE = {
     "size": (780, 454),
     "stations": ((262, 15), (388, 27), (500, 32), (608, 36), (692, 32), (754, 15)),

@@ -127,11 +127,9 @@ def written(panels: list[tuple[np.ndarray, bool, list[Mark]]]) -> str:
     return f"{head}{''.join(body)}</svg>\n"
 
 
-def grid(kinds: list[tuple[str, float]], columns: int) -> tuple[np.ndarray, bool, list[Mark]]:
-    """Return a panel of squares, row by row."""
-    found = [
-        (*kind, np.array(divmod(i, columns))[::-1] + SQUARE * 0.9) for i, kind in enumerate(kinds)
-    ]
+def grid(kinds: list[tuple[str, float]]) -> tuple[np.ndarray, bool, list[Mark]]:
+    """Return a panel of squares, six in a row."""
+    found = [(*kind, np.array(divmod(i, 6))[::-1] + SQUARE * 0.9) for i, kind in enumerate(kinds)]
     return np.concatenate([p for *_, p in found]), True, found
 
 
@@ -150,11 +148,11 @@ def main(out: Path) -> None:
     found = defaultdict(list)
     for place in PANELS.split():
         found[place.partition("/")[0]].append(panel(out, place))
-    found["learn"] = [grid([("b", 1) if x in PATH else ("f", 0.4) for x in EXERCISES], 6)]
+    found["learn"] = [grid([("b", 1) if x in PATH else ("f", 0.4) for x in EXERCISES])]
     room = exhibit("reversed_mask")
     for f, letter in ((room.module.broken, "c"), (room.module.repaired, "f")):
         felt = next(iter(room.symptoms(f).values())).ravel()
-        found["museum"].append(grid([(letter, 1) if x else ("i", 0.1) for x in felt], 6))
+        found["museum"].append(grid([(letter, 1) if x else ("i", 0.1) for x in felt]))
     page = (out / "texts" / "index.html").read_text(encoding="utf-8")
     texts = re.findall(r"<tr><td>\w+</td><td>(\d+)</td><td>(\d+)</td>", page)
     found["texts"] = [bars([[float(b), float(a) - float(b)] for a, b in texts])]

@@ -18,45 +18,31 @@ def site(run_once):
 
 
 @pytest.fixture
-def look(tabs, site):
-    """look(page, width, scheme): a page of the site, which must ask for files of the site alone."""
-
-    def look(name, width=1280, scheme="light", fragment=""):
-        page, said = tabs()
-        said.clear()
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(media="screen", color_scheme=scheme)
-        page.goto("about:blank")
-        page.goto((site / f"{name}.html").as_uri() + fragment)
-        page.wait_for_load_state("load")
-        asked = {text for what, text in said if what == "asks for" and "about:" not in text}
-        assert all(text.startswith(site.as_uri()) for text in asked), asked
-        assert [each for each in said if each[0] != "asks for"] == []
-        return page
-
-    return look
+def visit(look, site):
+    """visit(name, **options): a page of the site."""
+    return lambda name, *fragment, **options: look(site / f"{name}.html", *fragment, **options)
 
 
-def test_no_page_of_the_site_complains_or_asks_for_more(look, site):
+def test_no_page_of_the_site_complains_or_asks_for_more(visit, site):
     pages = sorted(path.stem for path in site.glob("*.html"))
     assert len(pages) > 150
     for name in pages:
         if name != "step" and name != "why_half":  # (pages of their own, tested elsewhere)
-            look(name)
+            visit(name)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_page_of_each_kind_fits_every_width_and_axe_finds_nothing(look, findings, name):
+def test_a_page_of_each_kind_fits_every_width_and_axe_finds_nothing(visit, findings, name):
     for width in (320, 390, 1000, 1600):
-        page = look(name, width)
+        page = visit(name, width=width)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
     for scheme in ("light", "dark"):
-        found = findings(look(name, 1280, scheme))
+        found = findings(visit(name, scheme=scheme))
         assert [(f["id"], [n["html"][:90] for n in f["nodes"]]) for f in found] == []
 
 
-def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(look):
-    page = look("index")
+def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(visit):
+    page = visit("index")
     page.keyboard.press("/")
     page.wait_for_function("window.FIND")
     page.keyboard.type("softm")
@@ -76,22 +62,22 @@ def test_find_is_opened_typed_into_and_followed_by_keyboard_alone(look):
     assert not page.locator("dialog").is_visible()
 
 
-def test_an_address_a_link_and_print_open_a_fold(look, site):
-    page = look("3.6-softmax", fragment="#logsumexp")
+def test_an_address_a_link_and_print_open_a_fold(visit, site):
+    page = visit("3.6-softmax", "#logsumexp")
     assert page.locator("#logsumexp").is_visible()
-    page = look("3.6-softmax")
+    page = visit("3.6-softmax")
     assert not page.locator("#logsumexp").is_visible()
     line = page.locator(".later .ln").first.get_attribute("id")
-    page = look("3.6-softmax", fragment=f"#{line}")
+    page = visit("3.6-softmax", f"#{line}")
     assert page.locator(f"#{line}").is_visible()
-    page = look("3.6-softmax")
+    page = visit("3.6-softmax")
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("#logsumexp").is_visible()
 
 
-def test_copied_code_has_no_line_numbers_prompts_or_results(look):
-    page = look("3.6-softmax")
+def test_copied_code_has_no_line_numbers_prompts_or_results(visit):
+    page = visit("3.6-softmax")
     page.evaluate("navigator.clipboard.writeText = async text => { window.copied = text }")
     page.locator(".beside .copy").nth(1).click(force=True)
     assert "@primitive" in page.evaluate("copied")
@@ -101,8 +87,8 @@ def test_copied_code_has_no_line_numbers_prompts_or_results(look):
     assert copied.startswith("softmax([0.0, np.log(3.0)])\n") and "array(" not in copied
 
 
-def test_an_exhibits_lines_answer_a_click(look):
-    page = look("exhibit-1")
+def test_an_exhibits_lines_answer_a_click(visit):
+    page = visit("exhibit-1")
     said = page.locator(".said").first
     page.locator(".exhibit button").first.click()
     wrong = said.inner_text()
