@@ -7,6 +7,7 @@ import doctest
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -105,19 +106,17 @@ class Book:
         if not kept:
             return ""
         pad = min(len(t) - len(t.lstrip()) for t in (source.lines[n - 1] for n in kept))
-        shown, folded = [], self._folded(source)
+        shown, folded = [], _folded(source)
         for n in range(kept[0], kept[-1] + 1):
             if n in skip or (n - 1 in skip and not source.lines[n - 1].strip()):
                 continue
             line = re.sub(rf"^(<span[^>]*>)? {{{pad}}}", r"\1", lines[n - 1])
-            span = folded.get(n)
-            if span and n == span[0]:
-                count = span[1] - span[0] + 1
-                title = f"{span[2]}, {count} line{'s' * (count > 1)}"
-                shown.append(f'<details class="fold"><summary>{title}</summary>')
-            shown.append(f'<div class="ln" id="L{n}" data-n="{n}">{line or " "}</div>')
-            if span and n == span[1]:
-                shown.append("</details>")
+            line = f'<div class="ln" id="L{n}" data-n="{n}">{line or " "}</div>'
+            begins, ends, said = folded.get(n, (0, 0, ""))
+            if n == begins:
+                said += f", {ends - n + 1} line{'s' * (ends > n)}"
+                line = f'<details class="fold"><summary>{said}</summary>{line}'
+            shown.append(line + "</details>" * (n == ends))
         return f'<div class="code" tabindex="0">{"".join(shown)}</div>'
 
     def _lines(self, source: Source) -> list[str]:
@@ -126,25 +125,6 @@ class Book:
             links = _source.places(source.tree, source.lines, files, source, self.address)
             self._cache[source] = _source.coloured(source.text, links)
         return self._cache[source]
-
-    def _folded(self, source: Source) -> dict[int, tuple[int, int, str]]:
-        """Return the spans of lines that are folded: by each of their lines."""
-        found = {}
-        for node in ast.walk(source.tree):
-            first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
-            marks = {getattr(each, "id", "") for each in getattr(node, "decorator_list", ())}
-            targets = {getattr(each, "id", "") for each in getattr(node, "targets", ())}
-            raises = isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise)
-            if raises and not node.orelse:
-                said = "a refusal"
-            elif "overload" in marks:
-                first, said = first - 1, "a type"
-            elif "__all__" in targets:
-                said = "the public names"
-            else:
-                continue
-            found.update((n, (first, last, said)) for n in range(first, last + 1) if n not in found)
-        return found
 
     def console(self, source: Source, examples: list[doctest.Example]) -> str:
         """Return a docstring's examples as HTML: what is typed, and what is printed."""
@@ -377,6 +357,26 @@ def _items(source: Source, first: int) -> list[tuple[Any, ...]]:
         elif line:
             found.append(("code", n, n))
         n += 1
+    return found
+
+
+@cache
+def _folded(source: Source) -> dict[int, tuple[int, int, str]]:
+    """Return, by each of its lines, what is folded: its first line, its last, and what it is."""
+    found: dict[int, tuple[int, int, str]] = {}
+    for node in ast.walk(source.tree):
+        named = [*getattr(node, "decorator_list", ()), *getattr(node, "targets", ())]
+        names = {getattr(each, "id", "") for each in named}
+        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Raise) and not node.orelse:
+            first, said = node.lineno, "a refusal"
+        elif "overload" in names:
+            first, said = node.lineno - 1, "a type"
+        elif "__all__" in names:
+            first, said = node.lineno, "the public names"
+        else:
+            continue
+        lines = range(first, node.end_lineno + 1)
+        found |= {n: (first, node.end_lineno, said) for n in lines if n not in found}
     return found
 
 
