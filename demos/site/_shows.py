@@ -263,7 +263,8 @@ def _demo(book: Book, place: int, names: Names) -> Page:
         heading = inline(PATHS.sub(r"`\1`", cell[1].strip()))
         comment = prose(re.sub("^# ?", "", cell[2], flags=re.MULTILINE))
         body.append(row(f"<h2>{heading}</h2>" * bool(heading) + comment, code))
-    facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>", notebook(name)]
+    facts = [f"{seconds(file.docstring)} s", f"<code>{file.path}</code>"]
+    facts += [notebook(name)] * (name != "learn")  # (which asks for a folder on its command line)
     book.index.append((name, "demo", page))
     return _page("Demos", names, place, f"<code>{name}</code>", inline(claim), *body, facts=facts)
 

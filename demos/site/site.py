@@ -97,8 +97,8 @@ for page in pages:
 written["find.js"] = contents.found()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
-for name, path in files().items():
-    written[f"notebooks/{name}.ipynb"] = of_demo(path)
+for name in files().keys() - {"learn"}:
+    written[f"notebooks/{name}.ipynb"] = of_demo(files()[name])
 if base:
     listed = "\n".join(f"<url><loc>{base}/{page.file}</loc></url>" for page in pages)
     written["sitemap.xml"] = SITEMAP.format(listed)

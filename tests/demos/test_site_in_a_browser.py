@@ -23,6 +23,7 @@ def visit(look, site):
     return lambda name, *fragment, **options: look(site / f"{name}.html", *fragment, **options)
 
 
+@pytest.mark.slow
 def test_no_page_of_the_site_complains_or_asks_for_more(visit, site):
     pages = sorted(path.stem for path in site.glob("*.html"))
     assert len(pages) > 150
@@ -97,6 +98,7 @@ def test_an_exhibits_lines_answer_a_click(visit):
     assert page.locator(".exhibit button.good").count() == 1
 
 
+@pytest.mark.slow
 def test_the_site_is_the_same_bytes_twice(run_once, site):
     folder, done = run_once("site", "--seed", "0")
     assert done.returncode == 0, done.stderr
