@@ -130,7 +130,8 @@ def display(text: str, links: Links = formula) -> str:
     cuts = columns(lines)
     if len(cuts) == 2:
         parts = [[inline(x, links) for x in re.split(" {3,}", line)] for line in lines]
-        shown = ["".join(f"<span>{x}</span>" for x in line) for line in parts]
+        broken = lambda shown: shown.replace(" = ", "<wbr> = ")  # (there a long line may break)
+        shown = ["".join(f"<span>{broken(x)}</span>" for x in line) for line in parts]
         return (
             f'<div class="formula" tabindex="0">{"".join(f"<div>{x}</div>" for x in shown)}</div>'
         )
