@@ -19,6 +19,9 @@ BOOK = Book(*book())
 CHAPTERS = list(BOOK.chapters.values())
 
 
+VOID = ("img", "br", "wbr", "meta", "link", "source", "input")
+
+
 class Read(HTMLParser):
     """What a page says: its prose, its lines of code by number, its examples and its headings."""
 
@@ -38,11 +41,11 @@ class Read(HTMLParser):
         if "ln" in kind and "data-n" in found:
             assert int(found["data-n"]) not in self.code, "a line is there twice"
             self.code[int(found["data-n"])] = ""
-        if tag not in ("img", "br", "meta", "link", "source", "input"):
+        if tag not in VOID:
             self.open.append((tag, kind, found))
 
     def handle_endtag(self, tag):
-        if tag not in ("img", "br", "meta", "link", "source", "input"):
+        if tag not in VOID:
             assert self.open.pop()[0] == tag
 
     def handle_data(self, text):
