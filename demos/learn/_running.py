@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+import traceback
 import warnings
 from pathlib import Path
 from types import ModuleType
@@ -100,17 +101,10 @@ def judged(path: Path, name: str, text: str | None = None) -> Answer:
 
 
 def _unreadable(error: SyntaxError, path: Path) -> str:
-    """Return the sentence of a SyntaxError, with its line and a mark below."""
-    file = Path(error.filename or path).name
-    said = f"{file}, line {error.lineno or 1}: {type(error).__name__}: {error.msg}"
-    code = (error.text or "").rstrip("\n")
-    if not code:
-        return said
-    shown = code.lstrip()
-    at = max((error.offset or 1) - 1 - (len(code) - len(shown)), 0)
-    end = error.end_offset if error.end_lineno == error.lineno else None
-    marks = max((end or 0) - (error.offset or 0), 1)
-    return f"{said}\n    {shown}\n    {' ' * at}{'^' * min(marks, max(len(shown) - at, 1))}"
+    """Return the sentence of a SyntaxError, with its line and Python's mark below."""
+    code = "".join(traceback.format_exception_only(error)[1:-1])
+    said = f"{Path(error.filename or path).name}, line {error.lineno or 1}"
+    return f"{said}: {type(error).__name__}: {error.msg}\n{code}".rstrip()
 
 
 def _explained(error: BaseException, path: Path) -> str:
