@@ -79,9 +79,7 @@ def meant(word):
         return found[0]
     if found:
         stop(f"{word!r} may be {' or '.join(found)}: say its number")
-    close = difflib.get_close_matches(plain, [name[4:] for name in EXERCISES], n=1)
-    guess = f" (did you mean {close[0]}?)" if close else ""
-    stop(f"there is no exercise {word!r}{guess}: they are numbered 1 to {len(EXERCISES)}")
+    stop(f"there is no exercise {word!r}: they are numbered 1 to {len(EXERCISES)}")
 
 
 # %% One check

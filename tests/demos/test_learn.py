@@ -301,7 +301,7 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
         (("init", "full/notes.txt"), "cannot make the folder full/notes.txt: File exists"),
         ((), "there are no exercises here: `python -m demos learn init FOLDER` makes"),
         (("--in", FOLDER), "is not a folder of exercises"),
-        (("--in", "mine", "slop"), "no exercise 'slop' (did you mean slope?): they are numbered"),
+        (("--in", "mine", "slop"), "no exercise 'slop': they are numbered 1 to"),
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
         (("--in", "mine", "--reset", "13", "14"), "one exercise at a time: got 13 14"),
