@@ -69,23 +69,16 @@ def _with_read_only(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _empty(text: str, name: str, given_text: str) -> int:
-    """Return the line of the first `...` of ours in the definition of `name`; 0 if there is none.
-
-    (A learner may write `...`, too: as a value of an index, or as the body of a class.)
-    """
-    lines = text.splitlines()
-    stubs = {line.strip() for line in given_text.splitlines() if "..." in line}
+    """Return the first line of the definition of `name` that is a `...` of ours; 0 if none is."""
+    empty = {line.strip() for line in given_text.splitlines() if "..." in line}
     for node in ast.parse(text).body:
-        names = [getattr(node, "name", "")]
-        names += [getattr(target, "id", "") for target in getattr(node, "targets", [])]
+        names = {getattr(node, "name", "")}
+        names |= {getattr(target, "id", "") for target in getattr(node, "targets", [])}
         if name in names:
-            bodies = [part.body for part in ast.walk(node) if isinstance(part, ast.ClassDef)]
-            others = {line.lineno for body in bodies for line in body}
-            for part in ast.walk(node):
-                written = part.value if isinstance(part, ast.Expr | ast.Assign) else None
-                empty = isinstance(written, ast.Constant) and written.value is ...
-                if empty and part.lineno not in others and lines[part.lineno - 1].strip() in stubs:
-                    return part.lineno
+            lines = text.splitlines()[node.lineno - 1 : node.end_lineno]
+            found = [i for i, line in enumerate(lines) if line.strip() in empty]
+            if found:
+                return node.lineno + found[0]
     return 0
 
 
@@ -189,21 +182,27 @@ def _shown(value: Any) -> str:
 def right_derivatives(
     operation: Callable[..., Any],
     *inputs: Any,
+    value: Any = None,
     order: int = 2,
     asked: str = "",
     laws: Callable[[], None] | None = None,
+    **options: Any,
 ) -> None:
     """Raise Unsolved, in gradcheck's own sentences, unless the operation's derivatives are right.
 
-    `asked` is the call as the learner would type it, for operations that have options. If gradcheck
-    has no diagnosis, `laws` is called: a law that is broken says more than two numbers that differ.
+    `asked` is the call as the learner would type it. If the operation's `value` is given, it is
+    checked first. If gradcheck has no diagnosis, `laws` is called: a law that is broken says more
+    than two numbers that differ. Other options are the operation's.
     """
+    called = functools.partial(operation, **options)
+    if value is not None:
+        same(asked, called(*inputs), value)
     said = [f"{asked}."] * bool(asked)
     # (The checks draw their inputs with the number 0, and so does gradcheck its g. If g equals an
     # input, Aᵀ G is symmetric, and a transposed gradient looks right.)
     rng = np.random.default_rng(43)
     try:
-        report = gradcheck(operation, *inputs, order=order, rng=rng)
+        report = gradcheck(called, *inputs, order=order, rng=rng)
     except GradientError as error:
         told = _worth_telling(error)
         if not error.diagnoses and laws is not None and "gradient is nan" not in told[-1]:

@@ -31,7 +31,6 @@ from demos.learn._folder import find, make
 from demos.learn._running import run
 from demos.learn.exercises import number, solution, title
 
-OPTIONS = ("watch", "hint", "solution", "list", "path", "reset", "in", "help")
 POLL = 0.2  # seconds between two looks at the files
 NEXT = {
     EXERCISES: "All twenty-four exercises are solved. Next, train a model of your own (README.md, "
@@ -71,8 +70,6 @@ def check_of(name):
 def meant(word):
     """Return the exercise that a learner means by 7, e07, exp or e07_exp."""
     plain = word.casefold().removesuffix(".py")
-    if plain in OPTIONS:
-        stop(f"there is no exercise {word!r}: did you mean --{plain}?")
     digits = plain.removeprefix("e")
     if digits.isdecimal():
         found = [name for name in EXERCISES if number(name) == int(digits)]
@@ -82,10 +79,7 @@ def meant(word):
         return found[0]
     if found:
         stop(f"{word!r} may be {' or '.join(found)}: say its number")
-    known = [*EXERCISES, *(name[4:] for name in EXERCISES)]
-    close = difflib.get_close_matches(plain, known, n=1)
-    guess = f" (did you mean {close[0]}?)" if close else ""
-    stop(f"there is no exercise {word!r}{guess}: they are numbered 1 to {len(EXERCISES)}")
+    stop(f"there is no exercise {word!r}: they are numbered 1 to {len(EXERCISES)}")
 
 
 # %% One check
@@ -95,10 +89,8 @@ def meant(word):
 def tried(folder, name):
     """Run an exercise's check, print its answer, and return True if the exercise is solved."""
     print(coloured(headed(name), 1))
-    print(folder.file(name))
-    if sys.stdout:
-        sys.stdout.flush()
-    before = folder.fingerprint(name)
+    print(folder.file(name), flush=True)
+    before = folder.fingerprint(name)  # if the file is saved during the check, it is another one
     answer = run(folder.file(name), name)
     if answer.printed:
         print("  It printed:")
@@ -107,8 +99,9 @@ def tried(folder, name):
         say(f"warning: {warning}", "  ")
     if answer.solved:
         print(coloured("  Solved.\n", 32))
-        if folder.fingerprint(name) == before:  # else it was saved meanwhile
-            folder.solved(name, before)
+        kept = folder.kept()
+        kept["solved"][name] = before
+        folder.keep(kept)
     else:
         print()
         say(f"{answer.kind}: {answer.said}" if answer.kind else answer.said, "  ")
@@ -118,7 +111,7 @@ def tried(folder, name):
 
 def next_words(folder, name, again, *, watched):
     """Print the next step after a check that said no."""
-    left = len(check_of(name).HINTS) - folder.hints(name)
+    left = len(check_of(name).HINTS) - folder.kept()["hints"].get(name, 0)
     end = " and save it." if watched else ", save it, and run the same command again."
     what = f"For a hint ({left} left)" if left else "To see our lines beside yours"
     print(f"Next: change {name}.py{end}\n{what}:")
@@ -145,45 +138,26 @@ def first(folder, names):
 # %% Again whenever a file is saved
 
 
-def looked(folder):
-    """Return the date, the size and the number on the disk of each file; None for a missing one."""
-    seen = []
-    for name in EXERCISES:
-        try:
-            found = folder.file(name).stat()
-            seen.append((found.st_mtime_ns, found.st_size, found.st_ino))
-        except OSError:
-            seen.append(None)
-    return seen
-
-
-def settled(folder):
-    """Wait until an editor has finished, and return what `looked` sees then.
-
-    (Some editors remove a file and write it anew, so a missing file gets half a second.)
-    """
-    seen, waited = looked(folder), 0.0
-    while True:
-        time.sleep(POLL / 2)
-        waited += POLL / 2
-        now = looked(folder)
-        if now == seen and (None not in now or waited > 0.5):
-            return now
-        seen = now
+def saved(folder):
+    """Return when each file was saved; None while an editor is replacing one."""
+    try:
+        return {path.name: path.stat().st_mtime_ns for path in folder.path.glob("*.py")}
+    except FileNotFoundError:
+        return None
 
 
 def watch(folder, again, names):
     """Check, and check again whenever a file has been saved, until all is solved or Ctrl-C."""
+    seen = None
     try:
         while True:
-            seen = settled(folder)
-            if go_on(folder, again, names, watched=True):
-                return
-            print("\nWaiting until you save. Ctrl-C ends.\n", flush=True)
-            while looked(folder) == seen:
-                time.sleep(POLL)
-            if not folder.path.is_dir():
-                stop(f"the folder {folder.path} is gone")
+            now = saved(folder)
+            if now is not None and now != seen:
+                seen = now
+                if go_on(folder, again, names, watched=True):
+                    return
+                print("\nWaiting until you save. Ctrl-C ends.\n", flush=True)
+            time.sleep(POLL)
     except KeyboardInterrupt:
         print()
 
@@ -194,9 +168,12 @@ def watch(folder, again, names):
 def hint(folder, name, again):
     """Print the next of an exercise's hints; after the last one, all of them."""
     hints = check_of(name).HINTS
-    shown = folder.next_hint(name, len(hints))
+    kept = folder.kept()
+    shown = kept["hints"].get(name, 0)
+    new = [shown] if shown < len(hints) else range(len(hints))
+    kept["hints"][name] = new[-1] + 1
+    folder.keep(kept)
     print(coloured(headed(name), 1))
-    new = range(len(hints)) if shown >= len(hints) else [shown]
     for i in new:
         say(f"hint {i + 1} of {len(hints)}: {hints[i]}", "  ")
     if new[-1] + 1 == len(hints):
@@ -207,8 +184,9 @@ def compare(folder, name):
     """Print the changes that lead from the learner's lines to ours."""
     print(coloured(headed(name), 1))
     ours = solution(name).splitlines()
-    yours = (folder.bytes(name) or b"").decode("utf-8", "replace").splitlines()
-    changes = list(difflib.unified_diff(yours, ours, n=3, lineterm=""))[2:]
+    path = folder.file(name)
+    yours = path.read_text(encoding="utf-8-sig", errors="replace") if path.exists() else ""
+    changes = list(difflib.unified_diff(yours.splitlines(), ours, n=3, lineterm=""))[2:]
     if not changes:
         print("  Your file is the same as ours.")
         return
@@ -226,10 +204,8 @@ def progress(folder):
     for group, names in GROUPS.items():
         print(group)
         for name in names:
-            if name in states:
-                chapter, star = check_of(name).CHAPTER, "*" if name in PATH else " "
-                mark = marks[states[name]]
-                print(f"  [{mark}] {number(name):>2}{star} {chapter:5} {title(name)}")
+            mark, star = marks[states[name]], "*" if name in PATH else " "
+            print(f"  [{mark}] {number(name):>2}{star} {check_of(name).CHAPTER:5} {title(name)}")
     done = list(states.values()).count("solved")
     print(f"\n{done} of {len(states)} solved, in {folder.path} (second number: the chapter)")
     print(f"* is on the path for a first contact: {', '.join(str(number(n)) for n in PATH)}")
@@ -258,21 +234,18 @@ def main():
     what.add_argument("--hint", action="store_true", help="the next of three hints")
     what.add_argument("--solution", action="store_true", help="our lines beside yours")
     what.add_argument("--list", action="store_true", help="what is solved")
-    what.add_argument("--reset", metavar="N", help="exercise N as given; your file is kept")
+    what.add_argument("--reset", action="store_true", help="as given; your file is kept")
     chosen = parser.parse_args([] if "get_ipython" in globals() else None)  # (as in `options`)
     again = "python -m demos learn"
     if chosen.words[:1] == ["init"]:
         if len(chosen.words) != 2:
             stop(f"init takes one folder: {again} init FOLDER")
-        folder, written = make(chosen.words[1])
-        begun(folder, written, f"{again} --in {shlex.quote(str(folder.path))}")
+        begin(chosen.words[1], again)
         return True
-    if chosen.reset is not None and chosen.words:
-        stop(f"--reset takes one exercise: got {' '.join([chosen.reset, *chosen.words])}")
-    if chosen.list and chosen.words:
-        stop(f"--list takes no exercise: got {' '.join(chosen.words)}")
     if len(chosen.words) > 1:
         stop(f"one exercise at a time: got {' '.join(chosen.words)}")
+    if chosen.reset and not chosen.words:
+        stop("say which exercise, such as --reset 7")
     folder = find(chosen.folder)
     if chosen.folder is not None:
         again += f" --in {shlex.quote(chosen.folder)}"
@@ -281,11 +254,10 @@ def main():
     if chosen.words:
         names = (meant(chosen.words[0]),)
         again += f" {number(names[0])}"
-    if chosen.reset is not None:
-        name = meant(chosen.reset)
-        kept = folder.reset(name)
+    if chosen.reset:
+        kept = folder.reset(names[0])
         where = f"; your file is now {kept.name}" if kept else ""
-        print(f"{name}.py is as it was given{where}")
+        print(f"{names[0]}.py is as it was given{where}")
     elif chosen.list:
         progress(folder)
     elif chosen.hint:
@@ -299,14 +271,15 @@ def main():
     return True
 
 
-def begun(folder, written, again):
-    """Print the first thing to do with a new folder."""
+def begin(text, again):
+    """Make a folder, and print the first thing to do with it."""
+    folder, written = make(text)
     if not written:
         print(f"All exercises are in {folder.path} already; nothing was changed.")
     else:
         print(f"New in {folder.path}: {written} of {len(EXERCISES)} exercises.")
     say(f"Next: open {EXERCISES[0]}.py there in an editor, read its first lines, and run")
-    print(f"    {again} --watch")
+    print(f"    {again} --in {shlex.quote(str(folder.path))} --watch")
 
 
 if __name__ == "__main__" and not main():

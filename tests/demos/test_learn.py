@@ -301,11 +301,12 @@ def test_nothing_is_overwritten_by_a_second_init_and_reset_keeps_what_was_there(
         (("init", "full/notes.txt"), "cannot make the folder full/notes.txt: File exists"),
         ((), "there are no exercises here: `python -m demos learn init FOLDER` makes"),
         (("--in", FOLDER), "is not a folder of exercises"),
-        (("--in", "mine", "slop"), "no exercise 'slop' (did you mean slope?): they are numbered"),
+        (("--in", "mine", "slop"), "no exercise 'slop': they are numbered 1 to"),
         (("--in", "mine", "99"), "no exercise '99': they are numbered 1 to"),
         (("--in", "mine", "1", "2"), "one exercise at a time: got 1 2"),
-        (("--in", "mine", "--reset", "13", "14"), "--reset takes one exercise: got 13 14"),
-        (("--in", "mine", "hint"), "no exercise 'hint': did you mean --hint?"),
+        (("--in", "mine", "--reset", "13", "14"), "one exercise at a time: got 13 14"),
+        (("--in", "mine", "--reset"), "say which exercise, such as --reset 7"),
+        (("--in", "mine", "bug"), "'bug' may be e06_bug or e18_bug: say its number"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_changes_nothing(
@@ -337,7 +338,7 @@ DISASTERS = {
         filled("e01_slope", "import numpy as np\nreturn np.ones(10**15)"),
         "line 20, in slope: MemoryError: Unable to allocate",
     ),
-    "several lines": ("raise ValueError('one\\n\\x1b[2Jtwo')\n", "line 1: ValueError: one �[2Jtwo"),
+    "several lines": ("raise ValueError('one\\ntwo')\n", "line 1: ValueError: one two"),
     "a long text": ("raise ValueError('x' * 5000)\n", "x…"),
     "another name": ("def slop(f, x, h):\n    return 1\n", "e01_slope.py defines no slope"),
     "no return": (filled("e01_slope", "f(x + h) - f(x - h)"), "returned None"),
@@ -357,19 +358,18 @@ def test_a_file_that_is_wrong_gets_a_sentence_with_its_line(what, tmp_path):
 
 
 def test_the_mark_of_a_syntax_error_is_below_the_place_that_python_says(tmp_path):
-    found = answer("e01_slope", "def slope(f, x, h):\n    return f(x ++ h) 2\n")
+    path = tmp_path / "e01_slope.py"
+    path.write_text("def slope(f, x, h):\n    return f(x ++ h) 2\n")
+    found = judged(path, "e01_slope")
     *_, code, mark = found.said.splitlines()
     assert code == "    return f(x ++ h) 2" and mark.strip("^ ") == ""
     assert code[mark.index("^") : mark.rindex("^") + 1] == "2"
 
 
-def test_a_file_that_is_missing_or_no_file_is_one_sentence(tmp_path):
+def test_a_file_that_is_missing_is_one_sentence(tmp_path):
     path = tmp_path / "e01_slope.py"
     missing = "e01_slope.py is not there: --reset 1 writes it as it was given"
     assert judged(path, "e01_slope").said == missing
-    path.mkdir()
-    assert judged(path, "e01_slope").said == "e01_slope.py cannot be read: Is a directory"
-    path.rmdir()
     path.write_text("open('other.txt')\n")
     assert "line 1: FileNotFoundError: [Errno 2] No such file" in judged(path, "e01_slope").said
 
@@ -415,7 +415,6 @@ PROCESSES = {
         "a loop never end.",
     ),
     "prints": (filled("e01_slope", "while True: print('x' * 999)"), "line 19, in slope: still at"),
-    "crashes": ("import os\nos.abort()\n", r"line 2: the process ended by the signal 6 \(Abort"),
     "ends": ("import os\nos._exit(7)\n", "ended with the exit code 7 before the check had an"),
     "asks": ("input('a number? ')\n", r"line 1: EOFError: .*nobody can answer input\(\) here"),
 }
@@ -506,6 +505,8 @@ def test_ctrl_c_ends_a_check_and_its_process_with_one_word(folder):
         _, error = process.communicate(timeout=20)
         assert (process.returncode, error) == (130, "stopped\n")
     with pytest.raises(ProcessLookupError):
-        os.kill(int((folder / "id").read_text()), 0)
+        for _ in range(200):  # (what was killed keeps its number until init has noticed it)
+            os.kill(int((folder / "id").read_text()), 0)
+            time.sleep(0.05)
     assert (folder / "e01_slope.py").read_text() == text
     assert not list(folder.glob(".*.part"))

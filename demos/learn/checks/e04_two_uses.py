@@ -24,35 +24,27 @@ def check(answer):
     same("result 0 of twice(x, g)", y, x * np.sin(x))
     shaped("result 1 of twice(x, g)", gradient, x.shape)
     factor, inside, at_sine = g * np.sin(x), g * x * np.cos(x), g * x
-    for words, part in {
-        "to_factor(g) + to_sine(g)": factor + at_sine,
-        "to_sine(g)": at_sine,
-        "to_x(to_factor(g)) + to_x(to_sine(g))": factor * np.cos(x) + inside,
-        "to_x(to_factor(g)) + to_sine(g)": factor * np.cos(x) + at_sine,
-        "to_x(g)": g * np.cos(x),
-        "to_factor(g) + to_x(g)": factor + g * np.cos(x),
-    }.items():
-        law(
-            "to_factor(g) is a gradient of x, to_sine(g) is one of sin(x), and to_x(…) goes from a "
-            "gradient of sin(x) to one of x",
-            not np.allclose(gradient, part),
-            f"this gradient is {words}",
-        )
-    law(
-        "if g is twice as large, so is every gradient that comes from it",
-        not np.allclose(gradient, np.sin(x) + x * np.cos(x)),
-        "this gradient is the same for every g",
-    )
-    parts = {
-        "what comes back through the product alone": factor,
-        "what comes back through the sine alone": inside,
-        "the product of what comes back along the two ways": factor * inside,
-        "the mean of what comes back along the two ways": (factor + inside) / 2,
+    mistakes = {
+        "to_factor(g) is a gradient of x, to_sine(g) is one of sin(x), and to_x(…) goes from a "
+        "gradient of sin(x) to one of x": {
+            "to_factor(g) + to_sine(g)": factor + at_sine,
+            "to_sine(g)": at_sine,
+            "to_x(to_factor(g)) + to_x(to_sine(g))": factor * np.cos(x) + inside,
+            "to_x(to_factor(g)) + to_sine(g)": factor * np.cos(x) + at_sine,
+            "to_x(g)": g * np.cos(x),
+            "to_factor(g) + to_x(g)": factor + g * np.cos(x),
+        },
+        "if g is twice as large, so is every gradient that comes from it": {
+            "the same for every g": np.sin(x) + x * np.cos(x),
+        },
+        "if x is used twice, its gradient is the sum of what both uses contribute": {
+            "what comes back through the product alone": factor,
+            "what comes back through the sine alone": inside,
+            "the product of what comes back along the two ways": factor * inside,
+            "the mean of what comes back along the two ways": (factor + inside) / 2,
+        },
     }
-    for words, part in parts.items():
-        law(
-            "if x is used twice, its gradient is the sum of what both uses contribute",
-            not np.allclose(gradient, part),
-            f"this gradient is {words}",
-        )
+    for sentence, parts in mistakes.items():
+        for words, part in parts.items():
+            law(sentence, not np.allclose(gradient, part), f"this gradient is {words}")
     same("result 1 of twice(x, g)", gradient, factor + inside)

@@ -14,40 +14,29 @@ HINTS = (
 )
 
 
-def graphs(Value):
-    """Yield small graphs with a value that is used twice: words, and a name for each value."""
-    a, b = Value(), Value()
-    c = Value(a, b)
-    yield "c = a + b", {"a": a, "b": b, "c": c}
-    a = Value()
-    b = Value(a, a)
-    yield "b = a · a, c = b · b", {"a": a, "b": b, "c": Value(b, b)}
-    for swapped in (False, True):
-        a = Value()
-        b = Value(a)
-        c = Value(b)
-        d = Value(a, c) if swapped else Value(c, a)
-        words = "d = a · c" if swapped else "d = c · a"
-        yield f"b = sin(a), c = sin(b), {words}", {"a": a, "b": b, "c": c, "d": d}
-    a = Value()
-    b, c = Value(a), Value(a)
-    d = Value(c, b)
-    yield (
-        "b = sin(a), c = cos(a), d = c · b, e = d · b",
-        {
-            "a": a,
-            "b": b,
-            "c": c,
-            "d": d,
-            "e": Value(d, b),
-        },
-    )
+# Small graphs in which a value is used twice: for each value the values that it is made from.
+GRAPHS = {
+    "c = a + b": {"a": "", "b": "", "c": "ab"},
+    "b = a · a, c = b · b": {"a": "", "b": "aa", "c": "bb"},
+    "b = sin(a), c = sin(b), d = c · a": {"a": "", "b": "a", "c": "b", "d": "ca"},
+    "b = sin(a), c = sin(b), d = a · c": {"a": "", "b": "a", "c": "b", "d": "ac"},
+    "b = sin(a), c = cos(a), d = c · b, e = d · b": {
+        "a": "",
+        "b": "a",
+        "c": "a",
+        "d": "cb",
+        "e": "db",
+    },
+}
 
 
 def check(answer):
     """Check that each value is there once, and after those made from it; then a long chain."""
     Value, order = given(answer, "Value"), given(answer, "order")
-    for words, values in graphs(Value):
+    for words, inputs in GRAPHS.items():
+        values = {}
+        for name, made_from in inputs.items():
+            values[name] = Value(*(values[x] for x in made_from))
         names = {value: name for name, value in values.items()}
         *_, root = values.values()
         got = order(root)

@@ -1,8 +1,10 @@
 """Exercise 10 · The check: squares, then other shapes, then stacks of which one is broadcast."""
 
+from functools import partial
+
 import numpy as np
 
-from demos.learn._telling import given, law, right_derivatives, same
+from demos.learn._telling import given, law, right_derivatives
 from minigrad import grad
 
 CHAPTER = "3.5"
@@ -20,16 +22,12 @@ def check(answer):
     """Check square matrices, where only the numbers can be wrong; then shapes; then stacks."""
     matmul = given(answer, "matmul")
     rng = np.random.default_rng(0)
-    for a_shape, b_shape in (
-        ((3, 3), (3, 3)),
-        ((3, 5), (5, 7)),
-        ((2, 3, 5), (2, 5, 7)),
-        ((2, 3, 5), (5, 7)),
-    ):
-        a, b = rng.standard_normal(a_shape), rng.standard_normal(b_shape)
-        words = f"matmul(a, b) for a of shape {a_shape} and b of shape {b_shape}"
-        same(words, matmul(a, b), a @ b)
-        right_derivatives(matmul, a, b, asked=words, laws=lambda a=a, b=b: doubled(matmul, a, b))
+    stack = (2, 3, 5)
+    for shapes in (((3, 3), (3, 3)), ((3, 5), (5, 7)), (stack, (2, 5, 7)), (stack, (5, 7))):
+        a, b = map(rng.standard_normal, shapes)
+        words = f"matmul(a, b) for a of shape {a.shape} and b of shape {b.shape}"
+        laws = partial(doubled, matmul, a, b)
+        right_derivatives(matmul, a, b, value=a @ b, asked=words, laws=laws)
     doubled(matmul, rng.standard_normal((2, 1, 3, 5)), rng.standard_normal((7, 5, 4)))
 
 
