@@ -1,4 +1,4 @@
-"""What many tests begin with: small tensors, every derivative, and what may change a leaf."""
+"""Small tensors, every derivative, and the ways to change a leaf, for many tests."""
 
 import numpy as np
 

@@ -325,7 +325,7 @@ def test_what_a_learner_forgets_about_a_rule_is_asked():
 
 
 class Noted:
-    """What a broken rule gave at other inputs and for another g, beside its diagnoses."""
+    """A broken rule's results at other inputs and for another g, and its diagnoses."""
 
     def __init__(self, alone, i, found):
         self.alone, self.found = alone, found
@@ -335,7 +335,7 @@ class Noted:
         self.rows = self.jacobian() if any(kind_of(d) == "the wrong axis" for d in found) else None
 
     def gradient(self, g=None, points=None, i=None):
-        """What the operation claims now: broken or, later, right."""
+        """Return the operation's present claim: broken or, later, right."""
         points = [*(points or self.points)[:-1], self.points[-1] if g is None else g]
         return first_gradients(self.claims.output, points)[self.i if i is None else i]
 
@@ -344,7 +344,7 @@ class Noted:
         return np.array([self.gradient(g).ravel() for g in basis])
 
     def number(self, words):
-        """Which point a sentence speaks of: its last number of an input."""
+        """Return the point that a sentence speaks of: its last number of an input."""
         return self.alone.wanted.index(int(re.findall(r"input (\d+)", words)[-1]))
 
 

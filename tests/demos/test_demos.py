@@ -93,7 +93,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(path):
-    """What an SVG shows, as data: it is in its metadata."""
+    """Return the data of an SVG, which are in its metadata."""
     return json.loads(ElementTree.parse(path).find(f"{SVG}metadata").text)
 
 

@@ -32,7 +32,7 @@ def check_of(name):
 
 
 def answer(name, text):
-    """What the check says of a text, in this process. (It may import our other solutions.)"""
+    """Return the check's words for a text, in this process. (It may import our other solutions.)"""
     return judged(FOLDER / f"{name}.py", name, text)
 
 
@@ -463,7 +463,7 @@ def started(*words):
 
 
 def until(process, words):
-    """What the process prints, up to a line with these words."""
+    """Return the lines that the process prints, up to one with these words."""
     said = ""
     for line in process.stdout:
         said += line

@@ -168,7 +168,7 @@ def executed(tmp_path, monkeypatch):
 
 
 def printed(cells, name="stdout"):
-    """What the cells have printed. None of them may have an error."""
+    """Return the text that the cells have printed. None of them may have an error."""
     found = [each for cell in cells for each in cell.outputs]
     assert not [each for each in found if each.output_type == "error"]
     return "".join(each.text for each in found if each.get("name") == name)

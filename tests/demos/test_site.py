@@ -23,7 +23,7 @@ VOID = ("img", "br", "wbr", "meta", "link", "source", "input")
 
 
 class Read(HTMLParser):
-    """What a page says: its prose, its lines of code by number, its examples and its headings."""
+    """A page's prose, its lines of code by number, its examples and its headings."""
 
     def __init__(self, text):
         super().__init__()
