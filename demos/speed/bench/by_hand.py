@@ -52,27 +52,17 @@ PIECE = 2**17  # scores in a piece: 512 KB
 KEPT = 2**24  # scores that are kept from the forward pass to the backward pass: 64 MB
 LARGEST = 80.0  # exp(±80) is a normal float32, and so is a sum of 4096 numbers exp(80)
 
-Program = tuple[Callable[[], Any], Callable[[], Given]]
+Program = tuple[Callable[[], Any], Callable[[], Given]]  # a step, and a step with its results
 
 
-class Products:
-    """The matrix products of a program, made through one function so that they can be counted.
-
-    `self(a, b, out)` is np.matmul. While `made` is a list, each product is noted in it: the
-    benchmark's floor is to make these products again, and nothing else.
-    """
-
-    def __init__(self) -> None:
-        self.made: list[tuple[Array, Array, Array]] | None = None
-
-    def __call__(self, a: Array, b: Array, out: Array) -> Array:
-        """Write A B to out."""
-        if self.made is not None:
-            self.made.append((a, b, out))
-        return np.matmul(a, b, out=out)
+def product(a: Array, b: Array, out: Array) -> Array:
+    """Write A B to out. Where `product.made` is a list, note the product there: see `floor`."""
+    if product.made is not None:
+        product.made.append((a, b, out))
+    return np.matmul(a, b, out=out)
 
 
-product = Products()
+product.made = None
 
 
 class Attention:
@@ -110,23 +100,29 @@ class Attention:
         end = rows.stop if self.causal else self.shape[2]
         return (slice(c, min(c + self.C, end)) for c in range(0, end, self.C))
 
-    def weights(self, k: Array, where: Any, rows: slice, columns: slice) -> Array:
-        """Return a piece of E = exp(K Qᵀ); forbidden ones are 0.   → (…, C, R)"""
+    def weights(
+        self, k: Array, where: Any, rows: slice, columns: slice, *, back: bool = False
+    ) -> Array:
+        """Return a piece of E = exp(K Qᵀ), forbidden ones 0; going back, what was kept of it.
+
+        → (…, C, R)
+        """
         q_t = self.q_t[where][..., rows]
         shape = (*q_t.shape[:2], columns.stop - columns.start, rows.stop - rows.start)
         if self.kept is None:
             e = _part(self.piece, shape)
         else:
-            b, h = where
-            name = (b.start, h.start, rows.start, columns.start)
+            name = tuple(each.start for each in (*where, rows, columns))
             if name not in self.kept:
                 self.kept[name] = _empty(*shape)
             e = self.kept[name]
+            if back:
+                return e
         np.exp(product(k[where][..., columns, :], q_t, e), out=e)
         if self.causal and columns.stop > rows.start:
             late = max(rows.start - columns.start, 0)  # the first key that may be forbidden
-            corner = (slice(columns.start + late - rows.start, columns.stop - rows.start),)
-            e[..., late:, :] *= self.allowed[corner][:, : shape[-1]]
+            corner = self.allowed[columns.start + late - rows.start :]
+            e[..., late:, :] *= corner[: shape[-2] - late, : shape[-1]]
         return e
 
     def forward(self, q: Array, k: Array, v: Array, y: Array) -> Array:
@@ -163,29 +159,19 @@ class Attention:
             # The last queries see all keys: their pieces write, and all others add.
             for rows in reversed(list(_pieces(self.shape[2], self.R))):
                 g_rows, g_t, q_rows = self.g[where][..., rows, :], self.g_t[where], q[where]
+                last = rows.stop == self.shape[2]
                 for columns in self.keys_of(rows):
-                    if self.kept is None:
-                        e = self.weights(k, where, rows, columns)
-                    else:
-                        b, h = where
-                        e = self.kept[b.start, h.start, rows.start, columns.start]
-                    x = _part(self.other, e.shape)
-                    product(v[where][..., columns, :], g_t[..., rows], x)
+                    e = self.weights(k, where, rows, columns, back=True)
+                    x = product(
+                        v[where][..., columns, :], g_t[..., rows], _part(self.other, e.shape)
+                    )
                     x -= d[where][..., rows]
                     x *= e
-                    last = rows.stop == self.shape[2]
-                    self._give(e, g_rows, of_v[where][..., columns, :], self.part_c, last)
-                    self._give(
-                        x, q_rows[..., rows, :], of_k[where][..., columns, :], self.part_c, last
-                    )
-                    first = columns.start == 0
-                    self._give(
-                        x.mT,
-                        k[where][..., columns, :],
-                        of_q[where][..., rows, :],
-                        self.part_r,
-                        first,
-                    )
+                    for_v, for_k = of_v[where][..., columns, :], of_k[where][..., columns, :]
+                    self._give(e, g_rows, for_v, self.part_c, last)
+                    self._give(x, q_rows[..., rows, :], for_k, self.part_c, last)
+                    for_q, keys = of_q[where][..., rows, :], k[where][..., columns, :]
+                    self._give(x.mT, keys, for_q, self.part_r, columns.start == 0)
         return found
 
     @staticmethod
@@ -210,22 +196,35 @@ def _pieces(n: int, size: int) -> Iterator[slice]:
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
 
-# ---------------------------------------------------- The rows that need no model.
+def floor(program: Any) -> Any:
+    """Make the matrix products of a program, back to back, on its own arrays, and nothing else."""
+
+    def products(sizes: dict[str, Any], given: Given) -> Program:
+        step, _ = program(sizes, given)
+        step()  # makes the buffers
+        product.made = made = []
+        step()
+        product.made = None
+
+        def again() -> None:
+            for a, b, out in made:
+                np.matmul(a, b, out=out)
+
+        return again, dict  # (a floor has no numbers that could be wrong)
+
+    return products
 
 
 def attention(sizes: dict[str, Any], given: Given) -> Program:
     """Return the program of the rows named attention, and of long."""
     q, k, v, g = (given[name] for name in "qkvg")
-    made: dict[str, Any] = {}
+    whole, y = Attention(q.shape, sizes["causal"]), _empty(*q.shape)
+    found = (_empty(*q.shape), _empty(*q.shape), _empty(*q.shape))
 
     def step() -> Given:
-        if not made:  # the buffers, which count as memory of the first step
-            made["a"] = Attention(q.shape, sizes["causal"])
-            made["y"], *made["found"] = (_empty(*q.shape) for _ in range(4))
-        a, y, found = made["a"], made["y"], tuple(made["found"])
-        a.forward(q, k, v, y)
-        a.backward(g, q, k, v, y, found)
-        return dict(zip(("y", "q", "k", "v"), (y, *found), strict=True))
+        whole.forward(q, k, v, y)
+        whole.backward(g, q, k, v, y, found)
+        return dict(zip("yqkv", (y, *found), strict=True))
 
     return step, step
 
@@ -250,38 +249,5 @@ def products(sizes: dict[str, Any], given: Given) -> Program:
             np.add(of_w, part, of_w)
             np.multiply(g, w, g)
         return {"y": rows[-1].copy(), "x": g.copy(), "w": of_w.copy()}
-
-    return step, step
-
-
-def second_order(sizes: dict[str, Any], given: Given) -> Program:
-    """Return a program: the gradient of ½‖∇L‖², for L = mean((tanh(x W₁) W₂)²).
-
-    Moving the weights along a direction V changes the gradient by H V, H the matrix of second
-    derivatives, and the gradient of ½⟨∇L, ∇L⟩ is H ∇L. So the gradient G₁, G₂ is taken first, and
-    then every line of forward and backward is differentiated along it (Pearlmutter 1994): with R
-    for that derivative, R W₁ = G₁, R W₂ = G₂, and R of a product is R a · b + a · R b.
-    """
-    x, w_1, w_2 = given["x"], given["w_1"], given["w_2"]
-    factor = np.float32(2 / (len(x) * w_2.shape[1]))
-
-    def of(a: Array, b: Array) -> Array:
-        return product(a, b, _empty(len(a), b.shape[1]))
-
-    def step() -> Given:
-        h = np.tanh(of(x, w_1))
-        slope = 1 - h * h
-        of_y = of(h, w_2) * factor
-        of_h = of(of_y, w_2.T)
-        g_2 = of(h.T, of_y)
-        g_1 = of(x.T, of_h * slope)
-        # The same lines, differentiated along (G₁, G₂).
-        r_h = of(x, g_1) * slope
-        r_slope = -2 * h * r_h
-        r_of_y = (of(r_h, w_2) + of(h, g_2)) * factor
-        r_of_h = of(r_of_y, w_2.T) + of(of_y, g_2.T)
-        r_g_2 = of(r_h.T, of_y) + of(h.T, r_of_y)
-        r_g_1 = of(x.T, r_of_h * slope + of_h * r_slope)
-        return {"w_1": r_g_1, "w_2": r_g_2}
 
     return step, step

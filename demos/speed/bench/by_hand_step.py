@@ -43,19 +43,11 @@ PIECE = 2**15
 EPS = 1e-5  # of the norms
 
 
-class Parameters:
-    """Named arrays that are views of one long array."""
-
-    def __init__(self, shapes: dict[str, tuple[int, ...]]) -> None:
-        self.flat = np.zeros(sum(int(np.prod(shape)) for shape in shapes.values()), np.float32)
-        self.shapes, self.named, start = shapes, {}, 0
-        for name, shape in shapes.items():
-            end = start + int(np.prod(shape))
-            self.named[name] = self.flat[start:end].reshape(shape)
-            start = end
-
-    def __getitem__(self, name: str) -> Array:
-        return self.named[name]
+def views(flat: Array, like: Given) -> Given:
+    """Return the parts of one long array, by the names and in the shapes of others."""
+    ends = np.cumsum([x.size for x in like.values()])
+    parts = zip(like.items(), np.split(flat, ends[:-1]), strict=True)
+    return {name: part.reshape(x.shape) for (name, x), part in parts}
 
 
 class Adam:
@@ -88,16 +80,23 @@ class Adam:
             p[here] -= s
 
 
-class Norm:
-    """Rows of mean 0 and variance 1, and the gradient that goes back through them."""
+class Folded:
+    """A norm n = (x - μ)/σ with the matrix W behind it: n W′ + c.
 
-    def __init__(self, N: int, d: int) -> None:
-        self.n, self.spare, self.mean = _empty(N, d), _empty(N, d), _empty(N, 1)
-        self.inverse = _empty(N, 1)  # 1/σ
-        self.mean_of = np.full((d, 1), 1 / d, np.float32)
+    `p` and `of` are gain, shift, W and b, and their gradients; the head has no b.
+    """
+
+    def __init__(self, N: int, p: list[Any], of: list[Any]) -> None:
+        self.p, self.of = p, of
+        d, width = p[2].shape
+        self.n, self.spare, self.y = _empty(N, d), _empty(N, d), _empty(N, width)
+        self.inverse, self.mean = _empty(N, 1), _empty(N, 1)  # inverse is 1/σ
+        self.w, self.of_w, self.c = _empty(d, width), _empty(d, width), _empty(width)
+        self.mean_of, self.ones = np.full((d, 1), 1 / d, np.float32), np.ones(N, np.float32)
 
     def forward(self, x: Array) -> Array:
-        """Return (x - μ)/σ."""
+        """Return n W′ + c, with W′ = diag(gain) W less its columns' means."""
+        gain, shift, w, b = self.p
         np.matmul(x, self.mean_of, out=self.mean)
         np.subtract(x, self.mean, out=self.n)
         self.inverse[:, 0] = np.vecdot(self.n, self.n)
@@ -106,46 +105,34 @@ class Norm:
         np.sqrt(self.inverse, out=self.inverse)
         np.divide(1, self.inverse, out=self.inverse)
         self.n *= self.inverse
-        return self.n
+        np.multiply(w, gain[:, None], out=self.w)
+        self.w -= self.w.mean(axis=0)
+        np.matmul(shift, w, out=self.c)
+        if b is not None:
+            self.c += b
+        product(self.n, self.w, self.y)
+        self.y += self.c
+        return self.y
 
-    def backward(self, h: Array, of_x: Array) -> None:
-        """Add (h - n mean(n ⊙ h))/σ to of_x. h has rows of mean 0, and is overwritten."""
+    def backward(self, g: Array, h: Array, of_x: Array) -> None:
+        """Write the parameters' gradients, and add (h - n mean(n ⊙ h))/σ to of_x, h = g W′ᵀ."""
+        gain, shift, w, _ = self.p
+        of_gain, of_shift, of_w, of_b = self.of
+        product(g, self.w.T, h)
+        product(self.n.T, g, self.of_w)
+        of_c = self.ones @ g
+        if of_b is not None:
+            of_b[...] = of_c
+        of_gain[...] = np.vecdot(self.of_w, w)
+        np.matmul(w, of_c, out=of_shift)
+        np.multiply(self.of_w, gain[:, None], out=of_w)
+        of_w += np.multiply.outer(shift, of_c)
         along = np.vecdot(self.n, h)[:, None]
         along /= h.shape[1]
         np.multiply(self.n, along, out=self.spare)
         h -= self.spare
         h *= self.inverse
         of_x += h
-
-
-class Folded:
-    """A matrix behind a norm: n W′ + c, with W′ = diag(gain) W less its columns' means."""
-
-    def __init__(self, d: int, width: int) -> None:
-        self.w, self.c, self.of_w = _empty(d, width), _empty(width), _empty(d, width)
-
-    def forward(self, n: Array, gain: Array, shift: Array, w: Array, b: Any, y: Array) -> None:
-        """Write n W′ + c to y."""
-        np.multiply(w, gain[:, None], out=self.w)
-        self.w -= self.w.mean(axis=0)
-        np.matmul(shift, w, out=self.c)
-        self.c += b
-        product(n, self.w, y)
-        y += self.c
-
-    def backward(self, n: Array, g: Array, ones: Array, of: Any, w: Array, h: Array) -> None:
-        """Write g W′ᵀ to h, and the parameters' gradients to `of`: gain, shift, W and b."""
-        gain, shift, of_gain, of_shift, of_w, of_b = of
-        product(g, self.w.T, h)
-        product(n.T, g, self.of_w)
-        of_c = ones @ g
-        if of_b is not None:
-            of_b[...] = of_c
-        of_gain[...] = np.vecdot(self.of_w, w)
-        np.matmul(w, of_c, out=of_shift)
-        self.of_w *= gain[:, None]
-        of_w += self.of_w
-        of_w += np.multiply.outer(shift, of_c)
 
 
 def gelu(x: Array, slope: Array, spare: Array) -> None:
@@ -174,13 +161,11 @@ def gelu(x: Array, slope: Array, spare: Array) -> None:
 class Block:
     """The buffers of one block."""
 
-    def __init__(self, B: int, H: int, T: int, d: int) -> None:
-        N = B * T
-        self.norm_1, self.norm_2 = Norm(N, d), Norm(N, d)
-        self.in_qkv, self.in_1 = Folded(d, 3 * d), Folded(d, 4 * d)
-        self.qkv, self.y = _empty(N, 3 * d), _empty(N, d)
-        self.inner, self.slope = _empty(N, 4 * d), _empty(N, 4 * d)
-        self.attention = Attention((B, H, T, d // H), causal=True)
+    def __init__(self, shape: tuple[int, int, int, int], of_qkv: Any, of_1: Any) -> None:
+        B, H, T, d_k = shape
+        self.in_qkv, self.in_1 = Folded(B * T, *of_qkv), Folded(B * T, *of_1)
+        self.y, self.slope = _empty(B * T, H * d_k), _empty(B * T, 4 * H * d_k)
+        self.attention = Attention(shape, causal=True)
 
 
 class Step:
@@ -189,25 +174,31 @@ class Step:
     def __init__(self, sizes: dict[str, Any], given: Given) -> None:
         V, B, T, d, H = (sizes[name] for name in ("V", "B", "T", "d", "heads"))
         self.sizes, N = (B, T, d, H), B * T
-        shapes: dict[str, tuple[int, ...]] = {"tokens": (V, d), "positions": (T, d)}
-        for i in range(sizes["blocks"]):
-            each = {"qkv": (d, 3 * d), "o": (d, d), "1": (d, 4 * d), "2": (4 * d, d)}
-            for name, shape in each.items():
-                shapes |= {f"{i}.w_{name}": shape, f"{i}.b_{name}": shape[1:]}
-            for name in ("gain_1", "shift_1", "gain_2", "shift_2"):
-                shapes[f"{i}.{name}"] = (d,)
-        shapes |= {"gain": (d,), "shift": (d,)}
-        self.p, self.of = Parameters(shapes), Parameters(shapes)
-        for name, parts in _places(sizes).items():
-            self.p[name][...] = np.concatenate([given[part] for part in parts], axis=-1)
-        self.adam = Adam(self.p.flat.size)
-        self.blocks = [Block(B, H, T, d) for _ in range(sizes["blocks"])]
-        self.norm, self.head = Norm(N, d), Folded(d, V)
-        self.x, self.h, self.of_x = (_empty(N, d) for _ in range(3))
-        self.logits, self.of_qkv, self.of_inner = _empty(N, V), _empty(N, 3 * d), _empty(N, 4 * d)
-        self.of_y, self.spare = _empty(N, d), _empty(2, PIECE)
-        self.ones = np.ones(N, np.float32)
+        first = {
+            name: np.concatenate([given[part] for part in parts], axis=-1)
+            for name, parts in places(sizes["blocks"]).items()
+        }
+        self.flat = np.concatenate([x.reshape(-1) for x in first.values()])
+        self.flat_of = np.zeros_like(self.flat)
+        self.p, self.of = views(self.flat, first), views(self.flat_of, first)
+        self.adam = Adam(self.flat.size)
+        self.blocks = [
+            Block(
+                (B, H, T, d // H), self.behind_norm(f"{i}.", "qkv"), self.behind_norm(f"{i}.", "1")
+            )
+            for i in range(sizes["blocks"])
+        ]
+        of_head = ([of["gain"], of["shift"], of["tokens"].T, None] for of in (self.p, self.of))
+        self.head = Folded(N, *of_head)
+        self.x, self.h, self.of_x, self.of_y = (_empty(N, d) for _ in range(4))
+        self.of_qkv, self.of_inner = _empty(N, 3 * d), _empty(N, 4 * d)
+        self.spare, self.ones = _empty(2, PIECE), np.ones(N, np.float32)
         self.rows, self.numbers = np.arange(N), np.arange(V)[:, None]
+
+    def behind_norm(self, block: str, name: str) -> list[list[Array]]:
+        """Return gain, shift, W and b of a matrix behind a norm, and their gradients."""
+        kinds = ("gain", "shift", "w", "b")
+        return [[x[f"{block}{kind}_{name}"] for kind in kinds] for x in (self.p, self.of)]
 
     def heads(self, x: Array, count: int) -> list[Array]:
         """Return views (B, H, T, d_k) of x, one for each of queries, keys, values."""
@@ -216,27 +207,22 @@ class Step:
         return list(split)
 
     def forward(self, words: Array, targets: Array) -> float:
-        """Return the loss, and leave its gradient by the logits in `logits`."""
+        """Return the loss, and leave its gradient by the logits in the head's y."""
         B, T, d, _ = self.sizes
         p, x, h = self.p, self.x, self.h
         np.take(p["tokens"], words, axis=0, out=x)
         x.reshape(B, T, d)[...] += p["positions"]
         for i, block in enumerate(self.blocks):
-            n = block.norm_1.forward(x)
-            parts = (p[f"{i}.{name}"] for name in ("gain_1", "shift_1", "w_qkv", "b_qkv"))
-            block.in_qkv.forward(n, *parts, block.qkv)
+            qkv = block.in_qkv.forward(x)
             (y,) = self.heads(block.y, 1)
-            block.attention.forward(*self.heads(block.qkv, 3), y)
+            block.attention.forward(*self.heads(qkv, 3), y)
             x += product(block.y, p[f"{i}.w_o"], h)
             x += p[f"{i}.b_o"]
-            n = block.norm_2.forward(x)
-            parts = (p[f"{i}.{name}"] for name in ("gain_2", "shift_2", "w_1", "b_1"))
-            block.in_1.forward(n, *parts, block.inner)
-            gelu(block.inner.reshape(-1), block.slope.reshape(-1), self.spare)
-            x += product(block.inner, p[f"{i}.w_2"], h)
+            inner = block.in_1.forward(x)
+            gelu(inner.reshape(-1), block.slope.reshape(-1), self.spare)
+            x += product(inner, p[f"{i}.w_2"], h)
             x += p[f"{i}.b_2"]
-        n, logits = self.norm.forward(x), self.logits
-        self.head.forward(n, p["gain"], p["shift"], p["tokens"].T, 0, logits)
+        logits = self.head.forward(x)
         logits -= logits.max(axis=1, keepdims=True)
         right = logits[self.rows, targets].sum()
         np.exp(logits, out=logits)
@@ -247,81 +233,63 @@ class Step:
         return float(loss)
 
     def backward(self, words: Array) -> None:
-        """Compute all gradients, from `logits` on."""
+        """Compute all gradients, from those of the logits on."""
         p, of, of_x, h, ones = self.p, self.of, self.of_x, self.h, self.ones
-        # The tokens' matrix gets one gradient here, as the head, and another at the end.
-        of["tokens"][...] = 0
-        places = (p["gain"], p["shift"], of["gain"], of["shift"], of["tokens"].T, None)
-        self.head.backward(self.norm.n, self.logits, ones, places, p["tokens"].T, h)
         of_x[...] = 0
-        self.norm.backward(h, of_x)
+        self.head.backward(self.head.y, h, of_x)
         for i, block in reversed(list(enumerate(self.blocks))):
-            product(block.inner.T, of_x, of[f"{i}.w_2"])
+            product(block.in_1.y.T, of_x, of[f"{i}.w_2"])
             np.matmul(ones, of_x, out=of[f"{i}.b_2"])
             inner = product(of_x, p[f"{i}.w_2"].T, self.of_inner)
             inner *= block.slope
-            self._folded(i, "2", "1", block.norm_2, block.in_1, inner)
+            block.in_1.backward(inner, h, of_x)
             product(block.y.T, of_x, of[f"{i}.w_o"])
             np.matmul(ones, of_x, out=of[f"{i}.b_o"])
             product(of_x, p[f"{i}.w_o"].T, self.of_y)
             (of_y,), (y,) = self.heads(self.of_y, 1), self.heads(block.y, 1)
             found = tuple(self.heads(self.of_qkv, 3))
-            block.attention.backward(of_y, *self.heads(block.qkv, 3), y, found)
-            self._folded(i, "1", "qkv", block.norm_1, block.in_qkv, self.of_qkv)
+            block.attention.backward(of_y, *self.heads(block.in_qkv.y, 3), y, found)
+            block.in_qkv.backward(self.of_qkv, h, of_x)
         B, T, d, _ = self.sizes
-        np.matmul(self.ones[:B], of_x.reshape(B, T * d), out=of["positions"].reshape(T * d))
+        np.matmul(ones[:B], of_x.reshape(B, T * d), out=of["positions"].reshape(T * d))
+        # The tokens' matrix got one gradient as the head, and gets another as the first layer.
         chosen = np.equal(self.numbers, words).astype(np.float32)  # (V, N): for a small V
         of_tokens = of["tokens"]
         of_tokens += product(chosen, of_x, np.empty_like(of_tokens))
 
-    def _folded(self, i: int, norm: str, w: str, n: Norm, folded: Folded, g: Array) -> None:
-        """Go back through a folded matrix and its norm, to of_x."""
-        p, of = self.p, self.of
-        of[f"{i}.w_{w}"][...] = 0
-        gain, shift = f"{i}.gain_{norm}", f"{i}.shift_{norm}"
-        places = (p[gain], p[shift], of[gain], of[shift], of[f"{i}.w_{w}"], of[f"{i}.b_{w}"])
-        folded.backward(n.n, g, self.ones, places, p[f"{i}.w_{w}"], self.h)
-        n.backward(self.h, self.of_x)
 
-
-def _places(sizes: dict[str, Any]) -> dict[str, list[str]]:
+def places(blocks: int) -> dict[str, list[str]]:
     """Return our names for the parameters, each with the names of its parts, side by side."""
-    places = {"tokens": ["tokens.weight"], "positions": ["positions.weight"]}
-    for i in range(sizes["blocks"]):
-        block = f"blocks.{i}"
-        of = {"qkv": [f"{block}.attention.w_{each}" for each in "qkv"]}
-        of |= {"o": [f"{block}.attention.w_o"]}
-        of |= {each: [f"{block}.feed_forward.w_{each}"] for each in "12"}
-        for name, parts in of.items():
-            places[f"{i}.w_{name}"] = [f"{part}.weight" for part in parts]
-            places[f"{i}.b_{name}"] = [f"{part}.bias" for part in parts]
-        for number, norm in (("1", "norm_attention"), ("2", "norm_feed_forward")):
-            places[f"{i}.gain_{number}"] = [f"{block}.{norm}.gain"]
-            places[f"{i}.shift_{number}"] = [f"{block}.{norm}.bias"]
-    return places | {"gain": ["norm.gain"], "shift": ["norm.bias"]}
+    found = {"tokens": ["tokens.weight"], "positions": ["positions.weight"]}
+    parts = {"qkv": [f"attention.w_{each}" for each in "qkv"], "o": ["attention.w_o"]}
+    parts |= {each: [f"feed_forward.w_{each}"] for each in "12"}
+    for i in range(blocks):
+        for name, each in parts.items():
+            found[f"{i}.w_{name}"] = [f"blocks.{i}.{part}.weight" for part in each]
+            found[f"{i}.b_{name}"] = [f"blocks.{i}.{part}.bias" for part in each]
+        for name, norm in (("qkv", "norm_attention"), ("1", "norm_feed_forward")):
+            found[f"{i}.gain_{name}"] = [f"blocks.{i}.{norm}.gain"]
+            found[f"{i}.shift_{name}"] = [f"blocks.{i}.{norm}.bias"]
+    return found | {"gain": ["norm.gain"], "shift": ["norm.bias"]}
 
 
 def step(sizes: dict[str, Any], given: Given) -> Program:
     """Return the program of the rows toy and char-gpt."""
-    made: dict[str, Step] = {}
+    whole = Step(sizes, given)
     words, targets = given["words"].reshape(-1), given["targets"].reshape(-1)
 
     def once() -> float:
-        if not made:
-            made["step"] = Step(sizes, given)
-        whole = made["step"]
         loss = whole.forward(words, targets)
         whole.backward(words)
-        whole.adam.step(whole.p.flat, whole.of.flat)
+        whole.adam.step(whole.flat, whole.flat_of)
         return loss
 
     def results() -> Given:
         losses, found = [once()], {}
-        for name, parts in _places(sizes).items():
-            pieces = np.split(made["step"].of[name].copy(), len(parts), axis=-1)
+        for name, parts in places(sizes["blocks"]).items():
+            pieces = np.split(whole.of[name].copy(), len(parts), axis=-1)
             found |= dict(zip(parts, pieces, strict=True))
-        losses += [once(), once()]
-        return {"losses": np.array(losses)} | found
+        return {"losses": np.array([*losses, once(), once()])} | found
 
     return once, results
 
