@@ -37,10 +37,21 @@ from minigrad.runs.saving import write_whole
 
 def more_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that only this demo has."""
-    parser.add_argument("--rows", nargs="+", choices=NAMES, default=NAMES, metavar="NAME",
-                        help=f"which rows to measure: {', '.join(NAMES)} (all)")  # fmt: skip
-    parser.add_argument("--against", nargs="*", choices=("torch",), metavar="torch",
-                        help="compare with PyTorch (if installed), or not")  # fmt: skip
+    parser.add_argument(
+        "--rows",
+        nargs="+",
+        choices=NAMES,
+        default=NAMES,
+        metavar="NAME",
+        help=f"which rows to measure: {', '.join(NAMES)} (all)",
+    )
+    parser.add_argument(
+        "--against",
+        nargs="*",
+        choices=("torch",),
+        metavar="torch",
+        help="compare with PyTorch (if installed), or not",
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of each process (1)")
     parser.add_argument("--rounds", type=int, help="turns of each contestant (9)")
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from attention import encoders, models
-
 Array = np.ndarray[Any, Any]
 Given = dict[str, Array]
 
@@ -142,6 +140,8 @@ def given(row: Row, quick: bool, seed: int) -> Given:
 
 def model(kind: str, sizes: dict[str, Any], **options: Any) -> Any:
     """Return this project's model for a kind of row, in float32."""
+    from attention import encoders, models  # not above: the collector visits all that is loaded
+
     options |= {"rng": np.random.default_rng(0), "d_model": sizes["d"]}
     options |= {"num_heads": sizes["heads"], "num_blocks": sizes["blocks"]}
     if kind == "generation":
