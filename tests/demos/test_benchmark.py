@@ -4,6 +4,7 @@ import gc
 import importlib.util
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -133,9 +134,17 @@ def test_ratios_are_taken_within_the_rounds():
     ]
 
 
+SHARED = {"seed": 0, "keep": False, "threads": 1, "quick": True}
+
+
+def test_a_process_that_ends_with_an_error_is_said_with_its_last_line():
+    with race.processes(replace(ROWS[0], quick={}), [], **SHARED) as found:
+        outcome = race.race(ROWS[0], found, rounds=2, turn=0.001)
+    assert outcome["wrong"] == ["hand: KeyError: 'nodes'"] and not outcome["rounds"]
+
+
 def test_a_process_that_is_killed_is_said():
-    shared = {"seed": 0, "keep": False, "threads": 1, "quick": True}
-    with race.processes(ROWS[0], [], **shared) as found:
+    with race.processes(ROWS[0], [], **SHARED) as found:
         found["minigrad"].process.kill()
         found["minigrad"].process.wait()
         outcome = race.race(ROWS[0], found, rounds=2, turn=0.001)

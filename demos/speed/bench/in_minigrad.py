@@ -36,7 +36,6 @@ def array(x: Any) -> Any:
 def loaded(kind: str, sizes: dict[str, Any], given: Given, **options: Any) -> Any:
     """Return a model with the row's weights."""
     made = model(kind, sizes, **options)
-    made.eval()
     for name, p in made.named_parameters():
         p.data = given[name]
     return made
