@@ -100,19 +100,20 @@ class Published:
         return self._add(_figure(svg, caption), printed(f"{name}.png: {caption or alt}"), "right")
 
     def slider(
-        self, figures: Sequence[Any], labels: Sequence[str], alt: Sequence[str], caption: str
+        self, figures: list[Any], name: str, labels: list[str], alt: list[str], caption: str
     ) -> Part:
-        """Show one of several figures, at first the last; each has a label and an alt."""
+        """Show one of several figures of matplotlib, at first the last, which is also saved."""
         last = len(figures) - 1
         shown = f'<input type="range" max="{last}" value="{last}" aria-label="{escape(caption)}"'
         shown += f" hidden><output>{escape(labels[-1])}</output>"
-        for figure, label, said in zip(figures, labels, alt, strict=True):
+        for i, (figure, label, said) in enumerate(zip(figures, labels, alt, strict=True)):
             drawn = io.BytesIO()
             figure.savefig(drawn, format="png", dpi=110)
             data = base64.b64encode(drawn.getvalue()).decode()
             shown += f'<img src="data:image/png;base64,{data}" data-label="{escape(label)}"'
-            shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (figure != figures[-1])}>'
-        text = printed(f"{caption}. {labels[-1]}: {alt[-1]}")
+            shown += f' alt="{escape(f"{label}. {said}")}"{" hidden" * (i < last)}>'
+        save_figure(figures[-1], self.chosen.out / name)
+        text = printed(f"{name}.png: {caption}. {labels[-1]}: {alt[-1]}")
         return self._add(_figure(f'<div class="slider">{shown}</div>', caption), text, "right")
 
     def embed(self, path: Path) -> Part:
@@ -198,7 +199,7 @@ class Published:
             )
             code = f'<div class="code" tabindex="0">{code}</div>' * bool(lines)
             if lines and (any(said.values()) or found[1] == "Set-up"):
-                code = fold(f"The code, {len(lines)} lines", code)
+                code = fold("The code", code)
             shown += [row(left, said["right"] or code, "rule"), code * bool(said["right"])]
         return shown
 
@@ -232,8 +233,6 @@ def _figure(shown: str, caption: str) -> str:
 def _table(head: Sequence[str], rows: Sequence[Any], caption: str = "") -> tuple[str, str]:
     """Return a table as HTML, and as text."""
     texts = [list(head), *([str(cell) for cell in cells] for cells in rows)]
-    if odd := {len(cells) for cells in texts} - {len(head)}:
-        raise ValueError(f"a row under {len(head)} names has {min(odd)} cells")
     lines, html = [""] * len(texts), [""] * len(texts)
     for cells in zip(*texts, strict=True):
         plain = [printed(cell) for cell in cells]
