@@ -121,7 +121,7 @@ class Published:
         text = path.read_text("utf-8")
         self.allowed |= {*re.findall("'sha256-[^']*'", text.partition("<title>")[0])}
         html = f'<iframe title="{escape(path.stem)}" srcdoc="{escape(text)}"></iframe>'
-        return self._add(html, f"Both passes: {path}", "right")
+        return self._add(_figure(html, ""), f"Both passes: {path}", "right")
 
     def end(self) -> None:
         """Write the page and say where it is; then end as `Marks.end` does."""

@@ -24,7 +24,7 @@ What stands below the command.
 from attention.figures import new_figure
 from demos import options
 from demos.publish import publish
-from minigrad import Tensor, graph
+from minigrad import Steps, Tensor, graph
 chosen = options("fake", "A title", quick=True)
 page = publish(chosen)
 figure = new_figure(3, 2)
@@ -40,6 +40,10 @@ says()
 page.table(["", silent], [["a", 1.5], [silent, "2 %"]], caption=silent)
 page.figure(figure, "one", alt="Alt " + silent, caption=silent)
 page.figure(graph(Tensor(2.0, requires_grad=True, name="x") ** 2), "two", alt="A graph of 2")
+with Steps() as steps:
+    loss = Tensor(2.0, requires_grad=True, name="x") ** 2
+steps.backward(loss)
+page.embed(steps.save(chosen.out / "steps.html", title="Both"))
 
 # %% What came of it
 slider = page.slider([figure, figure], "three", ["1", silent], alt=["low", "high"], caption="M")
@@ -99,7 +103,7 @@ This change, in a text of two lines?|0 of 1 checks passed"""
 def test_pictures_are_saved_and_inlined_with_ids_of_their_own(ran):
     folder, page = ran[0], (ran[0] / "index.html").read_text("utf-8")
     names = {f"{name}.{ending}" for name in ("one", "two", "three") for ending in ("svg", "png")}
-    assert {path.name for path in folder.iterdir()} == names | {"index.html"}
+    assert {path.name for path in folder.iterdir()} == names | {"index.html", "steps.html"}
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids)) > 2
     alts = [unescape(alt) for alt in re.findall(r'role="img" aria-label="([^"]*)"', page)]
@@ -116,6 +120,7 @@ def test_all_text_is_escaped_and_a_reader_moves_and_guesses(ran, visit):
     assert picture.get_attribute("alt") == f"{HOSTILE}. high" and not answer.is_visible()
     tab.locator(".slider input").press("ArrowLeft")
     tab.get_by_role("button", name="50 %").click()
+    tab.frames[1].click("#last")
     assert picture.get_attribute("alt") == "1. low" and answer.is_visible()
 
 
@@ -127,8 +132,8 @@ def test_a_notebook_shows_each_part_and_writes_no_page(tmp_path, monkeypatch):
     (tmp_path / "fake.py").write_text(DEMO, "utf-8")
     with pytest.raises(SystemExit):
         exec(DEMO, {"get_ipython": None, "options": options})
-    assert len(parts) == 8 and not list(tmp_path.rglob("index.html"))
-    assert "<table" in parts[1] and parts[2].startswith("<figure") and "<details" in parts[6]
+    assert len(parts) == 9 and not list(tmp_path.rglob("index.html"))
+    assert "<table" in parts[1] and parts[2].startswith("<figure") and "<details" in parts[7]
 
 
 def test_a_killed_run_leaves_no_page_and_a_file_that_no_demo_wrote_stays(tmp_path):
