@@ -82,8 +82,8 @@ def main() -> None:
     except ImportError as error:
         if error.name is None:  # a sentence of our own
             stop(f"{name}: {error}")
-        extras = {"sklearn": "digits", "markdown_it": "site", "pygments": "site"} | dict.fromkeys(
-            ("matplotlib", "tqdm", "graphviz"), "demos"
+        extras = {"sklearn": "digits"} | dict.fromkeys(
+            ("matplotlib", "tqdm", "graphviz", "markdown_it", "pygments"), "demos"
         )
         missing = (error.name or "").split(".")[0]
         if missing not in extras:

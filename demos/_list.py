@@ -78,7 +78,7 @@ def _body(folder: Path) -> list[str]:
 def _row(name: str, text: str) -> str:
     """A page's title, which leads to it, what is to be known of it, and its claim."""
     title, claim = (
-        unescape(re.sub("<[^>]*>", "", found[1])) if found else ""
+        unescape(re.sub("<[^>]*>", "", found[1].replace("<sub>", "_"))) if found else ""
         for found in (
             re.search("<title>(.*?)</title>", text, re.DOTALL),
             re.search('<p class="claim">(.*?)</p>', text, re.DOTALL),

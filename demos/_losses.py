@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from attention.figures import ABLATION, MODEL, REFERENCE, name_ends, new_figure, save_figure
 from demos._training import Run
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Line(NamedTuple):
@@ -26,8 +29,12 @@ class Line(NamedTuple):
     style: str = "-"
 
 
-def plot_training(
-    path: Path,
+def plot_training(path: Path, claim: str, *given: Any, **more: Any) -> list[Path]:
+    """Save what `training_figure` draws as path.png and path.svg."""
+    return save_figure(training_figure(claim, *given, **more), path)
+
+
+def training_figure(
     claim: str,
     runs: Mapping[str, tuple[Run, float]],
     *,
@@ -35,7 +42,7 @@ def plot_training(
     mark: float,
     counted: str,
     scored: str,
-) -> list[Path]:
+) -> Figure:
     """Draw the losses of the model and its ablation, and below them the share of right answers.
 
     runs     name → its run, and its score in the end; the model first
@@ -60,11 +67,11 @@ def plot_training(
     below.set(xlabel="step", ylabel=f"{counted} right\n◆ {scored}")
     below.grid(alpha=0.25)
     figure.suptitle(claim, fontsize=11)
-    return save_figure(figure, path)
+    return figure
 
 
 def described(runs: Mapping[str, tuple[Run, float]], scored: str) -> str:
-    """Return the picture of `plot_training` in words."""
+    """Return the picture of `training_figure` in words."""
     return " ".join(
         f"{name.capitalize()}: the loss goes from {run.losses[0]:.2g} to "
         f"{np.mean(run.losses[-20:]):.2g}, and {score:.1%} of the {scored} are right."

@@ -14,25 +14,27 @@ weights are small.
 import numpy as np
 
 from attention import MultiHeadAttention
-from attention.figures import SCALED, UNSCALED, new_figure, save_figure
+from attention.figures import SCALED, UNSCALED, new_figure
 from attention.maps import plot_heads
 from demos import options
 from demos._losses import Line, draw_losses
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._training import Run
+from demos.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import SGD
 
 chosen = options("recall", __doc__.splitlines()[0], steps=600, quick=20)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 KEYS, VALUES, PAIRS = 16, 16, 8  # how many keys and values there are, and pairs in a sequence
 D_MODEL, D_K, BATCH = 32, 512, 64
 
 # %% The task
+# The pairs of a sequence are drawn anew each time, and no key occurs twice. So the weights of the
+# model cannot hold the answers: the head must find the pair with this key.
+#
 # A pair is one token: the key's vector plus the value's. (If a pair were two tokens, one head in
 # one layer could not solve the task, since the value's token would not contain the key before it.)
-# No key occurs twice.
 
 
 def batch(rng, size):
@@ -63,6 +65,7 @@ class Recall(Module):
 
 
 # %% The training, whole
+# Four models with one head each, by plain gradient descent (SGD, without momentum)
 
 
 def train(scale, lr, what):
@@ -94,6 +97,52 @@ runs = {
     for name, scale in (("scaled", None), ("unscaled", 1.0))
 }
 
+# %% The four trainings
+
+figure = new_figure(6.8, 6.6)
+for panel, lr, claim in zip(
+    figure.subplots(2, 1, sharex=True),
+    (1.0, 0.1),
+    ("At a rate of 1 only the scaled head learns", "At a rate of 0.1 both do, unscaled sooner"),
+    strict=True,
+):
+    lines = [
+        Line(f"{name}: {runs[name, lr][2]:.0%} right", runs[name, lr][1], colour, style)
+        for name, colour, style in (("scaled", SCALED, "-"), ("unscaled", UNSCALED, "--"))
+        if runs[name, lr][1]
+    ]
+    draw_losses(panel, lines, {f"chance: ln {VALUES}": np.log(VALUES)})
+    panel.set_title(claim, fontsize=11)
+panel.set_xlabel("step")
+losses = page.figure(
+    figure,
+    "loss",
+    alt="The loss of four trainings. "
+    + " ".join(
+        f"{name.capitalize()}, rate {lr}: {right:.0%} of the questions are answered, after "
+        f"{len(losses)} steps."
+        for (name, lr), (_, losses, right) in runs.items()
+    ),
+    caption="The loss at each step. A cross is a training that broke with NaN.",
+)
+page.finding(
+    f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.1%} of 2,000 held-out "
+    f"questions, the unscaled one {runs['unscaled', 1.0][2]:.1%}. Guessing answers "
+    f"{1 / VALUES:.1%}.",
+    losses,
+)
+page.table(
+    ["", "rate 1.0", "rate 0.1"],
+    [[name, *(f"{runs[name, lr][2]:.1%}" for lr in (1.0, 0.1))] for name in ("scaled", "unscaled")],
+    caption=f"Held-out questions answered, of 2,000 (chance: {1 / VALUES:.1%})",
+)
+page.marks.at_least("scaled, rate 1", runs["scaled", 1.0][2], 0.99)
+page.marks.at_least("scaled, rate 0.1", runs["scaled", 0.1][2], 0.99)
+page.marks.at_least(
+    "unscaled, rate 0.1: small steps do not need the scale", runs["unscaled", 0.1][2], 0.99
+)
+page.marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
+
 # %% How far does one step move the scores?
 # The scale is a factor of every score, and of its derivative with respect to W_q and W_k. So the
 # same step moves the scores of the unscaled head about √d_k · √d_k = d_k times as far.
@@ -118,27 +167,24 @@ def first_step(scale, seed):
 
 scaled, raw = (np.mean([first_step(s, i) for i in range(10)], axis=0) for s in (None, 1.0))
 raw_std, further = raw[0], raw[1] / scaled[1]
-print(f"\nAt the start the raw scores spread by {raw_std:.1f}, and the same small step moves them")
-print(f"{further:.0f} times as far as the scaled ones (mean of 10 starts; d_k = {D_K})")
-
-# %% What came of it
-
-print(f"\nHeld-out questions answered, of 2,000 (chance: {1 / VALUES:.1%})\n")
-print(f"{'':12}{'rate 1.0':>12}{'rate 0.1':>12}")
-for name in ("scaled", "unscaled"):
-    print(f"{name:12}{runs[name, 1.0][2]:12.1%}{runs[name, 0.1][2]:12.1%}")
-print()
-marks.at_least("scaled, rate 1", runs["scaled", 1.0][2], 0.99)
-marks.at_least("scaled, rate 0.1", runs["scaled", 0.1][2], 0.99)
-marks.at_least(
-    "unscaled, rate 0.1: small steps do not need the scale", runs["unscaled", 0.1][2], 0.99
+page.ask(
+    f"The scale divides the scores by √{D_K} = {D_K**0.5:.1f}. Without it the same step moves "
+    "the scores further. How many times?",
+    f"Some {further:.0f} times (mean of 10 starts), so the scale acts nearly twice.",
+    guesses=(f"{D_K**0.5:.1f} times", f"some {D_K} times"),
 )
-marks.at_most("ablation, unscaled, rate 1", runs["unscaled", 1.0][2], 0.9)
-marks.at_least("one step: change of the unscaled scores over the scaled", further, D_K / 2, ".0f")
-marks.at_most("the same, from above", further, D_K * 2, ".0f")
+page.say(
+    "That is why the unscaled head is sooner at a rate of 0.1. It can be, because the initial "
+    "weights of this model are small (Xavier's): the raw scores spread over the pairs by "
+    f"{raw_std:.1f}. If q and k had variance 1, they would spread by about {D_K**0.5:.1f}, and "
+    "softmax would be saturated (chapter 16.5)."
+)
+page.marks.at_least(
+    "one step: change of the unscaled scores over the scaled", further, D_K / 2, ".0f"
+)
+page.marks.at_most("the same, from above", further, D_K * 2, ".0f")
 
 # %% Where the head looks
-# The rows are eight questions about one sequence of pairs. Each row looks at the pair of its key.
 
 rng = np.random.default_rng(chosen.seed + 2)
 keys, values, *_ = batch(rng, 1)
@@ -149,65 +195,14 @@ for model in shown.values():
         pairs = model.keys(keys) + model.values(values)
         questions = Tensor(model.keys(keys).data)
         maps.append(model.attention.weights(questions, pairs).data[0, 0])  # (PAIRS, PAIRS)
-drawn = plot_heads(
-    np.array(maps),
-    [f"key {k}?" for k in keys[0]],
-    [f"{k}:{v}" for k, v in zip(keys[0], values[0], strict=True)],  # key:value
-    titles=list(shown),
-)
-save_figure(drawn, chosen.out / "weights")
-figure = new_figure(6.8, 6.6)
-for panel, lr, claim in zip(
-    figure.subplots(2, 1, sharex=True),
-    (1.0, 0.1),
-    ("At a rate of 1 only the scaled head learns", "At a rate of 0.1 both do, unscaled sooner"),
-    strict=True,
-):
-    lines = [
-        Line(f"{name}: {runs[name, lr][2]:.0%} right", runs[name, lr][1], colour, style)
-        for name, colour, style in (("scaled", SCALED, "-"), ("unscaled", UNSCALED, "--"))
-        if runs[name, lr][1]
-    ]
-    draw_losses(panel, lines, {f"chance: ln {VALUES}": np.log(VALUES)})
-    panel.set_title(claim, fontsize=11)
-panel.set_xlabel("step")
-save_figure(figure, chosen.out / "loss")
-print(f"\nPictures: {chosen.out}/weights.png, loss.png")
-
-# %% The page
-
-page = Page(
-    "Associative recall",
-    claim="One head learns to look up a value by its key. At d_k = 512 only the scale 1/√d_k makes "
-    "a learning rate of 1 possible. At a rate of 0.1 the head learns without the scale as well.",
-)
-page.say(
-    f"A sequence has {PAIRS} pairs of a key and a value, drawn anew each time. Then one of the "
-    "keys is asked for, and its value is the answer. So the weights of the model cannot hold the "
-    f"answers: the head must find the pair with this key. There are {VALUES} values, so guessing "
-    f"is right in {1 / VALUES:.1%} of the questions.",
-    f"A model has one head with d_k = {D_K}. It is trained with plain gradient descent (SGD, "
-    f"without momentum) for {chosen.steps} steps of {BATCH} sequences.",
-)
-page.ask(
-    f"Four trainings: with and without the scale 1/√d_k = {D_K**-0.5:.3f}, at a learning rate of 1 "
-    "and of 0.1. Which of them learn the task, and does the scale make a head learn sooner?",
-    f"At a rate of 1 the scaled head answers {runs['scaled', 1.0][2]:.0%} of the questions, the "
-    f"unscaled one {runs['unscaled', 1.0][2]:.0%}. At a rate of 0.1 it is "
-    f"{runs['scaled', 0.1][2]:.0%} and {runs['unscaled', 0.1][2]:.0%}, and the unscaled head is "
-    f"sooner: the same step changes its scores {further:.0f} times as much.",
-)
-page.say(
-    f"Why nearly d_k = {D_K} times, and not √{D_K}? The scale enters twice: a score is the scale "
-    "times q·k, and the gradients of W_q and W_k have the scale as a factor again.",
-    "Why sooner? The initial weights of this model are small (Xavier's), so that its raw scores "
-    f"spread over the pairs by {raw_std:.1f}. If q and k had variance 1, they would spread by some "
-    f"√{D_K} = {D_K**0.5:.1f}, softmax would be saturated, and at this rate the unscaled head "
-    "would not be sooner (chapter 16.5).",
-)
-page.section("Where the head looks")
 page.figure(
-    chosen.out / "weights.svg",
+    plot_heads(
+        np.array(maps),
+        [f"key {k}?" for k in keys[0]],
+        [f"{k}:{v}" for k, v in zip(keys[0], values[0], strict=True)],  # key:value
+        titles=list(shown),
+    ),
+    "weights",
     alt="Rows are questions, columns pairs. On average "
     + " and ".join(
         f"{np.mean(np.diag(m)):.0%} of a row's weight is on the pair of its key ({name})"
@@ -217,30 +212,14 @@ page.figure(
     caption="Eight questions about one sequence of pairs: each row should look at the pair of its "
     "key",
 )
-page.section("The four trainings")
-page.figure(
-    chosen.out / "loss.svg",
-    alt="The loss of four trainings. "
-    + " ".join(
-        f"{name.capitalize()}, rate {lr}: {right:.0%} of the questions are answered, after "
-        f"{len(losses)} steps."
-        for (name, lr), (_, losses, right) in runs.items()
-    ),
-    caption="The loss at each step. A cross is a training that broke with NaN.",
+
+# %% What to conclude
+
+page.say(
+    "The scale is not needed to learn the look-up: small steps are enough. The scale makes large "
+    "steps safe, because the scores stay where softmax passes gradients on."
 )
-page.table(
-    ["", "rate 1.0", "rate 0.1"],
-    [[name, *(f"{runs[name, lr][2]:.1%}" for lr in (1.0, 0.1))] for name in ("scaled", "unscaled")],
-    caption=f"Held-out questions answered, of 2,000 (chance: {1 / VALUES:.1%})",
-)
-marks.table(page, "The same scores beside their pass marks")
-page.conclude(
-    "Attention is a look-up. The scale is not needed to learn it: small steps are enough. The "
-    "scale makes large steps safe, because the scores stay where softmax passes gradients on.",
-    try_it(chosen.file),
-)
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+page.end()
 
 # %% Try it
 # - Set `D_K` to 64: does the unscaled head learn at a rate of 1 now? At 16, does the scaled one?

@@ -11,21 +11,22 @@ same network sorts almost none, because only attention connects the places.
 
 import numpy as np
 
-from attention.figures import save_figure
 from attention.maps import plot_heads
 from attention.scaling import entropy
 from attention.transformer import Encoder
 from demos import options
-from demos._losses import described, plot_training
-from demos._page import Page, try_it
-from demos._training import Marks, Run
+from demos._losses import described, training_figure
+from demos._training import Run
+from demos.publish import publish
 from minigrad import Tensor, cross_entropy, no_grad
 from minigrad.nn import Embedding, Linear, Module
 from minigrad.optim import Adam, warmup_cosine
 
 chosen = options("sort", __doc__.splitlines()[0], steps=900, quick=20)
-marks = Marks(chosen, findings=True)
+page = publish(chosen)
 LENGTH, DIGITS, D_MODEL, HEADS, BATCH = 10, 10, 32, 2, 64
+
+# %% The model: two blocks, and a score for each digit at each place
 
 
 class Sorter(Module):
@@ -71,13 +72,6 @@ run, exact = train(model, rng, "all places")
 itself = np.eye(LENGTH, dtype=bool)
 alone, exact_alone = train(Sorter(itself, rng), rng, "each place alone")
 
-# %% What came of it
-
-print("\nExact held-out sequences, of 1,000")
-marks.at_least("all places", exact, 0.98)
-marks.at_most("ablation, each place alone", exact_alone, 0.01)
-marks.trained("ablation", alone.losses)
-
 # %% Where the heads look
 # The rows are places of the sorted sequence, the columns the given digits, brought into order here,
 # so that a place that looks at its own digit is on the diagonal. Block 1 looks everywhere about
@@ -87,71 +81,61 @@ shown = np.random.default_rng(chosen.seed + 2).integers(0, DIGITS, (1, LENGTH))
 embedded = model.embedding(shown) + model.positions
 order = np.argsort(shown[0], kind="stable")
 maps = [weights[0][..., order] for weights in model.encoder.maps(embedded)]
-titles = [f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)]
-save_figure(
+spread = [entropy(weights).mean() / np.log(LENGTH) for weights in maps]
+weights = page.figure(
     plot_heads(
         np.concatenate(maps),
         [f"place {t}: {n}" for t, n in enumerate(shown[0][order])],
         [str(n) for n in shown[0][order]],
-        titles=titles,
+        titles=[f"block {i + 1}, head {h + 1}" for i in range(len(maps)) for h in range(HEADS)],
         largest=float(np.quantile(maps, 0.98)),
     ),
-    chosen.out / "weights",
-)
-runs = {"all places": (run, exact), "each place alone": (alone, exact_alone)}
-plot_training(
-    chosen.out / "loss",
-    "Only attention connects the places: alone, none can sort",
-    runs,
-    choices=DIGITS,
-    mark=0.98,
-    counted="places",
-    scored="sequences, held out",
-)
-print(f"\nPictures: {chosen.out}/weights.png, loss.png")
-
-# %% The page
-
-spread = [entropy(weights).mean() / np.log(LENGTH) for weights in maps]
-page = Page(
-    "Sort numbers",
-    claim="Two blocks learn to put ten digits in order. What belongs at a place depends on all the "
-    "other places, and only attention connects them.",
-)
-page.say(
-    f"The model reads ten digits, such as {' '.join(map(str, shown[0]))}, and writes all ten at "
-    f"the same time, in order: {' '.join(map(str, np.sort(shown[0])))}.",
-)
-page.ask(
-    "In the ablation a mask lets each place look only at itself. How many sequences of 1,000 does "
-    "it sort? And is it better than chance, 10 %, at a single place?",
-    f"It sorts {exact_alone:.1%} of them, and the model that sees all places {exact:.1%}. Alone, "
-    f"{np.mean(alone.history['accuracy'][-20:]):.0%} of the places are right, because the position "
-    "says something: small digits come first.",
-)
-page.section("Where the heads look")
-page.figure(
-    chosen.out / "weights.svg",
+    "weights",
     alt="The weights of four heads. Their mean entropy over that of equal weights is "
     f"{spread[0]:.2f} in block 1 and {spread[1]:.2f} in block 2.",
-    caption="A row is a place of the sorted sequence, a column is a given digit, brought into "
-    "order here. A place that looks at its own digit is on the diagonal.",
+    caption=f"The weights while it sorts {' '.join(map(str, shown[0]))}",
 )
-page.say("Block 1 looks everywhere about equally: to sort is to count, and counts are averages.")
-page.section("What it reaches, with all places and alone")
+page.finding(f"It sorts {exact:.1%} of 1,000 held-out sequences, all ten places right.", weights)
+page.marks.at_least("all places", exact, 0.98)
+
+# %% What it reaches, with all places and alone
+
+page.ask(
+    "In the ablation a mask lets each place look only at itself. Is it better than chance, 10 %, "
+    "at a single place?",
+    f"Yes: {np.mean(alone.history['accuracy'][-20:]):.0%} of the places are right, because the "
+    f"position says something: small digits come first. It sorts {exact_alone:.1%} of the "
+    "sequences.",
+    guesses=("yes", "no"),
+)
+runs = {"all places": (run, exact), "each place alone": (alone, exact_alone)}
 page.figure(
-    chosen.out / "loss.svg",
+    training_figure(
+        "Only attention connects the places: alone, none can sort",
+        runs,
+        choices=DIGITS,
+        mark=0.98,
+        counted="places",
+        scored="sequences, held out",
+    ),
+    "loss",
     alt=described(runs, "held-out sequences"),
     caption="The loss, and the share of places that are right, at each step",
 )
-marks.table(page, "Scores after the training, on 1,000 sequences that were held out")
-page.conclude(
-    "Everything else in a Transformer works on one place at a time. What several places decide "
-    "together must go through attention.",
-    try_it(chosen.file),
+page.say(
+    "The ablation has trained: the mean of its last 20 losses is "
+    f"{np.mean(alone.losses[-20:]) / alone.losses[0]:.2f} of the first."
 )
-print(f"The page: {page.write(chosen.out, quick=chosen.quick, note=marks.note)}")
-marks.end()
+page.marks.at_most("ablation, each place alone", exact_alone, 0.01)
+page.marks.trained("ablation", alone.losses)
+
+# %% What to conclude
+
+page.say(
+    "Everything else in a Transformer works on one place at a time. What several places decide "
+    "together must go through attention."
+)
+page.end()
 
 # %% Try it
 # - Take one block, `Encoder(1, …`: how many sequences come out now?

@@ -86,7 +86,7 @@ TYPED = {
     "sky_is_blue": [".9", "0.001"],
     "sort": ["10 %"],
     "texts/_seven_words": [".999"],
-    "two_moons": ["60 %", "75 %", "90 %"],
+    "two_moons": ["88 %", "92 %", "96 %"],
     "why_half": ["0.001"],
 }
 

@@ -42,7 +42,7 @@ TRAIN = {
         ["rows_with_positions", "rows_in_a_bag", "other_hands"],
     ),
 }
-ANIMATED = {"reverse", "induction"}
+ANIMATED, SLIDERS = {"induction"}, ["induction", "reverse"]
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_its_page_shows_every_picture_in_words_every_score_and_what_to_try(name,
     assert ">What to conclude<" in conclusion and ">Try it<" in last and last.count("<li>") == 2
 
 
-@pytest.mark.parametrize("name", sorted(ANIMATED))
-def test_a_slider_has_the_frames_of_the_animation_up_to_the_last_step(name, quick):
+@pytest.mark.parametrize("name", SLIDERS)
+def test_a_slider_has_the_frames_of_the_training_up_to_the_last_step(name, quick):
     folder, _ = quick(name)
     page = (folder / "index.html").read_text("utf-8")
     labels = re.findall(r'data-label="([^"]*)" alt="\1\. ', page)
@@ -252,7 +252,9 @@ def test_a_demo_that_is_stopped_and_resumed_ends_as_if_it_never_was(run_once, tm
         run = [*run[:5], "--resume"]
     done = demo(*run)
     folder, never_stopped = run_once(*WHOLE)
-    strip = lambda text: text.rpartition("\nPictures")[0]
+    strip = lambda text: text.rpartition("\nThe page")[0]
     assert strip(done.stdout) == strip(never_stopped.stdout) != ""
     assert_same_trainings(folder, tmp_path)
-    assert (folder / "weights.gif").read_bytes() == (tmp_path / "weights.gif").read_bytes()
+    pages = [(each / "index.html").read_text("utf-8") for each in (folder, tmp_path)]
+    page, other = (re.sub('name="begun" content="[^"]*"', "", each) for each in pages)
+    assert page == other  # (and so are the pictures)
