@@ -40,7 +40,7 @@ NUMBER = re.compile(r"[-−+]?[\d.,]+(e[-+]?\d+)?( ?%| times)?( ± [\d.]+)?")
 
 @dataclass(eq=False)
 class Part:
-    """What a script has said: its HTML, the line that said it, and its place on the page."""
+    """A part of what a script has said: its HTML, the line that said it, its place on the page."""
 
     html: str
     line: int
@@ -53,7 +53,7 @@ def publish(chosen: Namespace) -> Published:
 
 
 class Published:
-    """What a script says: on the terminal or in a notebook at once, and on its page at the end."""
+    """A script's words and pictures: shown at once, and written on its page at the end."""
 
     def __init__(self, chosen: Namespace, script: dict[str, Any]) -> None:
         self.chosen, self.script, self.notebook = chosen, script, "get_ipython" in script
@@ -253,7 +253,7 @@ def _table(head: Sequence[str], rows: Sequence[Any], caption: str = "") -> tuple
 def _set(text: str) -> str:
     """Return a text with its formulas; escaped as it is, if they cannot be set."""
     try:
-        parts = re.split(r"(--\w+)", text)  # (an option is no formula)
+        parts = re.split(r"(--\w+)", text)  # (an option is not a formula)
         return "".join(x if x.startswith("--") else formula(x) for x in parts)
     except ValueError:
         return escape(text, quote=False)

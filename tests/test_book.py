@@ -1,7 +1,6 @@
 """The book: every file shows its chapter, and every package lists its chapters."""
 
 import ast
-import doctest
 import functools
 import importlib
 import inspect
@@ -14,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from demos.site._contents import PRELUDE, book
+from demos.site._checking import examples, failure
+from demos.site._contents import book
 from tests.test_readme import BLOCKS
 
 ROOT = Path(__file__).parents[1]
@@ -392,29 +392,19 @@ def test_every_public_name_has_a_first_line_that_says_what_it_is():
     assert len(said) > 150 and not [name for name, line in said.items() if not line]
 
 
-def examples():
-    """Each docstring with an example, and the names that it may use.
-
-    A reader pastes it after the imports that README names. A private function's sees its module.
-    """
+def modules():
+    """Yield the name of each module of the two packages."""
     for path in FILES:
         dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        module = importlib.import_module(dotted.removesuffix(".__init__"))
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
-            is_private = test.name.rpartition(".")[2].startswith("_")
-            if test.examples:
-                yield pytest.param(test, None if not is_private else module, id=test.name)
+        yield dotted.removesuffix(".__init__")
 
 
-@pytest.mark.parametrize(("example", "module"), list(examples()))
-def test_a_docstrings_example_does_what_it_shows(example, module):
-    space = dict(vars(module)) if module else {}
-    if not module:
-        exec(PRELUDE, space)
-    example.globs = space
-    report = io.StringIO()
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
-    assert runner.run(example, out=report.write).failed == 0, report.getvalue()
+EXAMPLES = [test for name in modules() for test in examples(name)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[test.name for test in EXAMPLES])
+def test_a_docstrings_example_does_what_it_shows(example):
+    assert failure(example) == ""
 
 
 def test_the_evening_is_short():

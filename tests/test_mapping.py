@@ -84,7 +84,7 @@ if torch is not None:
     torch.set_num_threads(1)  # on arrays this small, threads only wait for each other
 
     def named(**parts):
-        """Return a module of parts, under names that are no identifiers or take many lines."""
+        """Return a module of parts, under names that are not identifiers or take many lines."""
         module = torch.nn.Module()
         for name, part in parts.items():
             module.add_module(name, part)

@@ -156,7 +156,7 @@ def _place(lines: list[tuple[str, int, str]]) -> str:
 
 
 class Printed(io.StringIO):
-    """What a file prints: its first lines, and the number of all lines."""
+    """The first lines that a file prints, and the number of all lines."""
 
     lines = 0
 

@@ -121,7 +121,7 @@ class Book:
 
     def _lines(self, source: Source) -> list[str]:
         if source not in self._cache:
-            files = self.files | {source.name: source}  # (a demo is no file of the book)
+            files = self.files | {source.name: source}  # (a demo is not a file of the book)
             links = _source.places(source.tree, source.lines, files, source, self.address)
             self._cache[source] = _source.coloured(source.text, links)
         return self._cache[source]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import subprocess
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from importlib import metadata
 from pathlib import Path
@@ -22,43 +23,50 @@ def version() -> str:
     return f"minigrad {number}, {done.stdout.strip() or 'no commit'}"
 
 
-def failures(names: list[str]) -> str:
-    """Run the examples of these modules; return what the first wrong one says."""
+def examples(name: str) -> Iterator[doctest.DocTest]:
+    """Yield a module's examples; they may use PRELUDE's names, and a private one its module's."""
     space: dict[str, object] = {}
     exec(PRELUDE, space)
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        private = test.name.rpartition(".")[2].startswith("_")
+        test.globs = dict(vars(module) if private else space)
+        if test.examples:
+            yield test
+
+
+def failure(test: doctest.DocTest) -> str:
+    """Run a docstring's examples; return what the wrong ones say."""
     said: list[str] = []
-    for name in names:
-        module = importlib.import_module(name)
-        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
-            private = test.name.rpartition(".")[2].startswith("_")
-            test.globs = dict(vars(module) if private else space)
-            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-            if test.examples and runner.run(test, out=said.append).failed:
-                return "".join(said)
-    return ""
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)
+    runner.run(test, out=said.append)
+    return "".join(said)
+
+
+def failures(names: list[str]) -> str:
+    """Return what the first wrong docstring of these modules says."""
+    return next(filter(None, (failure(test) for name in names for test in examples(name))), "")
 
 
 class Targets(HTMLParser):
     """The links and the addresses of a page."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.ids: list[str] = []
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the address of an element, and where it leads."""
         found = dict(attrs)
         self.ids += filter(None, [found.get("id")])
-        self.links += filter(None, (found.get(name) for name in ("href", "src", "data-href")))
+        self.links += filter(None, (found.get(name) for name in ("href", "src")))
 
 
 def wrong_links(folder: Path, pages: list[Page]) -> list[str]:
     """Return every link that leads nowhere, and every address that a page has twice."""
-    found = {}
-    for page in pages:
-        found[page.file] = Targets()
-        found[page.file].feed((folder / page.file).read_text(encoding="utf-8"))
+    found = {page.file: Targets((folder / page.file).read_text("utf-8")) for page in pages}
     wrong = []
     for file, page in found.items():
         wrong += [f"{file}: #{i} twice" for i in {i for i in page.ids if page.ids.count(i) > 1}]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from markdown_it import MarkdownIt
 from demos._list import PAGE
 
 FOLDER = Path(__file__).parent
+TEMPLATE = cache(lambda name: Template((FOLDER / f"{name}.html").read_text("utf-8")))
 MARKDOWN = MarkdownIt("zero").enable(["emphasis", "backticks"])
 LOW = dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ᵢⱼₖₗₘₙₜₓ", "0123456789+−=ijklmntx", strict=True))
 HIGH = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿᵀᵃᵇᵗˣᶻ", "0123456789+−=nTabtxz", strict=True))
@@ -204,7 +206,7 @@ def sentence(text: str, links: Links = formula) -> str:
 
 def fill(name: str, /, **values: object) -> str:
     """Return a template of this folder with its values."""
-    return Template((FOLDER / f"{name}.html").read_text("utf-8")).substitute(values)
+    return TEMPLATE(name).substitute(values)
 
 
 def row(left: str, right: str = "", kind: str = "") -> str:

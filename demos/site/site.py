@@ -97,8 +97,9 @@ for page in pages:
 written["find.js"] = contents.found()
 for number, chapter in contents.chapters.items():
     written[f"notebooks/{number}.ipynb"] = of_chapter(ROOT / chapter.source.path)
-for name in files().keys() - {"learn"}:
-    written[f"notebooks/{name}.ipynb"] = of_demo(files()[name])
+for name, path in files().items():
+    if name != "learn":  # (which asks for a folder on its command line)
+        written[f"notebooks/{name}.ipynb"] = of_demo(path)
 if base:
     listed = "\n".join(f"<url><loc>{base}/{page.file}</loc></url>" for page in pages)
     written["sitemap.xml"] = SITEMAP.format(listed)
