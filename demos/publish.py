@@ -14,7 +14,6 @@ has said, its code. Text is Markdown. In a notebook each part shows itself, and 
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 import re
 import sys
@@ -28,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from attention.figures import save_figure
-from demos._list import PAGE, QUICK, refuse_others, renew_list
+from demos._list import QUICK, refuse_others, renew_list
 from demos._training import Marks
 from demos.site import _parts
 from demos.site._parts import inlined, printed, set_text
 from demos.site._source import Source, coloured
-from demos.site._templates import FOLDER, fill, fold, inline, markdown, row, top
+from demos.site._templates import fold, inline, markdown, page_alone, row, slug, top
 from minigrad.runs.saving import write_whole
 
 CELL = re.compile(r"# %% ?(.*)\n((?:#.*\n)*)\n*((?:.*\n?)*)")  # heading, comment, code
@@ -63,8 +62,7 @@ class Published:
         self.parts: list[Part] = []
         self.folding = False
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
-        read = lambda name: (FOLDER / name).read_text("utf-8")
-        self.style, self.scripts = read("site.css") + read("demo.css"), [read("demo.js")]
+        self.style, self.scripts = "", []  # of `program`
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
@@ -172,12 +170,12 @@ class Published:
         if not self.notebook:
             path = self.chosen.out / "index.html"
             refuse_others(path)
-            write_whole(path, self._document().encode(errors="replace"))
+            write_whole(path, self._document())
             renew_list(self.chosen.out.resolve().parent)
             print(f"\nThe page: {path}")
         self.marks.end()
 
-    def _document(self) -> str:
+    def _document(self) -> bytes:
         """Return the whole file."""
         marks, chosen = self.marks, self.chosen
         title, _, text = self.source.docstring.partition("\n")
@@ -200,15 +198,13 @@ class Published:
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
         head = ["Check", "this run", "pass mark", "result"]
         body.append(fold(passed, _parts.table(head, marks.rows)))
-        return fill(
-            "demo",
-            allowed=" ".join(sorted({*self.allowed, *map(_hash, self.scripts)})),
-            generator=PAGE,
-            title=escape(name),
+        return page_alone(
+            name,
+            body,
+            footer=f"Made by <code>python -m demos {escape(chosen.demo)}</code>.",
             style=self.style,
-            body="\n".join(body),
-            demo=escape(chosen.demo),
-            scripts="".join(f"<script>{script}</script>" for script in self.scripts),
+            scripts=self.scripts,
+            allowed=sorted(self.allowed),
         )
 
     def _cells(self) -> list[str]:
@@ -222,9 +218,8 @@ class Published:
             for part in self.parts:
                 said[part.place] += part.html * (first <= part.line < after)
             heading, comment = inline(found[1], set_text), re.sub("(?m)^# ?", "", found[2])
-            name = re.sub(r"\W+", "-", found[1].lower()).strip("-")
             left = (
-                f'<h2 id="{name}">{heading}</h2>' * bool(heading)
+                f'<h2 id="{slug(found[1])}">{heading}</h2>' * bool(heading)
                 + markdown(comment, set_text)
                 + said["left"]
             )
@@ -240,8 +235,3 @@ class Published:
             beside, code = (said["right"], code) if said["right"] else (code, "")
             shown += [row(left, beside, "rule"), said["below"], code]
         return shown
-
-
-def _hash(script: str) -> str:
-    """Return what a page's policy calls a script that it allows."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
