@@ -31,11 +31,9 @@ from demos._list import QUICK, refuse_others, renew_list
 from demos._training import Marks
 from demos.site import _parts
 from demos.site._parts import inlined, printed, set_text
-from demos.site._source import Source, coloured
+from demos.site._source import Cell, Source, cells, coloured
 from demos.site._templates import fold, inline, markdown, page_alone, row, slug, top
 from minigrad.runs.saving import write_whole
-
-CELL = re.compile(r"# %% ?(.*)\n((?:#.*\n)*)\n*((?:.*\n?)*)")  # heading, comment, code
 
 
 @dataclass(eq=False)
@@ -209,29 +207,24 @@ class Published:
 
     def _cells(self) -> list[str]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
-        shown, after = [], 1
-        for cell in re.split("^(?=# %%)", self.source.text, flags=re.MULTILINE):
-            first, after = after, after + cell.count("\n")
-            if not (found := CELL.fullmatch(cell)):
-                continue  # the docstring
+        shown = []
+        for cell in cells(self.source.text):
             said = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
             for part in self.parts:
-                said[part.place] += part.html * (first <= part.line < after)
-            heading, comment = inline(found[1], set_text), re.sub("(?m)^# ?", "", found[2])
-            left = (
-                f'<h2 id="{slug(found[1])}">{heading}</h2>' * bool(heading)
-                + markdown(comment, set_text)
-                + said["left"]
-            )
-            code = found[3].rstrip().removesuffix("page.end()").rstrip()
-            lines = coloured(code, {}) if code else []
-            start = first + cell.count("\n", 0, found.start(3))
-            code = "".join(
-                f'<div class="ln" data-n="{n}">{x or " "}</div>' for n, x in enumerate(lines, start)
-            )
-            code = f'<div class="code" tabindex="0">{code}</div>' * bool(lines)
-            if lines and (any(said.values()) or found[1] == "Set-up"):
+                said[part.place] += part.html * (part.line in cell.lines)
+            heading = f'<h2 id="{slug(cell.heading)}">{inline(cell.heading, set_text)}</h2>'
+            left = heading * bool(cell.heading) + markdown(cell.comment, set_text) + said["left"]
+            code = _code(cell)
+            if code and (any(said.values()) or cell.heading == "Set-up"):
                 code = fold("The code", code)
             beside, code = (said["right"], code) if said["right"] else (code, "")
             shown += [row(left, beside, "rule"), said["below"], code]
         return shown
+
+
+def _code(cell: Cell) -> str:
+    """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
+    code = cell.code.removesuffix("page.end()").rstrip()
+    lines = zip(cell.lines, coloured(code, {}) if code else [], strict=False)
+    shown = "".join(f'<div class="ln" data-n="{n}">{line or " "}</div>' for n, line in lines)
+    return f'<div class="code" tabindex="0">{shown}</div>' * bool(code)
