@@ -58,7 +58,11 @@ def pages(tmp_path_factory):
 
 def step_to(page, n):
     page.evaluate(f"location.hash = '#step={n}'")
-    page.wait_for_function(f"document.getElementById('place').textContent.startsWith('step {n} ')")
+    page.locator(f"#track[data-step='{n}']").wait_for()
+
+
+def place(page):
+    return page.get_attribute("#track", "aria-valuetext")
 
 
 def data_of(path, **options):
@@ -80,10 +84,12 @@ def test_its_steps_are_the_operations_and_then_the_contributions(pages, visit):
     path, steps, _, _ = pages["line"]
     page = visit(path)
     done = [v for v in steps.vertices if v.operation]
-    assert page.get_attribute("#slider", "max") == str(len(done) + len(steps.contributions))
+    assert page.locator(".tick.forward").count() == len(done)
+    assert page.locator(".tick").count() == len(done) + len(steps.contributions)
+    assert page.locator(".tick.sum").count() == 2  # h · h, and x in two places
     for n, v in enumerate(done, 1):
         step_to(page, n)
-        assert page.inner_text("#place").endswith(f"forward {n} of {len(done)}")
+        assert f"forward {n} of {len(done)}" in place(page)
         text = page.inner_text("#panel")
         assert v.operation in text and "test_page.py, line" in text
         ((_, numbers),) = tables(page)
@@ -100,9 +106,10 @@ def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit
         shown = [numbers for _, numbers in tables(page)]
         if len(shown) == 3:
             sums += 1
-            assert "contribution 2 of 2 (+=)" in page.inner_text("#panel")
+            assert "contribution 2 of 2 (+=)" in page.inner_text("#say")
             np.testing.assert_allclose(np.add(shown[0], shown[1]), shown[2], rtol=2e-3)
-        received[steps.vertices[c.target].title] = shown[-1]
+        worked = page.locator("#work tr:last-child td").evaluate_all(TITLES)
+        received[steps.vertices[c.target].title] = shown[-1] if shown else worked
     assert sums == 2  # h · h, and x in two places
     loss.backward(retain_graph=True)
     for name, leaf in leaves.items():
@@ -110,14 +117,57 @@ def test_each_sum_adds_up_and_at_the_end_each_leaf_has_its_gradient(pages, visit
         leaf.grad = None
 
 
-def test_the_current_arrow_is_thick_and_boxes_become_white_and_then_coloured(pages, visit):
+TITLES = "cells => cells.map(cell => Number(cell.title))"
+
+
+def test_the_arrow_in_use_turns_round_and_boxes_become_blue_and_then_have_a_gradient(pages, visit):
     page = visit(pages["line"][0])
-    step_to(page, 0)
-    assert page.locator(".box.value").count() == 2  # the leaves have a value from the start
     step_to(page, 1)
+    assert page.locator(".box.value").count() == 3  # the two leaves, and what is computed
     assert page.locator("path.edge.now").count() == 2 and page.locator(".box.now").count() == 1
+    assert page.locator("path.head:visible").count() == page.locator("path.edge").count()
+    step_to(page, 6)  # loss → the sum
+    tips = page.locator("path.tip:visible").evaluate_all("all => all.map(x => x.classList[1])")
+    assert sorted(set(tips)) == ["head", "tail"] and tips.count("tail") == 1
     page.keyboard.press("End")
     assert page.locator(".box.gradient").count() == page.locator(".box").count()
+
+
+def test_it_opens_where_the_least_of_the_gradient_arrives_and_has_stations(visit, tmp_path):
+    pair = [head(1 / 8, keys=5), head(1.0, keys=5)]
+    page = visit(pair[0].save(tmp_path / "x.html", beside=pair[1], titles=("with", "without")))
+    said = page.inner_text("#say")
+    assert said.startswith(
+        "The gradient of weights goes back through softmax to scores. It arrives"
+    )
+    assert re.search(r"was \(with\) and .+ times \(without\), .+ times less\.$", said)
+    names = page.locator("#stations button").all_inner_texts()
+    assert names == ["the loss", "weights", "the end"]
+    page.click("text=the loss")
+    assert page.inner_text("#say") == "The way back begins at loss: its gradient by itself is 1."
+    page = visit(pair[0].save(tmp_path / "x.html", at="scores"))
+    assert "gradient of scores goes back through multiply to q·kᵀ" in page.inner_text("#say")
+    with pytest.raises(ValueError, match=r"one of loss, .*weights, .*: got 'nothing'$"):
+        pair[0].save(tmp_path / "x.html", at="nothing")
+
+
+def test_each_number_of_a_worked_step_is_that_of_the_pass(visit, tmp_path):
+    steps = head(1.0)
+    page = visit(steps.save(tmp_path / "x.html", at="weights"))
+    c = next(c for c in steps.contributions if steps.vertices[c.source or 0].title == "weights")
+    rows = page.locator("#work tr").all()
+    assert [row.locator("th").inner_text().split(" ")[0] for row in rows] == [
+        "y",
+        "g",
+        "⟨y,",
+        "g",
+        "y",
+    ]
+    for row, (_, numbers, back) in zip(rows, c.rows, strict=True):
+        np.testing.assert_allclose(row.locator("td").evaluate_all(TITLES), numbers, rtol=1e-3)
+        shade = row.locator("td").last.get_attribute("style")
+        assert ("--backward" in shade) == back
+    assert page.inner_text("#formula") == "∂L/∂x = y ⊙ (g - ⟨y, g⟩)"
 
 
 def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
@@ -126,18 +176,18 @@ def test_two_passes_stand_side_by_side_on_one_scale(visit, tmp_path):
         steps.backward(loss)
     titles = ("as it is", "a thousandth")
     page = visit(scaled[0].save(tmp_path / "x.html", beside=unscaled[0], titles=titles))
-    assert page.locator(".lane h2").all_inner_texts() == list(titles)
     step_to(page, sum(bool(v.operation) for v in scaled[0].vertices) + 2)  # loss → cross_entropy
-    assert "left = 1,000 × right" in page.inner_text("#graph0")
-    assert "as it is = 1,000 × a thousandth" in page.inner_text("#panel")
+    assert "1,000 : 1" in page.inner_text("#graph")
+    assert page.locator("#work h2").all_inner_texts() == list(titles)
     page.keyboard.press("End")
     colours = [[shown[2] for shown in page.evaluate(SHOWN, lane)] for lane in (0, 1)]
     assert colours[0] != colours[1] and len(colours[0]) == len(colours[1])
 
 
-# Every box: its number, its words, its colour, and its marks.
-SHOWN = """lane => [...document.querySelectorAll(`#graph${lane} .box`)].map(b => [
-    b.dataset.id, b.innerText, b.style.background, b.className,
+# Every box: its number, a pass's words and colour, and its rows: text, title and colours.
+SHOWN = """lane => [...document.querySelectorAll("#graph .box")].map(b => [
+    b.dataset.id, b.querySelectorAll(".grad")[lane].textContent,
+    b.querySelectorAll(".grad")[lane].style.background,
     [...b.querySelectorAll(".row")].map(row => [row.textContent, row.title, row.style.background]),
 ])"""
 
@@ -160,7 +210,7 @@ class Weighted(Module):
         return np.tanh(x * self.w)
 
 
-def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
+def test_the_second_pass_shows_what_it_would_as_the_first(visit, tmp_path):
     centred = np.random.default_rng(0).standard_normal(1000)
     centred -= centred.mean()
     passes = [added(numbers) for numbers in (centred, np.ones(1000), np.full(1000, np.inf))]
@@ -168,12 +218,19 @@ def test_the_second_lane_shows_what_the_first_one_would(visit, tmp_path):
     for a, b in itertools.permutations(range(3), 2):
         page = visit(passes[a].save(tmp_path / "x.html", beside=passes[b], limits=(1e-6, 10.0)))
         page.keyboard.press("End")
-        shown[a, b] = [page.evaluate(SHOWN, lane) for lane in (0, 1)]
+        shown[a, b] = [[box[:3] for box in page.evaluate(SHOWN, lane)] for lane in (0, 1)]
     for a, b in shown:
         assert shown[a, b][1] == shown[b, a][0]
-    assert "grad ≈ 0" in str(shown[0, 1][0]) and "grad ≈ 0" not in str(shown[0, 1][1])
+    assert "≈ 0" in str(shown[0, 1][0]) and "≈ 0" not in str(shown[0, 1][1])
     with pytest.raises(ValueError, match="must have made the same operations: these differ"):
         passes[0].save(tmp_path / "x.html", beside=added(np.ones(1000), named=False))
+
+
+def pretty(text):
+    """Write powers as the page does: 9·10⁻⁶."""
+    up = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+    power = lambda m: f"·10{str(int(m[1])).translate(up)}"
+    return re.sub(r"e([-+]\d+)", power, text)
 
 
 @pytest.mark.parametrize("ends", [None, (1e-3, 0.1)])
@@ -186,19 +243,21 @@ def test_words_and_colours_are_those_of_a_picture(pages, visit, tmp_path, ends):
     page.keyboard.press("End")
     assert all("grad up to" in x for x in page.locator(".box.closed .grad").all_inner_texts())
     seen = []  # (words, colour, vertex)
-    for id, text, shade, _, rows in page.evaluate(SHOWN, 0):
+    for id, text, shade, rows in page.evaluate(SHOWN, 0):
         if id.startswith("b"):
             box = data["passes"][0]["boxes"][int(id[1:])]
             seen.append((text, shade, box["vertex"]))
             inside = [row["vertex"] for row in box["rows"]]
-            seen += [(said, tint, n) for (_, said, tint), n in zip(rows, inside, strict=True)]
+            tints = [re.findall(r"rgb\([^)]*\)", tint)[:1] for *_, tint in rows]
+            texts = [said for _, said, _ in rows]
+            seen += [(x, "".join(y), n) for x, y, n in zip(texts, tints, inside, strict=True)]
     assert len(seen) > 40 and noise & {n for _, _, n in seen}
     for text, shade, n in seen:
         strength = steps.vertices[n].grad_rms
         if strength is None:
             assert "grad" not in text and not shade
             continue
-        assert in_words(strength, limits, n in noise) in text.splitlines()
+        assert text == pretty(in_words(strength, limits, n in noise))
         drawn = "#ffffff" if n in noise else colour(strength, limits)
         assert shade == f"rgb({', '.join(str(int(drawn[i : i + 2], 16)) for i in (1, 3, 5))})"
 
@@ -206,7 +265,7 @@ def test_words_and_colours_are_those_of_a_picture(pages, visit, tmp_path, ends):
 def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     steps, loss, _ = gpt_steps(3)
     page = visit(graph(loss, grads=True, steps=steps).save(tmp_path / "x.html"))
-    assert page.locator("#slider").count() == 0 and "←" not in page.inner_text("body")
+    assert page.locator("#track").count() == 0 and "←" not in page.inner_text("body")
     before = page.locator(".box").count()
     page.locator("[data-id='g/blocks.0']").click()
     assert page.locator(".box").count() > before
@@ -219,50 +278,44 @@ def test_a_graph_without_steps_opens_by_a_click(visit, tmp_path):
     assert tables(page) == [["x (2,), RMS 1.58", [1, 2]]]
 
 
-# Of every step: boxes that overlap, labels that leave their box, and labels of arrows that lie on
-# one; boxes in use that are out of sight (of two that are too far apart, one is enough); whether
-# the graph's top or the slider's length has changed; names of frames that lie on something.
+# Of every step: boxes that overlap, labels that leave their box, labels of arrows and names of
+# frames that lie on something, and whether the whole graph is seen, as wide as its place.
 WALK = """() => {
-    const slider = document.getElementById("slider"), found = [];
-    const [wide, high] = [["left", "right"], ["top", "bottom"]];
+    const found = [], [wide, high] = [["left", "right"], ["top", "bottom"]];
     const place = element => element.getBoundingClientRect();
-    const within = (a, b) => [wide, high].every(([s, e]) => a[s] >= b[s] - 1 && a[e] <= b[e] + 1);
     const over = (a, b) => [wide, high].every(([s, e]) => a[s] < b[e] - 1 && b[s] < a[e] - 1);
-    const span = (all, [s, e]) => Math.max(...all.map(r => r[e])) - Math.min(...all.map(r => r[s]));
+    const view = document.getElementById("view"), ticks = document.querySelectorAll(".tick");
     const still = new Set();
-    for (let step = 0; step <= +slider.max; step++) {
-        slider.value = step;
-        slider.dispatchEvent(new Event("input"));
-        still.add(`${place(document.getElementById("lanes")).top} ${place(slider).width}`);
-        for (const scroll of document.querySelectorAll(".scroll")) {
-            const frame = place(scroll), boxes = [...scroll.querySelectorAll(".box")];
-            const places = boxes.map(place);
-            places.forEach((a, i) => places.slice(0, i).forEach((b, j) => {
-                if (over(a, b)) found.push([step, boxes[i].innerText, boxes[j].innerText]);
-            }));
-            for (const b of boxes)
-                if (b.scrollWidth > b.clientWidth + 1 || b.scrollHeight > b.clientHeight + 1)
-                    found.push([step, b.innerText, "is cut"]);
-            const now = [...scroll.querySelectorAll(".box.now")].map(place);
-            const fit = [[wide, frame.width], [high, frame.height]]
-                .every(([axis, size]) => span(now, axis) < size - 12);
-            const seen = now.map(a => within(a, frame) && a.bottom <= innerHeight);
-            if (now.length && !(fit ? seen.every(x => x) : seen.some(x => x)))
-                found.push([step, "out of sight"]);
-            for (const words of scroll.querySelectorAll("text.words:not(:empty)"))
-                if (words.textContent === words.dataset.words)
-                    if (places.some(a => over(place(words), a)))
-                        found.push([step, words.textContent, "lies on a box"]);
+    for (let step = 0; step < ticks.length; step++) {
+        ticks[step].click();
+        const frame = place(view), boxes = [...view.querySelectorAll(".box")];
+        const places = boxes.map(place);
+        still.add(`${frame.width} ${frame.height}`);
+        places.forEach((a, i) => places.slice(0, i).forEach((b, j) => {
+            if (over(a, b)) found.push([step, boxes[i].innerText, boxes[j].innerText]);
+        }));
+        places.forEach((a, i) => {
+            if (a.left < frame.left - 1 || a.right > frame.right + 1 || a.bottom > frame.bottom + 1)
+                found.push([step, boxes[i].innerText, "is out of sight"]);
+        });
+        for (const b of boxes)
+            if (b.scrollWidth > b.clientWidth + 1 || b.scrollHeight > b.clientHeight + 1)
+                found.push([step, b.innerText, "is cut"]);
+        if (!view.querySelectorAll(".box.now").length) found.push([step, "nothing is in use"]);
+        for (const words of view.querySelectorAll("text.words:not(:empty)")) {
+            const its = words.textContent === words.dataset.words;
+            if (its && places.some(a => over(place(words), a)))
+                found.push([step, words.textContent, "lies on a box"]);
         }
     }
     if (still.size > 1) found.push(...still);
-    const names = [...document.querySelectorAll("#graph0 .frame > button")];
+    const names = [...view.querySelectorAll(".frame > button")];
     const texts = names.map(name => {
         const range = document.createRange();
         range.selectNodeContents(name);
         return range.getBoundingClientRect();
     });
-    const solid = [...document.querySelectorAll("#graph0 .box")].map(place);
+    const solid = [...view.querySelectorAll(".box")].map(place);
     texts.forEach((a, i) => {
         if ([...solid, ...texts.slice(0, i)].some(b => over(a, b))) found.push(names[i].innerText);
     });
@@ -270,9 +323,9 @@ WALK = """() => {
 }"""
 
 
-def head(scale):
+def head(scale, keys=5):
     rng = np.random.default_rng(1)
-    q, k, v = (Tensor(rng.standard_normal((5, 64)), requires_grad=True, name=n) for n in "qkv")
+    q, k, v = (Tensor(rng.standard_normal((keys, 64)), requires_grad=True, name=n) for n in "qkv")
     with Steps() as steps:
         loss = (attention(q, k, v, scale=scale) ** 2).mean()
     steps.backward(loss)
@@ -280,7 +333,7 @@ def head(scale):
 
 
 @pytest.mark.parametrize(("width", "height"), [(400, 992), (640, 896), (1000, 896)])
-def test_in_every_step_nothing_overlaps_and_what_is_in_use_is_in_sight(
+def test_in_every_step_nothing_overlaps_and_the_whole_graph_is_in_sight(
     pages, visit, tmp_path, width, height
 ):
     options = {"viewport": {"width": width, "height": height}}
@@ -299,7 +352,7 @@ def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, t
     page = browser.new_context(offline=True, viewport={"width": 1000, "height": 500}).new_page()
     page.goto(outer.as_uri())
     frame = page.frames[1]
-    frame.evaluate("document.getElementById('last').click()")
+    frame.evaluate("document.querySelector('.tick:last-child').click()")
     frame.evaluate("document.querySelector('.box.closed').click()")
     assert page.evaluate("scrollY") == 0 == frame.evaluate("scrollY")
     page.context.close()
@@ -307,56 +360,57 @@ def test_embedded_in_a_page_it_moves_nothing_but_its_own_graph(pages, browser, t
 
 def test_a_gpt_opens_with_few_boxes_and_its_layers_open_one_by_one(pages, visit):
     page = visit(pages["gpt12"][0])
-    assert page.locator("#graph0 .box").count() <= 15
-    closed = page.inner_html("#graph0")
+    assert page.locator("#graph .box").count() <= 15
+    closed = page.inner_html("#graph")
     page.locator("[data-id='g/blocks.0']").click()
     page.locator("[data-id='g/blocks.0/blocks.0.attention']").click()
-    assert page.locator("#graph0 .box").count() <= 60
-    closed_inside = page.locator("#graph0 .box.closed b").all_inner_texts()
+    assert page.locator("#graph .box").count() <= 60
+    closed_inside = page.locator("#graph .box.closed b").all_inner_texts()
     assert closed_inside == ["positions", "feed_forward", "blocks.1 … blocks.11"]
     page.click("#close")
-    assert page.inner_html("#graph0") == closed
+    assert page.inner_html("#graph") == closed
 
 
 def test_too_many_boxes_are_not_opened_and_it_says_so(pages, visit):
     layers = [f"blocks.{k}{name}" for k in range(1, 12) for name in (".attention", ".feed_forward")]
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers[:18]))
-    assert 100 < page.locator("#graph0 .box").count() <= 150
+    assert 100 < page.locator("#graph .box").count() <= 150
     assert page.inner_text("#message") == ""
     page.evaluate(
         """() => { for (let k = 0; k < 9; k++)
-            document.querySelectorAll("#graph0 .box.closed").forEach(box => box.click()) }"""
+            document.querySelectorAll("#graph .box.closed").forEach(box => box.click()) }"""
     )
-    assert page.locator("#graph0 .box").count() <= 150
+    assert page.locator("#graph .box").count() <= 150
     assert "more than 150 boxes" in page.inner_text("#message")
     page = visit(pages["gpt12"][0], "#open=" + ",".join(layers))
     assert "more than 150 boxes" in page.inner_text("#message")
-    assert page.locator("#graph0 .box").count() <= 15
-
-
-def wide(n):
-    return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
+    assert page.locator("#graph .box").count() <= 15
 
 
 def test_the_keyboard_alone_does_everything(pages, visit):
     page = visit(pages["gpt"][0])
-    last = int(page.get_attribute("#slider", "max"))
-    for key, step in (("End", last), ("ArrowLeft", last - 1), ("Home", 0), ("ArrowRight", 1)):
+    last = int(page.get_attribute("#track", "aria-valuemax"))
+    for key, step in (("End", last), ("ArrowLeft", last - 1), ("Home", 1), ("ArrowRight", 2)):
         page.keyboard.press(key)
-        assert page.inner_text("#place").startswith(f"step {step} ")
+        assert place(page).startswith(f"step {step} ")
+    page.keyboard.press("Space")  # it plays
+    page.locator("#track[aria-valuenow='3']").wait_for()
+    page.keyboard.press("Space")
+    assert page.inner_text("#play") == "▶"
     page.keyboard.press("/")
     assert page.evaluate("document.activeElement.id") == "find"
     page.keyboard.type("scores")
     assert "2 found" in page.inner_text("#hits")
     page.keyboard.press("Enter")
     assert page.locator(".box.hit").count() >= 1
+    assert place(page).endswith(": scores#1")  # (Find moves to what it found)
     page.keyboard.press("Escape")
     page.click("#close")
     reached = set()
     for _ in range(60):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.dataset.id"))
-    ids = page.eval_on_selector_all("#graph0 .box", "all => all.map(b => b.dataset.id)")
+    ids = page.eval_on_selector_all("#graph .box", "all => all.map(b => b.dataset.id)")
     assert set(ids) <= reached
     page.focus("[data-id='g/blocks.0']")
     page.keyboard.press("Enter")
@@ -368,7 +422,7 @@ def test_the_keyboard_alone_does_everything(pages, visit):
 
 def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
     page = visit(pages["gpt"][0], "#step=7&open=blocks.0.attention")
-    assert page.inner_text("#place").startswith("step 7 ")
+    assert page.get_attribute("#track", "data-step") == "7"
     assert page.locator("[data-id='g/blocks.0/blocks.0.attention']").count() == 1
     assert page.evaluate("location.hash").startswith("#step=7&open=")
     page = visit(pages["gpt"][0], "#step=3")
@@ -382,10 +436,11 @@ def test_a_link_leads_to_a_step_and_a_wrong_one_is_one_sentence(pages, visit):
         page.evaluate("link => { location.hash = link }", wrong)
         page.wait_for_function("document.getElementById('message').textContent")
         assert said in page.inner_text("#message")
-        assert page.inner_text("#place").startswith("step 3 ")
+        assert page.get_attribute("#track", "data-step") == "3"
+        step_to(page, 3)
         page.keyboard.press("ArrowRight")
         assert page.inner_text("#message") == ""
-        page.keyboard.press("ArrowLeft")
+        step_to(page, 3)
 
 
 NAMES = ("a,b", "e+f %41", "k#2", "l&step=2", "∂", "%2C")
@@ -413,17 +468,22 @@ def test_a_link_opens_a_layer_of_any_name(visit, tmp_path):
 
 
 def test_the_arrows_scroll_what_has_the_focus_and_step_otherwise(visit, tmp_path):
-    with Steps() as steps:
-        loss = wide(30)
-    steps.backward(loss)
-    page = visit(steps.save(tmp_path / "x.html"), "#step=3", viewport={"width": 400, "height": 600})
-    for key in ("ArrowRight", "ArrowLeft", "Home", "End"):
-        page.focus(".scroll")
-        page.keyboard.press(key)
-        assert page.inner_text("#place").startswith("step 3 ")
+    path = head(1.0, keys=12).save(tmp_path / "x.html", at="weights")
+    page = visit(path, viewport={"width": 300, "height": 600})
+    before = place(page)
+    page.focus("#work .scroll") if page.evaluate(CAN_SCROLL) else pytest.fail("nothing to scroll")
+    page.keyboard.press("ArrowRight")
+    assert place(page) == before
     page.focus(".box")
     page.keyboard.press("ArrowRight")
-    assert page.inner_text("#place").startswith("step 4 ")
+    assert place(page) != before
+
+
+CAN_SCROLL = "(x => x.scrollWidth > x.clientWidth)(document.querySelector('#work .scroll'))"
+
+
+def wide(n):
+    return sum((np.sin(Tensor(float(k), requires_grad=True)) for k in range(n)), Tensor(0.0))
 
 
 def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
@@ -434,7 +494,7 @@ def test_a_click_and_enter_show_the_numbers_of_any_box(pages, visit):
     for n, box in enumerate(boxes):
         page.focus(f"[data-id=b{n}]")
         page.keyboard.press("Enter")
-        shown = [numbers for caption, numbers in tables(page) if "contribution" not in caption]
+        shown = [x for caption, x in tables(page) if not caption.startswith("contribution")]
         wanted = [box["vertex"], *(row["vertex"] for row in box["rows"])]
         shown = shown[-sum(1 + (steps.vertices[v].gradient is not None) for v in wanted) :]
         for v in wanted:
@@ -477,12 +537,15 @@ def test_the_formulas_and_the_letters_of_the_inputs_are_told(visit, tmp_path):
     page = visit(steps.save(tmp_path / "x.html"))
     formulas = {v.operation: (v.formula, *v.displayed) for v in steps.vertices}
     step_to(page, 1)
-    assert page.locator(".formula").all_inner_texts() == list(formulas["multiply"])
-    assert "here a = w, b = data, y = product" in page.inner_text("#words")
-    step_to(page, 2)
-    assert page.locator(".formula").all_inner_texts() == [formulas["tanh"][0]]
+    assert page.inner_text("#formula") == formulas["multiply"][0].split(": ")[0]
+    page.click("summary")
+    assert page.locator("#more code").all_inner_texts() == [formulas["multiply"][0]]
+    assert "Here a = w (), b = data (), y = product ()" in page.inner_text("#more")
     step_to(page, 4)  # loss → product
-    assert page.locator(".formula").all_inner_texts() == list(formulas["tanh"][1:])
+    page.click("summary")
+    assert page.locator("#more code").all_inner_texts() == list(formulas["tanh"])
+    step_to(page, 5)
+    assert page.inner_text("#formula") == "∂L/∂a = g ⊙ b"  # (its last row says it)
 
 
 def test_a_low_window_is_not_covered_and_print_and_forced_colours_show_what_counts(pages, visit):

@@ -26,10 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.graphs.model import Scope, Vertex
+from minigrad.graphs.model import LAST_TWO, Scope, Vertex
 from minigrad.graphs.scale import lost
-
-LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,8 @@ class Vertex:
         return None if self.gradient is None else self.gradient.norm
 
 
+LONGEST = 12  # characters of a composed name
+LAST_TWO = ("axis1=-1, axis2=-2", "axis1=-2, axis2=-1")  # options of a transposition
 # The names that the layers of chapter 7.3 give their own leaves.
 OF_LAYERS = ("weight", "bias", "gain")
 
@@ -241,6 +243,33 @@ def unique_names(vertices: Sequence[Vertex]) -> list[str]:
         for v in vertices
     ]
     return numbered(titles, values - {v.title for v in vertices if v.named})
+
+
+def spoken(vertices: Sequence[Vertex]) -> list[str]:
+    """Return what a person calls each tensor: its name, or one composed of up to twelve characters.
+
+    The result of q @ k.mT is called q·kᵀ. If that is too long, the last input is left: × c.
+    """
+    found: list[str] = []
+    for v in vertices:
+        said = v.facts.said
+        if v.named or not said or (v.facts.moves and v.options not in LAST_TWO):
+            found.append(v.title)
+            continue
+        inputs = [found[i] for i in v.inputs]
+        if said == "{} × {}" and max(map(len, inputs)) == 1:
+            said = "{} {}"  # w x, as on paper
+        start, end = said.replace("{}", "x").split()[0], said.removeprefix("{}").strip()
+        sums = [" + " in x or " - " in x for x in inputs]
+        if said != "{} + {}":  # (of a difference the first term needs no brackets)
+            inputs = [
+                f"({x})" if is_sum and (i or said != "{} - {}") else x
+                for i, (x, is_sum) in enumerate(zip(inputs, sums, strict=True))
+            ]
+        short = end.format(inputs[-1]) if len(inputs) > 1 else start
+        whole = said.format(*inputs)
+        found.append(next((x for x in (whole, short) if len(x) <= LONGEST), v.operation))
+    return numbered(found)
 
 
 def numbered(titles: Sequence[str], alone: Set[str] = frozenset()) -> list[str]:

@@ -1,6 +1,8 @@
 """Page: a page on which a reader walks through both passes.
 
-Its slider goes forward over every operation, and then backward over every contribution.
+A track leads forward over every operation, and then backward over every contribution. Each step of
+the way back is worked out, and says how much of the gradient arrives. The page opens at the step
+where the least arrives.
 
 The page is one file, and makes no request. Its scripts are `page.js` and dagre, which lays out the
 boxes; its content security policy names the hashes of the two, so that nothing else can run. All
@@ -14,6 +16,7 @@ import hashlib
 import html
 import json
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +24,10 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from minigrad.graphs.folding import Box, Drawn, Folding
-from minigrad.graphs.model import Vertex, numbered, printable
+from minigrad.graphs.model import Vertex, printable, spoken
 from minigrad.graphs.scale import DEAD, LOST, Limits, colour, in_words, legend, lost
 from minigrad.graphs.summary import Summary, rounded
+from minigrad.graphs.worked import cancels
 
 if TYPE_CHECKING:
     from minigrad.graphs.steps import Contribution
@@ -31,16 +35,24 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent / "page"
 LAID_OUT = 150  # boxes at once
 DIGITS = 4
+MOST = 64  # numbers of a row; longer rows are not shown
 Pass = tuple[str, Sequence[Vertex], Sequence["Contribution"]]
 
 
 def page(
-    passes: Sequence[Pass], *, title: str, limits: Limits | None, steps: bool, static: str
+    passes: Sequence[Pass],
+    *,
+    title: str,
+    limits: Limits | None,
+    steps: bool,
+    static: str,
+    at: str | None = None,
 ) -> str:
     """Return the page of one pass, or of two passes that did the same on different numbers.
 
-    `static` is the HTML that is shown without JavaScript; `steps` is True for a slider.
-    ValueError for passes that differ in their boxes.
+    `static` is the HTML that is shown without JavaScript; `steps` is True for a track. The page
+    opens where the gradient of the tensor named `at` goes back.
+    ValueError for passes that differ in their boxes, and for a name that no tensor has.
     """
     foldings = [Folding(vertices, sys.maxsize, closed=False) for _, vertices, _ in passes]
     drawn = [folding.drawn() for folding in foldings]
@@ -56,6 +68,7 @@ def page(
         ],
         "place": [place.get(base) for base in foldings[0].base],  # the box of each vertex
         "groups": _groups(boxes, passes[0][1]),
+        "stations": _stations(passes, at) if steps else [],
         "legend": limits and {"ends": [f"{x:,g}" for x in limits], "colours": legend(limits)},
         "dead": DEAD,
         "lost": LOST,
@@ -110,8 +123,8 @@ def _pass(
 ) -> dict[str, Any]:
     boxes, links = drawn
     numbers = {box.id: n for n, box in enumerate(boxes)}
-    names = numbered([v.title for v in vertices])
-    noise = lost(vertices)
+    names, noise = spoken(vertices), lost(vertices)
+    arrived: dict[int, Summary] = {}  # the gradient of each tensor, as it is when it goes on
 
     def seen(gradient: Summary, n: int) -> dict[str, Any]:
         shade = DEAD if n in noise or limits is None else colour(gradient.rms, limits)
@@ -122,6 +135,7 @@ def _pass(
         known = {"options": v.options, "line": v.line, "modules": modules}
         found: dict[str, Any] = {name: x for name, x in known.items() if x}
         found |= {"operation": v.operation, "inputs": v.inputs, "value": _numbers(v.value)}
+        found |= {"moves": True} if v.facts.moves else {}
         if v.formula:
             known = {"back": v.displayed or [v.formula], "letters": v.letters}
             found["formula"] = {"line": v.formula} | known
@@ -130,8 +144,9 @@ def _pass(
         return found
 
     def box(box: Box) -> dict[str, Any]:
-        kept = ("title", "operation", "options", "detail", "kind", "shape")
+        kept = ("operation", "options", "detail", "kind", "shape")
         return {name: getattr(box, name) for name in kept} | {
+            "title": names[box.vertices[0]] if box.title == box.operation else box.title,
             "rows": [{"text": row.text, "vertex": row.vertex} for row in box.rows],
             "vertex": box.vertices[0],
             "parameter": vertices[box.vertices[0]].parameter,
@@ -149,17 +164,44 @@ def _pass(
         ],
         "forward": [v.number for v in vertices if v.operation] if steps else [],
         "backward": [
-            _contribution(c, vertices, names) | seen(c.after, c.target)
+            _contribution(c, vertices, names, arrived) | seen(c.after, c.target)
             for c in (contributions if steps else ())
         ],
     }
 
 
 def _contribution(
-    c: Contribution, vertices: Sequence[Vertex], names: Sequence[str]
+    c: Contribution,
+    vertices: Sequence[Vertex],
+    names: Sequence[str],
+    arrived: dict[int, Summary],
 ) -> dict[str, Any]:
     found: dict[str, Any] = {"source": c.source, "target": c.target, "position": c.position}
     found["contribution"] = _numbers(c.contribution)
+    arrived[c.target] = c.after
+    if c.source is not None:
+        v = vertices[c.source]
+        share = _share(c, v, arrived[c.source])
+        found |= {"share": rounded(share, 3)} if share is not None else {}
+        letter = v.letters[c.position] if c.position < len(v.letters) else ""
+        found["formula"] = _formula(v.displayed, letter)
+        if c.rows and not found["formula"]:
+            last = [row.label for row in c.rows if not row.label.startswith("Σ")][-1]
+            found["formula"] = f"∂L/∂{letter} = {last}"
+        called = {"y": names[c.source], "g": "arrives", "G": "arrives"}
+        for name, i in zip(v.letters, v.inputs, strict=False):
+            called |= {name: names[i], name.upper(): names[i]}
+        if c.rows and max(row.numbers.size for row in c.rows) <= MOST:
+            found["rows"] = [
+                {
+                    "label": row.label,
+                    "called": called.get(row.label.split(",")[0], ""),
+                    "numbers": rounded(row.numbers, DIGITS),
+                    "back": row.back,
+                }
+                for row in c.rows
+            ]
+            found |= {"cancels": True} if cancels(c.rows) else {}
     if c.of > 1:
         found["count"] = f"{c.nth} of {c.of}"
     if c.before is not None:
@@ -173,6 +215,68 @@ def _contribution(
             used = f"was used {math.prod(y[i] for i in axes):,} times"
             found["summed"] = f"summed over {which}, because {names[c.target]} {used}"
     return found
+
+
+def _share(c: Contribution, source: Vertex, g: Summary) -> float | None:
+    """Return how long the contribution is beside the gradient that went in.
+
+    None for an operation that only moves, copies or adds numbers, and where nothing went in.
+    """
+    only = source.facts.moves or c.position in source.facts.added or source.operation == "sum"
+    return None if only or not 0 < g.norm < math.inf else c.contribution.norm / g.norm
+
+
+def _formula(displayed: Sequence[str], letter: str) -> str:
+    """Return the formula of one input's gradient, out of those that a rule's docstring displays."""
+    parts = [part for line in displayed for part in re.split(" {2,}", line.strip())]
+    begins = (f"∂L/∂{letter} ", f"∂L/∂{letter.upper()} ", f"∂L/∂{letter}ᵢ ")
+    found = next((part for part in reversed(parts) if part.startswith(begins)), "")
+    first, *_, last = found.split(" = ") if " = " in found else ("", "")
+    return f"{first} = {last}" if found else ""
+
+
+def _stations(passes: Sequence[Pass], at: str | None) -> list[dict[str, Any]]:
+    """Return the places that a reader is offered; the first of them is where the page opens.
+
+    The step that matters is the contribution of which the least arrives, in one of the passes. (A
+    mean divides by its length, and a leaf whose gradient is rounding says nothing.)
+    """
+    vertices, names = passes[0][1], spoken(passes[0][1])
+    done = sum(bool(v.operation) for v in vertices)
+    places: dict[str, int] = {}
+    least, matters = math.inf, 0
+    for _, found, contributions in passes:
+        noise, arrived = lost(found), dict[int, Summary]()
+        for n, c in enumerate(contributions, done + 1):
+            arrived[c.target] = c.after
+            if c.source is None or c.target in noise or found[c.source].facts.averages:
+                continue
+            share = _share(c, found[c.source], arrived[c.source])
+            if share is not None and share < least:
+                least, matters = share, n
+    sent = passes[0][2]
+    if at is not None:
+        matters = next(
+            (
+                n
+                for n, c in enumerate(sent, done + 1)
+                if c.source is not None and names[c.source] == at
+            ),
+            0,
+        )
+        if not matters:
+            known = ", ".join(dict.fromkeys(names[c.source] for c in sent if c.source is not None))
+            raise ValueError(
+                f"at= names a result whose gradient goes back, one of {known}: got {at!r}"
+            )
+    first = next((n for n, c in enumerate(sent, done + 1) if c.nth > 1), 0)
+    if matters:
+        source = sent[matters - done - 1].source
+        places[names[source] if source is not None else ""] = matters
+    places |= {"the loss": done + bool(sent)}
+    places |= {"the first +=": first} if first else {}
+    places |= {"the end": done + len(sent)} if sent else {}
+    return [{"name": name, "step": n} for name, n in places.items()]
 
 
 def _numbers(summary: Summary) -> dict[str, Any]:

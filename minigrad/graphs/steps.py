@@ -36,7 +36,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -50,10 +50,12 @@ from minigrad.engine.tensor import Array, Tensor
 from minigrad.graphs.drawing import Graph
 from minigrad.graphs.lines import Variable, line_of, named
 from minigrad.graphs.model import Model, Scope, Vertex, plain, printable
+from minigrad.graphs.operations import ours
 from minigrad.graphs.page import page
 from minigrad.graphs.scale import Limits, limits_around
 from minigrad.graphs.summary import Summary
 from minigrad.graphs.text import backward_lines, forward_lines
+from minigrad.graphs.worked import Row, worked
 from minigrad.nn.module import CALLS, Module
 from minigrad.runs.saving import write_whole
 
@@ -67,6 +69,7 @@ class Contribution:
     before           what the target had received; None if this is the first contribution
     contribution     the result of that input's VJP, and `after` is the sum
     nth, of          the number of this contribution to the target, and the count of all to it
+    rows             the step written out (`worked`); () for most operations
     """
 
     source: int | None
@@ -77,6 +80,7 @@ class Contribution:
     after: Summary
     nth: int
     of: int
+    rows: tuple[Row, ...] = field(default=(), repr=False)
 
 
 class Steps:
@@ -157,23 +161,32 @@ class Steps:
         sent_to: Counter[int] = Counter()
         noted: list[Contribution] = []
 
-        def note(source: int | None, target: int, i: int, *arrays: Array | None) -> None:
+        def note(
+            source: int | None, target: int, i: int, *arrays: Array | None, rows: Any = ()
+        ) -> None:
             sent_to[target] += 1
             old, come, now = (None if a is None else Summary.of(np.asarray(a)) for a in arrays)
             assert come is not None and now is not None
-            noted.append(Contribution(source, target, i, old, come, now, sent_to[target], 0))
+            noted.append(Contribution(source, target, i, old, come, now, sent_to[target], 0, rows))
 
         def observe(t: Tensor, sent: Sent, gradients: dict[Tensor, Any]) -> Sent:
-            source = self.model.number_of(t)
+            source, node = self.model.number_of(t), t.node
+            g = np.asarray(received.pop(t))
+            assert node is not None
             for x, i, contribution in sent:
                 before = gradients.get(x)
                 yield x, i, contribution
+                received[x] = gradients[x]
                 # (The vertex of x, if x is a leaf that was given another array meanwhile, is the
                 # one that the operation used.)
                 target = self.model.met[source].inputs[i]
-                note(source, target, i, before, contribution, gradients[x])
+                inputs = [each.data for each in node.inputs]
+                given = (node.options, inputs, t.data, g, i, np.asarray(contribution))
+                rows = worked(node.name, *given) if ours(node.rule) else ()
+                note(source, target, i, before, contribution, gradients[x], rows=rows)
 
         note(None, self.model.number_of(loss), 0, None, seed, seed)
+        received: dict[Tensor, Any] = {loss: seed}
         found = send_back(loss, seed, retain_graph=True, observe=observe)
         self.contributions = tuple([replace(c, of=sent_to[c.target]) for c in noted])
         last = {c.target: c.after for c in self.contributions}
@@ -203,12 +216,15 @@ class Steps:
         beside: Steps | None = None,
         titles: tuple[str, str] = ("", ""),
         title: str = "Both passes, step by step",
+        at: str | None = None,
         limits: Limits | None = None,
     ) -> Path:
         """Write a page (.html) on which a reader walks through both passes.
 
         beside   Steps of a second pass that did the same on other numbers, to be shown beside
-                 these, on one slider and one scale of colours; `titles` are the names of the two
+                 these, on one track and one scale of colours; `titles` are the names of the two
+        at       the name of a result: the page opens where its gradient goes back. By default it
+                 opens at the step of which the smallest share of the gradient arrives
         limits   the gradients at the ends of the scale
 
         The file is written whole or not at all. ValueError for another ending, for steps that noted
@@ -225,5 +241,5 @@ class Steps:
         scale = limits or (around if known else None)
         static = "".join(Graph(each.vertices, scale).static() for each in both)
         passes = [(titles[n], s.vertices, s.contributions) for n, s in enumerate(both)]
-        text = page(passes, title=title, limits=scale, steps=True, static=static)
+        text = page(passes, title=title, limits=scale, steps=True, static=static, at=at)
         return write_whole(path, text)

@@ -1,17 +1,19 @@
 "use strict";
-// The page of a pass: a box is grey, then white (its value exists), then coloured (a gradient has
-// arrived). All texts are set as text, never as markup, so a name cannot become a tag.
+// The page of a pass: a box is grey, then blue (its value exists), then has swatches (a gradient has
+// arrived, in each of the passes). All texts are set as text, never as markup, so a name cannot
+// become a tag.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const passes = data.passes, main = passes[0];
   const $ = id => document.getElementById(id);
   const LARGEST = data.most;  // boxes that are laid out at once
-  const STEPS = main.forward.length + main.backward.length;
+  const FORWARD = main.forward.length, STEPS = FORWARD + main.backward.length;
   const open = new Set(), chosen = new Set();  // layers; boxes whose numbers are shown
-  let step = 0, hits = [], hit = -1;
+  const matters = STEPS && data.stations.length ? data.stations[0].step : 0;
+  let step = 0, seen = [], hits = [], hit = -1, playing = 0;
 
   const make = (tag, attributes = {}, ...children) => {
-    const svg = ["svg", "path", "text", "defs", "marker"].includes(tag);
+    const svg = ["svg", "path", "text"].includes(tag);
     const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
@@ -20,9 +22,8 @@
 
   // ------------------------------------------------------------ what is known at a step
 
-  const isForward = k => k > 0 && k <= main.forward.length;
-  const contribution = (pass, k) => pass.backward[k - main.forward.length - 1];
-
+  const isForward = k => k > 0 && k <= FORWARD;
+  const contribution = (pass, k) => pass.backward[k - FORWARD - 1];
   const after = (pass, j) => pass.backward[j].after || pass.backward[j].contribution;
   function before(pass, j) {
     for (let i = j - 1; i >= 0; i--) if (pass.backward[i].target === pass.backward[j].target) return after(pass, i);
@@ -32,13 +33,12 @@
   function gradients(pass, k) {
     const found = new Map();
     if (STEPS === 0) pass.vertices.forEach((v, n) => v.gradient && found.set(n, {...v.gradient, sum: v.gradient}));
-    for (let j = 0; j < k - main.forward.length; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
+    for (let j = 0; j < k - FORWARD; j++) found.set(pass.backward[j].target, {said: pass.backward[j].said, colour: pass.backward[j].colour, sum: after(pass, j)});
     return found;
   }
   function computed(k) {
-    const found = new Set(main.vertices.map((v, n) => v.operation ? -1 : n));
-    main.forward.slice(0, STEPS === 0 ? undefined : Math.min(k, main.forward.length)).forEach(n => found.add(n));
-    if (STEPS === 0) main.vertices.forEach((v, n) => found.add(n));
+    const found = new Set(main.vertices.map((v, n) => v.operation && STEPS ? -1 : n));
+    main.forward.slice(0, k).forEach(n => found.add(n));
     return found;
   }
 
@@ -47,39 +47,36 @@
   // (JSON has neither NaN nor ∞: they come as text.)
   const number = x => typeof x === "string" ? {nan: NaN, inf: Infinity, "-inf": -Infinity}[x] : x;
   const rms = summary => number(summary.rms);
-  // As Python's :.3g. (Numbers come with four digits, and rounding twice would differ.)
+  const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+  // Powers as on paper: 9·10⁻⁶; and a minus that is as wide as a digit.
+  const pretty = text => text.replace(/(\d)e([-+])0*(\d+)/g, (_, digit, sign, power) => `${digit}·10${sign === "-" ? "⁻" : ""}${[...power].map(c => UP[c]).join("")}`).replace(/(^|[\s(])-(?=\d)/g, "$1−");
+  // Numbers come with four digits, and rounding twice would differ from Python's.
   function short(x, count = 3) {
     if (Number.isNaN(x)) return "nan";
-    if (!Number.isFinite(x)) return x > 0 ? "inf" : "-inf";
+    if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
     if (x === 0) return "0";
     const [digits, power] = x.toExponential(count - 1).split("e");
-    if (+power >= -4 && +power < count) return String(+x.toPrecision(count));
-    return `${+digits}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+    return pretty(+power >= -3 && +power < count + 1 ? String(+x.toPrecision(count)) : `${+digits}e${power}`);
   }
-  const times = x => x < 1e9 ? (+x.toPrecision(2)).toLocaleString("en") : short(+x.toPrecision(2));
-
-  // A heat map: blue below 0, orange above, white at 0; with numbers if there are at most 64.
-  function heat(summary, caption, most) {
+  const times = x => x < 1e9 ? (+x.toPrecision(2)).toLocaleString("en") : short(x, 2);
+  const shape = summary => `(${summary.shape.join(", ")}${summary.shape.length === 1 ? "," : ""})`;
+  // The larger a number is beside the largest one, the more colour its cell has: blue for the way
+  // forward and orange for the way back. (A negative number has its minus.)
+  function paintCell(cell, x, most, back) {
+    const part = Number.isFinite(x) ? (most > 0 ? Math.min(Math.abs(x) / most, 1) : 0) : 1;
+    cell.style.background = Number.isNaN(x) ? data.lost : `color-mix(in srgb, var(--${back ? "backward" : "forward"}) ${Math.round(45 * part)}%, var(--paper))`;
+    cell.title = String(x);
+    return cell;
+  }
+  function heat(summary, caption, most, back) {
     const numbers = summary.whole !== undefined ? summary.whole : summary.map;
-    const flat = x => Array.isArray(x) ? x.flatMap(flat) : [x];
     const rows = x => !Array.isArray(x) ? [[x]] : !Array.isArray(x[0]) ? [x] : !Array.isArray(x[0][0]) ? x : x.flatMap(rows);
-    const grid = rows(numbers), fine = flat(numbers).length > 64;
+    const grid = rows(numbers), fine = grid.flat().length > 64;
     const table = make("table", {class: fine ? "heat fine" : "heat", role: "img", "aria-label": `${caption}: ${shape(summary)}, RMS ${short(rms(summary))}`});
-    for (const row of grid) {
-      const line = make("tr");
-      for (const x of row.map(number)) {
-        const cell = make("td", {title: String(x)});
-        const part = Number.isFinite(x) ? (most > 0 ? Math.min(Math.abs(x) / most, 1) : 0) : 1;
-        cell.style.background = Number.isNaN(x) ? data.lost : `color-mix(in srgb, ${x < 0 ? "#5b9bd5" : "#ee8f31"} ${Math.round(100 * part)}%, white)`;
-        if (!fine) cell.append(short(x, 4));
-        line.append(cell);
-      }
-      table.append(line);
-    }
+    for (const row of grid) table.append(make("tr", {}, ...row.map(number).map(x => paintCell(make("td", {}, fine ? "" : short(x)), x, most, back))));
     const note = summary.whole === undefined ? "; a cell is the mean of a piece" : "";
     return make("figure", {}, make("figcaption", {}, `${caption} ${shape(summary)}, RMS ${short(rms(summary))}${note}`), table);
   }
-  const shape = summary => `(${summary.shape.join(", ")}${summary.shape.length === 1 ? "," : ""})`;
   // One scale for several tables, so that a small gradient looks small beside a large one.
   const largest = summaries => summaries.filter(Boolean).flatMap(s => [s.whole, s.map]).filter(x => x !== undefined).flat(Infinity).map(number).filter(Number.isFinite).reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
@@ -93,6 +90,34 @@
   const count = opened => new Set(main.boxes.map((_, n) => hidden(n, opened) ? null : drawn(n, opened))).size;
   // A layer's own leaf is drawn only where its layer is open.
   const hidden = (n, opened = open) => main.boxes[n].parameter && drawn(n, opened) !== `b${n}`;
+  const boxOf = vertex => data.place[vertex];
+  const drawnAt = vertex => boxOf(vertex) == null ? undefined : drawn(boxOf(vertex));
+
+  // A step is what can be seen. What happens inside of a closed box is one step, and an operation
+  // that only moves numbers belongs to its neighbour. Each is {last, main}: the recorded step at
+  // which it ends, and the one that the panel tells.
+  function visible() {
+    const found = [];
+    let key = null, moved = false;
+    for (let k = 1; k <= STEPS; k++) {
+      const c = isForward(k) ? null : contribution(main, k);
+      const n = c ? c.source : main.forward[k - 1];
+      const id = n === null ? undefined : drawnAt(n);
+      const inside = groups[id] && (!c || drawnAt(c.target) === id) ? `${c ? "back" : "forward"} ${id}` : null;
+      const moves = !inside && n !== null && main.vertices[n].moves && drawnAt(main.vertices[n].inputs[0]) === id;
+      const joins = (inside && inside === key) || (c ? moves : moved);
+      if (joins && found.length && isForward(found[found.length - 1].last) === isForward(k)) {
+        const previous = found[found.length - 1];
+        previous.last = k;
+        if (!moves && !(inside && previous.main === matters)) previous.main = k;
+      } else found.push({last: k, main: k});
+      found[found.length - 1].inside = inside;
+      [key, moved] = [inside, !c && moves];
+    }
+    return found;
+  }
+  const index = (k = step) => Math.max(seen.findIndex(each => each.last >= k), 0);
+  const now = () => seen[index()];
 
   function toggle(g) {
     if (open.has(g)) {
@@ -105,32 +130,20 @@
     say("");
     layout();
     const first = document.querySelector(`[data-id="${CSS.escape(g)}"]`);
-    if (first) { first.focus({preventScroll: true}); reveal(first); }
+    if (first) first.focus({preventScroll: true});
     link();
   }
   const say = text => { $("message").textContent = text; };
 
-  // Boxes that are out of sight are brought into their own frame: all, or the last if they are far
-  // apart. Neither the page is moved, nor one around it, and nothing glides.
-  function reveal(...elements) {
-    const frame = elements[0].closest(".scroll"), seen = frame.getBoundingClientRect();
-    for (const [start, end, scroll] of [["top", "bottom", "scrollTop"], ["left", "right", "scrollLeft"]]) {
-      const places = elements.map(element => element.getBoundingClientRect());
-      let a = Math.min(...places.map(r => r[start])) - 5, b = Math.max(...places.map(r => r[end])) + 5;
-      if (b - a > seen[end] - seen[start]) [a, b] = [places[places.length - 1][start], places[places.length - 1][end]];
-      if (a < seen[start] || b > seen[end]) frame[scroll] += (a + b - seen[start] - seen[end]) / 2;
-    }
-  }
-
   // ------------------------------------------------------------ layout
 
-  // The longest words that each vertex's gradient will have: its box is made wide enough for them.
   const pen = document.createElement("canvas").getContext("2d");
   const lengths = new Map();
   function wide(text, font = "12px system-ui, sans-serif") {
     if (!lengths.has(font + text)) { pen.font = font; lengths.set(font + text, pen.measureText(text).width); }
     return lengths.get(font + text);
   }
+  // The longest words that each vertex's gradient will have: its box is made wide enough for them.
   const longest = passes.map(pass => {
     const found = new Map();
     const meet = (n, said) => { if (!found.has(n) || wide(found.get(n)) < wide(said)) found.set(n, said); };
@@ -139,53 +152,51 @@
     return found;
   });
   const within = box => [box.vertex, ...box.rows.map(row => row.vertex)];
+  const words = (said, isClosed) => pretty(passes.length > 1 ? said.replace("grad ", isClosed ? "≤ " : "") : isClosed ? said.replace("grad", "grad up to") : said);
 
-  function content(element, n, p, isClosed, id) {
-    const pass = passes[p], known = [];
+  function content(element, n, isClosed, id) {
+    const known = [];
     if (isClosed) {
       element.append(make("b", {}, groups[id].title), make("small", {}, groups[id].detail));
       main.boxes.forEach((box, k) => { if (around[k].includes(id)) within(box).forEach(v => known.push(v)); });
     } else {
-      const box = pass.boxes[n];
+      const box = main.boxes[n], called = [box.options, box.detail].filter(Boolean).join(" ");
       element.append(make("b", {}, box.title));
-      const called = [box.operation !== box.title ? box.operation : "", box.options, box.detail].filter(Boolean).join(" ");
-      if (called) element.append(" " + called);
+      if (box.operation && box.kind === "operation" && main.vertices[box.vertex].named) element.append(` ${box.operation}`);
+      if (called) element.append(` ${called}`);
       element.append(make("small", {}, shape(box)));
       known.push(box.vertex);
     }
-    const words = known.map(v => longest[p].get(v)).filter(Boolean).reduce((a, b) => wide(a) < wide(b) ? b : a, "");
-    element.append(make("small", {class: "grad"}, (isClosed ? upTo(words) : words) || "\u00a0"));
-    if (!isClosed) for (const row of pass.boxes[n].rows) element.append(make("span", {class: "row", "data-vertex": row.vertex}, row.text));
+    const swatches = passes.map((_, p) => {
+      const said = known.map(v => longest[p].get(v)).filter(Boolean).reduce((a, b) => wide(a) < wide(b) ? b : a, "");
+      return make("small", {class: "grad"}, words(said, isClosed) || "\u00a0");
+    });
+    element.append(make("span", {class: "grads"}, ...swatches));
+    if (!isClosed) for (const row of main.boxes[n].rows) element.append(make("span", {class: "row", "data-vertex": row.vertex}, row.text));
   }
-  const upTo = words => words.replace("grad", "grad up to");
 
   function layout() {
-    for (const [p, pass] of passes.entries()) lane(p, pass);
-    paint();
-  }
-
-  function lane(p, pass) {
-    const place = $(`graph${p}`);
+    seen = visible();
+    const place = $("graph");
     place.replaceChildren();
+    place.style.transform = "";
     const g = new dagre.graphlib.Graph({compound: true, multigraph: true});
     g.setGraph({rankdir: "TB", nodesep: 18, ranksep: 26, edgesep: 8, marginx: 12, marginy: 12});
     g.setDefaultEdgeLabel(() => ({}));
     const elements = new Map();
     main.boxes.forEach((box, n) => {
-      if (hidden(n)) return;
       const id = drawn(n);
-      if (elements.has(id)) return;
+      if (hidden(n) || elements.has(id)) return;
       const isClosed = groups[id] !== undefined;
-      const kind = isClosed ? "closed" : box.kind;
-      const element = make("button", {class: `box ${kind}`, "data-id": id, type: "button"});
+      const element = make("button", {class: `box ${isClosed ? "closed" : box.kind}`, "data-id": id, type: "button"});
       if (isClosed) element.setAttribute("aria-expanded", "false");
-      content(element, n, p, isClosed, id);
+      content(element, n, isClosed, id);
       element.addEventListener("click", () => isClosed ? toggle(id) : choose(n));
       place.append(element);
       elements.set(id, element);
-      const size = element.getBoundingClientRect();
-      element.style.width = `${Math.ceil(size.width)}px`;
-      g.setNode(id, {width: Math.ceil(size.width) + 2, height: Math.ceil(size.height) + 2});
+      const [width, height] = [element.offsetWidth + 1, element.offsetHeight + 1];
+      element.style.width = `${width}px`;
+      g.setNode(id, {width: width + 2, height: height + 2});
     });
     const frames = new Map();
     for (const id of elements.keys()) {
@@ -203,13 +214,12 @@
       const closed = groups[a] !== undefined || groups[b] !== undefined;
       if (a === b || (closed && met.has(`${a}>${b}`))) return;
       met.add(`${a}>${b}`);
-      const label = closed ? "" : pass.links[k].words;
+      const label = closed ? "" : main.links[k].words;
       g.setEdge(a, b, {words: label, width: label && Math.ceil(wide(label, "bold 10px system-ui, sans-serif")), height: label ? 12 : 0, labelpos: "r"}, `e${k}`);
     });
     dagre.layout(g);
     const {width, height} = g.graph();
-    place.style.width = `${width}px`;
-    place.style.height = `${height}px`;
+    Object.assign(place.style, {width: `${width}px`, height: `${height}px`});
     const behind = place.firstChild;  // frames come before boxes, the outer ones first
     for (const [group, name] of frames) {
       const node = g.node(name), frame = make("div", {class: "frame"});
@@ -224,200 +234,257 @@
       Object.assign(element.style, {left: `${node.x - element.offsetWidth / 2}px`, top: `${node.y - element.offsetHeight / 2}px`});
     }
     const svg = make("svg", {width, height, "aria-hidden": "true"});
-    const marker = make("marker", {id: `tip${p}`, viewBox: "0 0 8 8", refX: "7", refY: "4", markerWidth: "7", markerHeight: "7", orient: "auto-start-reverse", markerUnits: "userSpaceOnUse"});
-    marker.append(make("path", {d: "M0 0 L8 4 L0 8 z", fill: "var(--edge)"}));
-    svg.append(make("defs", {}, marker));
     for (const e of g.edges()) {
-      const edge = g.edge(e);
+      const edge = g.edge(e), ends = {"data-from": e.v, "data-to": e.w};
       const points = edge.points.map(({x, y}) => `${x.toFixed(1)} ${y.toFixed(1)}`);
-      svg.append(make("path", {class: "edge", d: `M${points.join(" L")}`, "marker-end": `url(#tip${p})`, "data-from": e.v, "data-to": e.w}));
+      svg.append(make("path", {class: "edge", d: `M${points.join(" L")}`, ...ends}));
+      // Its two tips: the one at the end, and the one of the way back.
+      const [tail, head] = [edge.points, [...edge.points].reverse()].map(([a, b]) => `M0 0L-9 4.5L-9 -4.5z;${a.x} ${a.y};${Math.atan2(a.y - b.y, a.x - b.x) * 180 / Math.PI}`.split(";"));
+      for (const [kind, [d, at, turn]] of [["head", head], ["tail", tail]]) svg.append(make("path", {class: `tip ${kind}`, d, transform: `translate(${at}) rotate(${turn})`, ...ends}));
       const middle = edge.points[edge.points.length >> 1];
-      const [x, y] = edge.words ? [edge.x - edge.width / 2, edge.y + 4] : [middle.x + 6, middle.y + 4];
-      const text = make("text", {class: "words", x, y, "data-from": e.v, "data-to": e.w, "data-words": edge.words, "data-x": x});
-      text.append(edge.words);
-      svg.append(text);
+      const [x, y] = edge.words ? [edge.x - edge.width / 2, edge.y + 4] : [middle.x + 8, middle.y + 4];
+      svg.append(make("text", {class: "words", x, y, ...ends, "data-words": edge.words, "data-x": x}, edge.words));
     }
     place.append(svg);
     place.elements = elements;
+    track();
+    fit();
+    paint();
   }
+
+  // The whole graph is seen: it is as large as its place allows.
+  function fit() {
+    const view = $("view"), place = $("graph");
+    const narrow = matchMedia("(max-width: 760px)").matches;
+    const room = narrow ? innerHeight : Math.max(innerHeight - 250, 320);
+    const scale = Math.min(1, view.clientWidth / parseFloat(place.style.width), room / parseFloat(place.style.height));
+    place.style.transform = `scale(${scale})`;
+    place.style.marginLeft = `${Math.max((view.clientWidth - scale * parseFloat(place.style.width)) / 2, 0)}px`;
+    view.style.height = `${Math.ceil(scale * parseFloat(place.style.height))}px`;
+  }
+
+  // ------------------------------------------------------------ the track
+
+  function nameOf({main: k, inside}) {
+    if (inside) return groups[inside.slice(inside.indexOf(" ") + 1)].title;
+    return main.names[isForward(k) ? main.forward[k - 1] : contribution(main, k).target];
+  }
+  function track() {
+    if (!STEPS) return;
+    $("track").classList.toggle("many", seen.length > 40);
+    $("track").classList.toggle("some", seen.length > 18);
+    $("track").replaceChildren(...seen.map(each => {
+      const c = isForward(each.main) ? null : contribution(main, each.main);
+      const tick = make("span", {class: `tick ${c ? "back" : "forward"}${c && before(main, each.main - FORWARD - 1) && !each.inside ? " sum" : ""}`, title: `${c ? "back to " : ""}${nameOf(each)}`}, nameOf(each).split(".").pop());
+      tick.addEventListener("click", () => go(each.last));
+      return tick;
+    }));
+    $("track").setAttribute("aria-valuemax", seen.length);
+  }
+  const placeText = () => {
+    const i = index() + 1, n = seen.filter(each => isForward(each.last)).length;
+    return `step ${i} of ${seen.length}: ${i <= n ? `forward ${i} of ${n}` : `backward ${i - n} of ${seen.length - n}`}: ${nameOf(now())}`;
+  };
 
   // ------------------------------------------------------------ painting a step
 
-  const boxOf = vertex => data.place[vertex];
-
-  // The operation of a step; forward what it reads, backward what it sends to.
-  function current() {
-    if (step === 0) return {};
-    if (isForward(step)) {
-      const vertex = main.forward[step - 1];
-      return {vertex, sources: main.vertices[vertex].inputs};
-    }
-    const c = contribution(main, step);
-    return {vertex: c.source, target: c.target, back: true};
-  }
-
   function paint() {
-    const known = computed(step), now = current();
-    const at = new Set();
-    const touch = vertex => { const n = vertex === undefined || vertex === null ? undefined : boxOf(vertex); if (n !== undefined && n !== null) at.add(drawn(n)); };
-    touch(now.vertex); touch(now.target);
-    const pairs = new Set();
-    const arrow = (a, b) => { if (boxOf(a) != null && boxOf(b) != null) pairs.add(`${drawn(boxOf(a))}>${drawn(boxOf(b))}`); };
-    if (now.back && now.vertex !== null) arrow(now.target, now.vertex);
-    else if (now.sources) now.sources.forEach(source => arrow(source, now.vertex));
+    const known = computed(STEPS ? step : undefined), place = $("graph"), at = new Set(), pairs = new Set();
+    const back = STEPS > 0 && !isForward(step);
+    const touch = id => { if (id !== undefined) at.add(id); };
+    const arrow = (a, b) => { if (drawnAt(a) !== undefined && drawnAt(b) !== undefined) pairs.add(`${drawnAt(a)}>${drawnAt(b)}`); };
+    if (STEPS) {
+      const {main: k, inside} = now();
+      if (inside) touch(inside.slice(inside.indexOf(" ") + 1));
+      else if (isForward(k)) {
+        const n = main.forward[k - 1];
+        touch(drawnAt(n));
+        main.vertices[n].inputs.forEach(i => arrow(i, n));
+      } else {
+        const c = contribution(main, k);
+        if (c.source !== null) { touch(drawnAt(c.source)); arrow(c.target, c.source); }
+        touch(drawnAt(c.target));
+      }
+    }
+    place.classList.toggle("back", back);
     const all = passes.map(pass => gradients(pass, step));
-    for (const [p, pass] of passes.entries()) {
-      const place = $(`graph${p}`), found = all[p];
-      const worst = new Map(), ready = new Map();
-      main.boxes.forEach((box, n) => {
-        const id = drawn(n);
+    const worst = passes.map(() => new Map()), ready = new Map();
+    main.boxes.forEach((box, n) => {
+      const id = drawn(n);
+      passes.forEach((_, p) => {
         for (const v of id === `b${n}` ? [box.vertex] : within(box)) {
-          const g = found.get(v), most = worst.get(id);
-          if (g && !(most && (Number.isNaN(rms(most.sum)) || rms(most.sum) >= rms(g.sum)))) worst.set(id, g);
+          const g = all[p].get(v), most = worst[p].get(id);
+          if (g && !(most && (Number.isNaN(rms(most.sum)) || rms(most.sum) >= rms(g.sum)))) worst[p].set(id, g);
         }
-        ready.set(id, (ready.get(id) ?? true) && known.has(box.vertex));
       });
-      for (const [id, element] of place.elements) {
-        const g = worst.get(id), isClosed = groups[id] !== undefined;
-        element.classList.toggle("value", ready.get(id) && !g);
-        element.classList.toggle("gradient", Boolean(g));
-        element.classList.toggle("zero", Boolean(g) && g.colour === data.dead);
-        element.classList.toggle("now", at.has(id));
-        if (at.has(id)) element.setAttribute("aria-current", "step"); else element.removeAttribute("aria-current");
-        if (!isClosed) element.setAttribute("aria-pressed", chosen.has(+id.slice(1)));
-        element.style.background = g ? g.colour : "";
-        element.querySelector(".grad").textContent = g ? (isClosed ? upTo(g.said) : g.said) : "\u00a0";
-        for (const row of element.querySelectorAll(".row")) {
-          const mine = found.get(+row.dataset.vertex);
-          row.style.background = mine ? mine.colour : "";
-          row.title = mine ? mine.said : "";
-        }
+      ready.set(id, (ready.get(id) ?? true) && known.has(box.vertex));
+    });
+    for (const [id, element] of place.elements) {
+      const isClosed = groups[id] !== undefined, found = worst.map(each => each.get(id));
+      element.classList.toggle("value", ready.get(id) && !found[0]);
+      element.classList.toggle("gradient", Boolean(found[0]));
+      element.classList.toggle("zero", found.some(g => g && g.colour === data.dead));
+      element.classList.toggle("now", at.has(id));
+      if (at.has(id)) element.setAttribute("aria-current", "step"); else element.removeAttribute("aria-current");
+      if (!isClosed) element.setAttribute("aria-pressed", chosen.has(+id.slice(1)));
+      element.querySelectorAll(".grad").forEach((swatch, p) => {
+        swatch.style.background = found[p] ? found[p].colour : "";
+        swatch.textContent = found[p] ? words(found[p].said, isClosed) : "\u00a0";
+      });
+      for (const row of element.querySelectorAll(".row")) {
+        const mine = all.map(each => each.get(+row.dataset.vertex));
+        row.classList.toggle("gradient", Boolean(mine[0]));
+        row.style.background = mine[0] ? `linear-gradient(90deg, ${mine[0].colour} 50%, ${mine[mine.length - 1].colour} 50%)` : "";
+        row.title = mine.filter(Boolean).map(g => pretty(g.said)).join(" | ");
       }
-      const inUse = [...at].map(id => place.elements.get(id)).filter(Boolean);
-      if (inUse.length) reveal(...inUse);
-      for (const part of place.querySelectorAll("path.edge, text.words")) {
-        const on = pairs.has(`${part.dataset.from}>${part.dataset.to}`);
-        part.classList.toggle("now", on);
-        if (part.tagName === "text") {
-          part.textContent = (on && p === 0 && now.back && apart(side)) || part.dataset.words;
-          const over = +part.dataset.x + part.getComputedTextLength() + 4 - place.offsetWidth;
-          part.setAttribute("x", +part.dataset.x - (on ? Math.max(over, 0) : 0));
-        } else if (on) part.parentNode.append(part);
-      }
+    }
+    for (const part of place.querySelectorAll("path, text")) {
+      const on = pairs.has(`${part.dataset.from}>${part.dataset.to}`), kind = part.classList;
+      kind.toggle("back", on && back);
+      if (kind.contains("tip")) {
+        kind.toggle("on", on);
+        part.style.display = kind.contains("tail") === (on && back) ? "" : "none";
+      } else kind.toggle("now", on);
+      if (part.tagName === "text") part.textContent = (on && back && ratio()) || part.dataset.words;
     }
     tell();
     if (!STEPS) return;
-    $("slider").value = step;
-    $("place").textContent = placeText();
-    $("back").disabled = $("first").disabled = step === 0;
-    $("forth").disabled = $("last").disabled = step === STEPS;
+    const i = index();
+    [...$("track").children].forEach((tick, n) => { tick.classList.toggle("now", n === i); tick.classList.toggle("later", n > i); });
+    $("track").dataset.step = step;
+    $("track").setAttribute("aria-valuenow", i + 1);
+    $("track").setAttribute("aria-valuetext", placeText());
   }
 
-  const placeText = () => step === 0 ? `step 0 of ${STEPS}: nothing is computed`
-    : isForward(step) ? `step ${step} of ${STEPS}: forward ${step} of ${main.forward.length}`
-    : `step ${step} of ${STEPS}: backward ${step - main.forward.length} of ${main.backward.length}`;
+  // ------------------------------------------------------------ the panel
 
+  const label = p => passes[p].title || ["the first", "the second"][p];
   // How far the two passes are apart in this contribution.
-  const side = p => {
-    const [a, b] = document.querySelectorAll(".lane");
-    return (a.offsetTop === b.offsetTop ? ["left", "right"] : ["upper", "lower"])[p];
-  };
-  const label = p => passes[p].title || side(p);
-  function apart(name) {
-    if (passes.length < 2 || step <= main.forward.length) return "";
-    const sizes = passes.map(pass => rms(contribution(pass, step).contribution));
-    if (!sizes.every(x => x >= 0 && x < Infinity)) return "";
-    const [more, less] = sizes[0] >= sizes[1] ? [0, 1] : [1, 0];
-    if (sizes[more] === 0) return "both are 0";
-    if (sizes[less] === 0) return `${name(less)} = 0`;
-    return sizes[0] === sizes[1] ? "both are equally large" : `${name(more)} = ${times(sizes[more] / sizes[less])} × ${name(less)}`;
+  function ratio() {
+    if (passes.length < 2 || isForward(step) || now().inside) return "";
+    const [a, b] = passes.map(pass => rms(contribution(pass, now().main).contribution));
+    return a > 0 && b > 0 && a < Infinity && b < Infinity && a !== b ? (a > b ? `${times(a / b)} : 1` : `1 : ${times(b / a)}`) : "";
+  }
+  const share = x => x >= 0.995 && x < 1.005 ? "all" : short(x, 2);
+
+  function sentence() {
+    const {main: k, inside, last} = now();
+    if (!inside) return told(k);
+    const id = inside.slice(inside.indexOf(" ") + 1), done = last - (index() ? seen[index() - 1].last : 0);
+    const what = isForward(k) ? "operation" : "contribution";
+    return `${isForward(k) ? "Inside" : "The gradient goes back inside"} ${groups[id].title}: ${done} ${what}${done > 1 ? "s" : ""}. ${done > 1 ? `One of them: ${told(k)}` : told(k)}`;
+  }
+  function told(k) {
+    if (isForward(k)) {
+      const n = main.forward[k - 1], v = main.vertices[n];
+      const from = [...new Set(v.inputs.map(i => main.names[i]))].join(" and ");
+      return `${main.names[n]} is computed from ${from || "nothing"} by ${v.operation}. Its shape is ${shape(v.value)}.`;
+    }
+    const c = contribution(main, k), target = main.names[c.target];
+    if (c.source === null) return `The way back begins at ${target}: its gradient by itself is ${c.contribution.shape.length ? "given" : "1"}.`;
+    const said = [`The gradient of ${main.names[c.source]} goes back through ${main.vertices[c.source].operation} to ${target}.`];
+    if (c.count && c.after) said.push(`It is added to what ${target} had: contribution ${c.count} (+=).`);
+    else if (c.count) said.push(`This is contribution ${c.count}.`);
+    const shares = passes.map(pass => contribution(pass, k).share);
+    if (shares.every(x => x !== undefined)) {
+      const [a, b] = shares;
+      if (passes.length === 1) said.push(a === 0 ? "Nothing of it arrives." : `It arrives ${share(a) === "all" ? "as long as it was" : `${share(a)} times as long as it was`}.`);
+      else {
+        const far = a > 0 && b > 0 && (a / b > 1.05 || b / a > 1.05) ? (a > b ? `, ${times(a / b)} times less` : `, ${times(b / a)} times more`) : "";
+        said.push(`It arrives ${short(a, 2)} times as long as it was (${label(0)}) and ${short(b, 2)} times (${label(1)})${far}.`);
+      }
+    }
+    return said.join(" ");
+  }
+  // The parts of the formula, each in a line; a single number stands for its whole line.
+  function work(rows, p) {
+    const width = Math.max(...rows.map(row => row.numbers.length));
+    const most = back => Math.max(0, ...rows.filter(row => row.back === back).flatMap(row => row.numbers.map(number)).filter(Number.isFinite).map(Math.abs));
+    const sizes = {true: most(true), false: most(false)}, fine = width > 12;
+    const table = make("table", {class: fine ? "rows fine" : "rows"});
+    for (const row of rows) {
+      const line = make("tr", {}, make("th", {scope: "row"}, row.label, " ", make("small", {}, row.called)));
+      for (const x of row.numbers.map(number)) {
+        const cell = paintCell(make("td", {}, fine && row.numbers.length > 1 ? "" : short(x)), x, sizes[row.back], row.back);
+        if (row.numbers.length < width) cell.colSpan = width;
+        line.append(cell);
+      }
+      table.append(line);
+    }
+    const head = passes.length > 1 ? [make("h2", {class: p ? "second" : ""}, label(p))] : [];
+    return [...head, make("div", {class: "scroll", tabindex: "0"}, table)];
   }
 
   function tell() {
-    const words = $("words"), tables = $("tables");
-    words.replaceChildren();
-    tables.replaceChildren();
-    const line = (text, kind = "") => { if (text) words.append(make("p", kind ? {class: kind} : {}, text)); };
-    // A line for both passes, or one for each where they differ.
-    const both = f => {
-      const said = passes.map(f);
-      if (said.every(text => text === said[0])) line(said[0]);
-      else said.forEach((text, p) => line(`${label(p)}: ${text}`));
-    };
-    const columns = passes.map((pass, p) => {
-      const column = make("div", {class: "sums"});
-      if (passes.length > 1) column.append(make("b", {}, label(p)));
-      return column;
-    });
-    if (step === 0) {
-      line(STEPS ? "Press ▶ or → for the first operation." : "");
-      line(`A click on a box shows its numbers${Object.keys(groups).length ? ", and a click on a double frame opens the layer" : ""}.`);
-    } else if (isForward(step)) forward(line, both, columns);
-    else backward(line, both, columns);
-    for (const n of chosen) {
-      for (const vertex of within(main.boxes[n])) {
-        const most = largest(passes.map(pass => pass.vertices[vertex].value));
-        const found = passes.map(pass => gradients(pass, step).get(vertex));
-        const steepest = largest(found.map(g => g && g.sum));
-        passes.forEach((pass, p) => {
-          const name = pass.names[vertex];
-          if (isKnown(vertex)) columns[p].append(heat(pass.vertices[vertex].value, name, most));
-          else columns[p].append(make("span", {}, `${name} is not computed yet`));
-          if (found[p]) columns[p].append(heat(found[p].sum, `gradient of ${name}`, steepest));
-        });
-      }
+    for (const id of ["say", "formula", "work", "tables", "more"]) $(id).replaceChildren();
+    const columns = passes.map((_, p) => make("div", {class: "sums"}, ...(passes.length > 1 ? [make("b", {}, label(p))] : [])));
+    if (!STEPS) $("say").append(`A click on a box shows its numbers${Object.keys(groups).length ? ", and a click on a double frame opens the layer" : ""}.`);
+    else {
+      $("say").append(sentence());
+      (isForward(step) ? forward : backward)(now(), columns);
     }
-    for (const column of columns) if (column.querySelector("figure, span")) tables.append(column);
-    if (tables.querySelector("figure")) tables.append(make("p", {class: "note"}, `In the tables blue is below 0 and orange above${passes.length > 1 ? "; the same colour is the same number in both passes" : ""}.`));
+    for (const n of chosen) for (const vertex of within(main.boxes[n])) {
+      const most = largest(passes.map(pass => pass.vertices[vertex].value));
+      const found = passes.map(pass => gradients(pass, step).get(vertex));
+      const steepest = largest(found.map(g => g && g.sum));
+      passes.forEach((pass, p) => {
+        const name = pass.names[vertex];
+        if (computed(STEPS ? step : undefined).has(vertex)) columns[p].append(heat(pass.vertices[vertex].value, name, most));
+        else columns[p].append(make("span", {}, `${name} is not computed yet`));
+        if (found[p]) columns[p].append(heat(found[p].sum, `gradient of ${name}`, steepest, true));
+      });
+    }
+    for (const column of columns) if (column.querySelector("figure, span")) $("tables").append(column);
   }
-  const isKnown = vertex => STEPS === 0 || computed(step).has(vertex);
-
-  // What the letters of a formula are here.
-  function here(pass, n) {
-    const v = pass.vertices[n], f = v.formula;
-    if (!f) return "";
-    const known = f.letters.map((letter, i) => [letter, pass.names[v.inputs[i]]]);
-    return known.some(([letter, name]) => letter !== name) ? `here ${known.map(([letter, name]) => `${letter} = ${name}`).join(", ")}, y = ${pass.names[n]}` : "";
+  function forward({main: k}, columns) {
+    const n = main.forward[k - 1], v = main.vertices[n], values = passes.map(pass => pass.vertices[n].value);
+    if (v.formula) $("formula").append(v.formula.line.split(": ")[0]);
+    values.forEach((value, p) => columns[p].append(heat(value, main.names[n], largest(values))));
+    rule(n);
   }
-  function forward(line, both, columns) {
-    const n = main.forward[step - 1], v = main.vertices[n];
-    both(pass => `${pass.names[n]} = ${v.operation}(${[...v.inputs.map(i => pass.names[i]), pass.vertices[n].options].filter(Boolean).join(", ")})`);
-    both(pass => { const {modules, line} = pass.vertices[n]; return [modules ? `in ${modules[modules.length - 1]}` : "", line || ""].filter(Boolean).join(", "); });
-    line(v.formula && v.formula.line, "formula");
-    both(pass => here(pass, n));
-    line(`${v.inputs.map(i => shape(main.vertices[i].value)).join(" and ")} → ${shape(v.value)}`);
-    const values = passes.map(pass => pass.vertices[n].value);
-    values.forEach((value, p) => columns[p].append(heat(value, "value", largest(values))));
-  }
-  function backward(line, both, columns) {
-    const j = step - main.forward.length - 1, c = main.backward[j], n = c.source;
-    const which = n !== null && main.vertices[n].inputs.filter(i => i === c.target).length > 1 ? `, input ${c.position}` : "";
-    const counted = c.count ? `: contribution ${c.count}${before(main, j) ? " (+=)" : ""}` : "";
-    both(pass => `${n === null ? `${pass.names[c.target]} receives the seed` : `${pass.names[n]} → ${pass.names[c.target]}`}${which}${counted}`);
-    if (n !== null) {
-      const f = main.vertices[n].formula;
-      both(pass => [pass.vertices[n].operation, pass.vertices[n].options, pass.vertices[n].line].filter(Boolean).join(", "));
-      for (const text of f ? f.back : []) line(text, "formula");
-      both(pass => here(pass, n));
-      line(`${shape(main.vertices[n].value)} ← gradient, ${shape(c.contribution)} ← contribution`);
-      both(pass => pass.backward[j].summed || "");
-    } else line(shape(c.contribution));
-    line(apart(label));
+  function backward({main: k}, columns) {
+    const j = k - FORWARD - 1, c = main.backward[j];
+    if (c.formula) $("formula").append(make("b", {}, c.formula));
     const parts = passes.map(pass => [before(pass, j), pass.backward[j].contribution, after(pass, j)]);
     const most = largest(parts.flat());
     parts.forEach(([had, come, total], p) => {
-      if (had) columns[p].append(heat(had, "before", most), make("span", {class: "sign"}, "+"));
-      columns[p].append(heat(come, "contribution", most));
-      if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most));
+      const {rows} = passes[p].backward[j];
+      if (rows) $("work").append(...work(rows, p));
+      if (rows && passes[p].backward[j].cancels) $("work").append(make("p", {class: "note"}, "Two of these numbers show the same digits, and their difference is small: it was computed with all digits."));
+      if (had) columns[p].append(heat(had, "before", most, true), make("span", {class: "sign"}, "+"));
+      if (had || !rows) columns[p].append(heat(come, "contribution", most, true));
+      if (had) columns[p].append(make("span", {class: "sign"}, "="), heat(total, "after", most, true));
+      if (!had && rows) columns[p].replaceChildren();
     });
+    if (c.source !== null) rule(c.source, c);
+  }
+  // Where the step stands, and the whole rule.
+  function rule(n, c) {
+    const v = main.vertices[n], f = v.formula;
+    const line = (...text) => { if (text.join("")) $("more").append(make("p", {}, ...text)); };
+    const each = f => [...new Set(passes.map(f))].filter(Boolean).join(" | ");
+    line(each(pass => [pass.vertices[n].modules ? `in ${pass.vertices[n].modules[pass.vertices[n].modules.length - 1]}` : "", pass.vertices[n].line || ""].filter(Boolean).join(", ")));
+    if (c && c.summed) line(each(pass => contribution(pass, now().main).summed || ""));
+    if (!f) return;
+    const inputs = v.inputs.map((i, k) => `${f.letters[k] || "x"} = ${main.names[i]} ${shape(main.vertices[i].value)}`);
+    const shown = [f.line, ...(c ? f.back : [])].map(text => make("code", {}, text));
+    $("more").append(make("details", {}, make("summary", {}, `The rule: ${[v.operation, v.options].filter(Boolean).join(", ")}`), ...shown, make("p", {}, `Here ${inputs.join(", ")}, y = ${main.names[n]} ${shape(v.value)}${c ? `; the contribution is ${shape(c.contribution)}` : ""}.`)));
   }
 
   // ------------------------------------------------------------ moving
 
   function go(to, remember = true) {
-    step = Math.min(Math.max(Math.round(to), 0), STEPS);
+    step = Math.min(Math.max(Math.round(to), 1), STEPS);
     paint();
     if (remember) { say(""); link(); }
+  }
+  const move = by => go(seen[Math.min(Math.max(index() + by, 0), seen.length - 1)].last);
+  function play() {
+    clearInterval(playing);
+    $("play").textContent = playing ? "▶" : "❚❚";
+    if (playing) { playing = 0; return; }
+    if (index() === seen.length - 1) go(seen[0].last);
+    playing = setInterval(() => { if (index() === seen.length - 1) play(); else move(1); }, 1200);
   }
   function choose(n) {
     if (!chosen.delete(n)) chosen.add(n);
@@ -441,14 +508,12 @@
       else problems.push(`There is no layer ${path} in this graph.`);
     }
     if (open.size && count(open) > LARGEST) { open.clear(); problems.push(`These layers have more than ${LARGEST} boxes together, so none is opened.`); }
-    let to = step;
     if (asked.has("step")) {
       const text = plain(asked.get("step"));
-      if (/^[0-9]+$/.test(text) && +text <= STEPS) to = +text;
+      if (/^[0-9]+$/.test(text) && +text <= STEPS) step = Math.max(+text, 1);
       else problems.push(`There is no step ${text || "without a number"}: the last one is ${STEPS}.`);
     }
     layout();
-    go(to, false);
     say(problems.join(" "));
   }
   function search(text) {
@@ -465,66 +530,67 @@
     const ids = new Set(hits.map(n => drawn(n)));
     for (const element of document.querySelectorAll(".box")) element.classList.toggle("hit", ids.has(element.dataset.id));
   }
+  // Go to the next box that was found, and to the step that computes it.
   function next() {
     if (!hits.length) return;
     hit = (hit + 1) % hits.length;
     const needed = around[hits[hit]];
     if (count(new Set([...open, ...needed])) > LARGEST) open.clear();
     if (count(new Set([...open, ...needed])) <= LARGEST) needed.forEach(g => open.add(g));
+    const at = main.forward.indexOf(main.boxes[hits[hit]].vertex) + 1;
+    if (at) step = at;
     layout();
     mark();
-    const element = $("graph0").elements.get(drawn(hits[hit]));
-    if (element) reveal(element);
     link();
   }
 
   // ------------------------------------------------------------ start
 
   $("app").hidden = false;
-  $("app").parentNode.classList.add("ready");
-  for (const [p, pass] of passes.entries()) {
-    const graph = make("div", {class: "graph", id: `graph${p}`});
-    const scroll = make("div", {class: "scroll", tabindex: "0", role: "region", "aria-label": pass.title || "The graph"}, graph);
-    $("lanes").append(make("div", {class: "lane"}, ...(pass.title ? [make("h2", {}, pass.title)] : []), scroll));
-  }
   if (!Object.keys(groups).length) $("close").remove();
   else $("close").addEventListener("click", () => { open.clear(); say(""); layout(); link(); });
   if (!STEPS) {
-    for (const id of ["buttons", "place", "keys"]) $(id).remove();
-    $("panel").classList.add("low");
-  }
-  else {
-    $("slider").max = STEPS;
-    $("slider").addEventListener("input", event => go(+event.target.value));
-    $("first").addEventListener("click", () => go(0));
-    $("back").addEventListener("click", () => go(step - 1));
-    $("forth").addEventListener("click", () => go(step + 1));
-    $("last").addEventListener("click", () => go(STEPS));
+    $("controls").remove();
+    $("keys").remove();
+  } else {
+    step = matters || FORWARD || STEPS;
+    $("play").addEventListener("click", play);
+    for (const each of [...data.stations].sort((a, b) => a.step - b.step)) {
+      const button = make("button", {}, each.name);
+      button.addEventListener("click", () => go(each.step));
+      $("stations").append(button);
+    }
+    const sums = main.backward.filter(c => c.after).length;
+    $("forward").append(`forward: ${FORWARD} operations`);
+    $("backward").append(`back: ${main.backward.length} contributions, ${sums ? `${sums} of them added (+=)` : "no +="}`);
+    if (!main.backward.length) $("backward").remove();
   }
   $("find").addEventListener("input", event => search(event.target.value));
   $("find").addEventListener("keydown", event => { if (event.key === "Enter") next(); });
   document.addEventListener("keydown", event => {
-    if (event.target.tagName === "INPUT" && event.target.type === "search") {
+    if (event.target.tagName === "INPUT") {
       if (event.key === "Escape") event.target.blur();
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    // A table or a graph that has the focus and can be moved sideways is moved.
+    // What has the focus and can be moved sideways is moved.
     const focused = document.activeElement;
-    if (event.key !== "/" && focused !== document.body && focused.tagName !== "INPUT" && focused.scrollWidth > focused.clientWidth && getComputedStyle(focused).overflowX === "auto") return;
-    const to = {ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: STEPS}[event.key];
+    if (event.key !== "/" && focused !== document.body && focused.scrollWidth > focused.clientWidth && getComputedStyle(focused).overflowX === "auto") return;
+    const moves = {ArrowLeft: () => move(-1), ArrowRight: () => move(1), Home: () => go(1), End: () => go(STEPS)};
     if (event.key === "/") { event.preventDefault(); $("find").focus(); }
-    else if (to !== undefined && STEPS) { event.preventDefault(); go(to); }
+    else if (event.key === " " && STEPS && focused.tagName !== "BUTTON" && focused.tagName !== "SUMMARY") { event.preventDefault(); play(); }
+    else if (moves[event.key] && STEPS) { event.preventDefault(); moves[event.key](); }
   });
   window.addEventListener("hashchange", follow);
+  window.addEventListener("resize", fit);
   if (data.legend) {
-    $("legend").append(`${data.legend.ends[0]} `);
+    $("legend").append("gradient, RMS: ", pretty(data.legend.ends[0].replaceAll(",", "")), " ");
     for (const colour of data.legend.colours) {
       const cell = make("span");
       cell.style.background = colour;
       $("legend").append(cell);
     }
-    $("legend").append(` ${data.legend.ends[1]}: RMS of the gradient (log scale)`);
+    $("legend").append(` ${pretty(data.legend.ends[1])}${passes.length > 1 ? ` (left: ${label(0)}, right: ${label(1)})` : ""}`);
   } else $("legend").remove();
   follow();
 })();

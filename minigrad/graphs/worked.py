@@ -1,0 +1,200 @@
+"""Worked: one step of the way back, written out as a hand would do it.
+
+A rule says its gradient in one line, ∂L/∂x = y ⊙ (g - ⟨y, g⟩). Here the parts of that line stand
+below each other with the numbers of one pass: y, g, ⟨y, g⟩, g - ⟨y, g⟩ and the product. Nothing is
+added to what the rule does: the last row is what its VJP gave, which a test compares to 1e-12.
+
+Of a larger array one row is shown: the one with the largest element of the result. A product of
+matrices shows that element, as a row times a column. The table below has the rules that deserve it;
+for any other rule there are no rows.
+
+    >>> import numpy as np
+    >>> y, g = np.array([0.75, 0.25]), np.array([1.0, -1.0])
+    >>> for row in worked("softmax", {}, (np.log(y),), y, g, 0, y * (g - y @ g)):
+    ...     print(f"{row.label:18}{row.numbers}")
+    y                 [0.75 0.25]
+    g                 [ 1. -1.]
+    ⟨y, g⟩            [0.5]
+    g - ⟨y, g⟩        [ 0.5 -1.5]
+    y ⊙ (g - ⟨y, g⟩)  [ 0.375 -0.375]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minigrad.engine.tensor import Array
+
+SHOWN = 3  # digits of a number on a page
+
+
+class Row(NamedTuple):
+    """One line of the work: what it is, its numbers, and whether they come from the way back."""
+
+    label: str
+    numbers: Array  # (n,); a single number stands for the whole row
+    back: bool = True
+
+
+class Work(NamedTuple):
+    """What a rule's rows are made of: inputs, output, gradient, position, contribution, options."""
+
+    inputs: Sequence[Array]
+    y: Array
+    g: Array
+    position: int
+    found: Array
+    options: Mapping[str, Any]
+
+
+def worked(
+    rule: str,
+    options: Mapping[str, Any],
+    inputs: Sequence[Array],
+    y: Array,
+    g: Array,
+    position: int,
+    contribution: Array,
+) -> tuple[Row, ...]:
+    """Return the rows of one contribution: of input `position` to the gradient g at output y.
+
+    () for a rule that is not in the table, and for an array without elements.
+    """
+    if rule not in RULES or not contribution.size or not g.size:
+        return ()
+    return tuple(RULES[rule](Work(inputs, y, g, position, contribution, options)))
+
+
+def cancels(rows: Sequence[Row]) -> bool:
+    """Return whether a row that is a difference has a number far smaller than both of its terms.
+
+    On a page the two terms then show the same digits, and their difference seems to be wrong.
+    """
+    for a, b, c in zip(rows, rows[1:], rows[2:], strict=False):
+        if c.label == f"{a.label} - {b.label}":
+            small = np.abs(c.numbers) < 0.5 * 10.0 ** (1 - SHOWN) * np.abs(a.numbers)
+            if np.any(small & (c.numbers != 0)):
+                return True
+    return False
+
+
+# ---------------------------------------------------------------- rules
+
+
+def _softmax(work: Work) -> list[Row]:
+    y, g, axis = work.y, work.g, work.options.get("axis", -1)
+    if not y.ndim or not isinstance(axis, int):
+        return []
+    average = (y * g).sum(axis=axis, keepdims=True)
+    at = _largest(work.found, axis)
+    return [
+        Row("y", at(y), False),
+        Row("g", at(g)),
+        Row("⟨y, g⟩", at(average)),
+        Row("g - ⟨y, g⟩", at(g - average)),
+        Row("y ⊙ (g - ⟨y, g⟩)", at(work.found)),
+    ]
+
+
+def _multiply(work: Work) -> list[Row]:
+    """Two factors; a factor that was stretched gets the sum over where it was used."""
+    other = np.broadcast_to(work.inputs[1 - work.position], work.g.shape)
+    product, letter = work.g * other, "ba"[work.position]
+    at = _largest(product, -1)
+    rows = [Row("g", at(work.g)), Row(letter, _once(at(other)), False)]
+    return [*rows, Row(f"g ⊙ {letter}", at(product)), *_summed(work, product.shape)]
+
+
+def _sum(work: Work) -> list[Row]:
+    row = _largest(work.found, -1)(work.found)
+    return [Row("g", _once(row)), Row("g, at each element", row)]
+
+
+def _mean(work: Work) -> list[Row]:
+    row, n = _largest(work.found, -1)(work.found), work.found.size // work.y.size
+    return [Row("g", _once(row * n)), Row(f"g / {n}, at each element", row)]
+
+
+def _layer_norm(work: Work) -> list[Row]:
+    x, gain, _ = work.inputs
+    n = x - x.mean(axis=-1, keepdims=True)
+    sigma = np.sqrt((n**2).mean(axis=-1, keepdims=True) + float(work.options.get("eps", 1e-5)))
+    n, h = n / sigma, work.g * gain
+    if work.position == 0:
+        at = _largest(work.found, -1)
+        return [
+            Row("n = (x - μ)/σ", at(n), False),
+            Row("h = g ⊙ gain", at(h)),
+            Row("mean(h)", at(h.mean(axis=-1, keepdims=True))),
+            Row("mean(n ⊙ h)", at((n * h).mean(axis=-1, keepdims=True))),
+            Row("σ", at(sigma), False),
+            Row("(h - mean(h) - n mean(n ⊙ h))/σ", at(work.found)),
+        ]
+    product = work.g * n if work.position == 1 else work.g
+    at = _largest(product, -1)
+    rows = [Row("g", at(work.g))]
+    if work.position == 1:
+        rows += [Row("n", at(n), False), Row("g ⊙ n", at(product))]
+    return rows + _summed(work, product.shape)
+
+
+def _matmul(work: Work) -> list[Row]:
+    """The largest element of ∂L/∂A = G Bᵀ: a row of G times a row of B. (Of ∂L/∂B: columns.)"""
+    a, b = work.inputs
+    if work.found.ndim != work.g.ndim or work.found.shape[:-2] != work.g.shape[:-2]:
+        return []  # (a factor that was stretched over a batch)
+    place = _place(work.found)
+    batch, (i, j) = place[:-2], place[-2:]
+    whole = np.broadcast_to(
+        (b, a)[work.position], (*work.g.shape[:-2], *work.inputs[1 - work.position].shape[-2:])
+    )
+    if work.position == 0:
+        left, right = work.g[batch][i, :], whole[batch][j, :]
+        labels = f"G, row {i + 1}", f"B, row {j + 1}"
+    else:
+        left, right = whole[batch][:, i], work.g[batch][:, j]
+        labels = f"A, column {i + 1}", f"G, column {j + 1}"
+    return [
+        Row(labels[0], left, work.position == 0),
+        Row(labels[1], right, work.position == 1),
+        Row("their products", left * right),
+        Row(f"Σ, element ({i + 1}, {j + 1})", work.found[place].reshape(1)),
+    ]
+
+
+def _summed(work: Work, shape: tuple[int, ...]) -> list[Row]:
+    """Return the row of the contribution, if it is a sum over axes that were stretched."""
+    if work.found.shape == shape:
+        return []
+    return [Row("Σ over where it was used", _largest(work.found, -1)(work.found))]
+
+
+def _once(row: Array) -> Array:
+    """Return one number for the whole row if all of its numbers are equal."""
+    return row[:1] if np.all(row == row[0]) else row
+
+
+def _largest(a: Array, axis: int) -> Callable[[Array], Array]:
+    """Return a function that takes the row along the axis where `a` has its largest element."""
+    if not a.ndim:
+        return lambda x: x.reshape(1)
+    place = [i for k, i in enumerate(_place(a)) if k != axis % a.ndim]
+    return lambda x: np.moveaxis(x, axis, -1)[tuple(place)]
+
+
+def _place(a: Array) -> tuple[int, ...]:
+    """Return the indices of the largest element."""
+    return tuple([int(i) for i in np.unravel_index(np.argmax(np.abs(a)), a.shape)])
+
+
+RULES: dict[str, Callable[[Work], list[Row]]] = {
+    "softmax": _softmax,
+    "multiply": _multiply,
+    "sum": _sum,
+    "mean": _mean,
+    "layer_norm": _layer_norm,
+    "matmul": _matmul,
+}
