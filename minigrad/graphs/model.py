@@ -253,10 +253,11 @@ def spoken(vertices: Sequence[Vertex]) -> list[str]:
     found: list[str] = []
     for v in vertices:
         said = v.facts.said
-        if v.named or not said or (v.facts.moves and v.options not in LAST_TWO):
+        inputs = [found[i] for i in v.inputs]
+        unknown = {vertices[i].operation for i in v.inputs if not vertices[i].named} & {*inputs}
+        if v.named or not said or unknown or (v.facts.moves and v.options not in LAST_TWO):
             found.append(v.title)
             continue
-        inputs = [found[i] for i in v.inputs]
         if said == "{} × {}" and max(map(len, inputs)) == 1:
             said = "{} {}"  # w x, as on paper
         start, end = said.replace("{}", "x").split()[0], said.removeprefix("{}").strip()
@@ -267,7 +268,8 @@ def spoken(vertices: Sequence[Vertex]) -> list[str]:
                 for i, (x, is_sum) in enumerate(zip(inputs, sums, strict=True))
             ]
         short = end.format(inputs[-1]) if len(inputs) > 1 else start
-        whole = said.format(*inputs)
+        is_short = any(x[0] in "+-×/·" for x in inputs)  # (of × c nothing can be composed)
+        whole = short if is_short else said.format(*inputs)
         found.append(next((x for x in (whole, short) if len(x) <= LONGEST), v.operation))
     return numbered(found)
 

@@ -9,6 +9,7 @@ matrices shows that element, as a row times a column. The table below has the ru
 for any other rule there are no rows.
 
     >>> import numpy as np
+    >>> from minigrad.graphs.worked import worked
     >>> y, g = np.array([0.75, 0.25]), np.array([1.0, -1.0])
     >>> for row in worked("softmax", {}, (np.log(y),), y, g, 0, y * (g - y @ g)):
     ...     print(f"{row.label:18}{row.numbers}")
