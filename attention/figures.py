@@ -1,8 +1,9 @@
 """Figures: one palette for all pictures, names for their lines, and saving.
 
-In the palette a colour has one meaning. Colours that occur together differ in lightness, so a grey
-print shows the difference, and so does an eye that confuses red and green. Each of them has a
-contrast of 3 : 1 or more on white, which is the ground of every figure.
+Blue is for what goes forward, and orange for what goes back. A comparison is ink against crimson,
+and solid against dashed; a third line is grey. Colours that occur together differ in lightness, so
+a grey print shows the difference, and so does an eye that confuses red and green. Each of them has
+a contrast of 3 : 1 or more on white, which is the ground of every figure.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from minigrad import write_whole
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNSCALED, SCALED, SCALED_TWICE = "#d9690f", "#1f5fa8", "#33261c"  # times 1, 1/√d_k, 1/d_k
+INK, CRIMSON, GREY = "#1b1b1f", "#b3204d", "#85858f"
+UNSCALED, SCALED, SCALED_TWICE = CRIMSON, INK, GREY  # times 1, 1/√d_k, 1/d_k
 # The exponent a of the scale d_k^-a: colour, name, style of line.
 OF_SCALE: dict[float | str, tuple[str, str, str]] = {
     0.0: (UNSCALED, "no scale", "o--"),
     0.5: (SCALED, "1/√d_k", "s-"),
     1.0: (SCALED_TWICE, "1/d_k", "d-."),
 }
-MODEL, ABLATION = "#0b4f4a", "#c2559d"  # a demo's model, and the same model with one part missing
-TEXT, HALFWAY, UNIT = "#b3261e", "#0e93a6", "#33195f"  # a source's numbers, and two repairs
+MODEL, ABLATION = INK, CRIMSON  # a demo's model, and the same model with one part missing
+TEXT, HALFWAY, UNIT = CRIMSON, GREY, INK  # a source's numbers, and two repairs
 MAMMAL, REPTILE = "#6b3d14", "#3f9b2f"  # the two questions of one source
 KINDS = ("#14104f", "#7d1d4f", "#56670f", "#8f66c9", "#b98a00")  # classes of data, such as animals
 REFERENCE = "#757575"  # only for comparison: chance, a pass mark, theory
@@ -90,5 +92,6 @@ def new_figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError('drawing a figure needs matplotlib: pip install -e ".[demos]"') from None
+    rcParams["svg.fonttype"] = "none"  # text stays text
     rcParams["svg.hashsalt"] = "minigrad"  # equal figures give equal SVG text
     return Figure(figsize=(width, height), layout="constrained")

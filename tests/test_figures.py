@@ -42,9 +42,7 @@ def apart(boxes):
 
 
 PALETTE = (  # groups of colours that occur together
-    (figures.UNSCALED, figures.SCALED, figures.SCALED_TWICE),
-    (figures.MODEL, figures.ABLATION),
-    (figures.TEXT, figures.HALFWAY, figures.UNIT),
+    (figures.INK, figures.CRIMSON, figures.GREY),
     (figures.MAMMAL, figures.REPTILE),
     figures.KINDS,
     (figures.REFERENCE,),
@@ -55,6 +53,8 @@ def test_a_colour_has_one_meaning_and_is_seen_on_white():
     colours = [colour for group in PALETTE for colour in group]
     assert len(set(colours)) == len(colours)
     assert min(map(contrast, colours)) >= 3
+    right = (figures.SCALED, figures.MODEL, figures.UNIT)  # what is compared, and with what
+    assert {*right} == {figures.INK} and figures.UNSCALED == figures.ABLATION == figures.CRIMSON
 
 
 def test_colours_that_occur_together_differ_in_lightness():
