@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import doctest
+import importlib
 import json
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from html import escape
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
+from demos import pictures
 from demos.site import _source
 from demos.site._contents import PICTURES, STOP, Chapter
 from demos.site._source import DEFINITIONS, Source
@@ -157,7 +160,9 @@ class Book:
         kicker = f"Chapter {chapter.number} · {chapter.part}"
         sub = sentence(chapter.says, self.links)
         body = [self.contents(chapter), top(kicker, formula(chapter.title), sub, facts)]
-        if chapter.number in PICTURES:
+        if chapter.number in pictures.CHAPTERS:
+            body.append(_drawn(pictures.CHAPTERS[chapter.number]))
+        elif chapter.number in PICTURES:
             body.append(_figure(*PICTURES[chapter.number]))
         pages = [(each.page, _named(each)) for each in order]
         body += [*self.rows(source), turn(pages, order.index(chapter))]
@@ -410,6 +415,14 @@ def _figure(name: str, says: str) -> str:
         f'<figure><a href="pictures/{name}.svg"><picture>{narrow * (name == "hero")}'
         f'<img src="pictures/{name}.svg" alt="{says}"></picture></a></figure>'
     )
+
+
+def _drawn(name: str) -> str:
+    """Return a chapter's picture, and the scripts that move it."""
+    shown = importlib.import_module(f"demos.pictures.{name}").picture()
+    own = Path(pictures.__path__[0], f"{name}.js").exists()
+    scripts = [name] * own + ["states"] * ("data-at" in shown)
+    return shown + "".join(f'<script defer src="pictures/{x}.js"></script>' for x in scripts)
 
 
 def _self(place: str) -> str:

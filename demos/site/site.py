@@ -108,7 +108,9 @@ for name, text in written.items():
     write_whole(chosen.out / name, text.encode())
 for name in ("site.css", "site.js", "softmax.js"):
     shutil.copyfile(FOLDER / name, chosen.out / name)
-shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", dirs_exist_ok=True)
+programs = shutil.ignore_patterns("*.py", "__pycache__")
+there = {"ignore": programs, "dirs_exist_ok": True}
+shutil.copytree(ROOT / "demos" / "pictures", chosen.out / "pictures", **there)
 write_explorables(chosen.out)
 
 # %% Checks

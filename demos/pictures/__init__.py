@@ -1,0 +1,96 @@
+"""Pictures · One drawing for a chapter that needs one, made of the engine's numbers.
+
+A module `name.py` has `picture()`, which returns the HTML of its figure: an SVG whose colours are
+those of the site, and below it what it says. It is true and legible as it stands, on paper too.
+Some move: `name.js` finds the figure by its id, and what it computes is tested against minigrad.
+`states.js` moves those that only go from one state to the next.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from html import escape
+
+from demos.site._templates import formula, inline
+
+CHAPTERS = {"0": "loop"}  # of a chapter: its picture's module
+Points = Sequence[tuple[float, float]]
+
+
+def figure(name: str, svg: str, says: str, controls: str = "") -> str:
+    """Return a figure: the drawing, what moves it (shown by its script), and what it says.
+
+    Of a drawing with states the last one is seen until its script runs.
+    """
+    if last := re.search(r'<input type="range" max="(\d+)"', controls):
+        hidden = lambda m: m[0] + ' style="display: none"' * (last[1] not in m[1].split())
+        svg = re.sub(r' data-at="([^"]*)"', hidden, svg)
+    moved = f'<div class="moves" hidden>{controls}</div>' * bool(controls)
+    says = f"<figcaption>{inline(says)}</figcaption>"
+    return f'<figure class="pic" id="{name}">{svg}{moved}{says}</figure>'
+
+
+def drawing(width: float, height: float, parts: Sequence[str], alt: str) -> str:
+    """Return an SVG of these parts; `alt` says it with its numbers."""
+    said = f'role="img" aria-label="{escape(alt)}"'
+    return f'<svg viewBox="0 0 {width} {height}" {said}>{"".join(parts)}</svg>'
+
+
+def text(x: float, y: float, words: str, kind: str = "", **at: str) -> str:
+    """Return words around the point (x, y), or beside it if `kind` has start or end."""
+    return f'<text x="{x:g}" y="{y:g}"{_attributes(kind, at)}>{math(words)}</text>'
+
+
+def box(x: float, y: float, words: str, kind: str = "", width: float = 60, **at: str) -> str:
+    """Return a box around the point (x, y) with its name."""
+    shape = f'<rect x="{x - width / 2:g}" y="{y - 16:g}" width="{width:g}" height="32" rx="7"/>'
+    return f"<g{_attributes(f'box {kind}'.strip(), at)}>{shape}{text(x, y + 5, words)}</g>"
+
+
+def line(points: Points, kind: str = "", *, tip: bool = False, **at: str) -> str:
+    """Return a line through points; with a `tip` an arrow."""
+    shown = " ".join(f"{x:.4g},{y:.4g}" for x, y in points)
+    found = f'<polyline points="{shown}"{_attributes(kind, at)}/>'
+    if tip:
+        (a, b), (x, y) = points[-2:]
+        long = ((x - a) ** 2 + (y - b) ** 2) ** 0.5
+        u, v = 8 * (x - a) / long, 8 * (y - b) / long
+        wings = ((x - u - v / 2, y - v + u / 2), (x - u + v / 2, y - v - u / 2))
+        corners = " ".join(f"{a:.4g},{b:.4g}" for a, b in ((x, y), *wings))
+        found += f'<polygon points="{corners}"{_attributes(f"tip {kind}".strip(), at)}/>'
+    return found
+
+
+def math(words: str) -> str:
+    """Return a formula for an SVG: variables in italics, indices lower and exponents higher."""
+    shown = formula(words).replace("<var>", '<tspan class="var">').replace("</var>", "</tspan>")
+    for tag, shift in (("sub", 4), ("sup", -5)):
+        back = f'</tspan><tspan dy="{-shift}">\u200b</tspan>'
+        shown = shown.replace(f"<{tag}>", f'<tspan dy="{shift}" class="small">')
+        shown = shown.replace(f"</{tag}>", back)
+    return shown
+
+
+def number(x: float, digits: int = 3) -> str:
+    """Return a number as a picture shows it, with a minus as wide as a digit."""
+    return f"{x:.{digits}g}".replace("-", "−")
+
+
+def data(found: object) -> str:
+    """Return JSON for a script, in which nothing can end the element around it."""
+    shown = json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json">{shown}</script>'
+
+
+def states(says: Sequence[str], label: str) -> str:
+    """Return what moves a drawing from one state to the next: its parts have data-at="1 2"."""
+    told = "".join(f'<p data-at="{i}">{inline(each)}</p>' for i, each in enumerate(says))
+    last = len(says) - 1
+    return f'<input type="range" max="{last}" value="{last}" aria-label="{escape(label)}">{told}'
+
+
+def _attributes(kind: str, at: dict[str, str]) -> str:
+    found = f' class="{kind}"' * bool(kind)
+    return found + "".join(f' data-{name}="{escape(value)}"' for name, value in at.items())

@@ -1,0 +1,61 @@
+"""Pictures · The loop of chapter 0 walks back over five boxes, the newest first."""
+
+from demos.pictures import box, drawing, figure, line, number, states, text
+from minigrad.idea import Value, minus_log, multiply
+
+PLACES = {"x": (60, 60), "c": (60, 175), "a": (210, 60), "b": (350, 115), "L": (490, 115)}
+LINKS = (("x", "a", -8), ("x", "a", 8), ("a", "b", 0), ("c", "b", 0), ("b", "L", 0))
+Turn = tuple[str, list[str], dict[str, float]]  # what is taken, what waits, and the gradients
+
+
+def walk() -> tuple[dict[str, Value], list[Turn]]:
+    """Return the values, and each turn of the loop."""
+    x, c = Value(2.0), Value(0.5)
+    a = multiply(x, x)
+    b = multiply(a, c)
+    named = {"x": x, "c": c, "a": a, "b": b, "L": minus_log(b)}
+    name = {id(value): letter for letter, value in named.items()}
+    root = named["L"]
+    root.grad = root.grad + 1
+    waiting, turns = {root}, [("", ["L"], {x: 1.0 * (x == "L") for x in named})]
+    while waiting:  # (the loop of chapter 0, which notes each turn)
+        y = max(waiting, key=lambda value: value.time)
+        waiting.remove(y)
+        for each, vjp in zip(y.inputs, y.vjps, strict=True):
+            each.grad = each.grad + vjp(y.grad)
+            waiting.add(each)
+        order = sorted(waiting, key=lambda value: -value.time)
+        found = {letter: float(value.grad) for letter, value in named.items()}
+        turns.append((name[id(y)], [name[id(value)] for value in order], found))
+    return named, turns
+
+
+def picture() -> str:
+    """Return the figure: at each turn the box that is taken, those that wait, and the gradients."""
+    named, turns = walk()
+    parts, count = [], len(turns)
+    for start, end, up in LINKS:
+        (x, y), (u, v) = PLACES[start], PLACES[end]
+        taken = next(i for i, turn in enumerate(turns) if turn[0] == end)
+        ends = [(x + 40, y + up), (u - 40, v + up)]
+        other = " ".join(str(i) for i in range(count) if i != taken)
+        parts.append(line(ends, "soft", tip=True, at=other))
+        parts.append(line(ends[::-1], "back", tip=True, at=str(taken)))
+    for letter, value in named.items():
+        x, y = PLACES[letter]
+        for i, (taken, waiting, grads) in enumerate(turns):
+            kind = "now" if taken == letter else "waits" if letter in waiting else ""
+            name = f"{letter} = {number(float(value.array))}"
+            parts.append(box(x, y, name, kind, 80, at=str(i)))
+            if grads[letter]:
+                shown = f"gradient {number(grads[letter])}"
+                parts.append(text(x, y + 38, shown, "back", at=str(i)))
+    told = ["The gradient of L by itself is 1. L waits."]
+    for taken, waiting, _ in turns[1:]:
+        what = "sends each input its share" if named[taken].inputs else "has no inputs"
+        rest = f"{' and '.join(waiting)} wait{'s' * (len(waiting) == 1)}" if waiting else "all done"
+        told.append(f"{taken} is the newest that waits: it is taken, and {what}. Now {rest}.")
+    found = ", ".join(f"{letter} {number(grad)}" for letter, grad in turns[-1][2].items())
+    alt = f"Five boxes: a = x x, b = a c, L = -log b. The gradients at the end: {found}."
+    says = "x is used twice, so its gradient is a sum: −0.5 from each use."
+    return figure("loop", drawing(560, 230, parts, alt), says, states(told, "Turn of the loop"))

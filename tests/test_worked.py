@@ -1,0 +1,116 @@
+"""Chapter 5 · Worked: the rows of a step spell out what the rule did, and nothing else."""
+
+import numpy as np
+import pytest
+
+from attention import attention
+from minigrad import Steps, Tensor, layer_norm, softmax
+from minigrad.graphs.model import spoken
+from minigrad.graphs.worked import RULES, Row, cancels, worked
+
+CASES = {  # an operation, and the shapes of what it is given
+    "softmax": (softmax, (5,)),
+    "softmax, axis 0": (lambda x: softmax(x, axis=0), (4, 3)),
+    "softmax, a batch": (softmax, (2, 3, 4)),
+    "multiply": (np.multiply, (2, 3), (2, 3)),
+    "multiply by one number": (np.multiply, (2, 3), ()),
+    "multiply, stretched": (np.multiply, (2, 1), (3,)),
+    "multiply numbers": (np.multiply, (), ()),
+    "sum": (np.sum, (2, 3)),
+    "sum over an axis": (lambda x: np.sum(x, axis=-1), (2, 3)),
+    "mean": (lambda x: np.mean(x, axis=0, keepdims=True), (4, 3)),
+    "layer_norm": (layer_norm, (2, 5), (5,), (5,)),
+    "matmul": (np.matmul, (3, 4), (4, 2)),
+    "matmul, a batch": (np.matmul, (2, 3, 4), (2, 4, 5)),
+}
+
+
+def contributions(f, *shapes, seed=0):
+    """Return an operation's contributions, with the rule's own results, and all leaves."""
+    rng = np.random.default_rng(seed)
+    leaves = [
+        Tensor(rng.standard_normal(s), requires_grad=True, name=n)
+        for s, n in zip(shapes, "abc", strict=False)
+    ]
+    with Steps() as steps:
+        y = f(*leaves)
+        g = Tensor(rng.standard_normal(y.shape))
+    steps.backward(y, g.data)
+    return [c for c in steps.contributions if c.source is not None], leaves, y, g
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_last_row_is_what_the_rule_gives(case):
+    found, leaves, y, g = contributions(*CASES[case])
+    y.backward(g.data)
+    assert len(found) == len(leaves) and {case.split(",")[0].split(" ")[0]} <= RULES.keys()
+    for c, leaf in zip(found, leaves, strict=True):
+        last, whole = c.rows[-1], leaf.grad
+        if last.label.startswith("Σ, element"):
+            np.testing.assert_allclose(
+                last.numbers, np.abs(whole).max() * np.sign(last.numbers), 1e-12
+            )
+            np.testing.assert_allclose(
+                c.rows[0].numbers @ c.rows[1].numbers, last.numbers[0], 1e-12
+            )
+            continue
+        axis = 0 if "axis 0" in case else -1
+        rows = np.moveaxis(np.atleast_1d(whole), axis, -1).reshape(
+            -1, np.atleast_1d(whole).shape[axis]
+        )
+        apart = np.abs(rows - last.numbers).max(axis=-1)
+        assert apart.min() <= 1e-12 * np.abs(whole).max()
+        assert np.abs(last.numbers).max() == pytest.approx(np.abs(whole).max(), rel=1e-12)
+
+
+def test_each_row_follows_from_those_above_it():
+    ((_, y, g, average, departure, product),) = [
+        (c, *(r.numbers for r in c.rows)) for c in contributions(softmax, (3, 5))[0]
+    ]
+    np.testing.assert_allclose(average, [y @ g])
+    np.testing.assert_allclose(departure, g - average)
+    np.testing.assert_allclose(product, y * departure)
+    (c, *_), *_ = contributions(layer_norm, (3, 5), (5,), (5,))
+    n, h, mean, along, sigma, product = (row.numbers for row in c.rows)
+    np.testing.assert_allclose([mean[0], along[0]], [h.mean(), (n * h).mean()])
+    np.testing.assert_allclose(product, (h - mean - n * along) / sigma)
+
+
+def test_other_rules_and_empty_arrays_have_no_rows():
+    assert contributions(np.exp, (3,))[0][0].rows == ()
+    assert worked("softmax", {}, [np.ones((0,))], np.ones(0), np.ones(0), 0, np.ones(0)) == ()
+
+
+def test_a_difference_that_its_digits_do_not_show_is_noticed():
+    g, average = Row("g", np.array([1.0, -1.528])), Row("a", np.array([-1.528009]))
+    rows = [g, average, Row("g - a", g.numbers - average.numbers)]
+    assert cancels(rows) and not cancels(
+        [g, Row("a", np.array([0.5])), Row("g - a", g.numbers - 0.5)]
+    )
+
+
+def test_results_without_a_name_are_called_as_a_person_would():
+    q, k, v, w, x, b, y = (Tensor(np.eye(2), requires_grad=True, name=n) for n in "qkvwxby")
+    with Steps() as steps:
+        (attention(q, k, v, scale=0.5) - y).sum()
+        w * x + b - y
+        ((w + x) * b) @ (q * Tensor(np.ones(2), name="a_long_name"))
+    names = [
+        name for name, v in zip(spoken(steps.vertices), steps.vertices, strict=True) if v.operation
+    ]
+    assert names == [
+        "kᵀ",
+        "q·kᵀ",
+        "scores",
+        "weights",
+        "weights·v",
+        "- y",
+        "Σ",
+        "w x",
+        "w x + b",
+        "w x + b - y",
+        "w + x",
+        "(w + x) × b",
+        "multiply",
+        "matmul",
+    ]
