@@ -15,7 +15,14 @@ from html import escape
 
 from demos.site._templates import formula, inline
 
-CHAPTERS = {"0": "loop"}  # of a chapter: its picture's module
+CHAPTERS = {  # of a chapter: its picture's module
+    "0": "loop",
+    "1.2": "node",
+    "2.1": "waiting",
+    "3.1": "diagonal",
+    "3.4": "shared",
+    "12": "tiles",
+}
 Points = Sequence[tuple[float, float]]
 
 
@@ -39,8 +46,12 @@ def drawing(width: float, height: float, parts: Sequence[str], alt: str) -> str:
 
 
 def text(x: float, y: float, words: str, kind: str = "", **at: str) -> str:
-    """Return words around the point (x, y), or beside it if `kind` has start or end."""
-    return f'<text x="{x:g}" y="{y:g}"{_attributes(kind, at)}>{math(words)}</text>'
+    """Return words around the point (x, y), or beside it if `kind` has start or end.
+
+    They are set as formulas, unless they are code (mono).
+    """
+    shown = escape(words, quote=False) if "mono" in kind else math(words)
+    return f'<text x="{x:g}" y="{y:g}"{_attributes(kind, at)}>{shown}</text>'
 
 
 def box(x: float, y: float, words: str, kind: str = "", width: float = 60, **at: str) -> str:

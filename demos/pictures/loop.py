@@ -37,7 +37,7 @@ def picture() -> str:
     for start, end, up in LINKS:
         (x, y), (u, v) = PLACES[start], PLACES[end]
         taken = next(i for i, turn in enumerate(turns) if turn[0] == end)
-        ends = [(x + 40, y + up), (u - 40, v + up)]
+        ends = [(x + 40, y + up), (u - 40 - 6 * (end == "L"), v + up)]
         other = " ".join(str(i) for i in range(count) if i != taken)
         parts.append(line(ends, "soft", tip=True, at=other))
         parts.append(line(ends[::-1], "back", tip=True, at=str(taken)))
@@ -46,7 +46,7 @@ def picture() -> str:
         for i, (taken, waiting, grads) in enumerate(turns):
             kind = "now" if taken == letter else "waits" if letter in waiting else ""
             name = f"{letter} = {number(float(value.array))}"
-            parts.append(box(x, y, name, kind, 80, at=str(i)))
+            parts.append(box(x, y, name, kind, 92 if letter == "L" else 80, at=str(i)))
             if grads[letter]:
                 shown = f"gradient {number(grads[letter])}"
                 parts.append(text(x, y + 38, shown, "back", at=str(i)))
