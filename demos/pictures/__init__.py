@@ -21,6 +21,8 @@ CHAPTERS = {  # of a chapter: its picture's module
     "2.1": "waiting",
     "3.1": "diagonal",
     "3.4": "shared",
+    "3.5": "product",
+    "4.1": "error",
     "12": "tiles",
 }
 Points = Sequence[tuple[float, float]]
