@@ -25,15 +25,13 @@ def picture() -> str:
     parts = [line([place(*end) for end in each], "soft") for each in ends]
     parts.append(line([place(*each) for each in zip(STEPS, errors, strict=True)]))
     for power in (-12, -8, -4, 0):
-        x = place(power, 1)[0]
-        parts.append(text(x, 262, f"10^{power}" if power else "1"))
-        parts.append(
-            text(48, place(-12, 10.0**power)[1] + 5, f"10^{power}" if power else "1", "end")
-        )
+        name = f"10^{power}" if power else "1"
+        parts.append(text(place(power, 1)[0], 262, name))
+        parts.append(text(48, place(-12, 10.0**power)[1] + 5, name, "end"))
     parts.append(text(300, 284, "step h"))
     parts.append(text(66, 22, "error of the difference", "start"))
     parts.append(text(200, 110, "rounding / h", "soft"))
-    parts.append(text(400, 150, "curvature, h²", "soft"))
+    parts.append(text(480, 170, "curvature, h²", "soft"))
     best = int(np.argmin(errors))
     parts.append('<circle class="fill-back" r="6" cx="0" cy="0" style="display: none"/>')
     alt = f"The error of a central difference of x³ at 1 over the step is a V: {errors[0]:.0e} at "

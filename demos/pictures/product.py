@@ -22,10 +22,7 @@ def picture() -> str:
     """Return the figure: four matrices; an element of A or B is a button."""
     found, parts = numbers(), []
     for name, (x, y) in PLACES.items():
-        rows, columns = found[name].shape
-        side = -16 if name in "AC" else 0
-        parts.append(text(x + SIDE * columns / 2, y + SIDE * rows + 20, name, "big") * (side == 0))
-        parts.append(text(x + side, y + SIDE * rows / 2 + 5, name, "big") * (side < 0))
+        parts.append(text(x - 16, y + SIDE * len(found[name]) / 2 + 5, name, "big"))
         for (i, j), value in np.ndenumerate(found[name]):
             a, b = x + SIDE * j, y + SIDE * i
             at = f'class="cell" data-m="{name}" data-i="{i}" data-j="{j}"'
@@ -35,14 +32,12 @@ def picture() -> str:
             shape = f'<rect x="{a}" y="{b}" width="{SIDE}" height="{SIDE}"/>'
             middle = text(a + SIDE / 2, b + SIDE / 2 + 5, number(value), kind)
             parts.append(f"<g {at}>{shape}{middle}</g>")
-    parts.append(text(400, 60, "Point at an element", "start soft"))
-    parts.append(text(400, 80, "of A or B.", "start soft"))
+    parts.append(text(330, 60, "Point at an element", "start soft"))
+    parts.append(text(330, 80, "of A or of B.", "start soft"))
     shown = "; ".join(f"{x}: {found[x].ravel().tolist()}" for x in ("∂L/∂A", "∂L/∂B"))
     alt = f"A (2 × 3), B (3 × 2), C = A B, and G = ∂L/∂C, with {shown}."
     first = f"{number(1.0)} · {number(2.0)} + {number(0.5)} · {number(1.0)}"
     told = f'<p aria-live="polite">∂L/∂A₁₁ = {first} = {number(found["∂L/∂A"][0, 0])}</p>'
     kept = {name: array.tolist() for name, array in found.items() if len(name) == 1}
-    says = (
-        "An element of A reaches one row of C, so its gradient is that row of G times a row of B."
-    )
+    says = "An element of A reaches one row of C: its gradient is that row of G times a row of B."
     return figure("product", drawing(520, 275, parts, alt), says, told + data(kept))
