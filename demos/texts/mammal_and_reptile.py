@@ -53,25 +53,8 @@ ASKED = ("mammal", "reptile")
 
 numbers(page, source)
 marks.at_least("numbers that agree as text", *counted(source), "d")
-with page.folded("The five animals and the two queries"):
-    page.table(
-        ["", *(f"feature {i}" for i in (1, 2, 3)), *(f"attribute {i}" for i in (1, 2, 3, 4))],
-        [
-            [name, *features, *its]
-            for name, features, its in zip(NAMES, ANIMALS, ATTRIBUTES, strict=True)
-        ]
-        + [[name, *query, "", "", "", ""] for name, query in zip(ASKED, QUERIES, strict=True)],
-    )
 
 # %% What is wrong in it, unclear or left open
-
-
-def columns(*rows):
-    """Return a display: a name in each row, and texts of equal width."""
-    return "\n\n" + "\n".join(
-        f"    {name:10}" + "".join(f"{x:>16}" for x in r) for name, *r in rows
-    )
-
 
 looks = attention_weights(animals, animals).data  # (5, 5)
 moved = attention(animals, animals, animals).data - ANIMALS
@@ -103,39 +86,38 @@ doubts(
     page,
     source,
     [
-        "how far self-attention moves each animal, as a share of its length, its weight on itself, "
-        "and its largest weight:"
-        + columns(
-            ("", "moves by", "on itself", "most at", "with"),
-            *(
-                (name, f"{far[i]:.1%}", f"{looks[i, i]:.2f}", NAMES[j], f"{looks[i, j]:.2f}")
-                for i, (name, j) in enumerate(zip(NAMES, most, strict=True))
-            ),
-        ),
-        f"of the five animals {own} look most at themselves, and with lengths 1 {unit} do. The "
-        "keys beside the query mammal:"
-        + columns(
-            ("", "length", "cosine", "distance", "weight"),
-            *(
-                (name, f"{length[i]:.3f}", f"{cosine[i]:.4f}", f"{apart[i]:.3f}", f"{w:.3f}")
-                for i, (name, w) in enumerate(zip(NAMES, weight, strict=True))
-            ),
-        ),
-        "1/√d_k brings scores to a spread of 1 if features have mean 0 and variance 1. These have "
-        f"mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, and the scaled scores of "
-        f"mammal and reptile have standard deviations of {spread[0]:.1f} and {spread[1]:.1f}.",
-        f"the longest projected key is the {NAMES[longest]}'s, and every row puts at least "
-        f"{drawn[:, longest].min():.3f} on it. Features and weights above 0 give queries and keys "
-        "above 0. Queries measured from the average animal sum to 0, so no key can have the "
-        "largest score for all. One key wins all rows in "
-        + ", in ".join(
-            f"{share:.1%} of 1,000 draws with {what}" for what, share in one_wins.items()
-        )
-        + ".",
-        f"a query has shape {QUERIES[0].shape}, and its output {attributes[0].shape}.",
-        f"its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",
+        "The first table below has how far each animal moves, as a share of its length, its weight "
+        "on itself, and its largest weight.",
+        f"Of the five animals {own} look most at themselves, and with lengths 1 {unit} do.",
+        f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, and not 0 "
+        f"and 1. The scaled scores of mammal have a standard deviation of {spread[0]:.1f}, those "
+        f"of reptile {spread[1]:.1f}.",
+        f"The longest projected key is the {NAMES[longest]}'s, and every row puts at least "
+        f"{drawn[:, longest].min():.3f} on it. One key wins all rows in "
+        + ", in ".join(f"{share:.1%} of draws with {what}" for what, share in one_wins.items())
+        + ". (Such queries sum to 0, so no key can have the largest score for all.)",
+        f"A query has shape {QUERIES[0].shape}, and its output {attributes[0].shape}.",
+        f"Its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",
     ],
 )
+with page.folded("The five animals and the two queries, in numbers"):
+    page.table(
+        ["", "moves by", "on itself", "most at", "with", "length", "cosine", "distance", "weight"],
+        [
+            [name, f"{far[i]:.1%}", f"{looks[i, i]:.2f}", NAMES[most[i]], f"{looks[i].max():.2f}"]
+            + [f"{length[i]:.3f}", f"{cosine[i]:.4f}", f"{apart[i]:.3f}", f"{weight[i]:.3f}"]
+            for i, name in enumerate(NAMES)
+        ],
+        caption="What self-attention does to each animal; and its length, and its cosine, distance "
+        "and weight beside the query mammal",
+    )
+    page.table(
+        ["", *(f"feature {i}" for i in (1, 2, 3)), *(f"attribute {i}" for i in (1, 2, 3, 4))],
+        [
+            *([name, *f, *a] for name, f, a in zip(NAMES, ANIMALS, ATTRIBUTES, strict=True)),
+            *([name, *query, *[""] * 4] for name, query in zip(ASKED, QUERIES, strict=True)),
+        ],
+    )
 marks.at_most("animals that look most at themselves", own, 3, "d")
 marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
 for name, found in zip(ASKED, spread, strict=True):
@@ -158,11 +140,11 @@ page.say(
     f"dimensions every animal is the same one. What tells them apart was {gone[0]:.0%} of their "
     f"length, and is {gone[1]:.2%} now."
 )
-page.table(
-    ["", "x₁", "x₂", "x₃"],
-    [[name, *(f"{x:.4f}" for x in row)] for name, row in zip(NAMES, back, strict=True)],
-    caption="The animals after three heads and W_O",
-)
+with page.folded("The animals after three heads and W_O"):
+    page.table(
+        ["", "x₁", "x₂", "x₃"],
+        [[name, *(f"{x:.4f}" for x in row)] for name, row in zip(NAMES, back, strict=True)],
+    )
 marks.at_most("what tells them apart now", gone[1], 0.003, ".2%")
 
 # %% The training, whole
@@ -252,7 +234,6 @@ marks.at_most("gradient that remains there, ‖∂L/∂W_Q‖", pull, 1e-9, ".0e
 marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d")
 
 # %% The plane of W_Q and W_K, before and after
-# A score is linear in its key, so only a corner of the keys' hull can win.
 
 titles = ("as drawn, asked from 0", "trained, asked from the average")
 figure, counts = new_figure(7.6, 7.0), []
@@ -289,8 +270,8 @@ plane = page.figure(
     "plane",
     alt=f"The plane of keys and queries: {'; '.join(counts)}. As drawn, all questions fall into "
     "the ground of one animal; trained, each animal has its own ground.",
-    caption="The plane of W_Q and W_K, before and after. A score is linear in its key, so only a "
-    "corner of the keys' hull can win",
+    caption="The plane of W_Q and W_K. A score is linear in its key, so only a corner of the "
+    "keys' hull can win",
 )
 page.finding(
     "With the weights that the text makes up, all questions look at one animal. The same head, "
@@ -385,8 +366,8 @@ with page.folded("Both graphs"):
         page.figure(drawing, f"graph_{name}", alt=f"{name}: {described(drawing)}.", caption=name)
 
 # %% One scale for two queries
-# The entropy of a query's weights, and how much its answer moves with it, the slope
-# ‖∂output/∂query‖. √d_k depends on how many features there are, and not on how large they are.
+# How much a query's answer moves with it is the slope ‖∂output/∂query‖. √d_k depends on how many
+# features there are, and not on how large they are.
 
 over = np.geomspace(0.003, 3, 61)
 by_scale = []
@@ -407,10 +388,10 @@ panel.grid(alpha=0.25)
 panel.set_title("At 1/√3 reptile's answer hardly moves", fontsize=10, pad=18)
 said = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
 page.figure(figure, "scale", alt=f"The slope over the scale. {said}")
-page.table(
-    ["scale", "mammal: entropy / log 5", "slope", "reptile: entropy / log 5", "slope"], by_scale
-)
 page.say(f"{said} At 1/√3 reptile looks at one animal alone. No one scale suits both.")
+head = ["scale", "mammal: entropy / log 5", "slope", "reptile: entropy / log 5", "slope"]
+with page.folded("Entropy and slope at four scales"):
+    page.table(head, by_scale)
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")
 
