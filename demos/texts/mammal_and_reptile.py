@@ -104,9 +104,11 @@ with page.folded("The five animals and the two queries, in numbers"):
     page.table(
         ["", "moves by", "on itself", "most at", "with", "length", "cosine", "distance", "weight"],
         [
-            [name, f"{far[i]:.1%}", f"{looks[i, i]:.2f}", NAMES[most[i]], f"{looks[i].max():.2f}"]
-            + [f"{length[i]:.3f}", f"{cosine[i]:.4f}", f"{apart[i]:.3f}", f"{weight[i]:.3f}"]
-            for i, name in enumerate(NAMES)
+            [
+                *(name, f"{far[i]:.1%}", f"{looks[i, i]:.2f}", NAMES[j], f"{looks[i, j]:.2f}"),
+                *(f"{length[i]:.3f}", f"{cosine[i]:.4f}", f"{apart[i]:.3f}", f"{weight[i]:.3f}"),
+            ]
+            for i, (name, j) in enumerate(zip(NAMES, most, strict=True))
         ],
         caption="What self-attention does to each animal; and its length, and its cosine, distance "
         "and weight beside the query mammal",
