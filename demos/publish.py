@@ -14,7 +14,6 @@ has said, its code. Text is Markdown. In a notebook each part shows itself, and 
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 import re
 import sys
@@ -28,15 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from attention.figures import save_figure
-from demos._list import PAGE, QUICK, refuse_others, renew_list
+from demos._list import QUICK, refuse_others, renew_list
 from demos._training import Marks
 from demos.site import _parts
 from demos.site._parts import inlined, printed, set_text
-from demos.site._source import Source, coloured
-from demos.site._templates import FOLDER, fill, fold, inline, markdown, row, top
+from demos.site._source import Cell, Source, cells, coloured
+from demos.site._templates import fold, inline, markdown, page_alone, row, slug, top
 from minigrad.runs.saving import write_whole
-
-CELL = re.compile(r"# %% ?(.*)\n((?:#.*\n)*)\n*((?:.*\n?)*)")  # heading, comment, code
 
 
 @dataclass(eq=False)
@@ -63,8 +60,7 @@ class Published:
         self.parts: list[Part] = []
         self.folding = False
         self.allowed: set[str] = set()  # hashes of the scripts of pages inside this one
-        read = lambda name: (FOLDER / name).read_text("utf-8")
-        self.style, self.scripts = read("site.css") + read("demo.css"), [read("demo.js")]
+        self.style, self.scripts = "", []  # of `program`
 
     def say(self, text: str) -> Part:
         """Say paragraphs, lists, and displays, whose lines begin with four spaces."""
@@ -172,12 +168,12 @@ class Published:
         if not self.notebook:
             path = self.chosen.out / "index.html"
             refuse_others(path)
-            write_whole(path, self._document().encode(errors="replace"))
+            write_whole(path, self._document())
             renew_list(self.chosen.out.resolve().parent)
             print(f"\nThe page: {path}")
         self.marks.end()
 
-    def _document(self) -> str:
+    def _document(self) -> bytes:
         """Return the whole file."""
         marks, chosen = self.marks, self.chosen
         title, _, text = self.source.docstring.partition("\n")
@@ -200,48 +196,35 @@ class Published:
         passed = f"{len(marks.rows) - len(marks.failed)} of {len(marks.rows)} checks passed"
         head = ["Check", "this run", "pass mark", "result"]
         body.append(fold(passed, _parts.table(head, marks.rows)))
-        return fill(
-            "demo",
-            allowed=" ".join(sorted({*self.allowed, *map(_hash, self.scripts)})),
-            generator=PAGE,
-            title=escape(name),
+        return page_alone(
+            name,
+            body,
+            footer=f"Made by <code>python -m demos {escape(chosen.demo)}</code>.",
             style=self.style,
-            body="\n".join(body),
-            demo=escape(chosen.demo),
-            scripts="".join(f"<script>{script}</script>" for script in self.scripts),
+            scripts=self.scripts,
+            allowed=sorted(self.allowed),
         )
 
     def _cells(self) -> list[str]:
         """Return the cells: prose and what a cell said, what it showed beside that, and code."""
-        shown, after = [], 1
-        for cell in re.split("^(?=# %%)", self.source.text, flags=re.MULTILINE):
-            first, after = after, after + cell.count("\n")
-            if not (found := CELL.fullmatch(cell)):
-                continue  # the docstring
+        shown = []
+        for cell in cells(self.source.text):
             said = dict.fromkeys(("left", "right", "below", "finding", "picture", "question"), "")
             for part in self.parts:
-                said[part.place] += part.html * (first <= part.line < after)
-            heading, comment = inline(found[1], set_text), re.sub("(?m)^# ?", "", found[2])
-            name = re.sub(r"\W+", "-", found[1].lower()).strip("-")
-            left = (
-                f'<h2 id="{name}">{heading}</h2>' * bool(heading)
-                + markdown(comment, set_text)
-                + said["left"]
-            )
-            code = found[3].rstrip().removesuffix("page.end()").rstrip()
-            lines = coloured(code, {}) if code else []
-            start = first + cell.count("\n", 0, found.start(3))
-            code = "".join(
-                f'<div class="ln" data-n="{n}">{x or " "}</div>' for n, x in enumerate(lines, start)
-            )
-            code = f'<div class="code" tabindex="0">{code}</div>' * bool(lines)
-            if lines and (any(said.values()) or found[1] == "Set-up"):
+                said[part.place] += part.html * (part.line in cell.lines)
+            heading = f'<h2 id="{slug(cell.heading)}">{inline(cell.heading, set_text)}</h2>'
+            left = heading * bool(cell.heading) + markdown(cell.comment, set_text) + said["left"]
+            code = _code(cell)
+            if code and (any(said.values()) or cell.heading == "Set-up"):
                 code = fold("The code", code)
             beside, code = (said["right"], code) if said["right"] else (code, "")
             shown += [row(left, beside, "rule"), said["below"], code]
         return shown
 
 
-def _hash(script: str) -> str:
-    """Return what a page's policy calls a script that it allows."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+def _code(cell: Cell) -> str:
+    """Return a cell's lines with their numbers, but for the last call; "" if it has none."""
+    code = cell.code.removesuffix("page.end()").rstrip()
+    lines = zip(cell.lines, coloured(code, {}) if code else [], strict=False)
+    shown = "".join(f'<div class="ln" data-n="{n}">{line or " "}</div>' for n, line in lines)
+    return f'<div class="code" tabindex="0">{shown}</div>' * bool(code)

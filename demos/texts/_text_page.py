@@ -1,16 +1,28 @@
-"""Demos · Texts: the numbers of a source text beside ours, and its doubtful lines, on its page."""
+"""Demos · Texts: what the pages of the source texts share.
+
+Each shows its numbers beside ours, its doubtful lines, both passes of an example with the text's
+inputs and with inputs of unit variance, and what the scale does to that example.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from html import escape
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from attention.figures import name_ends, name_place, new_figure
 from demos.publish import Published
 from demos.site._parts import printed, set_text
 from demos.site._templates import inline, markdown
 from demos.texts.sources import KINDS, Pair, Slip, compared, counted, kinds
+from minigrad import Steps, Tensor, graph
+from minigrad.graphs.render import described
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEGEND = {
     "wrong": "what the text says, prints or runs is not so",
@@ -112,3 +124,60 @@ def _cards(told: list[tuple[str, str]]) -> str:
     cards = "".join(f'<div style="min-width:0">{html}</div>' for html, _ in told)
     grid = "display:grid; gap:1rem 2rem; grid-template-columns:repeat(auto-fill,minmax(19rem,1fr))"
     return f'<div style="{grid}">{cards}</div>'
+
+
+def both_passes(
+    page: Published,
+    runs: Mapping[str, tuple[str, Callable[[], Tensor]]],
+    *,
+    title: str,
+    limits: tuple[float, float],
+) -> None:
+    """Show the graphs of two runs on one scale of colours, and fold both passes step by step.
+
+    runs    the name of a picture → what it shows, and a function that computes the output
+    limits  the gradients at the ends of the scale
+    """
+    noted = []
+    for name, (caption, run) in runs.items():
+        with Steps() as steps:
+            output = run()
+        drawing = graph(output, grads=True, limits=limits, steps=steps)
+        steps.backward(output)
+        noted.append(steps)
+        page.figure(drawing, name, alt=f"{caption}: {described(drawing)}.", caption=caption)
+    first, second = (caption for caption, _ in runs.values())
+    path = page.chosen.out / "steps.html"
+    noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)
+    with page.folded(f"{title}: both passes, step by step"):
+        page.embed(path)
+    page.parts[-1].place = "below"
+
+
+def scale_figure(
+    scales: np.ndarray,
+    lines: Mapping[str, tuple[np.ndarray, str, str]],
+    *,
+    sides: tuple[str, str],
+    titles: tuple[str, str],
+    usual: tuple[float, str],
+    low: float,
+) -> Figure:
+    """Draw two measurements over the scale of the scores, one above the other.
+
+    lines  a name → the measurements (scales, 2), the line's colour and its style
+    sides  what is measured above and below; the axis below is logarithmic and begins at `low`
+    usual  the scale that is marked, and its name
+    """
+    figure = new_figure(6.8, 6.6)
+    panels = figure.subplots(2, 1, sharex=True)
+    panels[1].set(yscale="log", ylim=(low, 1e2), xscale="log", xlabel="scale of QKᵀ")
+    for n, panel in enumerate(panels):
+        for measured, colour, style in lines.values():
+            panel.plot(scales, measured[:, n], style, color=colour)
+        name_ends(panel, [(found[-1, n], name, c) for name, (found, c, _) in lines.items()])
+        name_place(panel, *usual)
+        panel.set_ylabel(sides[n])
+        panel.set_title(titles[n], fontsize=10, pad=18)
+        panel.grid(alpha=0.25)
+    return figure
