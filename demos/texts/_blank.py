@@ -41,27 +41,24 @@ def ask(page: Published) -> None:
     by_characters = {word: bits_of(f"{word} ", following, BEGINNING, choices) for word in FILLERS}
     page.say(
         "The text opens with a blank: “The sky is ___ and world is round.” It says that "
-        "“hesitating”, “destroyed” and “skipping” do not fit. It never asks its layers to fill the "
-        "blank. So we ask a count of what came after the last word in some text."
+        "“hesitating”, “destroyed” and “skipping” do not fit, and never asks its layers to fill "
+        "it. So we ask counts. The last word cannot tell the sky from the world, and two words "
+        "can. Attention can look back farther. But where to look is one thing, and what fits there "
+        "is another: it comes from the text that was read, and the documentation never speaks of a "
+        "sky. (`python -m demos charlm` asks a GPT, and its answer is not better.)"
     )
-    page.table(
-        ["asked", "found", "what comes next", "“blue”"],
-        [row(*each) for each in by_words.items()],
-        caption="Counting which word comes after the last one or two words",
-    )
-    page.say(
-        "The last word cannot tell the sky from the world, and two words can. Attention can look "
-        "back farther. But where to look is one thing, and what fits there is another: it comes "
-        "from the text that was read. The documentation never speaks of a sky. So the more "
-        "characters a count looks back, the more bits it needs for “blue”. (The page of "
-        "`python -m demos charlm` asks a GPT, and its answer is not better.)"
-    )
-    with page.folded("A count of characters, which can score a word that it never found"):
+    with page.folded("What the counts answer"):
+        page.table(
+            ["asked", "found", "what comes next", "“blue”"],
+            [row(*each) for each in by_words.items()],
+            caption="Counting which word comes after the last one or two words",
+        )
         page.say(
-            "It needs -log₂ p bits for a character of probability p, so likely ones need few. A "
-            "long word needs more bits in all, so the table has the mean over the characters of "
-            "the word and the space after it. “used” is there for comparison: it is a word that "
-            "comes after “is” in the documentation."
+            "A count of characters can score a word that it never found. It needs -log₂ p bits for "
+            "a character of probability p, so likely ones need few. A long word needs more bits in "
+            "all, so the table has the mean over the characters of the word and the space after "
+            "it. “used” is there for comparison: it comes after “is” in the documentation. The "
+            "more characters a count looks back, the more bits it needs for “blue”."
         )
         page.table(
             ["word in the blank", "n = 1", f"n = {ORDERS}"],

@@ -1,9 +1,7 @@
 """Demos · Texts: a task that one head fails at any width, and that two heads learn.
 
-Eight places in a row hold 16 numbers each, drawn from N(0, 1). A place asks for the numbers of the
-place before it, and then for those of the place after it. Queries and keys are made from places
-alone, so the weights do not depend on the numbers. What `compare` says has the reason: one head
-makes one average, which is one equation for two unknowns.
+A place asks for the numbers of the place before it, and then for those of the place after it. What
+`compare` says has the task and the reason: one average is one equation for two unknowns.
 
 (If keys are made from the numbers too, the weights depend on the numbers, and the output depends on
 the weights. One head loses 47 % of the answer then, and not 50 %: a test trains one.)

@@ -1,17 +1,17 @@
 """“mammal and reptile”: its made-up weights, trained.
 
-Claim. Every number that the text prints comes out again, as text. The text makes up its weights W_Q
-and W_K; here they are trained. Asked with noisy features, one head looks at the right animal at
-least 19 times in 20, and three heads find its attributes at least 49 times in 50. They learn it if
-questions are measured from the average animal. Measured from 0, all questions look at one animal,
-and after the same training at another one. A gentler training avoids this (Try it).
+Claim. Every number that the text prints comes out again, as text. The text makes up W_Q and W_K;
+here they are trained. Asked with noisy features, one head looks at the right animal at least 19
+times in 20, and three heads find its attributes at least 49 times in 50. They learn it if questions
+are measured from the average animal. Measured from 0, all questions look at one animal, and after
+the same training at another one. A gentler training avoids this (Try it).
 
     python -m demos mammal_and_reptile [--steps N] [--quick] [--resume] …  # 7 s
 
 The text is the notebook “Attention examples” by Anthony Gitter, of October 18, 2022. We have it as
 a text without an address. Five animals have three features each (the keys) and four attributes (the
 values). Two queries, mammal and reptile, look them up. Then the animals look at each other, first
-as they are, and then through W_Q, W_K and W_V, which are drawn uniformly from 0 to 1.
+as they are, and then through W_Q, W_K and W_V, drawn uniformly from 0 to 1.
 """
 
 # %% Set-up
@@ -20,26 +20,17 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 
 from attention import attention, attention_weights
-from attention.figures import KINDS, MAMMAL, REPTILE, name_ends, name_place, new_figure
+from attention.figures import KINDS, MAMMAL, REPTILE, new_figure
 from attention.maps import plot_heads
 from attention.scaled_dot_product import unit_length
 from demos import options
 from demos._training import Run
 from demos.publish import publish
-from demos.texts._text_page import doubts, numbers
+from demos.texts._text_page import both_passes, doubts, numbers, scale_figure
 from demos.texts.sources import counted
 from demos.texts.sources import mammal_and_reptile as source
-from demos.texts.sources.mammal_and_reptile import (
-    ANIMALS,
-    ATTRIBUTES,
-    AVERAGE,
-    NAMES,
-    QUERIES,
-    Lookup,
-    Retriever,
-)
-from minigrad import Steps, Tensor, gradcheck, gradients, graph, mse, no_grad
-from minigrad.graphs.render import described
+from demos.texts.sources.mammal_and_reptile import ANIMALS, ATTRIBUTES, AVERAGE, NAMES, QUERIES
+from minigrad import Tensor, gradcheck, gradients, mse, no_grad
 from minigrad.optim import Adam, clip_gradients, warmup_cosine
 
 chosen = options("mammal_and_reptile", __doc__.splitlines()[0], steps=3000, quick=20)
@@ -151,9 +142,7 @@ marks.at_most("what tells them apart now", gone[1], 0.003, ".2%")
 
 # %% The training, whole
 # An animal's features with noise go in, and the attributes of that animal are to be found. `origin`
-# is the point that questions are measured from. (For keys it makes no difference: it would add the
-# same to all scores of a query.) With a rate that rises to 0.1 in 50 steps, three heads lost an
-# animal at 1 seed of 20. With 0.03 in 300 steps they lose none at 40 seeds of 40.
+# is the point that questions are measured from.
 
 held_out, right = source.questions(np.random.default_rng(chosen.seed + 1), 400, NOISE)
 
@@ -185,13 +174,17 @@ def train(model, origin, what, peak=0.1, warmup=50):
     return run.losses, before, score(model, origin)
 
 
+# With a rate that rises to 0.1 in 50 steps, three heads lost an animal at 1 seed of 20. With 0.03
+# in 300 steps they lose none at 40 seeds of 40. (Keys may be measured from anywhere: another
+# origin would add the same to all scores of a query.)
 GENTLE = {"peak": 0.03, "warmup": 300}
-one, stuck, three = Lookup(), Lookup(), Retriever(rng=np.random.default_rng(chosen.seed))
+one, stuck = source.Lookup(), source.Lookup()
+three = source.Retriever(rng=np.random.default_rng(chosen.seed))
 runs = {
     "one head": train(one, AVERAGE, "one head"),
     "three heads": train(three, AVERAGE, "three heads", **GENTLE),
     "questions from 0": train(stuck, 0.0, "one head, questions from 0"),
-    "d_k = 1": train(Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
+    "d_k = 1": train(source.Lookup(d_k=1), AVERAGE, "one head, d_k = 1"),
 }
 
 # %% What came of it
@@ -213,7 +206,7 @@ page.table(
 looks, finds = runs["three heads"][2]
 from_zero = runs["questions from 0"]
 with no_grad():
-    sums = [m.weights(Tensor(held_out)).data.mean(axis=0) for m in (Lookup(), stuck)]
+    sums = [m.weights(Tensor(held_out)).data.mean(axis=0) for m in (source.Lookup(), stuck)]
     kept = source.retrieved(three(Tensor(ANIMALS - AVERAGE)).data) == range(5)
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
@@ -240,7 +233,7 @@ marks.at_least("three heads: animals they find without noise", kept.sum(), 5, "d
 titles = ("as drawn, asked from 0", "trained, asked from the average")
 figure, counts = new_figure(7.6, 7.0), []
 for (top, below), title, model, origin in zip(
-    figure.subplots(2, 2).T, titles, (Lookup(), one), (0.0, AVERAGE), strict=True
+    figure.subplots(2, 2).T, titles, (source.Lookup(), one), (0.0, AVERAGE), strict=True
 ):
     with no_grad():
         keys, asked = model.w_k(animals).data, model.w_q(Tensor(held_out - origin)).data
@@ -287,7 +280,7 @@ marks.at_least("trained: keys that can win", len(corners), 5, "d")
 
 everyone, features = (*NAMES, *ASKED), np.concatenate([ANIMALS, QUERIES])
 with no_grad():
-    untrained = Lookup().weights(Tensor(features)).data
+    untrained = source.Lookup().weights(Tensor(features)).data
     trained = one.weights(Tensor(features - AVERAGE)).data
     of_three = three.weights(Tensor(features - AVERAGE)).data
 maps = np.concatenate([[untrained, trained], of_three])
@@ -317,8 +310,8 @@ marks.at_least("mammal looks at the whale, which is most like it", trained[5, 3]
 marks.at_most("the largest distance of a held-out question", known, unknown / 2, ".1f")
 
 # %% What no text shows: the way back
-# Derivatives of order 1 and 2 against finite differences, for both queries and for the text's head.
-# Then both passes, step by step, on one scale of colours: L is the sum of a query's output.
+# Derivatives of order 1 and 2 agree with finite differences, for both queries and for the text's
+# head. Both graphs are on one scale of colours: L is the sum of a query's output.
 
 
 def through_weights(x, w_q, w_k, w_v):
@@ -346,26 +339,24 @@ page.say(
 )
 marks.at_most("largest error", max(errors.values()), 1e-8, ".0e")
 marks.at_most("derivatives unresolved", unresolved, 0, "d")
-drawings, passes = {}, []
-for name, query in zip(ASKED, QUERIES, strict=True):
+
+
+def look_up(name, query):
+    """Return the sum of a query's output."""
     inputs = {name: query[None], "animals": ANIMALS, "attributes": ATTRIBUTES}
     q, k, v = (Tensor(array, requires_grad=True, name=of) for of, array in inputs.items())
-    with Steps() as steps:
-        output = attention(q, k, v).sum()
-    drawings[name] = graph(output, grads=True, limits=(1e-3, 100.0), steps=steps)
-    steps.backward(output)
-    passes.append(steps)
-both = passes[0].save(
-    chosen.out / "steps.html",
-    beside=passes[1],
-    titles=ASKED,
+    return attention(q, k, v).sum()
+
+
+both_passes(
+    page,
+    {
+        "graph_mammal": ("mammal", lambda: look_up("mammal", QUERIES[0])),
+        "graph_reptile": ("reptile", lambda: look_up("reptile", QUERIES[1])),
+    },
     title="A query looks up five animals",
     limits=(1e-3, 100.0),
 )
-page.embed(both).place = "below"
-with page.folded("Both graphs"):
-    for name, drawing in drawings.items():
-        page.figure(drawing, f"graph_{name}", alt=f"{name}: {described(drawing)}.", caption=name)
 
 # %% One scale for two queries
 # How much a query's answer moves with it is the slope ‖∂output/∂query‖. √d_k depends on how many
@@ -376,24 +367,28 @@ by_scale = []
 for name, scale in source.SCALES.items():
     found = [source.at_scale(q, scale or 1 / (q @ ANIMALS.T).std()) for q in QUERIES]
     by_scale.append([name, *(each for e, s in found for each in (f"{e:.2f}", f"{s:.4f}"))])
-curves = np.array([[source.at_scale(q, scale)[1] for scale in over] for q in QUERIES])  # (2, 61)
-best = over[curves.argmax(axis=1)]
-lost = curves[1].max() / source.at_scale(QUERIES[1])[1]
-figure = new_figure(6.8, 3.6)
-panel = figure.subplots()
-panel.set(yscale="log", ylim=(1e-4, 5), xscale="log", xlabel="scale", ylabel="‖∂output/∂query‖")
-for line, colour, style in zip(curves, (MAMMAL, REPTILE), ("-", "--"), strict=True):
-    panel.plot(over, line, style, color=colour)
-name_ends(panel, [*zip(curves[:, -1], ASKED, (MAMMAL, REPTILE), strict=True)])
-name_place(panel, 1 / np.sqrt(3), "1/√3")
-panel.grid(alpha=0.25)
-panel.set_title("At 1/√3 reptile's answer hardly moves", fontsize=10, pad=18)
+curves = np.array([[source.at_scale(q, scale) for scale in over] for q in QUERIES])  # (2, 61, 2)
+best = over[curves[..., 1].argmax(axis=1)]
+lost = curves[1, :, 1].max() / source.at_scale(QUERIES[1])[1]
 said = f"Mammal's answer moves most at a scale of {best[0]:.2f}, reptile's at {best[1]:.3f}."
-page.figure(figure, "scale", alt=f"The slope over the scale. {said}")
-page.say(f"{said} At 1/√3 reptile looks at one animal alone. No one scale suits both.")
-head = ["scale", "mammal: entropy / log 5", "slope", "reptile: entropy / log 5", "slope"]
-with page.folded("Entropy and slope at four scales"):
-    page.table(head, by_scale)
+page.say(f"{said} At 1/√3 reptile looks at one animal alone, and no one scale suits both.")
+with page.folded("Entropy and slope over the scale"):
+    styles = zip(ASKED, curves, (MAMMAL, REPTILE), ("-", "--"), strict=True)
+    page.figure(
+        scale_figure(
+            over,
+            {name: (curve, *style) for name, curve, *style in styles},
+            sides=("entropy / log 5", "‖∂output/∂query‖"),
+            titles=("At 1/√3 reptile looks at one animal alone", "and its answer no longer moves"),
+            usual=(1 / np.sqrt(3), "1/√3"),
+            low=1e-4,
+        ),
+        "scale",
+        alt=f"Entropy and slope over the scale. {said}",
+    )
+    page.table(
+        ["scale", "mammal: entropy / log 5", "slope", "reptile: entropy / log 5", "slope"], by_scale
+    )
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")
 

@@ -10,8 +10,7 @@ and initial values are needed together.
 The text is the article “Wrapping your head around Self-Attention, Multi-head Attention” by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address. It turns “The sky is blue and
 world is round” into 8 vectors of 32 features, draws W_Q, W_K and W_V from N(0, 1), and prints the
-variance of the scores before and after the scale. Then it writes two classes, SelfAttention and
-MultiHeadAttention, and prints their shapes.
+variance of the scores before and after the scale. Then it writes two classes and prints shapes.
 """
 
 # %% Set-up
@@ -20,28 +19,23 @@ import numpy as np
 
 from attention import attention, attention_weights, causal_mask, padding_mask, split_heads
 from attention.figures import HALFWAY, TEXT, UNIT, name_ends, name_place, new_figure
-from attention.maps import entropy, plot_heads
 from demos import options
 from demos._losses import draw_levels
 from demos.publish import publish
 from demos.texts import _blank as blank
 from demos.texts import _two_places as two_places
-from demos.texts._text_page import doubts, numbers
+from demos.texts._text_page import both_passes, doubts, numbers
 from demos.texts.sources import agreeing, of_weights
 from demos.texts.sources import sky_is_blue as source
 from demos.texts.sources.sky_is_blue import (
-    IGNORED,
     PRINTED,
-    as_it_masks,
     complaint,
     example,
     measure,
     moved_by,
     token_ids,
-    word_by_word,
 )
-from minigrad import Steps, Tensor, gradcheck, gradients, graph, softmax
-from minigrad.graphs.render import described
+from minigrad import Tensor, gradcheck, gradients, softmax
 
 chosen = options("sky_is_blue", __doc__.splitlines()[0], quick=True)
 page = publish(chosen)
@@ -55,14 +49,9 @@ x, single, multi = source.layers(chosen.seed)
 # %% Its numbers beside ours
 
 numbers(page, source)
-with page.folded("Its printed shapes, beside ours"):
-    page.table(
-        ["what", "the text", "ours"],
-        [
-            [name, str(source.SHAPES[name]), str(shape)]
-            for name, shape in source.shapes(x, single, multi).items()
-        ],
-    )
+shapes = source.shapes(x, single, multi)
+both = [f"{name} {source.SHAPES[name]}, ours {shape}" for name, shape in shapes.items()]
+page.say(f"The shapes that it prints: {'; '.join(both)}.")
 
 # %% Its recipe, drawn many times
 # The variances are those of one draw, without a seed. So we draw the recipe many times, and beside
@@ -112,9 +101,8 @@ spread = page.figure(
     figure,
     "spread",
     alt=f"The text's variance, {its_raw:,.0f}, lies among those of the draws. {said}.",
-    caption="Above, the variance in all draws. Below, the gradients of all queries: a colour is "
-    "for the initial values; a line is solid without a scale, dashed with 1/√d and dotted with "
-    "1/(d√d)",
+    caption="A colour is for the initial values. A line is solid without a scale, dashed with 1/√d "
+    "and dotted with 1/(d√d)",
 )
 page.finding(
     f"Scaled by 1/√d_k, the scores of the text's recipe still have a variance of "
@@ -132,34 +120,37 @@ page.ask(
     guesses=("more", "fewer"),
 )
 page.say(
-    f"In {DRAWS} draws the unscaled variance is {mean:,.0f} ± {error:,.0f} on average. Theory says "
-    f"{theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. Nine draws "
-    f"of ten lie between {low_draw:,.0f} and {high_draw:,.0f}, and {above:.0%} lie above the "
-    f"text's. The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours is {WIDTH} in "
-    f"every draw, to {off:.0e}.\n\nA scale of 1/(d√d) gives the weights of N(0, 1/d) at 1/√d, draw "
-    f"for draw, but the values stay at a variance of {rescued.value_variance:.0f}. The text's two "
-    "classes draw from nn.Linear, U(±1/√d), a third of the variance 1/d: "
-    f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled. The classes repair the fault of "
-    "the example, and the text does not mention it."
+    "A scale of 1/(d√d) gives the weights of N(0, 1/d) at 1/√d, draw for draw, but the values stay "
+    f"at a variance of {rescued.value_variance:.0f}. The text's two classes draw from nn.Linear, "
+    f"U(±1/√d), a third of the variance 1/d: {TABLE['U(±1/√d)', '1'].dead():.0%} are dead even "
+    "unscaled. The classes repair the fault of the example, and the text does not mention it."
 )
-page.table(
-    [
-        *("W from", "scale", "Var scores", "Var values", "entropy", "largest"),
-        *("mean ‖∂L/∂q‖", "median", "dead", "top tenth"),
-    ],
-    [
+with page.folded(f"The {DRAWS} draws in numbers"):
+    page.say(
+        f"The unscaled variance is {mean:,.0f} ± {error:,.0f} on average. Theory says "
+        f"{theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. Nine "
+        f"draws of ten lie between {low_draw:,.0f} and {high_draw:,.0f}, and {above:.0%} lie above "
+        f"the text's. The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours is "
+        f"{WIDTH} in every draw, to {off:.0e}."
+    )
+    page.table(
         [
-            *(initial, name, f"{m.variance.mean():,.2f}"),
-            *(f"{each:.2f}" for each in (m.value_variance, m.entropy, m.largest)),
-            *(f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"),
-            *(f"{m.dead():.0%}", f"{m.top_tenth():.0%}"),
-        ]
-        for (initial, name), m in TABLE.items()
-    ],
-    caption=f"{DRAWS} draws of eight queries, d = d_k = {WIDTH}; entropy is over log n, that of "
-    "equal weights; the last column is the share of the squared gradient that a tenth of the "
-    "queries holds",
-).place = "below"
+            *("W from", "scale", "Var scores", "Var values", "entropy", "largest"),
+            *("mean ‖∂L/∂q‖", "median", "dead", "top tenth"),
+        ],
+        [
+            [
+                *(initial, name, f"{m.variance.mean():,.2f}"),
+                *(f"{each:.2f}" for each in (m.value_variance, m.entropy, m.largest)),
+                *(f"{m.gradient.mean():.2f}", f"{np.median(m.gradient):.2g}"),
+                *(f"{m.dead():.0%}", f"{m.top_tenth():.0%}"),
+            ]
+            for (initial, name), m in TABLE.items()
+        ],
+        caption=f"d = d_k = {WIDTH}; entropy is over log n, that of equal weights; the last column "
+        "is the share of the squared gradient that a tenth of the queries holds",
+    )
+page.parts[-1].place = "below"
 marks.at_most("standard errors between mean and theory", abs(mean - theory) / error, 4, ".1f")
 marks.at_most(f"ratio of our variances, from {WIDTH} in any draw", off, 1e-10, ".0e")
 marks.at_least("draws above the text's variance: it is ordinary", min(above, 1 - above), 0.05)
@@ -172,10 +163,6 @@ marks.at_most("N(0, 1/d), unscaled: dead queries", unit_raw.dead(), 0.1)
 marks.at_most("1/(d√d) against N(0, 1/d) at 1/√d: weights apart", same, 1e-9, ".0e")
 
 # %% What is wrong in it, unclear or left open
-# Softmax over the queries makes each *column* sum to 1. The weights of one query may then sum to
-# almost nothing, or to several words. And the future leaks in: the sum over a column includes the
-# later queries. The text splits its heads rightly; its printed shapes could not tell, since with
-# T = d_k = 8 heads without their swap of axes have the same shape.
 
 as_printed = token_ids(source.SENTENCE)
 agree = agreeing(PRINTED["token ids"], source.as_text(as_printed))
@@ -186,12 +173,20 @@ inverted = measure(ids, "N(0, 1)", 1 / WIDTH**-0.5, **draws)
 other, other_unit = (measure(as_printed, w, None, **draws) for w in ("N(0, 1)", "N(0, 1/d)"))
 squares = np.arange(64.0) ** 2
 ratio = squares.var() / (squares / 32**0.5).var()
+
+# Softmax over the queries makes each *column* sum to 1. The weights of one query may then sum to
+# almost nothing, or to several words. And the future leaks in: the sum over a column includes the
+# later queries.
 sums = softmax(Tensor(scaled.scores), axis=-2).data.sum(axis=-1)  # (draws, T): one for each query
 low, high = np.median(sums.min(axis=-1)), np.median(sums.max(axis=-1))
 q, v, causal = single.w_q(x), single.w_v(x), causal_mask(8)
 by_columns, by_rows = (
-    moved_by((as_it_masks(single, x, causal, axis) @ v)[0, 0], x)[1:].max() for axis in (-2, -1)
+    moved_by((source.as_it_masks(single, x, causal, axis) @ v)[0, 0], x)[1:].max()
+    for axis in (-2, -1)
 )
+
+# The text splits its heads rightly. Its printed shapes could not tell: with T = d_k = 8, heads
+# without their swap of axes have the same shape.
 weights = attention_weights(q, single.w_k(x))
 products = [8 * split_heads(q, num_heads).size for num_heads in (1, 4)]
 four, torn = split_heads(q, 4), q.reshape(1, 4, 8, 8)  # (B, H, T, d_k)
@@ -201,7 +196,7 @@ elsewhere = np.mean(four.data != torn.data) if four.shape == torn.shape else 0.0
 before = np.tril(np.ones((8, 8), dtype=bool), -1)
 leaves = {"X": x, "W_Q": single.w_q.weight, "W_K": single.w_k.weight, "W_V": single.w_v.weight}
 with np.errstate(invalid="ignore"):
-    nan_output = (as_it_masks(single, x, before) @ v).sum()
+    nan_output = (source.as_it_masks(single, x, before) @ v).sum()
     sick = gradients(nan_output, list(leaves.values()), retain_graph=True)
 nowhere = single(x, mask=before)
 nan = {name: np.isnan(a).mean() for name, a in zip(leaves, sick, strict=True)}
@@ -229,7 +224,7 @@ doubts(
     [
         f"{as_printed} for the sentence, {agree} of 8 as printed; with blue for round, all 8.",
         f"No word is numbered {unused}; each once, the ids are {each_once}.",
-        f"`{noisy}` becomes `{noisy.replace(IGNORED, '')}`.",
+        f"`{noisy}` becomes `{noisy.replace(source.IGNORED, '')}`.",
         f"Divided by 1/√d_k, the variance is {inverted.variance.mean() / mean:.0f} times as large.",
         f"Divided by √32, even the squares from 0 to 63² have {ratio:g} times less variance.",
         f"From N(0, 1) keys have variance {scaled.key_variance:.1f} and values "
@@ -257,7 +252,7 @@ doubts(
         f"Of 8 words the first sequence's heads may look at {by_text}; through our layer {by_us}.",
         "A plain number would do, `embed_size ** 0.5`, as in the text's second class. We cannot "
         "run this, as NumPy knows one device; a test runs it in PyTorch.",
-        f"x W and x Wᵀ: both {there.shape}, and {np.mean(there != back):.0%} of all numbers differ.",
+        f"x W and x Wᵀ: both {there.shape}; {np.mean(there != back):.0%} of the numbers differ.",
         f"Over the entire matrix all weights sum to {whole:.0f}; over columns, as in the code, to "
         f"{by_column:.0f}, 1 for each.",
         f"Ours: `w_q` has shape {w.shape}, and q, which it makes, {q.shape[1:]}.",
@@ -335,71 +330,48 @@ page.say(
     "of its digits are right: softmax's rule subtracts an average from numbers that hardly differ "
     "from it. Differences cannot confirm small gradients either."
 )
-norms, by_word = [], []
-for word, (norm, largest, wrong_by, seen) in zip(words, word_by_word(*inputs, g), strict=True):
+found, norms, by_word = source.word_by_word(*inputs, g), [], []
+for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     norms.append(norm)
     verdict = "find another: this one is rounding"
     if seen:
         verdict = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
     by_word.append([word, f"{norm:.1e}", f"{largest:.6f}", f"{wrong_by:.0e}", verdict])
-page.table(
-    ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
-    by_word,
-    caption="The gradient of each word's query, W from N(0, 1), scaled. The error is that of the "
-    "replay, against a formula in which no digits cancel. Differences are too coarse where they "
-    "could not see an error of the size beside these words, also over ‖∂L/∂q‖",
-)
+with page.folded("The gradient of each word's query, W from N(0, 1), scaled"):
+    page.table(
+        ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
+        by_word,
+        caption="The error is that of the replay, against a formula in which no digits cancel. "
+        "Differences are too coarse where they could not see an error of the size beside these "
+        "words, also over ‖∂L/∂q‖",
+    )
 
 # %% Both passes of one word's output
-# The graphs are on one colour scale, with the same words and the same g, from which the way back
-# begins. We take the word whose gradient is nearest to the median of all draws of the recipe.
+# Both have the same words and the same g, from which the way back begins. We take the word whose
+# gradient is nearest to the median of all draws of the recipe.
 
 t = int(np.argmin(np.abs(np.log(norms / np.median(scaled.gradient)))))
-at_w_q, passes, drawings = [], [], {}
-for initial, stem in (("N(0, 1)", "graph"), ("N(0, 1/d)", "graph_unit")):
-    X, W_Q, W_K, W_V, g = example(ids, initial, chosen.seed)
-    with Steps() as steps:
-        one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
-        of_word = (one * Tensor(g.data[t], name="g")).sum()
-    drawing = drawings[stem] = graph(of_word, grads=True, limits=(1e-8, 100), steps=steps)
-    steps.backward(of_word)
-    passes.append(steps)
-    at_w_q += [v.grad_rms for v in drawing.vertices if v.title.startswith("W_Q")]
-titles = ("W from N(0, 1)", "W from N(0, 1/d)")
-both = passes[0].save(
-    chosen.out / "steps.html",
-    beside=passes[1],
-    titles=titles,
+examples = [example(ids, initial, chosen.seed) for initial in ("N(0, 1)", "N(0, 1/d)")]
+
+
+def of_word(X, W_Q, W_K, W_V, g):
+    """Return L for one word."""
+    one = attention(X[t : t + 1] @ W_Q, X @ W_K, X @ W_V)
+    return (one * Tensor(g.data[t], name="g")).sum()
+
+
+both_passes(
+    page,
+    {
+        "graph": ("W from N(0, 1)", lambda: of_word(*examples[0])),
+        "graph_unit": ("W from N(0, 1/d)", lambda: of_word(*examples[1])),
+    },
     title=f"The output of “{words[t]}”",
     limits=(1e-8, 100),
 )
-page.embed(both).place = "below"
+at_w_q = [np.sqrt(np.mean(gradients(of_word(*each), each[1:2])[0] ** 2)) for each in examples]
 marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
-with page.folded("Both graphs"):
-    for (stem, drawing), title in zip(drawings.items(), titles, strict=True):
-        said = f"One word, {title}: {described(drawing)}."
-        page.figure(drawing, stem, alt=said, caption=title)
-drawn = [key for key in TABLE if key[1] == "1/√d" or key == ("N(0, 1/d)", "1")]
-maps = np.array([TABLE[key].weights[0] for key in drawn])
-one_draw = ", ".join(f"{spread / np.log(len(words)):.2f}" for spread in entropy(maps).mean(axis=-1))
-means = ", ".join(f"{TABLE[key].entropy:.2f}" for key in drawn)
-titles = [f"W from {initial}, scale {name}" for initial, name in drawn]
-of_word = ids[:, None] == np.unique(ids)  # (S, V): a word's places, for weights over all of them
-decided = [int(((looks @ of_word).max(axis=-1) >= 0.9).sum()) for looks in maps]
-with page.folded("The weights of one draw"):
-    page.figure(
-        plot_heads(maps, words, words, titles=titles),
-        "weights",
-        alt="Four maps of weights, each of one draw. "
-        + " ".join(
-            f"{title}: {n} of {len(words)} words give .9 or more to one word, all its places "
-            "together."
-            for title, n in zip(titles, decided, strict=True)
-        ),
-        caption=f"The first draw of each recipe, with entropies / log n of {one_draw}. Over all "
-        f"{DRAWS} draws the means are {means}",
-    )
 
 # %% The blank in “The sky is ___”
 
