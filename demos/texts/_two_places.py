@@ -110,8 +110,8 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         "The text says that one attention has a limited capacity, and does not show it. Here is a "
         "task. Each word's place holds 16 random numbers. A word asks for the numbers of the word "
         "before it, and then for those of the word after it: 32 numbers, in this order. Queries "
-        "and keys are made from the places. One head and several heads have the same number of "
-        f"parameters, {rows[0][2]}."
+        "and keys are made from the places. One head has as many parameters as several, "
+        f"{rows[0][2]}."
     )
     page.ask(
         "Two heads learn this. What share of the answer does one head lose after the same "
@@ -119,16 +119,17 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         f"Half of it, in all three cases: {np.min(of_one):.1%} to {np.max(of_one):.1%}. Two heads "
         f"lose {max(two):.2%} at most.",
     )
-    page.table(
-        [
-            *("heads", "width", "parameters", "steps"),
-            *(f"seed {seed + i}" for i in range(SEEDS)),
-            "at the least",
-        ],
-        rows,
-        caption="What is lost of the answers' variance on other numbers; the last column is what "
-        "no W_V and no W_O can save, with the best of these weights",
-    )
+    with page.folded("What each training loses"):
+        page.table(
+            [
+                *("heads", "width", "parameters", "steps"),
+                *(f"seed {seed + i}" for i in range(SEEDS)),
+                "at the least",
+            ],
+            rows,
+            caption="What is lost of the answers' variance on other numbers; the last column is "
+            "what no W_V and no W_O can save, with the best of these weights",
+        )
     titles = ["one head", "one head, four times as wide", "two heads: head 1", "two heads: head 2"]
     p, q = weights[0][0][0, 2, [2, 4]]  # the third row: its place is 3
     two_rows = weights[3][0][:, 2, [2, 4]]
@@ -143,13 +144,13 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
     )
     page.say(
         "Let a be the numbers before a word, and b those after it. One head makes one average, in "
-        f"the third row {p:.2f} a + {q:.2f} b. That is one equation for two unknowns. The average "
-        f"says nothing of {q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O "
-        "can find the other half of the answer, however wide they are, and no network behind them "
-        f"can.\n\nTwo heads make two averages, {averages}. Two equations can be solved for two "
-        "unknowns, and W_O learns to do it. So a head does not have to take one word alone. The "
-        "text compares several heads with a team of detectives, which is faster than one. Here "
-        "speed is not the point: without a second head, half of the answer cannot be given at all."
+        f"the third row {p:.2f} a + {q:.2f} b: one equation for two unknowns. It says nothing of "
+        f"{q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
+        "other half of the answer, however wide they are, and no network behind them can.\n\n"
+        f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
+        "unknowns, so a head does not have to take one word alone. The text compares heads with a "
+        "team of detectives, which is faster. Speed is not the point: without a second head, half "
+        "of the answer cannot be given at all."
     )
     marks = page.marks
     for name, each in zip(

@@ -80,13 +80,13 @@ doubts(
         "The first table below has how far each animal moves, as a share of its length, its weight "
         "on itself, and its largest weight.",
         f"Of the five animals {own} look most at themselves, and with lengths 1 {unit} do.",
-        f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, and not 0 "
-        f"and 1. The scaled scores of mammal have a standard deviation of {spread[0]:.1f}, those "
-        f"of reptile {spread[1]:.1f}.",
-        f"The longest projected key is the {NAMES[longest]}'s, and every row puts at least "
-        f"{drawn[:, longest].min():.3f} on it. One key wins all rows in "
+        f"The features have mean {ANIMALS.mean():.1f} and variance {ANIMALS.var():.1f}, not 0 and "
+        f"1. The scaled scores have standard deviations of {spread[0]:.1f} for mammal and "
+        f"{spread[1]:.1f} for reptile.",
+        f"Every row puts {drawn[:, longest].min():.3f} or more on the {NAMES[longest]}, whose key "
+        "is the longest. One key wins all rows in "
         + ", in ".join(f"{share:.1%} of draws with {what}" for what, share in one_wins.items())
-        + ". (Such queries sum to 0, so no key can have the largest score for all.)",
+        + ". (Such queries sum to 0, so no key can be ahead for all.)",
         f"A query has shape {QUERIES[0].shape}, and its output {attributes[0].shape}.",
         f"Its one head has W_Q, W_K and W_V, each of shape {made_up.w_q.weight.shape}.",
     ],
@@ -128,10 +128,10 @@ with no_grad():
 wins = [" or ".join(sorted({NAMES[i] for i in head.argmax(axis=1)})) for head in heads]
 gone = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in (ANIMALS, back)]
 page.say(
-    "The text's generator goes on where it stopped, and draws two more heads and W_O. All five "
-    f"rows look most at one animal: in the three heads at {', '.join(wins)}. Back in three "
-    f"dimensions every animal is the same one. What tells them apart was {gone[0]:.0%} of their "
-    f"length, and is {gone[1]:.2%} now."
+    "The text's generator goes on, and draws two more heads and W_O. All five rows look most at "
+    f"one animal: in the three heads at {', '.join(wins)}. Back in three dimensions every animal "
+    f"is the same one: what tells them apart was {gone[0]:.0%} of their length, and is "
+    f"{gone[1]:.2%} now."
 )
 with page.folded("The animals after three heads and W_O"):
     page.table(
@@ -189,8 +189,7 @@ runs = {
 
 # %% What came of it
 # “looks” means that the right animal has the largest weight, “finds” that the answer is nearest to
-# the attributes of the right animal. With d_k = 1 a key is a number, and a score is largest at the
-# largest or the smallest of them: three of the five animals can never win.
+# its attributes. With d_k = 1 a key is a number, and only the largest and the smallest can win.
 
 nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
@@ -211,10 +210,10 @@ with no_grad():
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
 page.say(
-    "Measured from 0, and not from the average animal, questions teach the same head nothing: it "
-    f"looks at the right animal in {from_zero[2][0]:.0%} of them, which is chance. All queries and "
-    "keys are above 0, one key wins for all of them, and the one-hot softmax passes no gradient."
-    f"\n\nThree heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O "
+    "Measured from 0, questions teach the same head nothing: it looks at the right animal in "
+    f"{from_zero[2][0]:.0%} of them, which is chance. All queries and keys are above 0, one key "
+    "wins for all, and the one-hot softmax passes no gradient.\n\n"
+    f"Three heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O "
     "computes the answer from three mixtures together, and no single map shows it."
 )
 marks.at_least("one head, trained, looks at the right animal", runs["one head"][2][0], 0.95)
@@ -265,8 +264,7 @@ plane = page.figure(
     "plane",
     alt=f"The plane of keys and queries: {'; '.join(counts)}. As drawn, all questions fall into "
     "the ground of one animal; trained, each animal has its own ground.",
-    caption="The plane of W_Q and W_K. A score is linear in its key, so only a corner of the "
-    "keys' hull can win",
+    caption="The plane of W_Q and W_K. A score is linear in its key",
 )
 page.finding(
     "With the weights that the text makes up, all questions look at one animal. The same head, "
@@ -276,7 +274,7 @@ page.finding(
 marks.at_least("trained: keys that can win", len(corners), 5, "d")
 
 # %% What the trained weights look at
-# Also for the text's two queries, which are in no training.
+# The text's two queries are in no training.
 
 everyone, features = (*NAMES, *ASKED), np.concatenate([ANIMALS, QUERIES])
 with no_grad():
@@ -297,9 +295,8 @@ known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
 unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
 page.say(
     f"Mammal looks at the whale, with {trained[5, 3]:.3f}. Reptile looks at the salmon, with "
-    f"{trained[6, 2]:.3f}, but its distance to the nearest animal is {unknown:.1f}. That of a "
-    f"held-out question to its own is {known:.1f} at most. So the training says nothing about the "
-    "answer to reptile."
+    f"{trained[6, 2]:.3f}, but it is {unknown:.1f} away from the nearest animal, and a held-out "
+    f"question {known:.1f} at most. So the training says nothing about the answer to reptile."
 )
 with page.folded("All weights of the trained head"):
     page.table(

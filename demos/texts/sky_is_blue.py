@@ -51,12 +51,13 @@ x, single, multi = source.layers(chosen.seed)
 numbers(page, source)
 shapes = source.shapes(x, single, multi)
 both = [f"{name} {source.SHAPES[name]}, ours {shape}" for name, shape in shapes.items()]
-page.say(f"The shapes that it prints: {'; '.join(both)}.")
+with page.folded("Its printed shapes, beside ours"):
+    page.say(f"{'; '.join(both)}.")
 
 # %% Its recipe, drawn many times
-# The variances are those of one draw, without a seed. So we draw the recipe many times, and beside
-# it others: with other initial values of W, and with another factor on the scores. A query is
-# called dead here if its ‖∂L/∂q‖ is below 0.001, for L = ⟨g, output⟩ with a random g.
+# Its variances are those of one draw, without a seed. So we draw the recipe many times, and beside
+# it others: with other initial values of W and other scales. A query is called dead here if its
+# ‖∂L/∂q‖ is below 0.001, for L = ⟨g, output⟩ with a random g.
 
 TABLE = {
     (initial, name): measure(ids, initial, scale, draws=DRAWS, seed=chosen.seed, d_model=WIDTH)
@@ -123,7 +124,7 @@ page.say(
     "A scale of 1/(d√d) gives the weights of N(0, 1/d) at 1/√d, draw for draw, but the values stay "
     f"at a variance of {rescued.value_variance:.0f}. The text's two classes draw from nn.Linear, "
     f"U(±1/√d), a third of the variance 1/d: {TABLE['U(±1/√d)', '1'].dead():.0%} are dead even "
-    "unscaled. The classes repair the fault of the example, and the text does not mention it."
+    "unscaled. The classes repair the fault of the example, which the text does not mention."
 )
 with page.folded(f"The {DRAWS} draws in numbers"):
     page.say(
@@ -325,10 +326,9 @@ for name, f, at in (
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
     checked.append(f"{name}: {agree} of {total} derivatives agree")
 page.say(
-    f"{'; '.join(checked)}. Nothing seems wrong with the first example. But the largest terms "
-    "dominate a sum over words, so here is each word by itself. The smaller a gradient, the fewer "
-    "of its digits are right: softmax's rule subtracts an average from numbers that hardly differ "
-    "from it. Differences cannot confirm small gradients either."
+    f"{'; '.join(checked)}. But the largest terms dominate a sum over words. Word by word, the "
+    "smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average "
+    "from numbers that hardly differ from it. Differences cannot confirm small gradients either."
 )
 found, norms, by_word = source.word_by_word(*inputs, g), [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
