@@ -39,14 +39,6 @@ def ask(page: Published) -> None:
     }
     following, choices = followers(read, ORDERS), len(set(text))
     by_characters = {word: bits_of(f"{word} ", following, BEGINNING, choices) for word in FILLERS}
-    page.say(
-        "The text opens with a blank: “The sky is ___ and world is round.” It says that "
-        "“hesitating”, “destroyed” and “skipping” do not fit, and never asks its layers to fill "
-        "it. So we ask counts. The last word cannot tell the sky from the world, and two words "
-        "can. Attention can look back farther. But where to look is one thing, and what fits there "
-        "is another: it comes from the text that was read, and the documentation never speaks of a "
-        "sky. (`python -m demos charlm` asks a GPT, and its answer is not better.)"
-    )
     with page.folded("What the counts answer"):
         page.table(
             ["asked", "found", "what comes next", "“blue”"],

@@ -1,7 +1,7 @@
 """Demos · Texts: a task that one head fails at any width, and that two heads learn.
 
-A place asks for the numbers of the place before it, and then for those of the place after it. What
-`compare` says has the task and the reason: one average is one equation for two unknowns.
+A place asks for the numbers of the place before it, and then for those of the place after it. One
+head makes one average of both, which is one equation for two unknowns.
 
 (If keys are made from the numbers too, the weights depend on the numbers, and the output depends on
 the weights. One head loses 47 % of the answer then, and not 50 %: a test trains one.)
@@ -106,16 +106,9 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         shares = (*lost[-1], min(least[-1]))
         rows.append([*(f"{size:,}" for size in sizes), *(f"{share:.2%}" for share in shares)])
     of_one, (two, four) = lost[:3], lost[3:]
-    page.say(
-        "The text says that one attention has a limited capacity, and does not show it. Here is a "
-        "task. Each word's place holds 16 random numbers. A word asks for the numbers of the word "
-        "before it, and then for those of the word after it: 32 numbers, in this order. Queries "
-        "and keys are made from the places. One head has as many parameters as several, "
-        f"{rows[0][2]}."
-    )
     page.ask(
-        "Two heads learn this. What share of the answer does one head lose after the same "
-        "training? And if it is trained five times as long, or is four times as wide?",
+        f"Two heads with {rows[3][2]} parameters learn this. What share of the answer does one head with as "
+        "many lose after the same training? And if it is trained five times as long, or is four times as wide?",
         f"Half of it, in all three cases: {np.min(of_one):.1%} to {np.max(of_one):.1%}. Two heads "
         f"lose {max(two):.2%} at most.",
     )
@@ -148,9 +141,7 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         f"{q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
         "other half of the answer, however wide they are, and no network behind them can.\n\n"
         f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
-        "unknowns, so a head does not have to take one word alone. The text compares heads with a "
-        "team of detectives, which is faster. Speed is not the point: without a second head, half "
-        "of the answer cannot be given at all."
+        "unknowns, so a head does not have to take one word alone."
     )
     marks = page.marks
     for name, each in zip(

@@ -121,6 +121,7 @@ for (what, share), judge, mark in zip(
     judge(f"one key wins all rows: {what}", share, mark)
 
 # %% A step left undone: several heads, and back to three dimensions
+# The text's generator goes on where it stopped, and draws two more heads and W_O.
 
 layer = source.layer()
 with no_grad():
@@ -128,10 +129,9 @@ with no_grad():
 wins = [" or ".join(sorted({NAMES[i] for i in head.argmax(axis=1)})) for head in heads]
 gone = [np.linalg.norm(x - x.mean(axis=0)) / np.linalg.norm(x) for x in (ANIMALS, back)]
 page.say(
-    "The text's generator goes on, and draws two more heads and W_O. All five rows look most at "
-    f"one animal: in the three heads at {', '.join(wins)}. Back in three dimensions every animal "
-    f"is the same one: what tells them apart was {gone[0]:.0%} of their length, and is "
-    f"{gone[1]:.2%} now."
+    f"All five rows look most at one animal: in the three heads at {', '.join(wins)}. Back in "
+    "three dimensions every animal is the same one: what tells them apart was "
+    f"{gone[0]:.0%} of their length, and is {gone[1]:.2%} now."
 )
 with page.folded("The animals after three heads and W_O"):
     page.table(
@@ -190,6 +190,8 @@ runs = {
 # %% What came of it
 # “looks” means that the right animal has the largest weight, “finds” that the answer is nearest to
 # its attributes. With d_k = 1 a key is a number, and only the largest and the smallest can win.
+# Measured from 0, all queries and keys are above 0, one key wins for all, and the one-hot softmax
+# passes no gradient.
 
 nearest = ((held_out[:, None] - ANIMALS) ** 2).sum(axis=-1).argmin(axis=1)
 plain = attention_weights(Tensor(held_out), animals)  # no projections: the text's first half
@@ -210,9 +212,7 @@ with no_grad():
 missed = mse(stuck(Tensor(held_out)), ATTRIBUTES[right])
 pull = np.linalg.norm(gradients(missed, [stuck.w_q.weight])[0])
 page.say(
-    "Measured from 0, questions teach the same head nothing: it looks at the right animal in "
-    f"{from_zero[2][0]:.0%} of them, which is chance. All queries and keys are above 0, one key "
-    "wins for all, and the one-hot softmax passes no gradient.\n\n"
+    f"Measured from 0, questions teach the same head nothing: {from_zero[2][0]:.0%} is chance.\n\n"
     f"Three heads find {finds:.1%}, and {looks:.1%} of their looks go to the right animal: W_O "
     "computes the answer from three mixtures together, and no single map shows it."
 )
@@ -389,13 +389,6 @@ with page.folded("Entropy and slope over the scale"):
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")
 
-# %% What to conclude
-
-page.say(
-    "Random projections are where every training begins. These ones are hard to train because all "
-    "numbers are above 0: then one key wins for every query. Measured from the average, the same "
-    "weights learn."
-)
 page.end()
 
 # %% Try it

@@ -10,7 +10,7 @@ and initial values are needed together.
 The text is the article “Wrapping your head around Self-Attention, Multi-head Attention” by
 Ashvanth.S, of June 23, 2024. We have it as a text without an address. It turns “The sky is blue and
 world is round” into 8 vectors of 32 features, draws W_Q, W_K and W_V from N(0, 1), and prints the
-variance of the scores before and after the scale. Then it writes two classes and prints shapes.
+variance of the scores before and after the scale. Then it writes two classes.
 """
 
 # %% Set-up
@@ -121,6 +121,7 @@ page.ask(
     guesses=("more", "fewer"),
 )
 page.say(
+    f"1/√d_k is made for queries and keys of variance 1, and here it is {WIDTH}. "
     "A scale of 1/(d√d) gives the weights of N(0, 1/d) at 1/√d, draw for draw, but the values stay "
     f"at a variance of {rescued.value_variance:.0f}. The text's two classes draw from nn.Linear, "
     f"U(±1/√d), a third of the variance 1/d: {TABLE['U(±1/√d)', '1'].dead():.0%} are dead even "
@@ -273,6 +274,11 @@ marks.at_most("masks (B, T, S), the text: words for the head that has least", mi
 marks.at_least("masks (B, T, S), our layer: words for the head that has least", min(by_us), 8, "d")
 
 # %% What several heads are for
+# The text says that one attention has a limited capacity, and does not show it. Here is a task. Each
+# word's place holds 16 random numbers. A word asks for the numbers of the word before it, and then
+# for those of the word after it: 32 numbers, in this order. Queries and keys are made from the
+# places. The text compares heads with a team of detectives, which is faster. Speed is not the
+# point: without a second head, half of the answer cannot be given at all.
 
 two_places.compare(
     page, source.SENTENCE.split(), seed=chosen.seed, steps=20 if chosen.quick else 200
@@ -298,7 +304,10 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
 page.say(" ".join(found))
 
 # %% What no text shows: the way back
-# L = ⟨g, output⟩ for one draw and a random g. Every initialisation gets the same words and g.
+# L = ⟨g, output⟩ for one draw and a random g. Finite differences agree with all derivatives of order
+# 1 and 2. But the largest terms dominate a sum over words. Word by word, the smaller a gradient,
+# the fewer of its digits are right: softmax's rule subtracts an average from numbers that hardly
+# differ from it. Differences cannot confirm small gradients either.
 
 
 def loss(x, w_q, w_k, w_v):
@@ -325,11 +334,7 @@ for name, f, at in (
     total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
     checked.append(f"{name}: {agree} of {total} derivatives agree")
-page.say(
-    f"{'; '.join(checked)}. But the largest terms dominate a sum over words. Word by word, the "
-    "smaller a gradient, the fewer of its digits are right: softmax's rule subtracts an average "
-    "from numbers that hardly differ from it. Differences cannot confirm small gradients either."
-)
+page.say(f"{'; '.join(checked)}.")
 found, norms, by_word = source.word_by_word(*inputs, g), [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     norms.append(norm)
@@ -374,16 +379,15 @@ marks.at_least("graph_unit: the gradient of W_Q", at_w_q[1], 0.05, ".2f")
 marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.05, ".0e")
 
 # %% The blank in “The sky is ___”
+# The text opens with a blank: “The sky is ___ and world is round.” It says that “hesitating”,
+# “destroyed” and “skipping” do not fit, and never asks its layers to fill it. So we ask counts. The
+# last word cannot tell the sky from the world, and two words can. Attention can look back farther.
+# But where to look is one thing, and what fits there is another: it comes from the text that was
+# read, and Python's documentation never speaks of a sky. (`python -m demos charlm` asks a GPT that
+# was trained on it, and its answer is not better.)
 
 blank.ask(page)
 
-# %% What to conclude
-
-page.say(
-    "1/√d_k is made for queries and keys of variance 1. Here W from N(0, 1) makes their variance "
-    f"{WIDTH}, and then the scale is not enough. Several heads are needed where one average of the "
-    "values cannot hold what a word asks for."
-)
 page.end()
 
 # %% Try it

@@ -36,8 +36,8 @@ PRINTED = {
 SHAPES = {"Q, K, V": (8, 32), "results": (8, 32), "output": (1, 8, 32), "weights": (1, 4, 8, 8)}
 
 LOST = (
-    "the two variances: nothing is seeded. Their ratio, 32, comes back in every draw. The eight "
-    'ids come back with "blue" for "round"; of the printed sentence\'s, 4 of 8'
+    "the two variances, as nothing is seeded; their ratio, 32, comes back in every draw. The eight "
+    'ids come back with "blue" for "round"'
 )
 
 SLIPS = (
