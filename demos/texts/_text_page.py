@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEGEND = {
-    "wrong": "what the text says, prints or runs is not so",
-    "unclear": "it can be read in two ways, or a name says something else",
-    "left open": "nothing is wrong, but a condition, a choice or a further case is not mentioned",
+    "wrong": "wrong",
+    "unclear": "unclear (it can be read in two ways)",
+    "left open": "left open (a condition, a choice or a further case is not mentioned)",
 }
-CELLS = "■ equal, × another number, □ not computed"
 WIDEST = 32  # cells in a row
 
 
@@ -40,52 +39,56 @@ def numbers(page: Published, text: ModuleType) -> None:
     page.say(
         f"{same} of {total} numbers that the text prints come back, in every printed digit.{lost}"
     )
-    said = f"A cell is a printed number: {CELLS}. Point at it to see both."
+    said = "A cell is a printed number; point at it to see both."
+    said += " A cross is another number, an empty cell is not computed." * (same < total)
     page.html(f"<figure>{strip(text)}<figcaption>{said}</figcaption></figure>", place="right")
     with page.folded(f"All {total} numbers, array by array"):
-        page.html("".join(_listed(name, *array) for name, array in compared(text).items()))
+        lists = "\n\n".join(_listed(name, *array) for name, array in compared(text).items())
+        page.html(f'<pre class="plain" tabindex="0">{escape(lists)}</pre>')
     page.parts[-1].place = "below"
 
 
 def strip(text: ModuleType) -> str:
-    """Return the text's arrays as HTML, a cell for each number, which says both numbers."""
+    """Return the text's arrays as pictures, a cell for each number, which says both numbers."""
     return "".join(_cells(name, *array) for name, array in compared(text).items())
 
 
 def _cells(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
-    """Return one array in its rows of cells, under its name."""
-    width = _width(shape)
-    shown = []
+    """Return one array under its name: a picture in rows of cells."""
+    width, shown = _width(shape), []
     for n, (index, (theirs, ours)) in enumerate(zip(np.ndindex(shape), pairs, strict=True)):
-        sign = "□" if ours is None else "■" if ours == theirs else "×"
         at = ", ".join(map(str, index))
-        both = f"{name}[{at}]: the text {theirs}, ours {'not computed' if ours is None else ours}"
-        colour = ' style="color:var(--backward)"' * (sign == "×")
-        line = "<br>" * (n > 0 and n % width == 0)
-        shown.append(f'{line}<span title="{escape(both)}"{colour}>{sign}</span>')
+        said = f"{name}[{at}]: the text {theirs}, ours {'not computed' if ours is None else ours}"
+        fill = "currentColor" if theirs == ours else "none"
+        cross = '<path d="M0 0 8 8M0 8 8 0"/>' * (ours not in (theirs, None))
+        shown.append(
+            f'<g transform="translate({n % width * 11 + 1} {n // width * 11 + 1})">'
+            f'<title>{escape(said)}</title><rect width="8" height="8" fill="{fill}" '
+            f'pointer-events="all"/>{cross}</g>'
+        )
     same = sum(theirs == ours for theirs, ours in pairs)
+    size = width * 11, -(-len(pairs) // width) * 11
     return (
         '<div style="display:inline-block; vertical-align:top; margin:0 1.1rem .8rem 0">'
-        f"<code>{escape(name)}</code><div"
-        f' role="img" aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal"'
-        f' style="font:12px/1.05 var(--mono); letter-spacing:2px">{"".join(shown)}</div></div>'
+        f'<code>{escape(name)}</code><svg class="drawn" role="img" stroke="currentColor" '
+        f'width="{size[0]}" height="{size[1]}" viewBox="0 0 {size[0]} {size[1]}" '
+        f'aria-label="{escape(name)}: {same} of {len(pairs)} numbers are equal">'
+        f"{''.join(shown)}</svg></div>"
     )
 
 
 def _listed(name: str, shape: tuple[int, ...], pairs: list[Pair]) -> str:
     """Return one array as the text prints it, row by row, and ours below if one number differs."""
     same, width = sum(theirs == ours for theirs, ours in pairs), _width(shape)
-    shape_said = " × ".join(map(str, shape))
-    shown = f"<p><code>{escape(name)}</code> {shape_said}: {same} of {len(pairs)} are equal</p>"
+    lines = [f"{name} {shape}: {same} of {len(pairs)} are equal"]
     for side, numbers in zip(("the text", "ours"), zip(*pairs, strict=True), strict=True):
         if side == "ours" and (same == len(pairs) or None in numbers):
             continue
+        lines += [f"{side}:"] * (same < len(pairs))
         wide = max(map(len, numbers))
         rows = (numbers[at : at + width] for at in range(0, len(numbers), width))
-        lines = "\n".join(" ".join(f"{number:>{wide}}" for number in row) for row in rows)
-        title = f"{side}\n" * (same < len(pairs))
-        shown += f'<pre class="plain" tabindex="0">{title}{lines}</pre>'
-    return shown
+        lines += ["  " + " ".join(f"{number:>{wide}}" for number in row) for row in rows]
+    return "\n".join(lines)
 
 
 def _width(shape: tuple[int, ...]) -> int:
@@ -97,9 +100,8 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
 
     computed  for each of text.SLIPS, Markdown that says what shows it
     """
-    count = {kind: number for kind, number in zip(KINDS, kinds(text), strict=True) if number}
-    meant = "; ".join(f"{number} {kind} ({LEGEND[kind]})" for kind, number in count.items())
-    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {meant}.")
+    count = (f"{n} {LEGEND[kind]}" for kind, n in zip(KINDS, kinds(text), strict=True) if n)
+    page.say(f"We found {len(text.SLIPS)} lines that can mislead a reader: {', '.join(count)}.")
     found = zip(text.SLIPS, computed, strict=True)
     ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
     told = [_told(number, *each) for number, each in enumerate(ordered, 1)]

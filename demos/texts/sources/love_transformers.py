@@ -120,6 +120,7 @@ SLIPS = (
         "wrong",
         "Concatenation is said to run along the axis of heads, axis 1.",
         "The axis of heads is axis 0, and the code takes that axis apart and joins features.",
+        weighty=True,
     ),
     Slip(
         "unclear",
@@ -148,11 +149,13 @@ SLIPS = (
         "wrong",
         "The scale is said to give numerical stability.",
         "Here subtracting the maximum gives it.",
+        weighty=True,
     ),
     Slip(
         "wrong",
         "The scale is said to adjust the words to their context.",
         "It does not: it is the same factor for every score.",
+        weighty=True,
     ),
     Slip(
         "left open",
