@@ -111,6 +111,7 @@ with page.folded("The five animals and the two queries, in numbers"):
             *([name, *query, *[""] * 4] for name, query in zip(ASKED, QUERIES, strict=True)),
         ],
     )
+page.parts[-1].place = "below"
 marks.at_most("animals that look most at themselves", own, 3, "d")
 marks.at_least("animals of length 1 that look most at themselves", unit, 5, "d")
 for name, found in zip(ASKED, spread, strict=True):
@@ -281,15 +282,12 @@ with no_grad():
     untrained = source.Lookup().weights(Tensor(features)).data
     trained = one.weights(Tensor(features - AVERAGE)).data
     of_three = three.weights(Tensor(features - AVERAGE)).data
-maps = np.concatenate([[untrained, trained], of_three])
 page.figure(
-    plot_heads(
-        maps, everyone, NAMES, titles=[*titles, *(f"three heads: head {i}" for i in (1, 2, 3))]
-    ),
+    plot_heads(np.stack([untrained, trained]), everyone, NAMES, titles=titles),
     "weights",
-    alt=f"Five maps. As drawn, each row has {untrained[:, 2].min():.2f} or more at the salmon; "
+    alt=f"Two maps. As drawn, each row has {untrained[:, 2].min():.2f} or more at the salmon; "
     f"trained, each animal has {trained.diagonal().min():.2f} or more at itself.",
-    caption="Where one head looks, as drawn and trained, and where three trained heads look",
+    caption="Where one head looks, as drawn and trained",
 )
 known = np.linalg.norm(held_out - ANIMALS[right], axis=1).max()
 unknown = np.linalg.norm(QUERIES[1] - ANIMALS, axis=1).min()
@@ -298,11 +296,18 @@ page.say(
     f"{trained[6, 2]:.3f}, but it is {unknown:.1f} away from the nearest animal, and a held-out "
     f"question {known:.1f} at most. So the training says nothing about the answer to reptile."
 )
-with page.folded("All weights of the trained head"):
+with page.folded("All weights of the trained head, and where three trained heads look"):
     page.table(
         ["", *NAMES],
         [[name, *(f"{x:.3f}" for x in row)] for name, row in zip(everyone, trained, strict=True)],
     )
+    page.figure(
+        plot_heads(of_three, everyone, NAMES),
+        "heads",
+        alt="Three maps: at the right animal the three heads have at most "
+        f"{', '.join(f'{looks[:5].diagonal().max():.2f}' for looks in of_three)}.",
+    )
+page.parts[-1].place = "below"
 marks.at_least("mammal looks at the whale, which is most like it", trained[5, 3], 0.5)
 marks.at_most("the largest distance of a held-out question", known, unknown / 2, ".1f")
 
@@ -325,14 +330,11 @@ checks = {
 errors = {name: np.max([c.error for c in r.comparisons]) for name, r in checks.items()}
 unresolved = sum(len(r.unresolved) for r in checks.values())
 norms = [np.linalg.norm(g) for g in gradients(through_weights(animals, *w).sum(), w)]
+checked = [f"{n}, {len(checks[n].comparisons)}, {error:.0e}" for n, error in errors.items()]
 page.say(
-    "; ".join(
-        f"{name}: {len(checks[name].comparisons)} derivatives agree, largest error {error:.0e}"
-        for name, error in errors.items()
-    )
-    + ". The gradients of the text's head, ‖∂Σ output/∂W‖ for W_Q, W_K and W_V, are "
-    + ", ".join(f"{n:.2f}" for n in norms)
-    + "."
+    f"Derivatives that agree, and their largest error: {'; '.join(checked)}. The gradients of the "
+    "text's head, ‖∂Σ output/∂W‖ for W_Q, W_K and W_V, are "
+    f"{', '.join(f'{n:.2f}' for n in norms)}."
 )
 marks.at_most("largest error", max(errors.values()), 1e-8, ".0e")
 marks.at_most("derivatives unresolved", unresolved, 0, "d")
@@ -386,6 +388,7 @@ with page.folded("Entropy and slope over the scale"):
     page.table(
         ["scale", "mammal: entropy / log 5", "slope", "reptile: entropy / log 5", "slope"], by_scale
     )
+page.parts[-1].place = "below"
 marks.at_least("reptile's best slope, over that at 1/√3", lost, 50, ".0f")
 marks.at_least("mammal's best scale, over reptile's", best[0] / best[1], 10, ".1f")
 

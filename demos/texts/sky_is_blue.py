@@ -109,7 +109,7 @@ page.finding(
     f"Scaled by 1/√d_k, the scores of the text's recipe still have a variance of "
     f"{scaled.variance.mean():,.0f}, and {scaled.dead():.0%} of the queries get next to no "
     f"gradient. From N(0, 1/d) the variance is {unit.variance.mean():.2f}, and {unit.dead():.0%} "
-    "are without a gradient.",
+    "get next to none.",
     spread,
 )
 page.ask(
@@ -274,11 +274,11 @@ marks.at_most("masks (B, T, S), the text: words for the head that has least", mi
 marks.at_least("masks (B, T, S), our layer: words for the head that has least", min(by_us), 8, "d")
 
 # %% What several heads are for
-# The text says that one attention has a limited capacity, and does not show it. Here is a task. Each
-# word's place holds 16 random numbers. A word asks for the numbers of the word before it, and then
-# for those of the word after it: 32 numbers, in this order. Queries and keys are made from the
-# places. The text compares heads with a team of detectives, which is faster. Speed is not the
-# point: without a second head, half of the answer cannot be given at all.
+# The text says that one attention has a limited capacity, and does not show it. Here is a task.
+# Each word's place holds 16 random numbers. A word asks for the numbers of the word before it, and
+# then for those of the word after it. Queries and keys are made from the places. The text compares
+# heads with a team of detectives, which is faster. Speed is not the point: without a second head,
+# half of the answer cannot be given at all.
 
 two_places.compare(
     page, source.SENTENCE.split(), seed=chosen.seed, steps=20 if chosen.quick else 200
@@ -304,10 +304,10 @@ for name, layer in (("SelfAttention", single), ("MultiHeadAttention", multi)):
 page.say(" ".join(found))
 
 # %% What no text shows: the way back
-# L = ⟨g, output⟩ for one draw and a random g. Finite differences agree with all derivatives of order
-# 1 and 2. But the largest terms dominate a sum over words. Word by word, the smaller a gradient,
-# the fewer of its digits are right: softmax's rule subtracts an average from numbers that hardly
-# differ from it. Differences cannot confirm small gradients either.
+# Finite differences agree with all derivatives of order 1 and 2 of L = ⟨g, output⟩, for one draw.
+# But the largest terms dominate a sum over words. Word by word, the smaller a gradient, the fewer
+# of its digits are right: softmax subtracts an average from numbers that hardly differ from it.
+# Differences cannot confirm small gradients either.
 
 
 def loss(x, w_q, w_k, w_v):
@@ -333,8 +333,8 @@ for name, f, at in (
     report = gradcheck(f, *at)
     total, agree = len(report.comparisons), len(report.comparisons) - len(report.unresolved)
     marks.at_least(f"{name}: derivatives that agree", agree, total, ".0f")
-    checked.append(f"{name}: {agree} of {total} derivatives agree")
-page.say(f"{'; '.join(checked)}.")
+    checked.append(f"{name}, {agree} of {total}")
+page.say(f"Derivatives that agree: {'; '.join(checked)}.")
 found, norms, by_word = source.word_by_word(*inputs, g), [], []
 for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     norms.append(norm)
@@ -350,6 +350,7 @@ with page.folded("The gradient of each word's query, W from N(0, 1), scaled"):
         "Differences are too coarse where they could not see an error of the size beside these "
         "words, also over ‖∂L/∂q‖",
     )
+page.parts[-1].place = "below"
 
 # %% Both passes of one word's output
 # Both have the same words and the same g, from which the way back begins. We take the word whose
@@ -387,6 +388,7 @@ marks.at_most("graph: the gradient of W_Q, over that", at_w_q[0] / at_w_q[1], 0.
 # was trained on it, and its answer is not better.)
 
 blank.ask(page)
+page.parts[-1].place = "below"
 
 page.end()
 
