@@ -138,9 +138,9 @@ def compare(page: Published, words: list[str], *, seed: int, steps: int) -> None
         caption="Where a word looks, after the training with the first seed",
     )
     page.say(
-        "Let *a* be the numbers before a word, and b those after it. One head makes one average, in "
-        f"the third row {p:.2f} a + {q:.2f} b: one equation for two unknowns. It says nothing of "
-        f"{q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
+        "Let *a* be the numbers before a word, and b those after it. One head makes one average, "
+        f"in the third row {p:.2f} a + {q:.2f} b: one equation for two unknowns. It says nothing "
+        f"of {q:.2f} a - {p:.2f} b, which is independent of it. So no W_V and no W_O can find the "
         "other half of the answer, however wide they are, and no network behind them can.\n\n"
         f"Two heads make two averages, {averages}. W_O learns to solve two equations for two "
         "unknowns, so a head does not have to take one word alone."

@@ -121,11 +121,10 @@ page.ask(
     guesses=("more", "fewer"),
 )
 page.say(
-    f"1/√d_k is made for queries and keys of variance 1, and here it is {WIDTH}. "
-    "A scale of 1/(d√d) gives the weights of N(0, 1/d) at 1/√d, draw for draw, but the values stay "
-    f"at a variance of {rescued.value_variance:.0f}. The text's two classes draw from nn.Linear, "
-    f"U(±1/√d), a third of the variance 1/d: {TABLE['U(±1/√d)', '1'].dead():.0%} are dead even "
-    "unscaled. The classes repair the fault of the example, which the text does not mention."
+    f"1/√d_k is made for queries and keys of variance 1, and here it is {scaled.key_variance:.0f}. "
+    "The text's two classes draw from nn.Linear, U(±1/√d), a third of the variance 1/d: "
+    f"{TABLE['U(±1/√d)', '1'].dead():.0%} are dead even unscaled. The classes repair the fault of "
+    "the example, which the text does not mention."
 )
 with page.folded(f"The {DRAWS} draws in numbers"):
     page.say(
@@ -133,7 +132,9 @@ with page.folded(f"The {DRAWS} draws in numbers"):
         f"{theory:,.0f}: d³ = {WIDTH**3:,} for single scores, here less, as words repeat. Nine "
         f"draws of ten lie between {low_draw:,.0f} and {high_draw:,.0f}, and {above:.0%} lie above "
         f"the text's. The ratio of its two numbers is {its_raw / its_scaled:g}; that of ours is "
-        f"{WIDTH} in every draw, to {off:.0e}."
+        f"{WIDTH} in every draw, to {off:.0e}. A scale of 1/(d√d) gives the weights of N(0, 1/d) "
+        "at 1/√d, draw for draw, but the values stay at a variance of "
+        f"{rescued.value_variance:.0f}."
     )
     page.table(
         [
@@ -276,9 +277,7 @@ marks.at_least("masks (B, T, S), our layer: words for the head that has least", 
 # %% What several heads are for
 # The text says that one attention has a limited capacity, and does not show it. Here is a task.
 # Each word's place holds 16 random numbers. A word asks for the numbers of the word before it, and
-# then for those of the word after it. Queries and keys are made from the places. The text compares
-# heads with a team of detectives, which is faster. Speed is not the point: without a second head,
-# half of the answer cannot be given at all.
+# then for those of the word after it. Queries and keys are made from the places.
 
 two_places.compare(
     page, source.SENTENCE.split(), seed=chosen.seed, steps=20 if chosen.quick else 200
@@ -305,9 +304,7 @@ page.say(" ".join(found))
 
 # %% What no text shows: the way back
 # Finite differences agree with all derivatives of order 1 and 2 of L = ⟨g, output⟩, for one draw.
-# But the largest terms dominate a sum over words. Word by word, the smaller a gradient, the fewer
-# of its digits are right: softmax subtracts an average from numbers that hardly differ from it.
-# Differences cannot confirm small gradients either.
+# But the largest terms dominate a sum over words.
 
 
 def loss(x, w_q, w_k, w_v):
@@ -342,11 +339,15 @@ for word, (norm, largest, wrong_by, seen) in zip(words, found, strict=True):
     if seen:
         verdict = "agree" if seen.verdict == "agrees" else f"too coarse, {seen.resolution:.0e}"
     by_word.append([word, f"{norm:.1e}", f"{largest:.6f}", f"{wrong_by:.0e}", verdict])
-with page.folded("The gradient of each word's query, W from N(0, 1), scaled"):
+with page.folded("Word by word, the smaller a gradient, the fewer of its digits are right"):
+    page.say(
+        "softmax's rule subtracts an average from numbers that hardly differ from it. Differences "
+        "cannot confirm small gradients either."
+    )
     page.table(
         ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
         by_word,
-        caption="The error is that of the replay, against a formula in which no digits cancel. "
+        caption="W from N(0, 1), scaled. The error is that of the replay, against a formula in which no digits cancel. "
         "Differences are too coarse where they could not see an error of the size beside these "
         "words, also over ‖∂L/∂q‖",
     )
