@@ -6,7 +6,7 @@ inputs and with inputs of unit variance, and what the scale does to that example
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -106,9 +106,10 @@ def doubts(page: Published, text: ModuleType, computed: list[str]) -> None:
     ordered = sorted(found, key=lambda each: (not each[0].weighty, KINDS.index(each[0].kind)))
     told = [_told(number, *each) for number, each in enumerate(ordered, 1)]
     first = sum(slip.weighty for slip in text.SLIPS)
-    page.html(_cards(told[:first]), "\n\n".join(text for _, text in told[:first]), "below")
+    shown, said = zip(*told, strict=True)
+    page.html(_beside("19rem", shown[:first]), "\n\n".join(said[:first]), "below")
     with page.folded(f"The other {len(told) - first} lines"):
-        page.html(_cards(told[first:]))
+        page.html(_beside("19rem", shown[first:]))
     page.parts[-1].place = "below"
 
 
@@ -121,11 +122,13 @@ def _told(number: int, slip: Slip, computed: str) -> tuple[str, str]:
     return html, printed(said).replace("\n\n", "\n")
 
 
-def _cards(told: list[tuple[str, str]]) -> str:
-    """Return lines of a text side by side, as many as there is room for."""
-    cards = "".join(f'<div style="min-width:0">{html}</div>' for html, _ in told)
-    grid = "display:grid; gap:1rem 2rem; grid-template-columns:repeat(auto-fill,minmax(19rem,1fr))"
-    return f'<div style="{grid}">{cards}</div>'
+def _beside(width: str, shown: Sequence[str]) -> str:
+    """Return parts side by side, as many as there is room for."""
+    parts = "".join(f'<div style="min-width:0">{html}</div>' for html in shown)
+    columns = f"repeat(auto-fill,minmax({width},1fr))"
+    return (
+        f'<div style="display:grid; gap:1rem 2rem; grid-template-columns:{columns}">{parts}</div>'
+    )
 
 
 def both_passes(
@@ -140,14 +143,17 @@ def both_passes(
     runs    the name of a picture → what it shows, and a function that computes the output
     limits  the gradients at the ends of the scale
     """
-    noted = []
+    noted, drawn = [], []
     for name, (caption, run) in runs.items():
         with Steps() as steps:
             output = run()
         drawing = graph(output, grads=True, limits=limits, steps=steps)
         steps.backward(output)
         noted.append(steps)
-        page.figure(drawing, name, alt=f"{caption}: {described(drawing)}.", caption=caption)
+        alt = f"{caption}: {described(drawing)}."
+        drawn.append(page.figure(drawing, name, alt=alt, caption=caption))
+    drawn[0].html, drawn[1].html = _beside("20rem", [part.html for part in drawn]), ""
+    drawn[0].place = "below"
     first, second = (caption for caption, _ in runs.values())
     path = page.chosen.out / "steps.html"
     noted[0].save(path, beside=noted[1], titles=(first, second), title=title, limits=limits)
