@@ -347,9 +347,9 @@ with page.folded("Word by word, the smaller a gradient, the fewer of its digits 
     page.table(
         ["word", "‖∂L/∂q‖", "largest weight", "error, relative", "finite differences"],
         by_word,
-        caption="W from N(0, 1), scaled. The error is that of the replay, against a formula in which no digits cancel. "
-        "Differences are too coarse where they could not see an error of the size beside these "
-        "words, also over ‖∂L/∂q‖",
+        caption="W from N(0, 1), scaled. The error is that of the replay, against a formula in "
+        "which no digits cancel. Differences are too coarse where they could not see an error of "
+        "the size beside these words, also over ‖∂L/∂q‖",
     )
 page.parts[-1].place = "below"
 
